@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from surgeval.detector.assign import Truth
+from surgeval.detector.assign import BatchTruth
 from surgeval.detector.geometry import ciou, decode, iou, iou_matrix
 from surgeval.detector.losses import LossSettings, dfl, teacher_loss
 from surgeval.detector.nms import Selecting, select
@@ -74,7 +74,7 @@ def _wait(device: str) -> None:
         torch.cuda.synchronize()
 
 
-def _scene(batch: int, size: int, classes: dict[str, int], boxes: int, device: str) -> tuple[Any, Truth]:
+def _scene(batch: int, size: int, classes: dict[str, int], boxes: int, device: str) -> tuple[Any, BatchTruth]:
     points, strides = [], []
     for stride in (8, 16, 32):
         side = (torch.arange(size // stride) + 0.5) * stride
@@ -92,7 +92,7 @@ def _scene(batch: int, size: int, classes: dict[str, int], boxes: int, device: s
                 for name, number in classes.items()
             }
         )
-    truth = Truth.of(corners, labels)
+    truth = BatchTruth.of(corners, labels)
     box, logits = torch.randn(batch, len(grid), 64), {}
     for name, number in classes.items():
         logits[name] = torch.randn(batch, len(grid), number) - 10
@@ -119,7 +119,7 @@ def _learn(box: Any, logits: dict[str, Any], grid: Any, steps: Any, boxes: Any, 
             values[inside] += 1.5 + 5 * labels[name][row]
 
 
-def _step(loss: Callable[[Any, Truth], torch.Tensor], head: Any, truth: Truth) -> float:
+def _step(loss: Callable[[Any, BatchTruth], torch.Tensor], head: Any, truth: BatchTruth) -> float:
     for leaf in (head.box, *head.logits.values()):
         leaf.grad = None
     value = loss(head, truth)
@@ -127,11 +127,11 @@ def _step(loss: Callable[[Any, Truth], torch.Tensor], head: Any, truth: Truth) -
     return float(value.detach())
 
 
-def _ours(head: Any, truth: Truth) -> torch.Tensor:
+def _ours(head: Any, truth: BatchTruth) -> torch.Tensor:
     return teacher_loss(head, truth, "ivt").total
 
 
-def _plain(head: Any, truth: Truth) -> torch.Tensor:
+def _plain(head: Any, truth: BatchTruth) -> torch.Tensor:
     """Rule `paper`, one label per box, as a first reading of it would be written."""
     gains = LossSettings()
     boxes = decode(head.box, head.points, head.strides)

@@ -25,14 +25,14 @@ from surgeval.metrics import Tracks, track_identity
 from surgeval.phantom import LOOKS, PROCEDURES, Procedure, Renderer, SceneState, ToolState, make_procedure
 from surgeval.records import Point
 from surgeval.stats import bootstrap_mean
-from surgeval.studio.identity import Instances, Rule, number_tracks
+from surgeval.studio.identity import Instances, NumberingRule, number_tracks
 from surgeval.vocab import load_labels
 
 WIDTH, HEIGHT = 224, 128
 GAP = 3.0  # seconds of absence that a name survives
 LOST = 3  # frames of a drop-out
 LEAST_PIXELS = 8
-RULES: tuple[Rule, ...] = ("sector", "bytetrack", "centres")
+RULES: tuple[NumberingRule, ...] = ("sector", "bytetrack", "centres")
 
 
 @dataclass(frozen=True)

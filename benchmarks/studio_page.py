@@ -27,7 +27,7 @@ from typing import Any
 from PIL import Image, ImageDraw
 from playwright.sync_api import Page, sync_playwright
 
-from surgeval.studio.store import FILE, Database, Request, apply
+from surgeval.studio.store import STORE_FILE, Database, Request, apply
 
 STEPS = 60
 CHUNK = 20_000
@@ -98,7 +98,7 @@ def make_project(folder: Path, frames: int, instances: int) -> None:
         image.save(video / f"{first:06d}.jpg")
         for frame in range(first + 1, min(frames, first + LINKS)):
             os.link(video / f"{first:06d}.jpg", video / f"{frame:06d}.jpg")
-    with Database(folder / FILE) as database:
+    with Database(folder / STORE_FILE) as database:
 
         def edit(kind: str, payload: dict[str, Any]) -> None:
             apply(database, Request(uuid.uuid4().hex, "amy", kind, payload))

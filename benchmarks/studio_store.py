@@ -27,7 +27,7 @@ from sqlalchemy import Connection
 from surgeval.records import Box
 from surgeval.studio.numbering import plan_numbers
 from surgeval.studio.problems import find_problems
-from surgeval.studio.store import FILE, Annotation, Database, Outcome, Request, apply, preview, reading
+from surgeval.studio.store import STORE_FILE, Annotation, Database, OperationOutcome, Request, apply, preview, reading
 from surgeval.vocab import load_labels
 
 SPAN = 5_000
@@ -56,13 +56,13 @@ def timed(action: Callable[[], object], repeats: int = 1) -> float:
     return sorted(times)[len(times) // 2]
 
 
-def edit(database: Database, kind: str, payload: dict[str, Any], *, tried: bool = False) -> Outcome:
+def edit(database: Database, kind: str, payload: dict[str, Any], *, tried: bool = False) -> OperationOutcome:
     request = Request(uuid.uuid4().hex, "amy", kind, payload)
     return preview(database, request) if tried else apply(database, request)
 
 
 def fill(folder: Path, rows: list[Annotation], frames: int) -> None:
-    with Database(folder / FILE) as database:
+    with Database(folder / STORE_FILE) as database:
         edit(database, "video.add", {"id": "v", "width": 854, "height": 480})
         for first in range(0, frames, CHUNK):
             names = [f"{n:06}.jpg" for n in range(first, min(frames, first + CHUNK))]
@@ -80,13 +80,13 @@ def _payload(one: Annotation) -> dict[str, Any]:
 
 def ours(folder: Path, frames: int) -> dict[str, float]:
     def opened() -> None:
-        with Database(folder / FILE) as database, database.reading() as connection:
+        with Database(folder / STORE_FILE) as database, database.reading() as connection:
             reading.videos(connection)
             reading.instances(connection, "v", frames // 2)
             reading.spans(connection, "v")
 
     times = {"open, first frame": timed(opened, 5)}
-    with Database(folder / FILE) as database:
+    with Database(folder / STORE_FILE) as database:
         picks = iter(random.Random(1).choices(range(frames), k=1000))
 
         def read_one() -> None:

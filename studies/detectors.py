@@ -137,7 +137,7 @@ def train(experiment: str, packed: Path, out: Path, options: argparse.Namespace)
 def _do(task: Task, data: TrainingSet, out: Path, device: str) -> None:
     from surgeval.detector import build_tdnet, save_detector
     from surgeval.detector.rtdetr import train_rtdetr
-    from surgeval.detector.training import load_training, train_tdnet
+    from surgeval.detector.training import load_train_record, train_tdnet
 
     home, began = out / task.name, time.monotonic()
     folder = home / "training"
@@ -157,7 +157,7 @@ def _do(task: Task, data: TrainingSet, out: Path, device: str) -> None:
     for name, place in task.boxes.items():
         network = _opened(folder / place if place else folder, device)
         speeds[name] = _detect(network, test, home / f"{name}.npz")
-    told = None if task.kind == "untrained" else load_training(folder).result
+    told = None if task.kind == "untrained" else load_train_record(folder).result
     facts = {"settings": asdict(task.settings), "train": task.train, "val": task.val, "test": task.test,
              "frames_per_second": speeds, "seconds": time.monotonic() - began, "device": _device(device),
              "result": told}  # fmt: skip
@@ -398,7 +398,7 @@ def _one_per_box(table: Any) -> Any:
 def _score_ablation(dataset: Dataset, out: Path, results: Mapping[str, Any]) -> None:
     """Folders as `run_ablation` leaves them, so that `surgeval report` makes their pages."""
     from surgeval.engine import Manifest, save_scored
-    from surgeval.protocols.training.ablation_result import ABLATIONS, FILE, ablation_home, load_ablation
+    from surgeval.protocols.training.ablation_result import ABLATION_FILE, ABLATIONS, ablation_home, load_ablation
     from surgeval.protocols.training.page import write_page_of
 
     seeds = sorted({int(name.split("-")[1]) for name in results if f"{name[:6]}-no-mtl" in results})
@@ -415,7 +415,7 @@ def _score_ablation(dataset: Dataset, out: Path, results: Mapping[str, Any]) -> 
                 boxes = _table(out / f"seed-{seed}-{place}.npz", dataset)
                 scores = _scored(dataset, boxes, folds, name, ablation_home(home, name, seed) / "scores")
         plan = {"table": table, "configurations": list(places), "seeds": seeds}
-        (home / FILE).write_text(json.dumps(plan))
+        (home / ABLATION_FILE).write_text(json.dumps(plan))
         config = {"kind": "ablation", **plan}
         manifest = Manifest("training", config=config, dataset=scores.settings["data"], model="TDnet")
         save_scored(home, manifest, cases=scores.settings["frames"])

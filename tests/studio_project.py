@@ -14,28 +14,28 @@ from surgeval.studio.schema import (
     Counts,
     Labelled,
     Mismatch,
-    Rule,
     Schema,
+    SchemaRule,
     Standing,
     mismatches,
     refined,
     standing,
 )
 from surgeval.studio.store import (
-    FILE,
+    STORE_FILE,
     Annotation,
-    Answer,
     Database,
     Decision,
     Flag,
     FrameState,
     LoggedOperation,
-    Outcome,
+    OperationOutcome,
     Request,
     Review,
     Round,
     Span,
     Study,
+    StudyAnswer,
     TrackSummary,
     VideoState,
     apply,
@@ -55,7 +55,7 @@ class Project:
 
     def __init__(self, where: Path | str, *, create: bool = True) -> None:
         is_url = "://" in str(where)
-        place = str(where) if is_url else Path(where) / FILE
+        place = str(where) if is_url else Path(where) / STORE_FILE
         self._database = Database(place, create=create)
 
     def edit(self, author: str, *, id: str | None = None, base: int | None = None, session: str = "") -> Editor:
@@ -66,7 +66,7 @@ class Project:
         """The same edits, tried and not stored."""
         return Editor(lambda request: preview(self._database, request), author, None, base, session)
 
-    def apply(self, request: Request) -> Outcome:
+    def apply(self, request: Request) -> OperationOutcome:
         """Make an edit as a client sends it; on disk when this returns."""
         return apply(self._database, request)
 
@@ -147,7 +147,7 @@ class Project:
         """Stored classes and values that a schema lacks (the one in force, or one to switch to), with proposals."""
         return mismatches(schema or self.schema, self.labels())
 
-    def refined(self, rules: tuple[Rule, ...]) -> tuple[Counts, ...]:
+    def refined(self, rules: tuple[SchemaRule, ...]) -> tuple[Counts, ...]:
         """Counts before and after a refinement."""
         return refined(rules, self.labels())
 
@@ -171,7 +171,7 @@ class Project:
         with self._reading() as connection:
             return study_reading.studies(connection)
 
-    def answers(self, study: str, annotator: str | None = None) -> tuple[Answer, ...]:
+    def answers(self, study: str, annotator: str | None = None) -> tuple[StudyAnswer, ...]:
         """What the annotators of a study said."""
         with self._reading() as connection:
             return study_reading.answers(connection, study, annotator)

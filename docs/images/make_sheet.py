@@ -6,7 +6,7 @@ from pathlib import Path
 
 import cv2
 
-from surgeval.phantom import Footage, contact_sheet, edition, make_procedure, plan_videos
+from surgeval.phantom import Footage, caption_sheet, edition, make_procedure, plan_videos
 
 MOMENTS = {"A1": (14, 28), "B2": (22, 40), "C3": (22, 50), "C2": (20, 44), "A5": (33, 48), "B4": (12, 54)}
 
@@ -20,7 +20,7 @@ def main() -> None:
         plan = plans[name]
         footage = Footage(make_procedure(plan.seed, fixed.seconds, plan.procedure), plan.source)
         images += [footage.shoot(second * 25).image for second in moments]
-    sheet = contact_sheet(images, 4)
+    sheet = caption_sheet(images, 4)
     cv2.imwrite(str(Path(__file__).with_name("phantom-sheet.jpg")), sheet[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, 82])
 
 

@@ -1,7 +1,8 @@
 """The array types that signatures name, once for the whole package.
 
 `Floats` is what numbers are computed in (64 bits); `Singles` is what networks, heatmaps and optical flow use (32 bits);
-`AnyFloats` and `AnyInts` accept every width. Shapes are said in the docstrings.
+`AnyFloats` and `AnyInts` accept every width. An `Image` is one picture, RGB or grey; `Bytes` are other numbers
+of 8 bits: several pictures, planes, packed masks. Shapes are said in the docstrings.
 
 >>> import numpy as np
 >>> boxes: Floats = np.array([[0.1, 0.2, 0.3, 0.4]])
@@ -17,7 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["AnyArray", "AnyFloats", "AnyInts", "Bools", "Floats", "Image", "Ints", "Singles"]
+__all__ = ["AnyArray", "AnyFloats", "AnyInts", "Bools", "Bytes", "Floats", "Image", "Ints", "Singles"]
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -26,4 +27,5 @@ Singles: TypeAlias = npt.NDArray[np.float32]
 AnyInts: TypeAlias = npt.NDArray[np.integer[Any]]
 AnyFloats: TypeAlias = npt.NDArray[np.floating[Any]]
 AnyArray: TypeAlias = npt.NDArray[Any]
+Bytes: TypeAlias = npt.NDArray[np.uint8]
 Image: TypeAlias = npt.NDArray[np.uint8]

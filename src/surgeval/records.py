@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
+
+from surgeval.arrays import Bools, Bytes
 
 __all__ = [
     "UNKNOWN",
@@ -112,7 +113,7 @@ class Mask:
     counts: tuple[int, ...]
 
     @classmethod
-    def from_array(cls, mask: npt.NDArray[np.bool_] | npt.NDArray[np.uint8]) -> Mask:
+    def from_array(cls, mask: Bools | Bytes) -> Mask:
         """Encode an array of shape (height, width); every non-zero pixel belongs to the mask."""
         height, width = mask.shape
         flat = np.asarray(mask, dtype=bool).ravel(order="F")
@@ -123,7 +124,7 @@ class Mask:
             counts = [0, *counts]
         return cls(height, width, tuple(counts) if flat.size else ())
 
-    def to_array(self) -> npt.NDArray[np.bool_]:
+    def to_array(self) -> Bools:
         """Decode to a boolean array of shape (height, width)."""
         values = np.zeros(len(self.counts), dtype=bool)
         values[1::2] = True

@@ -30,10 +30,10 @@ from surgeval.figures import (
     Scatter,
     Series,
     SignificanceMap,
-    Span,
     StabilityLines,
     StackedBars,
     Timeline,
+    TimelineSpan,
 )
 from surgeval.pages import Card, Fact, Picture, Plot, Section, Table, single_file, write_page
 from surgeval.pages._library import library_name
@@ -64,7 +64,7 @@ def _figures() -> tuple[Plot, ...]:
         EstimateBars("Estimates", TEAMS, (EstimateGroup("one", (*estimates, Estimate(None))),), "score"),
         BoxPlot("Boxes", CLASSES, (BoxGroup("TP", box, (0.1, 0.2, 0.1, None, 0.3)),), "share"),
         StabilityLines("Lines", TEAMS, CLASSES, tuple((k,) * 5 for k in range(1, 6)), "left out"),
-        Timeline("Time", TEAMS, CLASSES[:2], tuple(Span(k, k % 2, k, k + 9) for k in range(5)), "minutes"),
+        Timeline("Time", TEAMS, CLASSES[:2], tuple(TimelineSpan(k, k % 2, k, k + 9) for k in range(5)), "minutes"),
         Curves("Curves", "recall", "precision", tuple(Curve(c, (0, 1), (1, 0.1), "0.5 of a class") for c in CLASSES)),
         Scatter("Cloud", "instances", "AP", (Cloud("i", CLASSES, (1, 2, 3, 4, 5), (0.1, 0.3, 0.2, 0.9, 0.5)),)),
         Histogram("Histogram", (0, 1, 2, 5), (3, 9, 1), "seconds", "actions"),

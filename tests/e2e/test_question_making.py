@@ -195,6 +195,10 @@ def test_check_ends_with_1_and_names_what_failed_in_a_plain_file(quick: Quick, t
     told = json.loads(said)
     assert [fault["check"] for fault in told["faults"]] == ["first-person", "no-coordinates"]
     assert any("no probe was made" in text for text in told["unchecked"])
+    (tmp_path / "items.jsonl").write_text(json.dumps({**item, "options": ["the longest", "b"]}) + "\n")
+    shown = quick("questions", "check", "items.jsonl")[1]
+    share = r"\d+\.\d %"
+    assert re.search(rf"the right option is the longest of {share} \[\d+\.\d, \d+\.\d\], by chance {share}\n", shown)
 
 
 def test_a_killed_run_asks_again_only_what_was_in_flight(quick: Quick, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from tests.studio_project import Project
 from tests.unit.studio.exchange.projects import annotation, fill, held, make_folder, register_format
 
 from surgeval.detector.training import rehearse
-from surgeval.studio.store import FILE
+from surgeval.studio.store import STORE_FILE
 
 pytestmark = pytest.mark.usefixtures("one_thread", "studio_format")
 SHORT = ("--size", "p", "--image-size", "64", "--batch", "2", "--dry-run", "--set", "student_epochs=1")
@@ -65,11 +65,11 @@ def test_a_new_project_says_its_schema_and_a_dry_run_leaves_nothing(
 ) -> None:
     quick("data", "convert", project, "--to", "labelme", "--no-images", "--out", tmp_path / "labels")
     new = make_folder(tmp_path / "new")
-    (new / FILE).unlink()
+    (new / STORE_FILE).unlink()
     words = ("data", "import", tmp_path / "labels", "--into", new, "--schema", "cholect50")
     code, said, told = quick(*words, "--dry-run")
     assert (code, "schema: cholect50 (of a new project)" in said) == (0, True), said + told
-    assert not (new / FILE).exists()
+    assert not (new / STORE_FILE).exists()
     assert quick(*words)[0] == 0
     code, _, told = quick(*words[:-1], "prostatd")
     assert (code, "--schema prostatd: found a project with the schema cholect50" in told) == (2, True)

@@ -15,7 +15,7 @@ from tests.e2e.conftest import Quick
 from tests.unit.detector.coloured import write_yolo
 
 from surgeval.detector import load_detector
-from surgeval.detector.training import load_training, read_curves
+from surgeval.detector.training import load_train_record, read_curves
 
 SHORT = ("--size", "p", "--image-size", "64", "--batch", "4", "--epochs", "2", "--set", "student_epochs=1")
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -44,7 +44,7 @@ def test_a_training_from_labels_to_a_detector_and_a_page(quick: Quick, frames: P
     assert all(len(line) <= 80 for line in said.splitlines() if line.startswith(("stage", "teacher", "student")))
     assert "student  1/1" in said
     assert f"detector: {tmp_path / 'run' / 'detector.safetensors'}" in said
-    record = load_training(tmp_path / "run")
+    record = load_train_record(tmp_path / "run")
     assert record.status == "finished"
     assert record.data["train"]["videos"] == ["a", "b"]
     assert record.data["validation"]["videos"] == ["c"]
@@ -92,7 +92,7 @@ def test_stopped_with_ctrl_c_it_says_how_to_go_on_and_does(quick: Quick, frames:
     rest = process.stderr.read()
     assert process.wait(timeout=60) == 130
     assert "the same command again does what is left" in rest
-    assert load_training(tmp_path / "run").status == "interrupted"
+    assert load_train_record(tmp_path / "run").status == "interrupted"
     code, _, told = quick(*words)
     assert code == 0
     assert "teacher: goes on after epoch 1" in told

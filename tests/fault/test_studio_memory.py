@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 from tests.studio_command import Client, running
 
-from surgeval.studio.store import FILE, Database, Request, apply
+from surgeval.studio.store import STORE_FILE, Database, Request, apply
 
 CLASSES = ("scissors", "forceps", "grasper")
 AT_ONCE = 5_000  # frames
@@ -29,7 +29,7 @@ def fill(folder: Path, frames: int) -> None:
     for k in range(frames):
         os.link(folder.parent / f"{k % 20}.jpg", folder / "v" / f"{k:06}.jpg")
     chance = random.Random(0)
-    with Database(folder / FILE) as database:
+    with Database(folder / STORE_FILE) as database:
         apply(database, Request("v", "amy", "video.add", {"id": "v", "width": 854, "height": 480}))
         for first in range(0, frames, AT_ONCE):
             span = range(first, min(frames, first + AT_ONCE))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from surgeval.detector.assign import RULES, Assignment, assign
+from surgeval.detector.assign import ASSIGNMENT_RULES, Assignment, assign
 
 
 def _cases(folder: Path) -> list[dict[str, Any]]:
@@ -37,7 +37,7 @@ def _assigned(scene: dict[str, Any], rule: str, dtype: Any, *, fixed_shapes: boo
     boxes = values("gt_boxes").reshape(-1, 4)
     mask = torch.tensor(scene["gt_mask"]).bool()
     batch = (values("scores")[None], values("boxes")[None], values("points"), boxes[None], labels[None], mask[None])
-    return assign(*batch, RULES[rule], fixed_shapes=fixed_shapes)
+    return assign(*batch, ASSIGNMENT_RULES[rule], fixed_shapes=fixed_shapes)
 
 
 @pytest.mark.parametrize("fixed_shapes", [False, True], ids=["as-on-the-cpu", "as-on-the-device"])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from surgeval.detector.assign import RULES, Assignment, Truth
+from surgeval.detector.assign import ASSIGNMENT_RULES, Assignment, BatchTruth
 from surgeval.detector.geometry import ciou, iou
 from surgeval.detector.losses import LossSettings, box_losses, dfl, teacher_loss
 
@@ -65,7 +65,7 @@ def test_box_losses_of_one_image_in_cell_units(bbox_case: dict[str, Any]) -> Non
     head = SimpleNamespace(
         box=_double(bbox_case["pred_logits"])[None], logits={}, points=points, strides=torch.ones(len(points))
     )
-    truth = Truth(_double(bbox_case["target_boxes"])[None], {}, torch.ones(1, len(points), dtype=torch.bool))
+    truth = BatchTruth(_double(bbox_case["target_boxes"])[None], {}, torch.ones(1, len(points), dtype=torch.bool))
     # Every positive has its own target box: point and row are the same number.
     found = Assignment(fg[None], fg[None], fg[None], torch.ones_like(fg).bool()[None], weights[fg][None], fg)
     sums = box_losses(head, truth, found, found.weight)
@@ -88,14 +88,14 @@ def _head(case: dict[str, Any], dtype: Any) -> tuple[Any, list[Any]]:
     return head, levels
 
 
-def _truth(case: dict[str, Any]) -> Truth:
+def _truth(case: dict[str, Any]) -> BatchTruth:
     height, width = case["image_size_hw"]
     rows = _double(case["boxes"]).reshape(-1, 6)
     centre, size = rows[:, 2:4], rows[:, 4:6]
     corners = torch.cat((centre - size / 2, centre + size / 2), 1) * torch.tensor([width, height, width, height])
     marks = torch.nn.functional.one_hot(rows[:, 1].long(), case["num_classes"]).bool()
     images = [rows[:, 0] == image for image in range(case["expected"]["batch_size"])]
-    return Truth.of([corners[image] for image in images], [{"ivt": marks[image]} for image in images])
+    return BatchTruth.of([corners[image] for image in images], [{"ivt": marks[image]} for image in images])
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-5), ("float32", 1e-4)])
@@ -104,7 +104,7 @@ def test_the_whole_loss_of_a_head_output_and_its_gradient(
 ) -> None:
     head, levels = _head(detection_case, getattr(torch, dtype))
     expected = detection_case["expected"]
-    loss = teacher_loss(head, _truth(detection_case), "ivt", LossSettings(rule=RULES["ultralytics"]))
+    loss = teacher_loss(head, _truth(detection_case), "ivt", LossSettings(rule=ASSIGNMENT_RULES["ultralytics"]))
     for part, name in (("box", "box"), ("dfl", "dfl"), ("ivt", "cls")):
         assert float(loss.parts[part].detach()) == pytest.approx(expected[name], rel=tolerance, abs=1e-9)
     assert float(loss.total.detach()) == pytest.approx(expected["total"], rel=tolerance)

@@ -11,14 +11,23 @@ import pytest
 import torch
 from tests.unit.detector.scenes import scene
 
-from surgeval.detector import RULES, HeadOutput, LossSettings, Selecting, Truth, select, student_loss, teacher_loss
+from surgeval.detector import (
+    ASSIGNMENT_RULES,
+    BatchTruth,
+    HeadOutput,
+    LossSettings,
+    Selecting,
+    select,
+    student_loss,
+    teacher_loss,
+)
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="found no CUDA device, expected one")
 
 SETTINGS = [
     LossSettings(),
-    LossSettings(rule=RULES["ultralytics"]),
-    LossSettings(hard=True, aux_background=True, rule=replace(RULES["paper"], inside=False)),
+    LossSettings(rule=ASSIGNMENT_RULES["ultralytics"]),
+    LossSettings(hard=True, aux_background=True, rule=replace(ASSIGNMENT_RULES["paper"], inside=False)),
 ]
 
 
@@ -76,11 +85,11 @@ def test_a_recorded_step_replays_on_other_boxes() -> None:
     outputs, truths = zip(*(scene(seed, dtype=torch.float32) for seed in (44, 45)), strict=True)
     most = max(truth.labels_per_box or 0 for truth in truths)
     cases = [
-        (_there(output), Truth(truth.boxes, truth.labels, truth.mask, most).to("cuda"))
+        (_there(output), BatchTruth(truth.boxes, truth.labels, truth.mask, most).to("cuda"))
         for output, truth in zip(outputs, truths, strict=True)
     ]
     place, truth = _there(outputs[0]), cases[0][1].to("cuda")
-    truth = Truth(truth.boxes.clone(), {head: marks.clone() for head, marks in truth.labels.items()},
+    truth = BatchTruth(truth.boxes.clone(), {head: marks.clone() for head, marks in truth.labels.items()},
                   truth.mask.clone(), most)  # fmt: skip
     leaves = [place.box, *place.logits.values()]
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.unit.detector.scenes import scene
 
 from surgeval.detector._suppress import suppress
-from surgeval.detector.assign import RULES, Rule, assign
+from surgeval.detector.assign import ASSIGNMENT_RULES, AssignmentRule, assign
 from surgeval.detector.geometry import Fit, ciou, decode, iou
 from surgeval.detector.nms import Selecting, nms, select
 
@@ -39,7 +39,7 @@ def _ciou(a: Box, b: Box, tiny: float = 1e-7) -> float:
 
 def _loop(
     scores: list[list[float]], boxes: list[Box], points: list[tuple[float, float]], truth: list[Box],
-    labels: list[list[bool]], rule: Rule,
+    labels: list[list[bool]], rule: AssignmentRule,
 ) -> dict[int, tuple[int, float]]:  # fmt: skip
     """Owner and soft target of the positives of one image, in plain Python."""
     s: dict[tuple[int, int], float] = {}
@@ -77,8 +77,8 @@ def _loop(
 def test_assignment_is_that_of_a_slow_loop(
     preset: str, fixed_shapes: bool, seed: int, rows: int, twins: bool, topk: int
 ) -> None:
-    rule = RULES[preset]
-    rule = Rule(topk, rule.alpha, rule.beta, rule.overlap, rule.conflict, damping=rule.damping)
+    rule = ASSIGNMENT_RULES[preset]
+    rule = AssignmentRule(topk, rule.alpha, rule.beta, rule.overlap, rule.conflict, damping=rule.damping)
     output, truth = scene(seed, images=2, rows=rows)
     if twins and rows > 1:  # the second row repeats the first: everything between them ties
         truth.boxes[:, 1], truth.mask[:, 1] = truth.boxes[:, 0], truth.mask[:, 0]

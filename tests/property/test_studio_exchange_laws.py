@@ -15,7 +15,7 @@ from tests.unit.studio.exchange.projects import held, schema_source
 
 from surgeval.studio.exchange import Selection, export_project, import_dataset, preview_export
 from surgeval.studio.schema import Schema, parse_schema
-from surgeval.studio.store import FILE, Database, Request, apply
+from surgeval.studio.store import STORE_FILE, Database, Request, apply
 
 SCHEMA: Schema = parse_schema(schema_source(), "prostatd")
 MEMBERS = [member for member in SCHEMA.members if member.group != "image"]
@@ -45,7 +45,7 @@ def rows(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def project(place: Path, given: list[dict[str, Any]], phases: dict[int, str]) -> Database:
-    database = Database(place / FILE)
+    database = Database(place / STORE_FILE)
     edits: list[tuple[str, dict[str, Any]]] = [
         ("video.add", {"id": "V1", "width": 320, "height": 180}),
         ("frames.add", {"video": "V1", "first": 0, "names": [f"{k:06d}" for k in range(6)]}),

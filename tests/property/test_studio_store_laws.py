@@ -20,7 +20,7 @@ from surgeval.errors import BadInput
 from surgeval.records import Box
 from surgeval.studio.schema import builtin_refinement, builtin_schema, parse_schema
 from surgeval.studio.segments import Segment
-from surgeval.studio.store import Annotation, Conflict, Outcome, Track
+from surgeval.studio.store import Annotation, Conflict, OperationOutcome, Track
 from surgeval.studio.store._tables import BEFORE, STATE
 
 FRAMES = 12
@@ -87,7 +87,9 @@ class Edits(RuleBasedStateMachine):
         spans = sorted(span.id for span in self.project.spans("v"))
         return data.draw(st.sampled_from(spans or ["s1"]))
 
-    def attempt(self, data: st.DataObject, edit: Callable[[Editor], Outcome], study: str | None = None) -> None:
+    def attempt(
+        self, data: st.DataObject, edit: Callable[[Editor], OperationOutcome], study: str | None = None
+    ) -> None:
         author = data.draw(AUTHORS)
         version = self.project.version
         base = data.draw(st.sampled_from([None, version, max(7, version - 1), max(7, version - 4)]))
@@ -99,7 +101,7 @@ class Edits(RuleBasedStateMachine):
             assert self.project.state() == before  # a refused edit leaves nothing behind
             assert tried == done
             return
-        assert isinstance(tried, Outcome)
+        assert isinstance(tried, OperationOutcome)
         assert (tried.changed, tried.skipped, tried.absent) == (done.changed, done.skipped, done.absent)
         if data.draw(st.integers(0, 3)) == 0:  # taken back at once, everything is as it was; and done again
             after = self.project.state()
@@ -267,7 +269,7 @@ class Edits(RuleBasedStateMachine):
 
     @rule(data=st.data(), frames=RANGE, kind=st.sampled_from(["flag", "clear", "mark"]))
     def frames(self, data: st.DataObject, frames: tuple[int, int], kind: str) -> None:
-        edits: dict[str, Callable[[Editor], Outcome]] = {
+        edits: dict[str, Callable[[Editor], OperationOutcome]] = {
             "flag": lambda editor: editor.flag("v", *frames, "smoke"),
             "clear": lambda editor: editor.clear_flags("v", *frames),
             "mark": lambda editor: editor.mark_frames("v", *frames),
@@ -308,7 +310,7 @@ class Edits(RuleBasedStateMachine):
             states.append(visible(self.project.state()))
         for _ in range(min(again, len(states) - 1)):
             states.pop()
-            assert isinstance(result(lambda e: e.redo(), self.project.edit(author)), Outcome)
+            assert isinstance(result(lambda e: e.redo(), self.project.edit(author)), OperationOutcome)
             assert visible(self.project.state()) == states[-1]
 
     @precondition(lambda self: self.project.version > 3)
@@ -342,7 +344,7 @@ class Edits(RuleBasedStateMachine):
                 assert json.loads(row["label"]) == {k: v for k, v in latest.items() if v is not None}, row
 
 
-def result(edit: Callable[[Editor], Outcome], editor: Editor) -> Outcome | str:
+def result(edit: Callable[[Editor], OperationOutcome], editor: Editor) -> OperationOutcome | str:
     try:
         return edit(editor)
     except (BadInput, Conflict) as error:

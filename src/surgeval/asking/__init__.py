@@ -16,7 +16,7 @@ from surgeval.asking._pictures import Decorate, Moment, moments, picture, pictur
 from surgeval.asking._question import Asked, Timed
 from surgeval.asking._reference_rows import AlwaysAccept, AlwaysReject, Oracle, PriorAnswerer, RandomAnswerer
 from surgeval.asking._replay import Replay
-from surgeval.asking._sampling import POLICIES, Sampling, Shown, Timeline
+from surgeval.asking._sampling import POLICIES, FrameSampling, FrameTimeline, Shown
 from surgeval.asking._store import AnswerStore, ShownStore
 
 __all__ = [
@@ -34,6 +34,8 @@ __all__ = [
     "DatasetFrames",
     "Decorate",
     "EvalAnswers",
+    "FrameSampling",
+    "FrameTimeline",
     "ItemFiles",
     "Media",
     "Moment",
@@ -43,12 +45,10 @@ __all__ = [
     "RandomAnswerer",
     "Rejections",
     "Replay",
-    "Sampling",
     "Shown",
     "ShownFrame",
     "ShownStore",
     "Timed",
-    "Timeline",
     "Unanswered",
     "VideoFiles",
     "answer_of_output",

@@ -15,7 +15,7 @@ import numpy as np
 
 from surgeval.arrays import Floats
 from surgeval.asking._question import Question, Timed
-from surgeval.asking._sampling import Timeline
+from surgeval.asking._sampling import FrameTimeline
 from surgeval.datasets import Dataset, check_media, media_paths, video_index
 from surgeval.datasets.io import SUFFIXES, video_files
 from surgeval.errors import BadInput, DataError
@@ -33,7 +33,7 @@ class Media(Protocol[Question]):
     def identity(self) -> str:
         """What the frames are, wherever they lie."""
 
-    def timeline(self, question: Question) -> Timeline:
+    def timeline(self, question: Question) -> FrameTimeline:
         """The frames of a question's video or item, and the window that it is about."""
 
 
@@ -58,9 +58,9 @@ class DatasetFrames:
                 digest.update(f"{video}\0{time!r}\0{image.path.name}\0{_size(image.path)}\0{image.frame}\n".encode())
         self.identity = f"dataset {digest.hexdigest()[:16]}"
 
-    def timeline(self, question: Timed) -> Timeline:
+    def timeline(self, question: Timed) -> FrameTimeline:
         """The stored frames."""
-        return Timeline(*self._frames[question.video], (question.start, question.end))
+        return FrameTimeline(*self._frames[question.video], (question.start, question.end))
 
 
 class VideoFiles:
@@ -86,10 +86,10 @@ class VideoFiles:
             digest.update(f"{video}\0{_size(by_name[video])}\n".encode(errors="backslashreplace"))
         self.identity = f"video files {digest.hexdigest()[:16]}"
 
-    def timeline(self, question: Timed) -> Timeline:
+    def timeline(self, question: Timed) -> FrameTimeline:
         """The film's own presentation times."""
         film = self._files[question.video]
-        return Timeline(video_index(film).times, film, (question.start, question.end))
+        return FrameTimeline(video_index(film).times, film, (question.start, question.end))
 
 
 class ItemFiles:
@@ -108,7 +108,7 @@ class ItemFiles:
                 digest.update(f"{item.id}\0{name}\0{_size(path)}\n".encode(errors="backslashreplace"))
         self.identity = f"item files {digest.hexdigest()[:16]}"
 
-    def timeline(self, question: IntentQuestion) -> Timeline:
+    def timeline(self, question: IntentQuestion) -> FrameTimeline:
         """The pictures of the list, or the frames of the video."""
         check_media(self._dataset, question)  # a file may have become a link since
         paths = media_paths(self._dataset, question)
@@ -121,16 +121,16 @@ class ItemFiles:
         if films:
             times = video_index(films[0]).times
             start = 0.0 if question.start is None else question.start
-            return Timeline(
+            return FrameTimeline(
                 times, films[0], (start, float(times[-1]) if question.end is None else question.end), question.gaze
             )
         refs = tuple(ImageRef(path) for path in paths)
         end = question.start if question.end is None else question.end
         if question.start is None or end is None:
             places = np.arange(len(refs), dtype=np.float64)
-            return Timeline(places, refs, (0.0, float(places[-1])), question.gaze, timed=False, listed=True)
+            return FrameTimeline(places, refs, (0.0, float(places[-1])), question.gaze, timed=False, listed=True)
         first = question.start if len(refs) > 1 else end
-        return Timeline(np.linspace(first, end, len(refs)), refs, (first, end), question.gaze, listed=True)
+        return FrameTimeline(np.linspace(first, end, len(refs)), refs, (first, end), question.gaze, listed=True)
 
 
 def _size(path: Path) -> int:

@@ -17,10 +17,10 @@ from surgeval.arrays import Floats, Ints
 from surgeval.errors import BadInput, DataError
 from surgeval.records import Gaze, ImageRef
 
-__all__ = ["POLICIES", "Sampling", "Shown", "Timeline", "sample"]
+__all__ = ["POLICIES", "FrameSampling", "FrameTimeline", "Shown", "sample"]
 
-Sampling: TypeAlias = Literal["uniform", "gaze", "question"]
-POLICIES: tuple[Sampling, ...] = get_args(Sampling)
+FrameSampling: TypeAlias = Literal["uniform", "gaze", "question"]
+POLICIES: tuple[FrameSampling, ...] = get_args(FrameSampling)
 _SLACK = 1e-6  # seconds: times that differ by rounding are the same
 _LIMITS = {"frames": (1, 1000), "longest_edge": (16, 16384), "quality": (1, 100)}
 
@@ -40,7 +40,7 @@ class Shown:
 
     frames: int = 8
     overlay: bool = False
-    sampling: Sampling = "uniform"
+    sampling: FrameSampling = "uniform"
     reach: float = 1.0
     longest_edge: int | None = None
     quality: int = 95
@@ -57,7 +57,7 @@ class Shown:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Timeline:
+class FrameTimeline:
     """The frames that a question may be shown: times in order, the images or the film, the window asked about.
 
     `timed` is False where nobody knows when the pictures were taken (their times are then their positions), `listed` is
@@ -72,7 +72,7 @@ class Timeline:
     listed: bool = False
 
 
-def sample(line: Timeline, shown: Shown, name: str) -> list[int]:
+def sample(line: FrameTimeline, shown: Shown, name: str) -> list[int]:
     """The positions of the frames that are shown; a window that begins after the last frame is a `DataError`."""
     start, end = line.window
     last = float(line.times[-1])

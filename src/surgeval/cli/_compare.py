@@ -32,13 +32,12 @@ def compare(
     Example: [bold]surgeval compare runs/mine runs/baseline --out runs/mine-and-baseline[/bold]
     """
     from surgeval.protocols.evidence_page import evidence_of
-    from surgeval.protocols.registry import descriptor_of, is_run
-    from surgeval.protocols.training import is_training
+    from surgeval.protocols.registry import descriptor_of, folder_kind_of
     from surgeval.report import readable_comparison, tally, write_comparison
 
     for folder in (a, b):
-        if is_training(folder) and not is_run(folder):
-            raise BadInput(f"{folder}: found a training, expected a run: detect with it and score that, then compare")
+        if (kind := folder_kind_of(folder)) is not None:
+            raise BadInput(f"{folder}: found a {kind.noun}, expected a run: {kind.to_compare}")
     first, second = (descriptor_of(folder) for folder in (a, b))
     if first.name != second.name:
         raise BadInput(f"{a} and {b}: found {first.name} and {second.name}, expected two runs of one protocol")

@@ -79,10 +79,13 @@ def import_labels(
 @contextmanager
 def _project(folder: Path, dry_run: bool) -> Iterator[tuple[Database, bool]]:
     """The project of a folder and whether it is a new one, which a dry run makes elsewhere."""
-    from surgeval.studio.store import FILE, Database
+    from surgeval.studio.store import STORE_FILE, Database
 
-    new = not (folder / FILE).exists()
-    with tempfile.TemporaryDirectory() as away, Database((Path(away) if new and dry_run else folder) / FILE) as found:
+    new = not (folder / STORE_FILE).exists()
+    with (
+        tempfile.TemporaryDirectory() as away,
+        Database((Path(away) if new and dry_run else folder) / STORE_FILE) as found,
+    ):
         yield found, new
 
 

@@ -30,18 +30,18 @@ def list_models(json: JsonOption = False) -> None:
 
     Example: [bold]surgeval models list[/bold]
     """
-    from surgeval.models import EMBEDDED, EMBEDDED_DETECTORS, EMBEDDED_GENERATIVE, KINDS, PLACES, plugins
+    from surgeval.models import EMBEDDED, EMBEDDED_DETECTORS, EMBEDDED_GENERATIVE, MODEL_KINDS, PLACES, plugins
 
     others = {name: entry.value for name, entry in plugins().items()}
     embedded = EMBEDDED | EMBEDDED_GENERATIVE | EMBEDDED_DETECTORS
     if json:
-        print_json({"embedded": embedded, "places": PLACES, "kinds": KINDS, "plugins": others})
+        print_json({"embedded": embedded, "places": PLACES, "kinds": MODEL_KINDS, "plugins": others})
         return
     print_table("embedded", ["name", "what"], embedded.items())
     console().print()
     print_table("your own, written as", ["place", "what"], PLACES.items())
     console().print()
-    print_table("or with its kind, written KIND:PLACE", ["kind", "place"], KINDS.items())
+    print_table("or with its kind, written KIND:PLACE", ["kind", "place"], MODEL_KINDS.items())
     if others:
         console().print()
         print_table("other packages", ["name", "from"], others.items())

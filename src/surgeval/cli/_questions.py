@@ -177,6 +177,8 @@ def check(
 
 
 def _tell_report(report: SetReport, every: bool) -> None:
+    from surgeval.stats import number_text, with_ends
+
     say = console().print
     faults = "no check failed" if report.sound else f"faults: {len(report.faults)}"
     say(f"{report.items} questions, {faults}")
@@ -187,8 +189,8 @@ def _tell_report(report: SetReport, every: bool) -> None:
     if report.positions:
         say("right options: " + ", ".join(f"{letter} {count}" for letter, count in report.positions.items()))
     if bias := report.longest:
-        low, high = bias.interval
-        say(f"the right option is the longest of {bias.share:.0%} [{low:.0%}, {high:.0%}], by chance {bias.chance:.0%}")
+        share, chance = with_ends(bias.share, *bias.interval, "share"), number_text(bias.chance, "share")
+        say(f"the right option is the longest of {share}, by chance {chance}")
     for text in report.unchecked:
         say(f"not checked: {text}")
 

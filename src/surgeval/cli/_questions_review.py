@@ -11,7 +11,7 @@ from surgeval.console import console
 from surgeval.errors import BadInput, visible
 
 if TYPE_CHECKING:
-    from surgeval.questions import Review
+    from surgeval.questions import ReviewDesk
     from surgeval.records import IntentQuestion
 
 _VERDICTS = {"c": "correct", "w": "wrong", "u": "unclear"}
@@ -33,12 +33,12 @@ def review(
 
     Example: [bold]surgeval questions review set --as Ada[/bold]
     """
-    from surgeval.questions import Adjudication, Review, open_set
+    from surgeval.questions import Adjudication, ReviewDesk, open_set
 
     opened = open_set(questions)
     if not opened.items:
         raise BadInput(f"{questions}: found no items, expected some to review")
-    desk = Adjudication(opened, name) if adjudicate else Review(opened, name, each=each)
+    desk = Adjudication(opened, name) if adjudicate else ReviewDesk(opened, name, each=each)
     left = desk.pending()
     say = console().print
     if any(item.media for item in left):
@@ -51,7 +51,7 @@ def review(
     say(f"{desk.done} judged by {visible(desk.reviewer)}, {remaining} left")
 
 
-def _show(desk: Review, item: IntentQuestion, number: int, count: int) -> None:
+def _show(desk: ReviewDesk, item: IntentQuestion, number: int, count: int) -> None:
     from surgeval.questions import Adjudication, gaze_in_words
 
     say = console().print
@@ -77,7 +77,7 @@ def _show(desk: Review, item: IntentQuestion, number: int, count: int) -> None:
             say(f"reviewer {order}: {said.verdict}{other}{': ' + said.comment if said.comment else ''}")
 
 
-def _judged(desk: Review, item: IntentQuestion) -> bool:
+def _judged(desk: ReviewDesk, item: IntentQuestion) -> bool:
     """Ask until an answer can be kept; False when the person stops."""
     while True:
         try:

@@ -59,29 +59,29 @@ def report(
     Example: [bold]surgeval report runs/tdnet-training[/bold]
     """
     from surgeval.datasets import is_dataset
-    from surgeval.protocols.registry import is_run
-    from surgeval.protocols.training import is_training, write_training_page
+    from surgeval.protocols.registry import folder_kind_of, is_run
+    from surgeval.report import write_index
 
     for path in paths:
         if not path.exists():
             raise BadInput(f"{path}: found no such file or folder, expected a dataset, a run or a folder of runs")
-    if len(paths) == 1 and is_training(paths[0]) and not is_run(paths[0]):
-        says = "reading the training and writing its page"
-        _tell(_of_folder(paths[0], out, "report.html", says, write_training_page), json)
+    kinds = {path: kind for path in paths if (kind := folder_kind_of(path)) is not None}
+    if len(paths) == 1 and kinds:
+        says = f"reading the {kinds[paths[0]].noun} and writing its page"
+        _tell(_of_folder(paths[0], out, "report.html", says, kinds[paths[0]].write_page), json)
         return 0
     runs = [path for path in paths if is_run(path)]
     if runs and len(runs) < len(paths):
         other = next(path for path in paths if path not in runs)
         raise BadInput(f"{other}: found no run.json, expected run folders only, or one dataset")
-    trained = [path for path in paths if is_training(path)]
-    if not runs and trained and len(paths) > 1:
-        raise BadInput(f"{trained[0]}: found a training, expected it alone, or runs only: a training has its own page")
+    for path, kind in kinds.items():
+        raise BadInput(f"{path}: found a {kind.noun}, expected it alone, or runs only: a {kind.noun} has its own page")
     if not runs and len(paths) > 1:
         raise BadInput(f"{paths[1]}: found a second dataset, expected one dataset or several run folders")
     if runs:
         page = _of_runs(runs, out)
     elif format is None and paths[0].is_dir() and _holds_runs(paths[0]) and not is_dataset(paths[0]):
-        page = _of_folder(paths[0], out, "index.html", "reading the runs and writing their pages", _index)
+        page = _of_folder(paths[0], out, "index.html", "reading the runs and writing their pages", write_index)
     else:
         if out is None and format is None and not is_dataset(paths[0]):
             raise BadInput(f"{paths[0]}: found none of them, expected a dataset, a run or a folder of runs")
@@ -91,17 +91,9 @@ def report(
 
 
 def _holds_runs(folder: Path) -> bool:
-    from surgeval.protocols.registry import is_run, runs_in
-    from surgeval.protocols.training import is_training
+    from surgeval.protocols.registry import folder_kind_of, runs_in
 
-    return bool(runs_in(folder)) or any(is_training(path) and not is_run(path) for path in folder.iterdir())
-
-
-def _index(folder: Path, out: Path | None) -> Path:
-    from surgeval.protocols.training import trainings_section
-    from surgeval.report import write_index
-
-    return write_index(folder, out, beside=trainings_section(folder, out))
+    return bool(runs_in(folder)) or any(folder_kind_of(path) is not None for path in folder.iterdir())
 
 
 def _of_dataset(path: Path, out: Path, format: str | None, labels: str | None, json: bool) -> int:

@@ -62,7 +62,7 @@ def studio(
 
     Example: [bold]surgeval studio set/ --author Ada[/bold] (questions to review, as `surgeval questions review` does)
     """
-    from surgeval.studio.guard import is_loopback
+    from surgeval.studio.guard import binds_loopback
     from surgeval.studio.server import page_built, serve, set_schema
 
     if not page_built():
@@ -71,7 +71,7 @@ def studio(
     if demo == (folder is not None):
         raise BadInput("studio: found a folder and the demonstration, or neither, expected one of them")
     place = _demo() if folder is None else folder
-    key = token or (None if is_loopback(host) else secrets.token_urlsafe(24))
+    key = token or (None if binds_loopback(host) else secrets.token_urlsafe(24))
     end = _asked_to_end()  # before anybody is told that there is something to end
     with serve(place, author=author or getpass.getuser(), database=database, host=host, port=port, token=key,
                names=name or (), detectors=detector or (), fps=fps) as running:  # fmt: skip

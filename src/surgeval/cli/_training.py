@@ -32,7 +32,7 @@ def train(model: ModelName, chosen: TrainOptions) -> None:
         _all_folds(model, chosen)
         return
     from surgeval.detector.data import told_problems
-    from surgeval.protocols.training.settings import changed, with_texts
+    from surgeval.protocols.training.settings import with_changes, with_texts
 
     if model == "tdnet":
         from surgeval.detector import SIZES
@@ -42,8 +42,8 @@ def train(model: ModelName, chosen: TrainOptions) -> None:
     else:
         from surgeval.detector import rtdetr
 
-        start, sizes, learn = rtdetr.rtdetr_settings(), rtdetr.SIZES, rtdetr.train_rtdetr
-    settings: TrainSettings = with_texts(changed(start, chosen.settings()), chosen.set or [])
+        start, sizes, learn = rtdetr.rtdetr_settings(), rtdetr.RTDETR_SIZES, rtdetr.train_rtdetr
+    settings: TrainSettings = with_texts(with_changes(start, chosen.settings()), chosen.set or [])
     _check_early(settings, sizes)
     with phases(show=not chosen.json, eager=True) as shown:
         shown.phase("reading labels and pictures")

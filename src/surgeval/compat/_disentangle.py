@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from surgeval.arrays import AnyArray
+from surgeval.arrays import AnyArray, Ints
 from surgeval.errors import BadInput
 from surgeval.metrics import component_max
 from surgeval.vocab import load_labels
@@ -33,7 +33,7 @@ class Disentangle:
         # ivtmetrics takes the path of a file that it never reads.
         self.bank = self.map_file()
 
-    def map_file(self) -> npt.NDArray[np.int64]:
+    def map_file(self) -> Ints:
         """A row per triplet: its id, then those of instrument, verb, target, and of the pairs with the instrument."""
         space = load_labels("cholect50")
         verbs, targets = len(space.verbs), len(space.targets)

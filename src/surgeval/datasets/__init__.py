@@ -25,7 +25,7 @@ from surgeval.datasets.tools._draw import contact_sheet, draw_frame
 from surgeval.datasets.tools._fingerprint import dataset_fingerprint
 from surgeval.datasets.tools._join_boxes import JoinCounts, JoinedBoxes, join_boxes
 from surgeval.datasets.tools._merge import Merge, MergeMap, merged
-from surgeval.datasets.tools._quality import FrameQuality, Proposal, QualityLimits, frame_quality, propose_drops
+from surgeval.datasets.tools._quality import DropProposal, FrameQuality, QualityLimits, frame_quality, propose_drops
 
 __all__ = [
     "PROBLEM_KINDS",
@@ -34,6 +34,7 @@ __all__ = [
     "CheckReport",
     "ConvertReport",
     "Dataset",
+    "DropProposal",
     "Format",
     "FrameQuality",
     "JoinCounts",
@@ -45,7 +46,6 @@ __all__ = [
     "OnProblem",
     "Output",
     "Problem",
-    "Proposal",
     "QualityLimits",
     "VideoIndex",
     "Writer",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from surgeval.detector._head import BINS, STRIDES, HeadOutput, decode
     from surgeval.detector._network import SIZES, TDNet, build_tdnet, student_of
     from surgeval.detector._state import load_state, save_state
-    from surgeval.detector.assign import RULES, Assignment, Rule, Truth, assign_output
+    from surgeval.detector.assign import ASSIGNMENT_RULES, Assignment, AssignmentRule, BatchTruth, assign_output
     from surgeval.detector.data import TrainingSet
     from surgeval.detector.geometry import Fit, ciou, iou
     from surgeval.detector.inference import detect_frames, open_detector
@@ -32,7 +32,7 @@ _HOMES = {
     "_head": "BINS STRIDES HeadOutput decode",
     "_network": "SIZES TDNet build_tdnet student_of",
     "_state": "load_state save_state",
-    "assign": "RULES Assignment Rule Truth assign_output",
+    "assign": "ASSIGNMENT_RULES Assignment AssignmentRule BatchTruth assign_output",
     "data": "TrainingSet",
     "geometry": "Fit ciou iou",
     "inference": "detect_frames open_detector",
@@ -43,13 +43,15 @@ _HOMES = {
 }
 
 __all__ = [
+    "ASSIGNMENT_RULES",
     "BINS",
-    "RULES",
     "SELECTING",
     "SIZES",
     "STRIDES",
     "TASKS",
     "Assignment",
+    "AssignmentRule",
+    "BatchTruth",
     "Classes",
     "Fit",
     "Found",
@@ -57,14 +59,12 @@ __all__ = [
     "Loaded",
     "LossSettings",
     "Losses",
-    "Rule",
     "Selecting",
     "TDNet",
     "Task",
     "TrainSettings",
     "Trained",
     "TrainingSet",
-    "Truth",
     "assign_output",
     "build_tdnet",
     "ciou",

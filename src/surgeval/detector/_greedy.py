@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from surgeval._jit import kernel
+from surgeval.arrays import AnyArray
 
 __all__ = ["greedy"]
 
@@ -15,9 +15,7 @@ _CHAINS = 256  # kept boxes of groups whose numbers end alike in this many form 
 
 
 @kernel
-def greedy(
-    boxes: npt.NDArray[Any], groups: npt.NDArray[Any], valid: npt.NDArray[Any], iou: Any, kept: npt.NDArray[Any]
-) -> npt.NDArray[Any]:
+def greedy(boxes: AnyArray, groups: AnyArray, valid: AnyArray, iou: Any, kept: AnyArray) -> AnyArray:
     """Write the positions of the kept boxes of every image into `kept`; how many there are.
 
     A box is compared with the kept ones of its chain only, which with many classes are few.

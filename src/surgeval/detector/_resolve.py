@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import torch
 
 if TYPE_CHECKING:
-    from surgeval.detector.assign import Rule
+    from surgeval.detector.assign import AssignmentRule
 
 __all__ = ["resolve"]
 
 
 def resolve(
-    alignment: torch.Tensor, overlap: torch.Tensor, rule: Rule
+    alignment: torch.Tensor, overlap: torch.Tensor, rule: AssignmentRule
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     """Choose the points of every box and settle the contested ones: owner, point, row, kept, weight.
 
@@ -44,7 +44,7 @@ def _soft_targets(
     point: torch.Tensor,
     row: torch.Tensor,
     kept: torch.Tensor,
-    rule: Rule,
+    rule: AssignmentRule,
 ) -> torch.Tensor:
     """Targets t = s / max s * max overlap, both maxima over the positives that the box has kept."""
     images, rows, points = alignment.shape

@@ -11,11 +11,11 @@ from torch.nn import functional
 from surgeval.detector._tensors import wide
 from surgeval.errors import BadInput
 
-__all__ = ["Truth", "most_marks"]
+__all__ = ["BatchTruth", "most_marks"]
 
 
 @dataclass
-class Truth:
+class BatchTruth:
     """The labelled boxes of a batch, padded to the same number of rows; `mask` says which rows are boxes.
 
     `labels` are multi-hot per head (several triplets on one box: several marks in its row). A row without a mark in the
@@ -40,11 +40,12 @@ class Truth:
         *,
         rows: int | None = None,
         labels_per_box: int | None = None,
-    ) -> Truth:
+    ) -> BatchTruth:
         """The truth of images with boxes (n, 4) and labels (n, classes) each; `rows` fixes the padded number.
 
         >>> one = {"i": torch.tensor([[True, False]])}
-        >>> truth = Truth.of([torch.ones(1, 4), torch.ones(0, 4)], [one, {"i": torch.zeros(0, 2, dtype=torch.bool)}])
+        >>> none = {"i": torch.zeros(0, 2, dtype=torch.bool)}
+        >>> truth = BatchTruth.of([torch.ones(1, 4), torch.ones(0, 4)], [one, none])
         >>> truth.mask.tolist(), truth.labels["i"].shape, truth.labels_per_box
         ([[True], [False]], torch.Size([2, 1, 2]), 1)
         """
@@ -68,14 +69,14 @@ class Truth:
         mask = torch.arange(rows)[None] < torch.tensor(counts, dtype=torch.long)[:, None]
         return cls(torch.stack(padded) if padded else torch.zeros(0, rows, 4), marks, mask, labels_per_box)
 
-    def to(self, device: torch.device | str, *, non_blocking: bool = False) -> Truth:
+    def to(self, device: torch.device | str, *, non_blocking: bool = False) -> BatchTruth:
         """The same on another device."""
 
         def moved(values: torch.Tensor) -> torch.Tensor:
             return values.to(device, non_blocking=non_blocking)
 
         labels = {head: moved(marks) for head, marks in self.labels.items()}
-        return Truth(moved(self.boxes), labels, moved(self.mask), self.labels_per_box)
+        return BatchTruth(moved(self.boxes), labels, moved(self.mask), self.labels_per_box)
 
 
 def most_marks(labels: torch.Tensor) -> int:

@@ -17,17 +17,25 @@ import torch
 
 from surgeval.detector._resolve import resolve
 from surgeval.detector._tensors import gather_rows, wide
-from surgeval.detector._truth import Truth, most_marks
+from surgeval.detector._truth import BatchTruth, most_marks
 from surgeval.detector.geometry import ciou_matrix, decode, iou_matrix
 from surgeval.errors import BadInput
 
-__all__ = ["RULES", "Assignment", "Output", "Rule", "Truth", "assign", "assign_output"]
+__all__ = [
+    "ASSIGNMENT_RULES",
+    "Assignment",
+    "AssignmentRule",
+    "BatchTruth",
+    "HeadPrediction",
+    "assign",
+    "assign_output",
+]
 
 _BLOCK = 1 << 25  # boxes x points looked at together: 128 MB per float32 array
 
 
 @dataclass(frozen=True)
-class Rule:
+class AssignmentRule:
     """How points are chosen; `inside` keeps to the points strictly inside the box, which eq. 5 does not say."""
 
     topk: int = 10
@@ -48,9 +56,9 @@ class Rule:
             )
 
 
-RULES: Mapping[str, Rule] = {
-    "paper": Rule(),
-    "ultralytics": Rule(overlap="ciou", conflict="overlap", damping=1e-9),
+ASSIGNMENT_RULES: Mapping[str, AssignmentRule] = {
+    "paper": AssignmentRule(),
+    "ultralytics": AssignmentRule(overlap="ciou", conflict="overlap", damping=1e-9),
 }
 
 
@@ -83,7 +91,7 @@ class Assignment:
         return weights[..., None] * gather_rows(self.labels, self.owner.clamp(min=0))
 
 
-class Output(Protocol):
+class HeadPrediction(Protocol):
     """What a detection head says: `HeadOutput` of the network."""
 
     @property
@@ -110,7 +118,7 @@ def assign(
     truth_boxes: torch.Tensor,
     truth_labels: torch.Tensor,
     truth_mask: torch.Tensor,
-    rule: Rule = RULES["paper"],
+    rule: AssignmentRule = ASSIGNMENT_RULES["paper"],
     *,
     fixed_shapes: bool | None = None,
 ) -> Assignment:
@@ -133,7 +141,12 @@ def assign(
 
 
 def assign_output(
-    output: Output, truth: Truth, main: str, rule: Rule = RULES["paper"], *, fixed_shapes: bool | None = None
+    output: HeadPrediction,
+    truth: BatchTruth,
+    main: str,
+    rule: AssignmentRule = ASSIGNMENT_RULES["paper"],
+    *,
+    fixed_shapes: bool | None = None,
 ) -> Assignment:
     """Assign by what a head says: sigmoid of the main head's logits, boxes decoded where they are needed.
 
@@ -142,7 +155,7 @@ def assign_output(
     >>> from types import SimpleNamespace
     >>> output = SimpleNamespace(box=torch.zeros(1, 1, 64), logits={"i": torch.zeros(1, 1, 1)},
     ...                          points=torch.tensor([[64.0, 64.0]]), strides=torch.tensor([8.0]))
-    >>> truth = Truth.of([torch.tensor([[4.0, 4, 124, 124]])], [{"i": torch.ones(1, 1)}])
+    >>> truth = BatchTruth.of([torch.tensor([[4.0, 4, 124, 124]])], [{"i": torch.ones(1, 1)}])
     >>> assign_output(output, truth, "i").owner.tolist()
     [[0]]
     """
@@ -192,13 +205,13 @@ class _Scene:
         return wide(self.boxes) if self.strides is None else decode(self.boxes, self.points, self.strides)
 
 
-def _assigned(scene: _Scene, rule: Rule, fixed_shapes: bool | None) -> Assignment:
+def _assigned(scene: _Scene, rule: AssignmentRule, fixed_shapes: bool | None) -> Assignment:
     with torch.no_grad():
         whole = scene.scores.device.type != "cpu" if fixed_shapes is None else fixed_shapes
         return _whole(scene, rule) if whole else _by_image(scene, rule)
 
 
-def _whole(scene: _Scene, rule: Rule) -> Assignment:
+def _whole(scene: _Scene, rule: AssignmentRule) -> Assignment:
     """All rows and points of as many images at once as memory allows: on the device nothing depends on the content."""
     images, rows = scene.mask.shape
     step = max(1, _BLOCK // max(1, rows * len(scene.points)))
@@ -211,7 +224,7 @@ def _whole(scene: _Scene, rule: Rule) -> Assignment:
     return Assignment(owner, point, row, kept, weight, scene.labels)
 
 
-def _by_image(scene: _Scene, rule: Rule) -> Assignment:
+def _by_image(scene: _Scene, rule: AssignmentRule) -> Assignment:
     """On the CPU padded rows and points outside every box are left out: most of the work."""
     result = _nothing(scene, rule)
     for image in range(len(scene.mask)):
@@ -227,7 +240,7 @@ def _by_image(scene: _Scene, rule: Rule) -> Assignment:
     return result
 
 
-def _nothing(scene: _Scene, rule: Rule) -> Assignment:
+def _nothing(scene: _Scene, rule: AssignmentRule) -> Assignment:
     """Background everywhere."""
     images, points = scene.scores.shape[:2]
     places = scene.mask.shape[1] * min(rule.topk, points)
@@ -237,7 +250,7 @@ def _nothing(scene: _Scene, rule: Rule) -> Assignment:
     return Assignment(owner, index, index.clone(), index.bool(), weight, scene.labels)
 
 
-def _alignment(scene: _Scene, rule: Rule) -> tuple[torch.Tensor, torch.Tensor]:
+def _alignment(scene: _Scene, rule: AssignmentRule) -> tuple[torch.Tensor, torch.Tensor]:
     """Alignment s and overlap of every box with every point (B, G, A), both 0 where the point is no candidate."""
     barred = ~(_candidates(scene.points, scene.truth_boxes, rule) & scene.mask[..., None])
     boxes = scene.corners()
@@ -247,7 +260,7 @@ def _alignment(scene: _Scene, rule: Rule) -> tuple[torch.Tensor, torch.Tensor]:
     return (_power(score, rule.alpha) * _power(overlap, rule.beta)).masked_fill_(barred, 0), overlap
 
 
-def _candidates(points: torch.Tensor, truth_boxes: torch.Tensor, rule: Rule) -> torch.Tensor:
+def _candidates(points: torch.Tensor, truth_boxes: torch.Tensor, rule: AssignmentRule) -> torch.Tensor:
     """Which points (A, 2) each box (…, G, 4) may take: (…, G, A). A box without an area takes none."""
     x1, y1, x2, y2 = truth_boxes[..., None].unbind(-2)
     if not rule.inside:

@@ -21,7 +21,7 @@ from surgeval.detector.inference import Raw
 from surgeval.detector.nms import Found, Selecting, select
 from surgeval.metrics import Boxes, DetectionSet, mean_of, pooled, rank_detections
 
-__all__ = ["Evaluated", "Forward", "evaluate", "fitness"]
+__all__ = ["Evaluated", "Forward", "evaluate_detector", "fitness"]
 
 Forward = Callable[[torch.Tensor], Raw]  # bytes (B, 3, S, S) on the device → every candidate box
 _COLUMN = {"i": 0, "v": 1, "t": 2}
@@ -63,7 +63,7 @@ def fitness(map50: float, map50_95: float) -> float:
     return value if value == value else 0.0
 
 
-def evaluate(
+def evaluate_detector(
     look: Forward,
     data: TrainingSet,
     classes: Classes,
@@ -80,7 +80,7 @@ def evaluate(
     >>> data = toy_set(1)
     >>> def knowing(images):  # finds the hook, which the letterbox halves and moves down
     ...     return Raw(torch.tensor([[[16.0, 20.0, 48.0, 44.0]]]), {"i": torch.eye(7)[None, 2:3]})
-    >>> evaluate(knowing, data, data.classes).row()
+    >>> evaluate_detector(knowing, data, data.classes).row()
     {'mAP50': 1.0, 'mAP50:95': 1.0}
     """
     began = time.perf_counter()

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
+from surgeval.arrays import Image
 from surgeval.detector._tensors import wide
 from surgeval.errors import BadInput
 
@@ -64,7 +64,7 @@ class Fit:
         """Filled rows below the picture."""
         return self.size - self.resized_hw[0] - self.top
 
-    def image(self, rgb: npt.NDArray[np.uint8], fill: int) -> npt.NDArray[np.uint8]:
+    def image(self, rgb: Image, fill: int) -> Image:
         """The frame (height, width, 3) in its square.
 
         >>> Fit.of(2, 4, 4).image(np.full((2, 4, 3), 9, np.uint8), fill=114)[:, 0, 0].tolist()

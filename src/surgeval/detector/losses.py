@@ -16,7 +16,14 @@ import torch
 from torch.nn import functional
 
 from surgeval.detector._tensors import gather_rows, wide
-from surgeval.detector.assign import RULES, Assignment, Output, Rule, Truth, assign_output
+from surgeval.detector.assign import (
+    ASSIGNMENT_RULES,
+    Assignment,
+    AssignmentRule,
+    BatchTruth,
+    HeadPrediction,
+    assign_output,
+)
 from surgeval.detector.geometry import ciou, decode
 from surgeval.errors import BadInput
 
@@ -39,7 +46,7 @@ class LossSettings:
     hard: bool = False
     literal: bool = False
     aux_background: bool = False
-    rule: Rule = field(default_factory=lambda: RULES["paper"])
+    rule: AssignmentRule = field(default_factory=lambda: ASSIGNMENT_RULES["paper"])
 
 
 @dataclass
@@ -51,7 +58,7 @@ class Losses:
     positives: torch.Tensor
 
 
-def teacher_loss(output: Output, truth: Truth, main: str, settings: LossSettings | None = None) -> Losses:
+def teacher_loss(output: HeadPrediction, truth: BatchTruth, main: str, settings: LossSettings | None = None) -> Losses:
     """The teacher's loss of a batch: gains times sums, divided by the sum of t (at least 1), times the batch size.
 
     The paper gives no divisor for the auxiliary heads; they share that of the main head.
@@ -59,7 +66,8 @@ def teacher_loss(output: Output, truth: Truth, main: str, settings: LossSettings
     >>> from types import SimpleNamespace
     >>> output = SimpleNamespace(box=torch.zeros(1, 1, 64), logits={"i": torch.zeros(1, 1, 2)},
     ...                          points=torch.tensor([[4.0, 4.0]]), strides=torch.tensor([8.0]))
-    >>> nothing = Truth(torch.zeros(1, 0, 4), {"i": torch.zeros(1, 0, 2, dtype=torch.bool)}, torch.zeros(1, 0).bool())
+    >>> labels = {"i": torch.zeros(1, 0, 2, dtype=torch.bool)}
+    >>> nothing = BatchTruth(torch.zeros(1, 0, 4), labels, torch.zeros(1, 0).bool())
     >>> loss = teacher_loss(output, nothing, "i")  # two classes, each log 2
     >>> round(float(loss.total), 4), int(loss.positives)
     (0.6931, 0)
@@ -88,9 +96,9 @@ def teacher_loss(output: Output, truth: Truth, main: str, settings: LossSettings
 
 
 def student_loss(
-    student: Output,
-    teacher: Output,
-    truth: Truth,
+    student: HeadPrediction,
+    teacher: HeadPrediction,
+    truth: BatchTruth,
     main: str,
     settings: LossSettings | None = None,
     *,
@@ -103,7 +111,7 @@ def student_loss(
     >>> from types import SimpleNamespace
     >>> output = SimpleNamespace(box=torch.zeros(1, 1, 64), logits={"i": torch.zeros(1, 1, 1)},
     ...                          points=torch.tensor([[64.0, 64.0]]), strides=torch.tensor([8.0]))
-    >>> truth = Truth.of([torch.tensor([[0.0, 0, 128, 128]])], [{"i": torch.ones(1, 1)}])
+    >>> truth = BatchTruth.of([torch.tensor([[0.0, 0, 128, 128]])], [{"i": torch.ones(1, 1)}])
     >>> loss = student_loss(output, output, truth, "i")  # z = 0: log 2 whatever the target
     >>> round(float(loss.total), 4), int(loss.positives)
     (0.6931, 1)
@@ -153,7 +161,9 @@ def dfl(logits: torch.Tensor, distances: torch.Tensor) -> torch.Tensor:
     return -(below * (1 - share) + above * share).mean(-1)
 
 
-def box_losses(output: Output, truth: Truth, found: Assignment, weight: torch.Tensor) -> dict[str, torch.Tensor]:
+def box_losses(
+    output: HeadPrediction, truth: BatchTruth, found: Assignment, weight: torch.Tensor
+) -> dict[str, torch.Tensor]:
     """Sums over the positives of (1 - CIoU) and DFL, weighted."""
     logits = wide(gather_rows(output.box, found.point))
     points, strides = output.points.to(logits.dtype)[found.point], output.strides.to(logits.dtype)[found.point]
@@ -164,7 +174,9 @@ def box_losses(output: Output, truth: Truth, found: Assignment, weight: torch.Te
     return {"box": ((1 - overlap) * weight).sum(), "dfl": (focal * weight).sum()}
 
 
-def _everywhere(logits: torch.Tensor, truth: Truth, head: str, found: Assignment, target: torch.Tensor) -> torch.Tensor:
+def _everywhere(
+    logits: torch.Tensor, truth: BatchTruth, head: str, found: Assignment, target: torch.Tensor
+) -> torch.Tensor:
     """BCE summed over all points and classes; the target is `target` at the owner's classes, 0 elsewhere.
 
     Positives whose box has no label in this head are left out.
@@ -200,7 +212,7 @@ class _DenseEntropy(torch.autograd.Function):
         return slope.scatter_add_(1, place, -less).mul_(gradient).to(logits.dtype), None, None, None
 
 
-def _on_positives(logits: torch.Tensor, truth: Truth, head: str, found: Assignment) -> torch.Tensor:
+def _on_positives(logits: torch.Tensor, truth: BatchTruth, head: str, found: Assignment) -> torch.Tensor:
     """BCE summed over positives and classes; the target is 1 at the owner's classes."""
     labels = gather_rows(truth.labels[head], found.row)
     known = (found.kept & labels.any(-1)).to(found.weight.dtype)

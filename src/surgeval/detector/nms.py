@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-import numpy.typing as npt
 import torch
 
+from surgeval.arrays import AnyArray
 from surgeval.detector._suppress import suppress
 from surgeval.detector._tensors import gather_rows, wide
 from surgeval.errors import BadInput
@@ -85,7 +85,7 @@ def select(
     boxes: torch.Tensor,
     probabilities: Mapping[str, torch.Tensor],
     main: str,
-    parts: npt.NDArray[Any] | torch.Tensor | None = None,
+    parts: AnyArray | torch.Tensor | None = None,
     settings: Selecting = SELECTING["default"],
 ) -> list[Found]:
     """The boxes to report of every image, from boxes (B, A, 4) and probabilities (B, A, classes) per head.
@@ -143,7 +143,7 @@ def _listed(wanted: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Ten
     return image, place, starts, int(starts.diff().max()) if len(wanted) else 0
 
 
-def class_groups(parts: npt.NDArray[Any] | torch.Tensor | None, mode: str, classes: int) -> torch.Tensor:
+def class_groups(parts: AnyArray | torch.Tensor | None, mode: str, classes: int) -> torch.Tensor:
     """What suppresses what: classes of one number; a class whose instrument is not known is alone.
 
     >>> class_groups(torch.tensor([[0, 1, 1], [0, 2, 2], [-1, 0, 0]]), "tool", 3).tolist()

@@ -22,7 +22,7 @@ from surgeval.figures._scatter import Cloud, Scatter
 from surgeval.figures._significance import SignificanceMap
 from surgeval.figures._stability import StabilityLines
 from surgeval.figures._stacked import StackedBars
-from surgeval.figures._timeline import Span, Timeline
+from surgeval.figures._timeline import Timeline, TimelineSpan
 
 __all__ = [
     "PALETTE",
@@ -45,10 +45,10 @@ __all__ = [
     "Scatter",
     "Series",
     "SignificanceMap",
-    "Span",
     "StabilityLines",
     "StackedBars",
     "Timeline",
+    "TimelineSpan",
     "bin_labels",
     "colour",
     "ink_on",

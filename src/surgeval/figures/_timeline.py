@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TimelineSpan:
     """A stretch of one kind in one row."""
 
     row: int
@@ -29,14 +29,14 @@ class Span:
 class Timeline:
     """Stretches of several kinds in rows ("gantt").
 
-    >>> Timeline("Phases", ("VID01",), ("preparation",), (Span(0, 0, 0, 4),), "minutes").alt
+    >>> Timeline("Phases", ("VID01",), ("preparation",), (TimelineSpan(0, 0, 0, 4),), "minutes").alt
     'Timeline: Phases, 1 rows, 0 to 4 minutes, showing preparation.'
     """
 
     title: str
     rows: tuple[str, ...]
     kinds: tuple[str, ...]
-    spans: tuple[Span, ...]
+    spans: tuple[TimelineSpan, ...]
     unit: str
 
     def __post_init__(self) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         embedded_detector,
         embedded_folder,
     )
-    from surgeval.models._registry import KINDS, PLACES, open_contrastive, open_generative, open_model, plugins
+    from surgeval.models._registry import MODEL_KINDS, PLACES, open_contrastive, open_generative, open_model, plugins
     from surgeval.models.contrastive import AttentionTower, Contrastive, ConvTower, CrossAttention, TextBank
     from surgeval.models.generative import Generated, Generative, Replayed
     from surgeval.models.preparation import Preparation, View
@@ -30,7 +30,7 @@ __all__ = [
     "EMBEDDED",
     "EMBEDDED_DETECTORS",
     "EMBEDDED_GENERATIVE",
-    "KINDS",
+    "MODEL_KINDS",
     "PLACES",
     "AttentionTower",
     "Contrastive",
@@ -59,7 +59,7 @@ _HOMES = {
     "_clip_resnet": "PhantomClipResnet",
     "_devices": "usable_device",
     "_embedded": "EMBEDDED EMBEDDED_DETECTORS EMBEDDED_GENERATIVE embedded_detector embedded_folder",
-    "_registry": "KINDS PLACES open_contrastive open_generative open_model plugins",
+    "_registry": "MODEL_KINDS PLACES open_contrastive open_generative open_model plugins",
     "contrastive": "AttentionTower Contrastive ConvTower CrossAttention TextBank",
     "generative": "Generated Generative Replayed",
     "preparation": "Preparation View",

@@ -20,11 +20,11 @@ from surgeval.models._hub import hub_folder
 from surgeval.models.contrastive import Contrastive
 from surgeval.models.generative import Generative
 
-__all__ = ["GROUP", "KINDS", "PLACES", "ModelSpec", "open_contrastive", "open_generative", "open_model", "parse_spec",
-           "plugins", "require_torch"]  # fmt: skip
+__all__ = ["GROUP", "MODEL_KINDS", "PLACES", "ModelSpec", "open_contrastive", "open_generative", "open_model",
+           "parse_spec", "plugins", "require_torch"]  # fmt: skip
 
 GROUP = "surgeval.models"
-KINDS = {
+MODEL_KINDS = {
     "clip": "CLIP, a transformers folder or hub name",
     "blip-itc": "BLIP image-text contrast, a transformers folder or hub name",
     "blip-itm": "BLIP image-text matching, a transformers folder or hub name",
@@ -62,14 +62,14 @@ def parse_spec(text: str) -> ModelSpec:
     if not text.strip() or "\0" in text:
         raise BadInput(f"model: found {text!r}, expected a folder, a file or a name")
     head, colon, rest = text.partition(":")
-    kind = head if colon and (head in KINDS or head in plugins()) else ""
+    kind = head if colon and (head in MODEL_KINDS or head in plugins()) else ""
     if not kind:
         kind, rest = (text, "") if text in plugins() else ("", text)
     where, mark, vocab = rest.partition("?vocab=")
     if mark and not vocab:
         raise BadInput(f"model {text!r}: found ?vocab= without a file, expected the path of a vocab.txt")
-    if kind in KINDS and not where:
-        raise BadInput(f"model {text!r}: found no place after {kind}:, expected {KINDS[kind]}")
+    if kind in MODEL_KINDS and not where:
+        raise BadInput(f"model {text!r}: found no place after {kind}:, expected {MODEL_KINDS[kind]}")
     return ModelSpec(text, kind, where, vocab or None)
 
 
@@ -130,7 +130,7 @@ def open_model(spec: str | Path, device: str = "cpu", dtype: str = "float32") ->
     'clip'
     """
     parsed = parse_spec(os.fspath(spec))
-    if parsed.kind and parsed.kind not in KINDS:
+    if parsed.kind and parsed.kind not in MODEL_KINDS:
         return _plugin(parsed).to(device)
     if dtype not in ("float32", "bfloat16"):
         raise BadInput(f"dtype: found {dtype!r}, expected float32 or bfloat16")

@@ -12,17 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
+from surgeval.arrays import Image
 from surgeval.errors import BadInput
 
 if TYPE_CHECKING:
-    import numpy as np
     import torch
-    from numpy.typing import NDArray
 
     from surgeval.models.preparation import Preparation
 
     # A frame (height, width, 3) in 8-bit RGB, or a model's own input (3, rows, columns), as `preparation` makes it.
-    Picture: TypeAlias = NDArray[np.uint8] | torch.Tensor
+    Picture: TypeAlias = Image | torch.Tensor
 
 __all__ = ["Generated", "Generative", "Replayed"]
 

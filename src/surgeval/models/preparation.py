@@ -15,9 +15,9 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
-from PIL import Image
+import PIL.Image
 
+from surgeval.arrays import Bools, Image, Singles
 from surgeval.errors import BadInput, DataError
 
 __all__ = ["CLIP_MEAN", "CLIP_STD", "IMAGENET_MEAN", "IMAGENET_STD", "Preparation", "View"]
@@ -28,7 +28,7 @@ IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
 
 Resample = Literal["bilinear", "bicubic"]
-_FILTERS = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}
+_FILTERS = {"bilinear": PIL.Image.Resampling.BILINEAR, "bicubic": PIL.Image.Resampling.BICUBIC}
 _CODES: dict[int, Resample] = {2: "bilinear", 3: "bicubic"}  # Pillow's numbers, as configuration files write them
 _LARGEST = 4096  # pixels along an edge: no model reads more, and a hostile file may ask for it
 _LONGEST = 16384  # pixels along the longer edge of a frame that is padded to a square
@@ -65,7 +65,7 @@ class View:
         left, top, right, bottom = self.inside
         return 1 - (right - left) * (bottom - top) / ((x2 - x1) * (y2 - y1))
 
-    def touched(self, rows: int, columns: int) -> NDArray[np.bool_]:
+    def touched(self, rows: int, columns: int) -> Bools:
         """Which cells of a grid over the window hold a piece of the frame; the others hold padding only.
 
         >>> View((1080, 1920), (0.0, -420.0, 1920.0, 1500.0)).touched(24, 24).sum().item()
@@ -99,7 +99,7 @@ def _centres(count: int, low: float, high: float) -> slice:
     return slice(first, max(first, stop))
 
 
-def _cells(count: int, low: float, high: float) -> NDArray[np.bool_]:
+def _cells(count: int, low: float, high: float) -> Bools:
     """Which of `count` equal cells of 0 … 1 overlap low … high by more than a rounding error."""
     edges = np.arange(count + 1) / count
     return np.asarray((edges[1:] > low + 1e-12) & (edges[:-1] < high - 1e-12))
@@ -182,7 +182,7 @@ class Preparation:
         x, y = width / columns, height / rows
         return left * x, top * y, (left + self.crop[1]) * x, (top + self.crop[0]) * y
 
-    def __call__(self, image: NDArray[np.uint8]) -> NDArray[np.float32]:
+    def __call__(self, image: Image) -> Singles:
         """An RGB frame (height, width, 3) as the model's input (3, rows, columns)."""
         if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8 or image.size == 0:
             raise BadInput(f"image: found {image.dtype} of shape {image.shape}, expected uint8 (height, width, 3)")
@@ -192,7 +192,7 @@ class Preparation:
         rows, columns = self.resized(height, width)
         if rows > 64 * _LARGEST or columns > 64 * _LARGEST:
             raise BadInput(f"image: found {height}×{width} pixels, expected an aspect a model can be shown")
-        small = Image.fromarray(np.ascontiguousarray(image)).resize((columns, rows), _FILTERS[self.resample])
+        small = PIL.Image.fromarray(np.ascontiguousarray(image)).resize((columns, rows), _FILTERS[self.resample])
         if self.crop is not None:
             top, left = (rows - self.crop[0]) // 2, (columns - self.crop[1]) // 2
             small = small.crop((left, top, left + self.crop[1], top + self.crop[0]))
@@ -200,7 +200,7 @@ class Preparation:
         return np.stack([self._table[channel][pixels[..., channel]] for channel in range(3)])
 
     @cached_property
-    def _table(self) -> NDArray[np.float32]:
+    def _table(self) -> Singles:
         # 256 values per channel, by the processors' arithmetic: a float64 product, then a float32 difference.
         values = (np.arange(256, dtype=np.float64) * self.rescale).astype(np.float32)
         mean, std = (np.asarray(three, np.float32)[:, None] for three in (self.mean, self.std))
@@ -222,7 +222,7 @@ def _square(height: int, width: int) -> tuple[int, int, int]:
     return side, (side - height) // 2, (side - width) // 2
 
 
-def _padded(image: NDArray[np.uint8], colour: tuple[int, int, int]) -> NDArray[np.uint8]:
+def _padded(image: Image, colour: tuple[int, int, int]) -> Image:
     height, width = image.shape[:2]
     side, above, before = _square(height, width)
     if side > _LONGEST:

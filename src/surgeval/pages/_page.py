@@ -16,11 +16,10 @@ from typing import Any, TypedDict, Unpack
 from urllib.parse import quote
 
 import jinja2
-import numpy as np
-import numpy.typing as npt
 from markupsafe import Markup
 
 from surgeval._version import __version__
+from surgeval.arrays import Image
 from surgeval.errors import BadInput
 from surgeval.files import make_folder, write_atomically
 from surgeval.pages._cells import cells
@@ -162,16 +161,17 @@ def _shows(trace: Mapping[str, Any]) -> bool:
     return values is None or any(value is not None for value in values)
 
 
-def jpeg_bytes(image: npt.NDArray[np.uint8]) -> bytes:
+def jpeg_bytes(image: Image) -> bytes:
     """An RGB or grey picture as a page embeds it.
 
+    >>> import numpy as np
     >>> jpeg_bytes(np.zeros((8, 8, 3), np.uint8))[6:10]
     b'JFIF'
     """
-    from PIL import Image
+    import PIL.Image
 
     buffer = io.BytesIO()
-    Image.fromarray(image).convert("RGB").save(buffer, "JPEG", quality=_JPEG_QUALITY)
+    PIL.Image.fromarray(image).convert("RGB").save(buffer, "JPEG", quality=_JPEG_QUALITY)
     return buffer.getvalue()
 
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from surgeval.arrays import Image
 from surgeval.errors import BadInput
 from surgeval.figures import Figure
 from surgeval.pages._evidence import Evidence
@@ -107,7 +107,7 @@ class Picture:
     'black'
     """
 
-    image: npt.NDArray[np.uint8] | bytes
+    image: Image | bytes
     alt: str
     note: str = ""
 
@@ -136,10 +136,10 @@ class Picture:
         """
         if not isinstance(self.image, bytes):
             return self.image.shape[1], self.image.shape[0]
-        from PIL import Image
+        import PIL.Image
 
         try:
-            with Image.open(io.BytesIO(self.image), formats=["JPEG"]) as header:
+            with PIL.Image.open(io.BytesIO(self.image), formats=["JPEG"]) as header:
                 return header.size
         except OSError as error:
             raise BadInput(f"picture {self.alt!r}: found a damaged JPEG, expected a whole one") from error

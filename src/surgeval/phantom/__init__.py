@@ -18,7 +18,7 @@ from surgeval.phantom.scene._corruptions import corrupt
 from surgeval.phantom.scene._footage import Footage
 from surgeval.phantom.scene._looks import LOOKS
 from surgeval.phantom.scene._render import Rendered, Renderer
-from surgeval.phantom.scene._sheet import contact_sheet
+from surgeval.phantom.scene._sheet import caption_sheet
 from surgeval.phantom.script._anatomy import Anatomy, build_anatomy
 from surgeval.phantom.script._gaze import make_gaze
 from surgeval.phantom.script._procedure import FPS, Procedure, make_procedure
@@ -52,7 +52,7 @@ __all__ = [
     "EDITIONS", "FPS", "LOOKS", "PHANTOM_V1_FRAMES", "PHANTOM_V1_SHA256", "PHANTOM_V1_VIDEOS", "PLAUSIBLE",
     "PROCEDURES", "Anatomy", "CameraPose", "Corruption", "Edition", "Footage", "Look", "Mark", "ObjectState",
     "Procedure", "Pull", "Rendered", "Renderer", "SceneGraph", "SceneState", "Spot", "ToolState", "VideoPlan",
-    "build_anatomy", "camera_motion", "contact_sheet", "corrupt", "edition", "edition_hash", "graph_from_json",
+    "build_anatomy", "camera_motion", "caption_sheet", "corrupt", "edition", "edition_hash", "graph_from_json",
     "make_focus_questions", "make_gaze", "make_intent_questions", "make_procedure", "plan_videos",
     "simulate_detector", "truth_film", "video_mp4", "write_edition", "write_phantom",
 ]  # fmt: skip

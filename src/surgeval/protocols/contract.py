@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,15 +14,15 @@ from surgeval.errors import BadInput
 from surgeval.figures import Estimate, EstimateBars, EstimateGroup
 from surgeval.protocols.verdict import Verdict
 from surgeval.results import Result
-from surgeval.stats import FEW_CLUSTERS, Difference, Interval, Unit, gap_unit
+from surgeval.stats import FEW_CLUSTERS, Difference, Interval, NumberUnit, gap_unit
 
 if TYPE_CHECKING:
     from surgeval.datasets import Dataset
     from surgeval.engine import RunRecord
     from surgeval.pages import Evidence, Section
 
-__all__ = ["Chapter", "Compared", "Comparison", "Demo", "Headline", "RecordedResult", "RunResult", "by_key",
-           "few_video_notes", "names_on_page", "refuse_dataset"]  # fmt: skip
+__all__ = ["Chapter", "Compared", "Comparison", "Demo", "FolderKind", "Headline", "RecordedResult", "RunResult",
+           "by_key", "few_video_notes", "names_on_page", "refuse_dataset"]  # fmt: skip
 
 Part = TypeVar("Part")
 _MOST_BARS = 24
@@ -63,7 +63,7 @@ class Headline:
     _: KW_ONLY
     chance: float | None = None
     higher_is_better: bool | None = True
-    unit: Unit = "score"
+    unit: NumberUnit = "score"
 
     @property
     def cell(self) -> str:
@@ -136,7 +136,7 @@ class Compared:
     difference: Difference
     _: KW_ONLY
     higher_is_better: bool | None = True
-    unit: Unit = "score"
+    unit: NumberUnit = "score"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -274,3 +274,19 @@ def names_on_page(results: Sequence[RunResult]) -> list[str]:
         twice = next(name for name in names if names.count(name) > 1)
         raise BadInput(f"report: found two runs named {twice!r}, expected different names")
     return names
+
+
+@dataclass(frozen=True, kw_only=True)
+class FolderKind:
+    """A kind of folder that is no run and has a page of its own, such as a training's, which is read while it runs.
+
+    `holds(folder)` tells one, `write_page(folder, out)` writes its page, and `section(folder, out)` is about all of
+    them in a folder, for its index (None: there are none). `noun` is what one is called; `to_compare` says how one
+    comes to runs that can be compared.
+    """
+
+    noun: str
+    to_compare: str
+    holds: Callable[[Path], bool]
+    write_page: Callable[[Path, Path | None], Path]
+    section: Callable[[Path, Path | None], Section | None]

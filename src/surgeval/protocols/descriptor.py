@@ -23,7 +23,7 @@ class Descriptor:
     `load(folder)` gives a `RunResult`, `page(results, out)` writes report.html (of one run, or of several side by side
     where `several` says so), `compare(a, b)` gives a `Comparison`. `run` and `score` are Typer commands. `outcomes`
     turns a result into the table that `rank` takes (qID, video, group, ood, correctness). `chapter(demo)` is its part
-    of the demo.
+    of the demo. `folders()` gives a `FolderKind` where the protocol leaves folders that are no runs.
     """
 
     name: str
@@ -35,12 +35,13 @@ class Descriptor:
     score: str = ""
     outcomes: str = ""
     chapter: str = ""
+    folders: str = ""
     several: bool = False
     order: int = 100
 
     def __post_init__(self) -> None:
         texts = (self.name, self.question, self.load, self.page, self.compare, self.run, self.score, self.outcomes,
-                 self.chapter)  # fmt: skip
+                 self.chapter, self.folders)  # fmt: skip
         if not all(isinstance(text, str) for text in texts) or type(self.order) is not int or not self.name:
             raise BadInput(f"protocol {self.name!r:.60}: found other values, expected texts and a whole number")
 
@@ -51,7 +52,7 @@ class Descriptor:
         """The descriptor of a package NAME with the usual rooms; `offers` names the parts that not all protocols have.
 
         `result` holds `load_NAME` and `outcomes`, `page` holds `write_page_of`, `compare` holds `compare_NAME`,
-        `command` holds `run` and `score`, `demo` holds `chapter`.
+        `command` holds `run` and `score`, `demo` holds `chapter`, `overview` holds `folder_kind`.
 
         >>> crowd = Descriptor.of_rooms("surgical.crowd", "Do many eyes agree?", offers=["score"])
         >>> crowd.name, crowd.load, crowd.score, crowd.run
@@ -61,6 +62,7 @@ class Descriptor:
         rooms = {
             "load": f"result:load_{name}", "page": "page:write_page_of", "compare": f"compare:compare_{name}",
             "run": "command:run", "score": "command:score", "outcomes": "result:outcomes", "chapter": "demo:chapter",
+            "folders": "overview:folder_kind",
         }  # fmt: skip
         parts = {part: f"{package}.{rooms[part]}" for part in ("load", "page", "compare", *offers)}
         return cls(name=name, question=question, several=several, order=order, **parts)

@@ -5,6 +5,7 @@ A protocol is known by its descriptor under the entry-point group `surgeval.prot
 
 from __future__ import annotations
 
+import warnings
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -14,9 +15,10 @@ from surgeval.errors import BadInput, DataError
 from surgeval.protocols.descriptor import Descriptor
 
 if TYPE_CHECKING:
-    from surgeval.protocols.contract import RunResult
+    from surgeval.protocols.contract import FolderKind, RunResult
 
-__all__ = ["GROUP", "broken_protocols", "descriptor", "descriptor_of", "descriptors", "is_run", "load_run", "runs_in"]
+__all__ = ["GROUP", "broken_protocols", "descriptor", "descriptor_of", "descriptors", "folder_kind_of", "folder_kinds",
+           "is_run", "load_run", "runs_in"]  # fmt: skip
 
 GROUP = "surgeval.protocols"
 
@@ -94,6 +96,30 @@ def runs_in(folder: Path) -> list[Path]:
     inner = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
     below = [sub for path in inner if not is_run(path) for sub in sorted(path.iterdir()) if sub.is_dir()]
     return [path for path in (*inner, *below) if is_run(path)]
+
+
+def folder_kinds() -> list[FolderKind]:
+    """The kinds of folders that protocols leave beside runs; one that cannot be imported costs a warning.
+
+    >>> [kind.noun for kind in folder_kinds()]
+    ['training']
+    """
+    kinds = []
+    for one in (one for one in descriptors().values() if one.folders):
+        try:
+            kinds.append(one.part("folders")())
+        except BadInput as error:  # a package of somebody else's must not take the pages of runs away
+            warnings.warn(str(error), stacklevel=2)
+    return kinds
+
+
+def folder_kind_of(folder: Path) -> FolderKind | None:
+    """What a folder is that a protocol left and that is no run; None for runs and all others.
+
+    >>> folder_kind_of(Path("no/such/folder")) is None
+    True
+    """
+    return None if is_run(folder) else next((kind for kind in folder_kinds() if kind.holds(folder)), None)
 
 
 def descriptor_of(folder: Path) -> Descriptor:

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 import torch
 
-from surgeval.arrays import AnyArray
+from surgeval.arrays import AnyArray, Singles
 from surgeval.datasets import Dataset, read_image
 from surgeval.datasets.predictions import COLUMNS
 from surgeval.detector.nms import nms
@@ -162,7 +161,7 @@ class _Seen:
     """A frame as the model is shown it."""
 
     frame: Frame
-    pixels: npt.NDArray[np.float32]
+    pixels: Singles
     view: View
 
 

@@ -11,7 +11,7 @@ from surgeval._lazy import lazy_exports
 
 if TYPE_CHECKING:
     from surgeval.qa.chat import Chat, ChatError, Price, Usage
-    from surgeval.qa.formats import AnswerFormat, Verdict, check_reference, judge_format
+    from surgeval.qa.formats import AnswerFormat, AnswerVerdict, check_reference, judge_format
     from surgeval.qa.judging import (
         ChatJudge,
         Judge,
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AnswerFormat",
+    "AnswerVerdict",
     "Chat",
     "ChatError",
     "ChatJudge",
@@ -45,7 +46,6 @@ __all__ = [
     "Screening",
     "TableJudge",
     "Usage",
-    "Verdict",
     "VerdictCache",
     "Vote",
     "check_reference",
@@ -63,7 +63,7 @@ __all__ = [
 
 _HOMES = {
     "chat": "Chat ChatError Price Usage",
-    "formats": "AnswerFormat Verdict check_reference judge_format",
+    "formats": "AnswerFormat AnswerVerdict check_reference judge_format",
     "judging": "ChatJudge Judge JudgeItem ManualJudge Panel PanelVerdict TableJudge "
     "VerdictCache Vote open_judges parse_verdict read_verdicts summarise_verdicts vote_table",
     "screening": "FlagPolicy Screening disqualifies measure_screening sample_suite screen",

@@ -1,22 +1,22 @@
 """Making questions: source records, prompt templates, generation, automatic checks, probes, review and export.
 
-`make_questions` asks a chat model and keeps what passes every check, `Review` is the desk at which people judge a set
-without seeing one another, `export_set` writes what they accepted. Neither knows a terminal.
+`make_questions` asks a chat model and keeps what passes every check, `ReviewDesk` is the desk at which people judge a
+set without seeing one another, `export_set` writes what they accepted. Neither knows a terminal.
 """
 
 from surgeval.questions._folder import QuestionSet, open_set
 from surgeval.questions._gaze_words import gaze_in_words
 from surgeval.questions._inspect import SetReport, inspect_set
-from surgeval.questions._judgements import Judgement, fingerprint, read_judgements
+from surgeval.questions._judgements import Judgement, item_fingerprint, read_judgements
 from surgeval.questions.clips import ClipOptions, dataset_clips, table_clips
 from surgeval.questions.draft import Draft, UnreadableReply, read_drafts, reply_schema
 from surgeval.questions.export import Exported, export_set, skills_by_scenario
-from surgeval.questions.images import Region, dwell_by_region, image_records, regions_while_naming
+from surgeval.questions.images import ImageRegion, dwell_by_region, image_records, regions_while_naming
 from surgeval.questions.kappas import AgreementRow, agreement
 from surgeval.questions.make import Made, Making, Refusal, make_questions
 from surgeval.questions.probe import Probed, ProbeRow, gaze_confirmed, guessable, probe_items, read_probe
 from surgeval.questions.records import Scene, SourceRecord, read_records, write_records
-from surgeval.questions.review import Adjudication, Decision, Review, decide
+from surgeval.questions.review import Adjudication, ItemDecision, ReviewDesk, decide
 from surgeval.questions.template import (
     Rules,
     Skill,
@@ -33,9 +33,10 @@ __all__ = [
     "Adjudication",
     "AgreementRow",
     "ClipOptions",
-    "Decision",
     "Draft",
     "Exported",
+    "ImageRegion",
+    "ItemDecision",
     "Judgement",
     "Made",
     "Making",
@@ -43,8 +44,7 @@ __all__ = [
     "Probed",
     "QuestionSet",
     "Refusal",
-    "Region",
-    "Review",
+    "ReviewDesk",
     "Rules",
     "Scene",
     "SetReport",
@@ -58,13 +58,13 @@ __all__ = [
     "decide",
     "dwell_by_region",
     "export_set",
-    "fingerprint",
     "fitting_templates",
     "gaze_confirmed",
     "gaze_in_words",
     "guessable",
     "image_records",
     "inspect_set",
+    "item_fingerprint",
     "make_questions",
     "open_set",
     "open_template",

@@ -19,7 +19,7 @@ from surgeval.files import BrokenJson, parse_json, read_bounded
 from surgeval.questions._folder import QuestionSet
 from surgeval.records import IntentQuestion
 
-__all__ = ["ADJUDICATIONS", "REVIEWS", "VERDICTS", "Judgement", "Verdict", "append_judgement", "fingerprint",
+__all__ = ["ADJUDICATIONS", "REVIEWS", "VERDICTS", "Judgement", "Verdict", "append_judgement", "item_fingerprint",
            "read_judgements", "read_own"]  # fmt: skip
 
 Verdict: TypeAlias = Literal["correct", "wrong", "unclear"]
@@ -28,11 +28,11 @@ REVIEWS, ADJUDICATIONS = "reviews", "adjudications"  # folders of a set
 _LARGEST = 1 << 26
 
 
-def fingerprint(item: IntentQuestion) -> str:
+def item_fingerprint(item: IntentQuestion) -> str:
     """What an item says, as a short text: a judgement counts only for what was judged.
 
     >>> item = IntentQuestion("q", "chest", "p", (), "spatial", "absolute", "Where do I look?", ("a", "b"), 0)
-    >>> fingerprint(item)
+    >>> item_fingerprint(item)
     '7a7e862e5c476f26'
     """
     said = [item.question, list(item.options), item.answer, item.trap, item.skill, list(item.media)]
@@ -86,7 +86,7 @@ def read_own(path: Path, questions: QuestionSet, reviewer: str | None = None) ->
     if not path.exists():
         return []
     current = {item.id: item for item in questions.items}
-    prints = {name: fingerprint(item) for name, item in current.items()}
+    prints = {name: item_fingerprint(item) for name, item in current.items()}
     latest: dict[str, Judgement] = {}
     for number, line in enumerate(_lines(path), start=1):
         judgement = _judgement(line, path, number)

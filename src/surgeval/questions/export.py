@@ -24,7 +24,7 @@ from surgeval.questions._items import draft_of, facts_of, reordered, rules_of
 from surgeval.questions.checks import check_question
 from surgeval.questions.kappas import agreement
 from surgeval.questions.probe import ProbeRow, guessable, least_chosen, read_probe
-from surgeval.questions.review import LEAST, Decision, decide
+from surgeval.questions.review import LEAST, ItemDecision, decide
 from surgeval.questions.template import skills
 from surgeval.records import IntentQuestion
 
@@ -92,7 +92,7 @@ def export_set(
 
 
 def _why_not(
-    questions: QuestionSet, item: IntentQuestion, decision: Decision, reviewers: int, known: bool, original: int
+    questions: QuestionSet, item: IntentQuestion, decision: ItemDecision, reviewers: int, known: bool, original: int
 ) -> str:
     if decision.status == "pending":
         return f"pending: {len(decision.judgements)} of {reviewers} reviews"
@@ -166,7 +166,7 @@ def _linked(items: Sequence[IntentQuestion]) -> list[IntentQuestion]:
     ]  # fmt: skip
 
 
-def _names(decisions: dict[str, Decision], anonymous: bool) -> dict[str, str]:
+def _names(decisions: dict[str, ItemDecision], anonymous: bool) -> dict[str, str]:
     every = sorted(
         {j.reviewer for d in decisions.values() for j in (*d.judgements, *((d.settled,) if d.settled else ()))}
     )
@@ -174,7 +174,7 @@ def _names(decisions: dict[str, Decision], anonymous: bool) -> dict[str, str]:
 
 
 def _trail(
-    item: IntentQuestion, decision: Decision, names: dict[str, str], dropped: list[str], probed: bool
+    item: IntentQuestion, decision: ItemDecision, names: dict[str, str], dropped: list[str], probed: bool
 ) -> dict[str, Any]:
     """Who said what; answers as texts, since options may have moved."""
 

@@ -22,7 +22,7 @@ from surgeval.progress import advance
 from surgeval.questions.records import Scene, SourceRecord, stays_inside, write_records
 from surgeval.records import Box, Gaze
 
-__all__ = ["Region", "dwell_by_region", "image_records", "regions_while_naming"]
+__all__ = ["ImageRegion", "dwell_by_region", "image_records", "regions_while_naming"]
 
 LOOK_AHEAD = 1.5  # seconds that a look comes before its word
 _MOST_REGIONS = 200
@@ -30,10 +30,10 @@ _FACTS = ("diagnosis", "findings", "birads", "view")
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class ImageRegion:
     """A named part of an image, in parts of its width and height.
 
-    >>> Region("left base", Box(0.5, 0.6, 0.4, 0.3)).holds(Gaze(0, 0.7, 0.7, 1))
+    >>> ImageRegion("left base", Box(0.5, 0.6, 0.4, 0.3)).holds(Gaze(0, 0.7, 0.7, 1))
     True
     """
 
@@ -47,10 +47,10 @@ class Region:
         return x1 <= fixation.x <= x2 and y1 <= fixation.y <= y2
 
 
-def dwell_by_region(gaze: Sequence[Gaze], regions: Sequence[Region]) -> dict[str, float]:
+def dwell_by_region(gaze: Sequence[Gaze], regions: Sequence[ImageRegion]) -> dict[str, float]:
     """Seconds that the gaze rested in each region, longest first; a fixation counts for the smallest that holds it.
 
-    >>> lung, base = Region("lung", Box(0, 0, 1, 1)), Region("base", Box(0, 0.8, 1, 0.2))
+    >>> lung, base = ImageRegion("lung", Box(0, 0, 1, 1)), ImageRegion("base", Box(0, 0.8, 1, 0.2))
     >>> dwell_by_region([Gaze(0, 0.5, 0.9, 1.5), Gaze(2, 0.5, 0.5, 0.5)], [lung, base])
     {'base': 1.5, 'lung': 0.5}
     """
@@ -64,11 +64,11 @@ def dwell_by_region(gaze: Sequence[Gaze], regions: Sequence[Region]) -> dict[str
 
 
 def regions_while_naming(
-    finding: str, words: Sequence[SpokenWord], gaze: Sequence[Gaze], regions: Sequence[Region]
+    finding: str, words: Sequence[SpokenWord], gaze: Sequence[Gaze], regions: Sequence[ImageRegion]
 ) -> dict[str, dict[str, float]]:
     """For each word of a finding that was dictated: where the gaze rested while it was said and just before.
 
-    >>> base = Region("base", Box(0, 0.8, 1, 0.2))
+    >>> base = ImageRegion("base", Box(0, 0.8, 1, 0.2))
     >>> said = [SpokenWord("small", 1.0, 1.2), SpokenWord("effusion", 2.0, 2.6)]
     >>> regions_while_naming("pleural effusion", said, [Gaze(1.0, 0.5, 0.9, 1.0)], [base])
     {'effusion': {'base': 1.0}}
@@ -159,7 +159,7 @@ def _fixations(
     return find_fixations(track).on_frame()
 
 
-def _regions(value: Any, size: tuple[int, int], place: Place) -> tuple[Region, ...]:
+def _regions(value: Any, size: tuple[int, int], place: Place) -> tuple[ImageRegion, ...]:
     rows = place.items(value, "regions") if value is not None else []
     if rows is None or len(rows) > _MOST_REGIONS:
         raise DataError(place.file, record=place.record, field="regions", found="too many", expected=f"{_MOST_REGIONS}")
@@ -170,7 +170,7 @@ def _regions(value: Any, size: tuple[int, int], place: Place) -> tuple[Region, .
         if name is None or box is None:
             raise DataError(place.file, record=place.record, field="regions", found=shown(row), expected="name and box")
         part = Box(box.x / size[0], box.y / size[1], box.w / size[0], box.h / size[1])
-        regions.append(Region(" ".join(name.split()), part, entry.get("finding") is True))
+        regions.append(ImageRegion(" ".join(name.split()), part, entry.get("finding") is True))
     return tuple(regions)
 
 

@@ -23,7 +23,7 @@ from surgeval.qa.chat import ChatError, Message, SchemaChat, Usage
 from surgeval.qa.choices import choice_prompt, read_choice
 from surgeval.questions._folder import QuestionSet
 from surgeval.questions._gaze_words import gaze_in_words
-from surgeval.questions._judgements import fingerprint
+from surgeval.questions._judgements import item_fingerprint
 from surgeval.questions._pictures import picture_parts
 from surgeval.questions._replies import Asker, in_threads
 from surgeval.records import IntentQuestion
@@ -123,7 +123,7 @@ def _asked(asker: Asker, model: str, folder: Path, item: IntentQuestion, conditi
     finally:
         advance("replies")
     own = None if choice is None else order[choice]
-    return ProbeRow(item.id, fingerprint(item), condition, turn, own, own == item.answer, model)
+    return ProbeRow(item.id, item_fingerprint(item), condition, turn, own, own == item.answer, model)
 
 
 def _messages(folder: Path, item: IntentQuestion, condition: str, prompt: str) -> list[Message]:
@@ -145,7 +145,7 @@ def read_probe(questions: QuestionSet) -> list[ProbeRow]:
     path = questions.folder / PROBE
     if not path.is_file():
         return []
-    current = {item.id: (fingerprint(item), len(item.options)) for item in questions.items}
+    current = {item.id: (item_fingerprint(item), len(item.options)) for item in questions.items}
     rows = []
     for number, line in read_lines(path, raise_errors):
         row = _row(line, path, number)

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from surgeval.datasets import OnProblem, raise_errors
-from surgeval.datasets.io import NOTHING, Place, read_lines, shown
+from surgeval.datasets.io import UNREAD, Place, read_lines, shown
 from surgeval.errors import BadInput
 from surgeval.files import BrokenJson, leads_out, parse_json, write_atomically
 from surgeval.records import Gaze
@@ -117,8 +117,8 @@ def _object(line: str, place: Place) -> dict[str, Any] | None:
         value = parse_json(line, finite=True)
     except BrokenJson as error:
         place.report("json-broken", str(error), "complete JSON")
-        value = NOTHING
-    return None if value is NOTHING else place.mapping(value)
+        value = UNREAD
+    return None if value is UNREAD else place.mapping(value)
 
 
 def _record(value: dict[str, Any], place: Place, folder: Path) -> SourceRecord | None:

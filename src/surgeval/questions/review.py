@@ -1,6 +1,6 @@
 """Review by people: each judges items without seeing what others said; disagreements go to an adjudicator.
 
-A `Review` is one person's desk and knows neither terminal nor page: it hands out what is left and takes judgements.
+A `ReviewDesk` is one person's desk and knows neither terminal nor page: it hands out what is left and takes judgements.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from surgeval.questions._judgements import (
     Judgement,
     Verdict,
     append_judgement,
-    fingerprint,
+    item_fingerprint,
     read_judgements,
     read_own,
 )
 from surgeval.records import IntentQuestion
 
-__all__ = ["Adjudication", "Decision", "Review", "decide"]
+__all__ = ["Adjudication", "ItemDecision", "ReviewDesk", "decide"]
 
 LEAST = 2  # reviewers that an item needs
 _LONGEST_COMMENT, _LONGEST_NAME = 4_000, 100
 
 
-class Review:
+class ReviewDesk:
     """One reviewer's desk. With `each`, an item that so many others have judged is not handed out any more.
 
     >>> import tempfile
     >>> from pathlib import Path
     >>> item = IntentQuestion("q", "chest", "p", (), "spatial", "absolute", "Where do I look?", ("a", "b"), 0)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     desk = Review(QuestionSet(Path(folder), (item,), {}), "Ada")
+    ...     desk = ReviewDesk(QuestionSet(Path(folder), (item,), {}), "Ada")
     ...     before = [item.id for item in desk.pending()]
     ...     _ = desk.judge("q", "wrong", answer=1)
     ...     before, desk.pending()
@@ -100,7 +100,7 @@ class Review:
         known: Verdict = "correct" if verdict == "correct" else "wrong" if verdict == "wrong" else "unclear"
         when = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         judgement = Judgement(
-            item, fingerprint(question), self.reviewer, known, answer, printable(comment.strip()), when
+            item, item_fingerprint(question), self.reviewer, known, answer, printable(comment.strip()), when
         )
         append_judgement(self.path, judgement)
         self._own[item] = judgement
@@ -114,7 +114,7 @@ class Review:
         return counts
 
 
-class Adjudication(Review):
+class Adjudication(ReviewDesk):
     """The adjudicator's desk: items on which reviewers disagree, except those this person has reviewed.
 
     >>> from pathlib import Path
@@ -140,10 +140,10 @@ class Adjudication(Review):
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class ItemDecision:
     """What became of an item: accepted (perhaps with a corrected answer), rejected, disputed, or still pending.
 
-    >>> Decision("pending", 0, (), None).status
+    >>> ItemDecision("pending", 0, (), None).status
     'pending'
     """
 
@@ -153,7 +153,7 @@ class Decision:
     settled: Judgement | None
 
 
-def decide(questions: QuestionSet, least: int = LEAST) -> dict[str, Decision]:
+def decide(questions: QuestionSet, least: int = LEAST) -> dict[str, ItemDecision]:
     """The fate of every item. Unanimous reviewers decide; where they differ the adjudicator does.
 
     An item that all call wrong is rejected, unless all name the same other answer: then it is accepted with that one.
@@ -169,16 +169,16 @@ def decide(questions: QuestionSet, least: int = LEAST) -> dict[str, Decision]:
     return {item.id: _decision(item, said[item.id], settled.get(item.id), least) for item in questions.items}
 
 
-def _decision(item: IntentQuestion, said: Sequence[Judgement], settled: Judgement | None, least: int) -> Decision:
+def _decision(item: IntentQuestion, said: Sequence[Judgement], settled: Judgement | None, least: int) -> ItemDecision:
     trail = tuple(said)
     if len(said) < least:
-        return Decision("pending", item.answer, trail, None)
+        return ItemDecision("pending", item.answer, trail, None)
     views = {(judgement.verdict, judgement.answer) for judgement in said}
     last = said[0] if len(views) == 1 else settled
     if last is None:
-        return Decision("disputed", item.answer, trail, None)
+        return ItemDecision("disputed", item.answer, trail, None)
     answer = item.answer if last.verdict == "correct" else last.answer if last.verdict == "wrong" else None
     by = settled if len(views) > 1 else None
     if answer is None:
-        return Decision("rejected", item.answer, trail, by)
-    return Decision("accepted", answer, trail, by)
+        return ItemDecision("rejected", item.answer, trail, by)
+    return ItemDecision("accepted", answer, trail, by)

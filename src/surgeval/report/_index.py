@@ -14,7 +14,7 @@ from surgeval.pages import Link, Section, Table, distinct, write_page
 from surgeval.protocols.contract import Headline, RunResult
 from surgeval.protocols.descriptor import Descriptor
 from surgeval.protocols.evidence_page import evidence_of, side_by_side
-from surgeval.protocols.registry import descriptor_of, descriptors, load_run, runs_in
+from surgeval.protocols.registry import descriptor_of, descriptors, folder_kinds, load_run, runs_in
 from surgeval.stats import number_text
 
 __all__ = ["write_index", "write_run_pages"]
@@ -39,22 +39,22 @@ def write_run_pages(folders: Sequence[Path], out: Path | None = None) -> Path:
         raise BadInput("several runs: found no folder for their page, expected one")
     runs = [(folder, one) for folder, one in zip(folders, kinds, strict=True)]
     alike = len({one.name for one in kinds}) == 1
-    return _index(runs, out, "report.html", "Runs", beside=evidence_section(folders) if alike else None)
+    return _index(runs, out, "report.html", "Runs", beside=evidence_sections(folders) if alike else ())
 
 
-def evidence_section(folders: Sequence[Path]) -> Section | None:
-    """The cases of several runs of one protocol side by side; None unless two of them kept any."""
+def evidence_sections(folders: Sequence[Path]) -> tuple[Section, ...]:
+    """The cases of several runs of one protocol side by side; nothing unless two of them kept any."""
     shown = evidence_of([load_run(folder) for folder in folders])
-    return side_by_side(shown) if len(shown) > 1 else None
+    return (side_by_side(shown),) if len(shown) > 1 else ()
 
 
 def write_index(
     folder: str | Path, out: str | Path | None = None, *, title: str | None = None,
-    links: Mapping[str, Path] | None = None, lead: str = "", beside: Section | None = None,
+    links: Mapping[str, Path] | None = None, lead: str = "",
 ) -> Path:  # fmt: skip
     """`index.html` over all runs in a folder; a run without a page of its own gets one.
 
-    `links` are further pages, `beside` a section on what else is there.
+    `links` are further pages. What protocols left beside runs, such as a training, has a section of its own.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -64,7 +64,9 @@ def write_index(
     """
     folder = Path(folder)
     runs = runs_in(folder)
-    if not runs and beside is None:
+    place = Path(out or folder)
+    beside = [found for kind in folder_kinds() if (found := kind.section(folder, place)) is not None]
+    if not runs and not beside:
         raise BadInput(f"{folder}: found no run in it, expected folders with a run.json")
     kinds: list[tuple[Path, Descriptor]] = []
     unread: list[str] = []
@@ -76,13 +78,13 @@ def write_index(
         except SurgevalError as error:  # a run that cannot be read must not hide the others
             unread.append(str(error))
     name = title or folder.resolve().name or "Runs"
-    return _index(kinds, Path(out or folder), "index.html", name, links or {}, lead, unread, beside)
+    return _index(kinds, place, "index.html", name, links or {}, lead, unread, beside)
 
 
 def _index(
     runs: Sequence[tuple[Path, Descriptor]], out: Path, file: str, title: str,
     links: Mapping[str, Path] | None = None, lead: str = "", unread: Sequence[str] = (),
-    beside: Section | None = None,
+    beside: Sequence[Section] = (),
 ) -> Path:  # fmt: skip
     sections = []
     if links:
@@ -91,7 +93,7 @@ def _index(
     for kind in descriptors().values():
         folders = [folder for folder, own in runs if own.name == kind.name]
         sections += [_section(kind, folders, out)] if folders else []
-    sections += [beside] if beside is not None else []
+    sections += beside
     sections += [Section("Runs that could not be read", "\n\n".join(unread))] if unread else []
     many = f"{len(runs)} run{'s' if len(runs) != 1 else ''} with their headline numbers; e" if runs else "E"
     said = lead or f"{many}ach name opens its page."

@@ -11,7 +11,7 @@ from surgeval.stats._inputs import slices_by
 from surgeval.stats._interval import FEW_CLUSTERS, Interval, Intervals, wilson
 from surgeval.stats._resample import multiplicities, two_sided_p
 from surgeval.stats._streams import stream
-from surgeval.stats._wording import NOTHING, Unit, gap_unit, number_text, with_ends
+from surgeval.stats._wording import NOTHING, NumberUnit, gap_unit, number_text, with_ends
 from surgeval.stats.agreement import cohen_kappa, count_ratings, fleiss_kappa
 from surgeval.stats.bootstrap import bootstrap_mean, bootstrap_slices, share_interval
 from surgeval.stats.krippendorff import krippendorff_alpha
@@ -26,7 +26,7 @@ __all__ = [
     "Difference",
     "Interval",
     "Intervals",
-    "Unit",
+    "NumberUnit",
     "bootstrap_mean",
     "bootstrap_slices",
     "bootstrap_statistic",

@@ -15,7 +15,7 @@ from scipy.special import ndtri
 
 from surgeval.errors import BadInput, sentence
 from surgeval.results import Tabular
-from surgeval.stats._wording import Unit, number_text, with_ends
+from surgeval.stats._wording import NumberUnit, number_text, with_ends
 
 __all__ = ["FEW_CLUSTERS", "Interval", "Intervals", "wilson"]
 
@@ -62,7 +62,7 @@ class Interval(Tabular):
         flag = f" (few clusters: {self.clusters})" if self.few_clusters else ""
         return f"{self.estimate:.3f} [{ends}]{flag}"
 
-    def cell(self, unit: Unit = "score") -> str:
+    def cell(self, unit: NumberUnit = "score") -> str:
         """For a table: number and ends in one cell, a dash where there is no number.
 
         >>> Interval(0.5124, 0.43, 0.601).cell(), Interval(0.5124, 0.43, 0.601).cell("share")
@@ -70,7 +70,7 @@ class Interval(Tabular):
         """
         return with_ends(self.estimate, self.low, self.high, unit)
 
-    def ends(self, unit: Unit = "score") -> str:
+    def ends(self, unit: NumberUnit = "score") -> str:
         """The ends in words, for the remark under a number: `95 % interval 0.430 to 0.601`."""
         if math.isnan(self.low):
             return "no interval"

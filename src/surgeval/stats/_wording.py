@@ -11,14 +11,14 @@ from __future__ import annotations
 import math
 from typing import Literal, TypeAlias
 
-__all__ = ["NOTHING", "Unit", "gap_unit", "number_text", "with_ends"]
+__all__ = ["NOTHING", "NumberUnit", "gap_unit", "number_text", "with_ends"]
 
-Unit: TypeAlias = Literal["score", "share", "points"]
+NumberUnit: TypeAlias = Literal["score", "share", "points"]
 NOTHING = "–"  # where there is no number
-_AFTER: dict[Unit, str] = {"score": "", "share": " %", "points": " points"}
+_AFTER: dict[NumberUnit, str] = {"score": "", "share": " %", "points": " points"}
 
 
-def number_text(value: float | None, unit: Unit = "score") -> str:
+def number_text(value: float | None, unit: NumberUnit = "score") -> str:
     """A number as tables show it, a dash where there is none; what rounds to nothing has no sign.
 
     >>> number_text(0.34125), number_text(0.34125, "share"), number_text(-0.0001), number_text(None)
@@ -30,7 +30,7 @@ def number_text(value: float | None, unit: Unit = "score") -> str:
     return digits if digits == NOTHING else f"{digits}{_AFTER[unit]}"
 
 
-def gap_unit(unit: Unit) -> Unit:
+def gap_unit(unit: NumberUnit) -> NumberUnit:
     """The unit of a difference of two such numbers.
 
     >>> gap_unit("share"), gap_unit("score")
@@ -39,7 +39,7 @@ def gap_unit(unit: Unit) -> Unit:
     return "points" if unit == "share" else unit
 
 
-def with_ends(value: float | None, low: float | None, high: float | None, unit: Unit = "score") -> str:
+def with_ends(value: float | None, low: float | None, high: float | None, unit: NumberUnit = "score") -> str:
     """A number and the ends of its interval in one cell.
 
     >>> with_ends(0.341, 0.312, 0.37), with_ends(0.341, 0.312, 0.37, "share"), with_ends(0.341, None, None)
@@ -50,7 +50,7 @@ def with_ends(value: float | None, low: float | None, high: float | None, unit: 
     return shown if NOTHING in (shown, *ends) else f"{shown} [{', '.join(ends)}]"
 
 
-def _digits(value: float | None, unit: Unit) -> str:
+def _digits(value: float | None, unit: NumberUnit) -> str:
     if value is None or math.isnan(value):
         return NOTHING
     text = f"{value:.3f}" if unit == "score" else f"{100 * value:.1f}"

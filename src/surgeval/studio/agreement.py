@@ -20,7 +20,15 @@ from surgeval.errors import BadInput
 from surgeval.stats import Agreement, cohen_kappa
 from surgeval.studio.segments import Segment
 
-__all__ = ["COMPONENTS", "UNANSWERED", "UNLABELLED", "AgreementStudy", "Labelled", "Labels", "measure_agreement"]
+__all__ = [
+    "COMPONENTS",
+    "UNANSWERED",
+    "UNLABELLED",
+    "AgreementStudy",
+    "LabelledInstance",
+    "Labels",
+    "measure_agreement",
+]
 
 COMPONENTS = ("instrument", "verb", "target", "triplet")
 UNANSWERED = "(no answer)"
@@ -29,7 +37,7 @@ Labels: TypeAlias = tuple[str | None, str | None, str | None]  # instrument, ver
 
 
 @dataclass(frozen=True)
-class Labelled:
+class LabelledInstance:
     """An instance with its consolidated labels."""
 
     instance: str
@@ -59,7 +67,7 @@ class AgreementStudy:
 
 
 def measure_agreement(
-    consolidated: Sequence[Labelled],
+    consolidated: Sequence[LabelledInstance],
     answers: Mapping[str, Mapping[str, Labels]],
     shown: Mapping[str, Sequence[Segment]],
 ) -> AgreementStudy:
@@ -70,7 +78,7 @@ def measure_agreement(
     and with one segment there is no interval. An annotator without any answer has no kappa.
 
     >>> from surgeval.studio.segments import Segment
-    >>> truth = [Labelled(str(k), "A", k, ("hook", "dissect" if k % 2 else "cut", "liver")) for k in range(40)]
+    >>> truth = [LabelledInstance(str(k), "A", k, ("hook", "dissect" if k % 2 else "cut", "liver")) for k in range(40)]
     >>> said = {one.instance: one.labels for one in truth} | {"3": ("hook", "cut", "liver")}
     >>> study = measure_agreement(truth, {"Ada": said}, {"Ada": [Segment("A", 0, 39)]})
     >>> study.disagreements.select("frame", "component", "consolidated", "annotated").rows()[0]
@@ -107,16 +115,16 @@ def measure_agreement(
     return AgreementStudy(kappas, listed, {name: len(units) for name, units in seen.items()}, between)
 
 
-def _seen(units: Sequence[Labelled], segments: Sequence[Segment]) -> list[Labelled]:
+def _seen(units: Sequence[LabelledInstance], segments: Sequence[Segment]) -> list[LabelledInstance]:
     return [one for one in units if any(segment.holds(one.video, one.frame) for segment in segments)]
 
 
-def _answers(units: Sequence[Labelled], given: Mapping[str, Labels]) -> list[Labels]:
+def _answers(units: Sequence[LabelledInstance], given: Mapping[str, Labels]) -> list[Labels]:
     return [given.get(one.instance, (UNANSWERED, UNANSWERED, UNANSWERED)) for one in units]
 
 
 def _compared(
-    units: Sequence[Labelled],
+    units: Sequence[LabelledInstance],
     one: Sequence[Labels],
     other: Sequence[Labels],
     segments: Sequence[Segment],

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from surgeval.studio.agreement import COMPONENTS, UNANSWERED, UNLABELLED, AgreementStudy, Labelled, Labels
+from surgeval.studio.agreement import COMPONENTS, UNANSWERED, UNLABELLED, AgreementStudy, LabelledInstance, Labels
 from surgeval.studio.agreement import measure_agreement as _measure
 from surgeval.studio.store import Annotation, Decision, Study, study_reading
 
@@ -118,9 +118,9 @@ def _first_decisions(connection: Connection, of: Study) -> dict[str, Decision]:
     return found
 
 
-def _labelled(connection: Connection, of: Study, decided: Mapping[str, Decision]) -> list[Labelled]:
+def _labelled(connection: Connection, of: Study, decided: Mapping[str, Decision]) -> list[LabelledInstance]:
     return [
-        Labelled(one.id, one.video, one.frame, _label(one, decided.get(one.id)))
+        LabelledInstance(one.id, one.video, one.frame, _label(one, decided.get(one.id)))
         for one in study_reading.shown(connection, of)
     ]
 

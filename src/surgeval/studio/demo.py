@@ -11,7 +11,7 @@ from surgeval.studio.media import find_films, register
 from surgeval.studio.numbering import number_video
 from surgeval.studio.proposals import Stretch, add_proposals, propose
 from surgeval.studio.schema import space_schema
-from surgeval.studio.store import FILE, Database, Request, apply, reading
+from surgeval.studio.store import STORE_FILE, Database, Request, apply, reading
 from surgeval.vocab import load_labels
 
 __all__ = ["make_demo"]
@@ -23,7 +23,7 @@ _SECONDS = 60.0
 def make_demo(folder: Path, *, seed: int = 5) -> Path:
     """Render a video and look at it, unless that was done before; the folder that the studio opens."""
     place = write_phantom(folder, seed=seed, videos=1, seconds=_SECONDS) / "frames"
-    database = Database(place / FILE)
+    database = Database(place / STORE_FILE)
     try:
         films = find_films(place)
         pictures = register(database, films)

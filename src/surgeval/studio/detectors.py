@@ -12,9 +12,9 @@ from surgeval.errors import BadInput, visible
 from surgeval.files import leads_out
 from surgeval.models import EMBEDDED_DETECTORS
 
-__all__ = ["Kind", "Proposer", "offered", "path_in_project", "proposers"]
+__all__ = ["Proposer", "ProposerKind", "offered_proposers", "path_in_project", "proposers"]
 
-Kind: TypeAlias = Literal["embedded", "started", "project", "predictions"]
+ProposerKind: TypeAlias = Literal["embedded", "started", "project", "predictions"]
 _WEIGHTS = (".safetensors", ".onnx")
 _TABLES = (".csv", ".parquet", ".json")
 _RTDETR = "surgeval.json"  # beside the weights in a folder of RT-DETR
@@ -27,14 +27,14 @@ _MOST_LISTED = 100  # of a kind
 class Proposer:
     """Something that proposes: `name` is what a person sees and a request says."""
 
-    kind: Kind
+    kind: ProposerKind
     name: str
 
 
-def offered(started: Sequence[str] = ()) -> tuple[Proposer, ...]:
+def offered_proposers(started: Sequence[str] = ()) -> tuple[Proposer, ...]:
     """The embedded detectors and those that the server was started with.
 
-    >>> [one.name for one in offered(["/models/best"])]
+    >>> [one.name for one in offered_proposers(["/models/best"])]
     ['tdnet-p', '/models/best']
     """
     return (
@@ -54,7 +54,7 @@ def proposers(folder: Path, started: Sequence[str] = ()) -> tuple[Proposer, ...]
     ...     [(one.kind, one.name) for one in proposers(Path(place), ["/models/best"])]
     [('embedded', 'tdnet-p'), ('started', '/models/best'), ('project', 'runs/mine.onnx'), ('predictions', 'found.csv')]
     """
-    known = list(offered(started))
+    known = list(offered_proposers(started))
     files = sorted(_files(folder))
     packed = {path.parent for path in files if path.name == _RTDETR}
     weights = [str(place) for place in sorted(packed) if str(place) != "."]

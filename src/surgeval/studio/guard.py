@@ -23,7 +23,7 @@ from starlette.exceptions import HTTPException
 
 from surgeval.errors import BadInput
 
-__all__ = ["COOKIE", "Guard", "Rules", "blind_place", "is_loopback", "place_token"]
+__all__ = ["COOKIE", "AccessRules", "Guard", "binds_loopback", "blind_place", "place_token"]
 
 COOKIE = "surgeval_studio"
 _TOKEN = re.compile(r"[A-Za-z0-9_.~-]{16,200}")
@@ -46,11 +46,11 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
-def is_loopback(host: str) -> bool:
+def binds_loopback(host: str) -> bool:
     """Whether a server bound to this address can be reached from this machine alone.
 
-    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0"), is_loopback("ward.example")
-    (True, True, False, False)
+    >>> [binds_loopback(host) for host in ("127.0.0.1", "localhost", "0.0.0.0", "ward.example")]
+    [True, True, False, False]
     """
     if host == "localhost":
         return True
@@ -79,7 +79,7 @@ def place_token(token: str, place: str) -> str:
 
 
 @dataclass(frozen=True)
-class Rules:
+class AccessRules:
     """Where the studio is served, and what it asks for."""
 
     hosts: frozenset[str]  # as the Host header names them: name:port
@@ -90,16 +90,16 @@ class Rules:
     @classmethod
     def of(
         cls, bind: str, port: int, *, token: str | None = None, names: Sequence[str] = (), most_bytes: int = 32 << 20
-    ) -> Rules:
+    ) -> AccessRules:
         """The rules of a server bound to an address; beyond loopback it must have a token.
 
-        >>> sorted(Rules.of("127.0.0.1", 8000).hosts)
+        >>> sorted(AccessRules.of("127.0.0.1", 8000).hosts)
         ['127.0.0.1:8000', '[::1]:8000', 'localhost:8000']
-        >>> Rules.of("0.0.0.0", 8000)
+        >>> AccessRules.of("0.0.0.0", 8000)
         Traceback (most recent call last):
         surgeval.errors.BadInput: address 0.0.0.0: found no token, expected one: others can reach this server
         """
-        if token is None and not is_loopback(bind):
+        if token is None and not binds_loopback(bind):
             raise BadInput(f"address {bind}: found no token, expected one: others can reach this server")
         if token is not None and not _TOKEN.fullmatch(token):  # it travels in addresses and cookies as it is
             raise BadInput(f"token: found {len(token)} characters, expected 16 to 200 letters, digits and _ . ~ -")
@@ -115,7 +115,7 @@ class Rules:
 class Guard:
     """An ASGI application in front of another one: what breaks the rules never reaches it."""
 
-    def __init__(self, app: App, rules: Rules) -> None:
+    def __init__(self, app: App, rules: AccessRules) -> None:
         self._app, self._rules = app, rules
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -237,7 +237,7 @@ def _asked(scope: Scope) -> list[str]:
 class _Limited:
     """The body of a request, counted and timed while it arrives: its stated length may be a lie or absent."""
 
-    def __init__(self, receive: Receive, rules: Rules) -> None:
+    def __init__(self, receive: Receive, rules: AccessRules) -> None:
         self._receive, self._rules, self._seen = receive, rules, 0
         self._end, self._whole = asyncio.get_running_loop().time() + rules.most_seconds, False
 

@@ -14,7 +14,7 @@ from surgeval.errors import BadInput, DataError
 from surgeval.files import leads_out, safe_name
 from surgeval.records import ImageRef
 from surgeval.studio.media import GUIDELINES
-from surgeval.studio.pictures import Picture, encode_pixels
+from surgeval.studio.pictures import EncodedPicture, encode_pixels
 
 __all__ = ["guideline_picture"]
 
@@ -22,7 +22,7 @@ _LONGEST = 1200  # pixels of its longer side
 _MOST_PIXELS = 1 << 24
 
 
-def guideline_picture(folder: Path, name: str) -> Picture:
+def guideline_picture(folder: Path, name: str) -> EncodedPicture:
     """The picture of a guideline, by the file's name in the folder `guidelines` of a project.
 
     >>> import tempfile

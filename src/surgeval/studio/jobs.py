@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from surgeval.errors import BadInput, SurgevalError
 
-__all__ = ["Job", "JobState", "Jobs", "Stopped"]
+__all__ = ["BackgroundJob", "JobState", "Jobs", "Stopped"]
 
 Standing: TypeAlias = Literal["running", "done", "stopped", "failed"]
 _PATIENCE = 10.0  # seconds a job may take to end
@@ -36,7 +36,7 @@ class JobState:
     error: str = ""
 
 
-class Job:
+class BackgroundJob:
     """A job at work: it says how far it is, and asks whether it shall go on."""
 
     def __init__(self, what: Mapping[str, Any]) -> None:
@@ -78,7 +78,7 @@ class Job:
         if action is not None:
             action()
 
-    def run(self, work: Callable[[Job], None]) -> None:
+    def run(self, work: Callable[[BackgroundJob], None]) -> None:
         """Do the work; however it ends, the state says so."""
         standing: Standing = "failed"
         error = "studio: found an error that nobody foresaw, expected none"
@@ -107,7 +107,7 @@ class Jobs:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._job: Job | None = None
+        self._job: BackgroundJob | None = None
         self._thread: threading.Thread | None = None
         self._closed = False
 
@@ -116,12 +116,12 @@ class Jobs:
         """The state of the job at work, or of the last one."""
         return self._job.state if self._job is not None else None
 
-    def start(self, what: Mapping[str, Any], work: Callable[[Job], None]) -> Job:
+    def start(self, what: Mapping[str, Any], work: Callable[[BackgroundJob], None]) -> BackgroundJob:
         """Begin a job; refused while another one is at work."""
         with self._lock:
             if self._closed or (self._thread is not None and self._thread.is_alive()):
                 raise BadInput("job: found another one at work, expected it to end first")
-            self._job = job = Job(what)
+            self._job = job = BackgroundJob(what)
             self._thread = threading.Thread(target=job.run, args=(work,), name="job", daemon=True)
             self._thread.start()
             return job

@@ -17,14 +17,24 @@ from surgeval.errors import BadInput
 from surgeval.studio.identity import (
     UNNUMBERED,
     Instances,
-    Rule,
+    NumberingRule,
     SectorRule,
     Tracking,
     TrackStatistics,
     number_tracks,
     track_statistics,
 )
-from surgeval.studio.store import Columns, Database, FrameColumns, Outcome, Request, Track, VideoState, apply, reading
+from surgeval.studio.store import (
+    Columns,
+    Database,
+    FrameColumns,
+    OperationOutcome,
+    Request,
+    Track,
+    VideoState,
+    apply,
+    reading,
+)
 
 __all__ = ["Numbering", "number_video", "plan_numbers"]
 
@@ -58,7 +68,7 @@ class Numbering:
 def plan_numbers(
     connection: Connection,
     video: VideoState,
-    rule: Rule | SectorRule | Tracking = "sector",
+    rule: NumberingRule | SectorRule | Tracking = "sector",
     *,
     gap: float = 3.0,
     within: tuple[int, int] | None = None,
@@ -83,13 +93,13 @@ def plan_numbers(
 def number_video(
     database: Database,
     video: str,
-    rule: Rule | SectorRule | Tracking = "sector",
+    rule: NumberingRule | SectorRule | Tracking = "sector",
     *,
     author: str,
     gap: float = 3.0,
     within: tuple[int, int] | None = None,
     make: Callable[[str, dict[str, object]], Request] | None = None,
-) -> Outcome | None:
+) -> OperationOutcome | None:
     """Number the tracks of a video, or of a range of its frames, as one edit; None where nothing would change.
 
     `make` makes the request of an edit from its kind and payload, where it is somebody's who has seen a version.

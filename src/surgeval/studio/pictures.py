@@ -28,7 +28,7 @@ from surgeval.files import open_regular
 from surgeval.records import ImageRef
 from surgeval.studio.media import check_inside
 
-__all__ = ["Picture", "Pictures", "encode_frame", "encode_pixels"]
+__all__ = ["EncodedPicture", "Pictures", "encode_frame", "encode_pixels"]
 
 _SHOWN = {"JPEG": "image/jpeg", "PNG": "image/png", "WEBP": "image/webp"}
 _MODES = ("RGB", "L")
@@ -43,14 +43,14 @@ _turn = threading.Lock()
 
 
 @dataclass(frozen=True)
-class Picture:
+class EncodedPicture:
     """An encoded picture and its media type."""
 
     data: bytes
     kind: str
 
 
-def encode_frame(ref: ImageRef) -> Picture:
+def encode_frame(ref: ImageRef) -> EncodedPicture:
     """The picture of a frame; a file or frame that cannot be read raises `DataError`.
 
     >>> import tempfile
@@ -65,7 +65,7 @@ def encode_frame(ref: ImageRef) -> Picture:
     return _as_stored(ref.path) or _converted(ref)
 
 
-def _as_stored(path: Path) -> Picture | None:
+def _as_stored(path: Path) -> EncodedPicture | None:
     """The file itself, where a browser shows its pixels as we count them; None for all others, broken ones too."""
     try:
         with open_regular(path) as stream:
@@ -77,7 +77,7 @@ def _as_stored(path: Path) -> Picture | None:
             with Image.open(BytesIO(data), formats=tuple(_SHOWN)) as image:
                 small = image.width * image.height <= _MOST_SHOWN
                 plain = small and image.mode in _MODES and not _may_turn(image, data)
-                return Picture(data, _SHOWN[image.format or ""]) if plain else None
+                return EncodedPicture(data, _SHOWN[image.format or ""]) if plain else None
     except (OSError, UnidentifiedImageError, ValueError, SyntaxError, KeyError, Image.DecompressionBombError):
         return None  # `read_image` says what is wrong with it
 
@@ -89,7 +89,7 @@ def _may_turn(image: Image.Image, data: bytes) -> bool:
     return bool(image.getexif().get(_ORIENTATION, 1) != 1)
 
 
-def _converted(ref: ImageRef) -> Picture:
+def _converted(ref: ImageRef) -> EncodedPicture:
     """A file that browsers do not show as we count its pixels; a large one waits for its turn."""
     width, height = image_size(ref.path) or (0, 0)
     if width * height > _MOST_DECODED:
@@ -99,7 +99,7 @@ def _converted(ref: ImageRef) -> Picture:
         return encode_pixels(read_image(ref))
 
 
-def encode_pixels(pixels: Pixels) -> Picture:
+def encode_pixels(pixels: Pixels) -> EncodedPicture:
     """Pixels as a JPEG.
 
     >>> import numpy as np
@@ -109,7 +109,7 @@ def encode_pixels(pixels: Pixels) -> Picture:
     done, data = cv2.imencode(".jpg", cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
     if not done:
         raise BadInput(f"picture: found {pixels.shape[1]} × {pixels.shape[0]} pixels, expected a size that JPEG holds")
-    return Picture(data.tobytes(), "image/jpeg")
+    return EncodedPicture(data.tobytes(), "image/jpeg")
 
 
 class Pictures:
@@ -138,9 +138,9 @@ class Pictures:
     ) -> None:
         self._inside = inside
         self._frames, self._budget, self._ahead, self._behind = frames, budget, ahead, behind
-        self._kept: OrderedDict[tuple[str, int], Picture] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, int], EncodedPicture] = OrderedDict()
         self._bytes = 0
-        self._asked: dict[tuple[str, int], Future[Picture]] = {}
+        self._asked: dict[tuple[str, int], Future[EncodedPicture]] = {}
         self._lock = threading.Lock()
         self._wanted: dict[str, tuple[int, int]] = {}  # of each video: frames worth preparing
         self._waited: Counter[tuple[str, int]] = Counter()  # frames that somebody waits for
@@ -166,7 +166,7 @@ class Pictures:
         """Where the pictures of a video are, by frame number."""
         return self._frames.get(video, ())
 
-    def get(self, video: str, index: int) -> Picture:
+    def get(self, video: str, index: int) -> EncodedPicture:
         """A picture, from memory where it is there; frames around it are prepared while it is looked at."""
         frames = self._frames.get(video)
         if frames is None or not 0 <= index < len(frames):
@@ -186,7 +186,7 @@ class Pictures:
             self._ask(video, near)
         return picture
 
-    def _wait(self, video: str, index: int) -> Picture:
+    def _wait(self, video: str, index: int) -> EncodedPicture:
         key = video, index
         with self._lock:
             self._waited[key] += 1
@@ -200,13 +200,13 @@ class Pictures:
             with self._lock:
                 self._waited -= Counter({key: 1})  # drops what nobody waits for
 
-    def _ask(self, video: str, index: int) -> Future[Picture]:
+    def _ask(self, video: str, index: int) -> Future[EncodedPicture]:
         """The picture from memory, or from the thread that will make it."""
         key = video, index
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
-                done: Future[Picture] = Future()
+                done: Future[EncodedPicture] = Future()
                 done.set_result(self._kept[key])
                 return done
             if key not in self._asked:
@@ -214,7 +214,7 @@ class Pictures:
                 self._asked[key] = pool.submit(self._make, key)
             return self._asked[key]
 
-    def _make(self, key: tuple[str, int]) -> Picture:
+    def _make(self, key: tuple[str, int]) -> EncodedPicture:
         try:
             first, last = self._wanted[key[0]]
             with self._lock:

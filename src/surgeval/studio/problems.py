@@ -18,9 +18,9 @@ from surgeval.studio.schema import IMAGE, Schema, Standing, standings
 from surgeval.studio.store import NO_NUMBER, Columns, FrameColumns, VideoState
 from surgeval.vocab import LabelSpace
 
-__all__ = ["RULES", "Checks", "Problem", "Problems", "find_problems"]
+__all__ = ["PROBLEM_RULES", "Checks", "LabelProblem", "LabelProblems", "find_problems"]
 
-RULES: Mapping[str, str] = {
+PROBLEM_RULES: Mapping[str, str] = {
     "inadmissible": "a value that the schema does not admit",
     "no class": "admissible, but no class of the label space: lost in formats of class numbers",
     "incomplete": "an attribute without a value",
@@ -37,7 +37,7 @@ _MOST = 2000  # entries of one rule that are listed; all are counted
 
 
 @dataclass(frozen=True)
-class Problem:
+class LabelProblem:
     """A place to look at: a frame, or the stretch from `frame` to `last`."""
 
     frame: int
@@ -48,10 +48,10 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Problems:
+class LabelProblems:
     """What the rules found, by frame; of a rule that finds thousands the first ones, and how many there are."""
 
-    listed: tuple[Problem, ...]
+    listed: tuple[LabelProblem, ...]
     counts: Mapping[str, int]
 
 
@@ -73,7 +73,7 @@ def find_problems(
     schema: Schema,
     space: LabelSpace | None = None,
     checks: Checks = Checks(),  # noqa: B008 - frozen
-) -> Problems:
+) -> LabelProblems:
     """All that the rules find; `told` is without proposals, which nobody has answered for.
 
     >>> from surgeval.records import Box
@@ -89,9 +89,9 @@ def find_problems(
     look = _Look(video, frames, told, schema, space, checks)
     for rule in (look.labels, look.image, look.outside, look.empty, look.actions, look.swaps):
         rule()
-    order = {rule: number for number, rule in enumerate(RULES)}
+    order = {rule: number for number, rule in enumerate(PROBLEM_RULES)}
     listed = sorted(look.found, key=lambda one: (one.frame, order[one.rule], one.instance or ""))
-    return Problems(tuple(listed), {rule: look.counts[rule] for rule in RULES if rule in look.counts})
+    return LabelProblems(tuple(listed), {rule: look.counts[rule] for rule in PROBLEM_RULES if rule in look.counts})
 
 
 class _Look:
@@ -103,7 +103,7 @@ class _Look:
     ) -> None:  # fmt: skip
         self.video, self.frames, self.told, self.schema, self.space = video, frames, told, schema, space
         self.checks = checks
-        self.found: list[Problem] = []
+        self.found: list[LabelProblem] = []
         self.counts: dict[str, int] = {}
 
     def labels(self) -> None:
@@ -132,7 +132,7 @@ class _Look:
         ends = np.append(begins[1:], len(rows))[: len(begins)] - 1
         for begin, end in zip(rows[begins][:_MOST].tolist(), rows[ends][:_MOST].tolist(), strict=True):
             text, last = wrong[int(frames.label[begin])], int(frames.frame[end])
-            self.found.append(Problem(int(frames.frame[begin]), "inadmissible", text, None, last))
+            self.found.append(LabelProblem(int(frames.frame[begin]), "inadmissible", text, None, last))
         self._count("inadmissible", len(begins))
 
     def outside(self) -> None:
@@ -149,7 +149,7 @@ class _Look:
         first, last = shown[before] + 1, shown[before + 1] - 1
         seconds = self.seconds(last + 1) - self.seconds(first)
         for begin, end, long in zip(first[:_MOST].tolist(), last[:_MOST].tolist(), seconds.tolist(), strict=False):
-            self.found.append(Problem(begin, "empty", f"{long:.0f} s", None, end))
+            self.found.append(LabelProblem(begin, "empty", f"{long:.0f} s", None, end))
         self._count("empty", len(first))
 
     def actions(self) -> None:
@@ -180,7 +180,7 @@ class _Look:
         for one, other, gone in zip(before[short][:_MOST].tolist(), after[short][:_MOST].tolist(),
                                     away[short].tolist(), strict=False):  # fmt: skip
             text = f"{told.name(one)}: {words[action[one]]} {gone:.1f} s"
-            self.found.append(Problem(int(told.frame[one]) + 1, "gap", text, None, int(told.frame[other]) - 1))
+            self.found.append(LabelProblem(int(told.frame[one]) + 1, "gap", text, None, int(told.frame[other]) - 1))
         self._count("gap", int(short.sum()))
 
     def swaps(self) -> None:
@@ -206,7 +206,7 @@ class _Look:
             for a, b in zip(one[:_MOST].tolist(), other[:_MOST].tolist(), strict=True):
                 frame = int(told.frame[a]) + 1
                 text = f"{told.name(a)}, #{told.number[b]}"
-                self.found.append(Problem(frame, "swap", text, told.ids[then[a]], frame))
+                self.found.append(LabelProblem(frame, "swap", text, told.ids[then[a]], frame))
             self._count("swap", len(one))
 
     def seconds(self, frames: Ints) -> Floats:
@@ -270,7 +270,7 @@ class _Look:
         first = np.argsort(told.frame[begins], kind="stable")[:_MOST]
         for begin, end in zip(begins[first].tolist(), ends[first].tolist(), strict=True):
             id = None if anonymous else told.ids[begin]
-            self.found.append(Problem(int(told.frame[begin]), rule, text(begin), id, int(told.frame[end])))
+            self.found.append(LabelProblem(int(told.frame[begin]), rule, text(begin), id, int(told.frame[end])))
         self._count(rule, len(begins))
 
     def _count(self, rule: str, count: int) -> None:

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 from surgeval.errors import BadInput, RunError, visible
 from surgeval.records import ImageRef
-from surgeval.studio.jobs import Job
+from surgeval.studio.jobs import BackgroundJob
 from surgeval.studio.proposals import Proposal, Stretch, add_proposals
 from surgeval.studio.store import Database, VideoState
 
@@ -38,7 +38,7 @@ class Looking:
 
 
 def propose_as_job(
-    job: Job,
+    job: BackgroundJob,
     looking: Looking,
     *,
     database: Database,
@@ -62,7 +62,7 @@ def propose_as_job(
     add_proposals(database, stretch, counted(), source=looking.source, author=author, on_stored=on_stored)
 
 
-def _seen(job: Job, looking: Looking) -> Iterator[Proposal]:
+def _seen(job: BackgroundJob, looking: Looking) -> Iterator[Proposal]:
     """What the program says, as it says it."""
     job.go_on()
     with tempfile.TemporaryFile() as words:

@@ -19,15 +19,15 @@ from surgeval.errors import BadInput, DataError
 from surgeval.questions import (
     Adjudication,
     QuestionSet,
-    Review,
+    ReviewDesk,
     agreement,
     decide,
-    fingerprint,
     gaze_in_words,
+    item_fingerprint,
     open_set,
 )
 from surgeval.records import ImageRef, IntentQuestion
-from surgeval.studio.pictures import Picture, Pictures
+from surgeval.studio.pictures import EncodedPicture, Pictures
 from surgeval.studio.store import NotStored
 
 __all__ = ["ITEMS", "QuestionDesk", "Role"]
@@ -84,7 +84,7 @@ class QuestionDesk:
         own = desk.mine.get(item.id)
         said = desk.said(item.id) if isinstance(desk, Adjudication) else []
         return {
-            "id": item.id, "content": fingerprint(item), "scenario": item.scenario, "skill": item.skill,
+            "id": item.id, "content": item_fingerprint(item), "scenario": item.scenario, "skill": item.skill,
             "dimension": item.dimension, "trap": item.trap, "source": item.source,
             "context": {str(key): str(value) for key, value in item.context.items() if key not in _MAKING},
             "question": item.question, "options": list(item.options), "answer": item.answer,
@@ -96,7 +96,7 @@ class QuestionDesk:
             **self._shown(item),
         }  # fmt: skip
 
-    def picture(self, name: str, number: int) -> Picture:
+    def picture(self, name: str, number: int) -> EncodedPicture:
         """One of the pictures of a question; a file outside the dataset's folder is refused."""
         item = next((one for one in self._current().items if one.id == name), None)
         shown = self._moments(item) if item is not None else ()
@@ -118,7 +118,7 @@ class QuestionDesk:
         with self._lock:
             desk = self._desk(reviewer, role)
             item = self._find(desk, name)
-            if fingerprint(item) != content:
+            if item_fingerprint(item) != content:
                 raise BadInput(f"question {name[:60]!r}: found changed since it was shown, expected another look")
             try:
                 kept = desk.judge(item.id, verdict, answer=answer, comment=comment)
@@ -142,11 +142,11 @@ class QuestionDesk:
         """End the threads that prepare pictures."""
         self._pictures.close()
 
-    def _desk(self, reviewer: str, role: Role, each: int | None = None) -> Review:
+    def _desk(self, reviewer: str, role: Role, each: int | None = None) -> ReviewDesk:
         questions = self._current()
-        return Adjudication(questions, reviewer) if role == "adjudicate" else Review(questions, reviewer, each=each)
+        return Adjudication(questions, reviewer) if role == "adjudicate" else ReviewDesk(questions, reviewer, each=each)
 
-    def _find(self, desk: Review, name: str) -> IntentQuestion:
+    def _find(self, desk: ReviewDesk, name: str) -> IntentQuestion:
         """A question of the set; an adjudicator gets only what is theirs to settle, as others' views come with it."""
         items = desk.in_order() if isinstance(desk, Adjudication) else desk.questions.items
         found = next((item for item in items if item.id == name), None)

@@ -15,7 +15,7 @@ from tests.browser.studio.driver import Studio
 from tests.browser.studio.legible import faults
 
 from surgeval.datasets import intent_record
-from surgeval.questions import Review, agreement, decide, open_set
+from surgeval.questions import ReviewDesk, agreement, decide, open_set
 from surgeval.records import Gaze, IntentQuestion, OptionLabel
 from surgeval.studio.server import serve
 
@@ -81,7 +81,7 @@ def at_desk(browser: Browser, folder: Path, author: str, first: str = "question-
 
 def test_a_review_by_keys_alone_lies_in_the_terminal_s_file(folder: Path, browser: Browser) -> None:
     with at_desk(browser, folder, "Ada") as desk:
-        order = [item.id for item in Review(open_set(folder), "Ada").pending()]
+        order = [item.id for item in ReviewDesk(open_set(folder), "Ada").pending()]
         assert desk.item == order[0]
         desk.page.get_by_test_id("question-look").wait_for()
         desk.shot("question")
@@ -101,7 +101,7 @@ def test_a_review_by_keys_alone_lies_in_the_terminal_s_file(folder: Path, browse
         desk.keys("u", "Enter")
         desk.eventually(lambda: desk.item == order[2])
         assert desk.progress() == "3 of 4 judged"
-        terminal = Review(open_set(folder), "Ada")
+        terminal = ReviewDesk(open_set(folder), "Ada")
         assert [item.id for item in terminal.pending()] == [order[2]]
         said = {name: (one.verdict, one.answer, one.comment) for name, one in terminal.mine.items()}
         assert said == {
@@ -116,7 +116,7 @@ def test_a_review_by_keys_alone_lies_in_the_terminal_s_file(folder: Path, browse
 
 
 def test_reviewers_are_blind_and_an_adjudicator_settles(folder: Path, browser: Browser) -> None:
-    ada = Review(open_set(folder), "Ada")
+    ada = ReviewDesk(open_set(folder), "Ada")
     for number in range(4):
         ada.judge(f"q{number}", "wrong" if number == 2 else "correct", comment="Ada's secret")
     with at_desk(browser, folder, "Bo") as desk:
@@ -161,10 +161,10 @@ def test_labelling_and_questions_of_one_folder(folder: Path, browser: Browser) -
 
 @pytest.mark.parametrize(("theme", "code"), [("dark", "zh"), pytest.param("light", "en", marks=pytest.mark.long)])
 def test_questions_read_well(folder: Path, browser: Browser, theme: str, code: str) -> None:
-    ada = Review(open_set(folder), "Ada")
+    ada = ReviewDesk(open_set(folder), "Ada")
     for number in range(4):
         ada.judge(f"q{number}", "unclear", comment="the picture is too dark to tell")
-    Review(open_set(folder), "Bo").judge("q0", "correct")
+    ReviewDesk(open_set(folder), "Bo").judge("q0", "correct")
     with at_desk(browser, folder, "Ada") as desk:
         desk.page.get_by_test_id("theme").select_option(theme)
         desk.page.get_by_test_id("language").select_option(code)

@@ -15,7 +15,7 @@ from PIL import Image
 from tests.unit.asking.films import film
 
 from surgeval.arrays import Image as Pixels
-from surgeval.asking import Answered, Asking, ItemFiles, Shown, ShownFrame, Timeline, moments, pictures
+from surgeval.asking import Answered, Asking, FrameTimeline, ItemFiles, Shown, ShownFrame, moments, pictures
 from surgeval.datasets import open_dataset
 from surgeval.errors import BadInput, DataError
 from surgeval.records import Gaze, IntentQuestion
@@ -177,8 +177,10 @@ def test_unknown_times_are_no_times() -> None:
     class Stills:
         identity = "stills"
 
-        def timeline(self, question: IntentQuestion) -> Timeline:
-            return Timeline(np.arange(3.0), Path("x.mp4"), (0.0, 2.0), (Gaze(1, 0, 0, 0),), timed=False, listed=True)
+        def timeline(self, question: IntentQuestion) -> FrameTimeline:
+            return FrameTimeline(
+                np.arange(3.0), Path("x.mp4"), (0.0, 2.0), (Gaze(1, 0, 0, 0),), timed=False, listed=True
+            )
 
     for sampling in ("uniform", "gaze", "question"):
         seen = moments(Stills(), item([]), Shown(frames=3, sampling=sampling, reach=0.1))

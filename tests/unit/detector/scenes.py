@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from surgeval.detector.assign import Truth
+from surgeval.detector.assign import BatchTruth
 
 HEADS = {"ivt": 5, "i": 3, "v": 4, "t": 2}
 
@@ -24,7 +24,7 @@ def grid(size: int = 64) -> tuple[torch.Tensor, torch.Tensor]:
 
 def scene(
     seed: int, *, images: int = 3, rows: int = 4, size: int = 64, dtype: Any = torch.float64
-) -> tuple[Any, Truth]:
+) -> tuple[Any, BatchTruth]:
     """A head output and a truth with padded rows, several labels on a box, and rows whose verb is not known."""
     random = torch.Generator().manual_seed(seed)
 
@@ -49,4 +49,4 @@ def scene(
         logits={head: values.to(dtype).requires_grad_() for head, values in logits.items()},
         points=points, strides=strides,
     )  # fmt: skip
-    return output, Truth.of([image.to(dtype) for image in boxes], labels, rows=rows + 1)
+    return output, BatchTruth.of([image.to(dtype) for image in boxes], labels, rows=rows + 1)

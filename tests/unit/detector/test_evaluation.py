@@ -13,7 +13,7 @@ from surgeval.datasets import MemoryDataset
 from surgeval.datasets.predictions import join
 from surgeval.detector import Classes
 from surgeval.detector.data import TrainingSet, batches
-from surgeval.detector.evaluation import evaluate, fitness
+from surgeval.detector.evaluation import evaluate_detector, fitness
 from surgeval.detector.inference import Raw
 from surgeval.detector.nms import SELECTING, select
 from surgeval.metrics import evaluate as score
@@ -76,7 +76,7 @@ def test_mean_average_precision_is_that_of_the_scored_table(data: TrainingSet) -
         return Raw(torch.cat([raw.boxes for raw in raws]), heads)
 
     assert next(iter(batches(data, batch=3))).images[2, 0, 32, 32] == 10
-    found = evaluate(look, data, data.classes, batch=7)
+    found = evaluate_detector(look, data, data.classes, batch=7)
 
     rows = []
     for index in range(len(data)):
@@ -99,7 +99,7 @@ def test_mean_average_precision_is_that_of_the_scored_table(data: TrainingSet) -
 
 def test_a_detector_that_says_nothing_scores_nothing(data: TrainingSet) -> None:
     silent = {head: torch.zeros(5, 1, len(names)) for head, names in data.classes.heads.items()}
-    found = evaluate(lambda images: Raw(torch.zeros(len(images), 1, 4), silent), data, data.classes, batch=5)
+    found = evaluate_detector(lambda images: Raw(torch.zeros(len(images), 1, 4), silent), data, data.classes, batch=5)
     assert found.row()["mAP50"] == 0.0
     assert found.fitness == 0.0
 

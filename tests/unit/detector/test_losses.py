@@ -12,7 +12,7 @@ from tests.unit.detector.networks import pictures, small
 from tests.unit.detector.scenes import HEADS, scene
 from torch.nn import functional
 
-from surgeval.detector.assign import RULES, Truth, assign_output
+from surgeval.detector.assign import ASSIGNMENT_RULES, BatchTruth, assign_output
 from surgeval.detector.geometry import ciou, decode
 from surgeval.detector.losses import LossSettings, dfl, student_loss, teacher_loss
 from surgeval.errors import BadInput
@@ -20,7 +20,7 @@ from surgeval.errors import BadInput
 AUX = ("i", "v", "t")
 
 
-def _dense(output: Any, truth: Truth, settings: LossSettings) -> dict[str, torch.Tensor]:
+def _dense(output: Any, truth: BatchTruth, settings: LossSettings) -> dict[str, torch.Tensor]:
     """The parts by the words of the specification, over dense arrays and one image at a time."""
     found = assign_output(output, truth, "ivt", settings.rule)
     boxes = decode(output.box, output.points, output.strides)
@@ -63,7 +63,7 @@ def _bce(logits: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize("options", [{}, {"hard": True}, {"literal": True}, {"aux_background": True}], ids=str)
 def test_the_teachers_loss_is_that_of_the_words(preset: str, options: dict[str, bool]) -> None:
     output, truth = scene(11, images=2)
-    settings = LossSettings(rule=RULES[preset], **options)
+    settings = LossSettings(rule=ASSIGNMENT_RULES[preset], **options)
     leaves = [output.box, *output.logits.values()]
     loss = teacher_loss(output, truth, "ivt", settings)
     expected = _dense(output, truth, settings)
@@ -108,7 +108,7 @@ def test_a_box_whose_verb_is_not_known_does_not_train_the_verbs() -> None:
 def test_images_without_boxes_teach_the_main_head_that_nothing_is_there(rows: int) -> None:
     output, _ = scene(14, images=2)
     empty = {head: torch.zeros(2, rows, classes, dtype=torch.bool) for head, classes in HEADS.items()}
-    nothing = Truth(torch.zeros(2, rows, 4), empty, torch.zeros(2, rows, dtype=torch.bool))
+    nothing = BatchTruth(torch.zeros(2, rows, 4), empty, torch.zeros(2, rows, dtype=torch.bool))
     loss = teacher_loss(output, nothing, "ivt")
     assert int(loss.positives) == 0
     assert {name for name, value in loss.parts.items() if value} == {"ivt"}
@@ -128,11 +128,11 @@ def test_a_network_without_auxiliary_heads_has_the_same_other_losses() -> None:
     assert all(torch.equal(alone[name], whole[name]) for name in alone)
 
 
-def _one_positive(student: list[float], teacher: list[float]) -> tuple[Any, Any, Truth]:
+def _one_positive(student: list[float], teacher: list[float]) -> tuple[Any, Any, BatchTruth]:
     """One point inside one box whose classes are 0 and 2 of three."""
     place = {"box": torch.zeros(1, 1, 64), "points": torch.tensor([[64.0, 64.0]]), "strides": torch.tensor([8.0])}
     first, second = (SimpleNamespace(logits={"i": torch.tensor([[values]])}, **place) for values in (student, teacher))
-    return first, second, Truth.of([torch.tensor([[4.0, 4, 124, 124]])], [{"i": torch.tensor([[1, 0, 1]])}])
+    return first, second, BatchTruth.of([torch.tensor([[4.0, 4, 124, 124]])], [{"i": torch.tensor([[1, 0, 1]])}])
 
 
 @pytest.mark.parametrize("fusion", [0.0, 0.2, 0.8, 1.0])
@@ -232,7 +232,10 @@ def test_a_training_step_asks_a_device_for_no_content() -> None:
         logits={head: values.detach().to("meta").requires_grad_() for head, values in output.logits.items()},
         points=output.points.to("meta"), strides=output.strides.to("meta"),
     )  # fmt: skip
-    for settings in (LossSettings(), LossSettings(hard=True, aux_background=True, rule=RULES["ultralytics"])):
+    for settings in (
+        LossSettings(),
+        LossSettings(hard=True, aux_background=True, rule=ASSIGNMENT_RULES["ultralytics"]),
+    ):
         for loss in (
             teacher_loss(meta, truth.to("meta"), "ivt", settings),
             student_loss(meta, meta, truth.to("meta"), "ivt", settings),
@@ -245,7 +248,7 @@ def test_a_networks_output_teaches_every_part_of_it() -> None:
     network = small().train()
     output = network(pictures(2, 64, 64))
     marks = {head: torch.ones(1, logits.shape[-1]) for head, logits in output.logits.items()}
-    truth = Truth.of([torch.tensor([[4.0, 4, 50, 60]])] * 2, [marks] * 2)
+    truth = BatchTruth.of([torch.tensor([[4.0, 4, 50, 60]])] * 2, [marks] * 2)
     loss = teacher_loss(output, truth, "ivt")
     assert int(loss.positives) > 0
     loss.total.backward()

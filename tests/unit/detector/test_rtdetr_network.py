@@ -8,9 +8,9 @@ from tests.unit.detector.rtdetr_scene import CLASSES, SIDE, SPACE, TRIPLETS, lab
 from torch import nn
 
 from surgeval.detector import Classes
-from surgeval.detector.assign import Truth
+from surgeval.detector.assign import BatchTruth
 from surgeval.detector.inference import Network
-from surgeval.detector.rtdetr import SIZES, DetrLoss, RTDetr, build_rtdetr
+from surgeval.detector.rtdetr import RTDETR_SIZES, DetrLoss, RTDetr, build_rtdetr
 from surgeval.detector.rtdetr._config import architecture, transformers_config
 from surgeval.detector.rtdetr._loss import targets_of
 from surgeval.detector.rtdetr._network import corners
@@ -30,7 +30,7 @@ def test_the_sizes_have_the_published_numbers_of_parameters() -> None:
     from transformers import RTDetrForObjectDetection
 
     millions = {}
-    for size in SIZES:
+    for size in RTDETR_SIZES:
         with torch.device("meta"):
             net = RTDetrForObjectDetection(transformers_config(architecture(size, 80)))
         millions[size] = round(sum(p.numel() for p in net.parameters()) / 1e6)
@@ -118,7 +118,7 @@ def test_the_loss_is_transformers_own() -> None:
 def test_targets_are_shares_of_the_picture_and_a_box_with_two_triplets_comes_twice() -> None:
     marks = labels(0)
     marks["ivt"] = torch.tensor([[True, False, True, False]])
-    both = Truth.of([torch.tensor([[16.0, 0, 48, 64]]), torch.zeros(0, 4)], [marks, labels()])
+    both = BatchTruth.of([torch.tensor([[16.0, 0, 48, 64]]), torch.zeros(0, 4)], [marks, labels()])
     found = targets_of(both, "ivt", SIDE)
     assert found.labels[0]["class_labels"].tolist() == [0, 2] and found.owners[0].tolist() == [0, 0]
     assert found.labels[0]["boxes"].tolist() == [[0.5, 0.5, 0.5, 1.0]] * 2

@@ -19,7 +19,7 @@ from surgeval.detector import TDNet, load_detector
 from surgeval.detector._head import HeadOutput
 from surgeval.detector._state import load_state, save_state
 from surgeval.detector.data import epoch_order
-from surgeval.detector.training import NotFinite, TrainSettings, load_training, read_curves, train_tdnet
+from surgeval.detector.training import NotFinite, TrainSettings, load_train_record, read_curves, train_tdnet
 from surgeval.errors import BadInput, DataError, RunError
 
 SETTINGS = TrainSettings(size="p", epochs=2, batch=4, image_size=64, student_epochs=0)
@@ -66,7 +66,7 @@ def test_a_loss_that_is_no_number_names_its_frames_and_keeps_the_last_epoch(tmp_
         train_tdnet(data, None, data.classes, tmp_path, SETTINGS)
     frames = [data.name(index) for index in epoch_order(data, epoch=1, seed=0)[4:]]
     assert f"found nan in the batch of {', '.join(frames)}, expected a finite number" in str(stopped.value)
-    record = load_training(tmp_path)
+    record = load_train_record(tmp_path)
     assert (record.status, record.reason) == ("failed", str(stopped.value))
     tensors, place = load_state(tmp_path / "last.safetensors")
     assert place["epoch"] == 1
@@ -121,7 +121,7 @@ def test_too_little_memory_makes_smaller_pieces_and_is_told(tmp_path: Path) -> N
         "from here on it is done in 2 pieces of 2 whose gradients add up",
         "from here on it is done in 4 pieces of 1 whose gradients add up",
     ]
-    assert sum("did not fit" in note for note in load_training(tmp_path).notes) == 2
+    assert sum("did not fit" in note for note in load_train_record(tmp_path).notes) == 2
     assert len(read_curves(tmp_path)) == 2
 
 
@@ -286,7 +286,7 @@ def test_a_finished_training_whose_detector_was_taken_away_makes_it_again(finish
     (tmp_path / "run" / "detector.safetensors").unlink()
     made = train_tdnet(data, None, data.classes, tmp_path / "run", SETTINGS)
     assert made.detector.read_bytes() == (finished / "detector.safetensors").read_bytes()
-    assert load_training(tmp_path / "run").status == "finished"
+    assert load_train_record(tmp_path / "run").status == "finished"
 
 
 @pytest.mark.parametrize("name", ["student", "best"])

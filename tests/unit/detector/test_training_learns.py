@@ -13,8 +13,8 @@ from tests.unit.detector.coloured import coloured
 from surgeval.detector import Loaded, load_detector
 from surgeval.detector._state import load_state
 from surgeval.detector.data import batches
-from surgeval.detector.evaluation import evaluate
-from surgeval.detector.training import Trained, TrainSettings, load_training, read_curves, train_tdnet
+from surgeval.detector.evaluation import evaluate_detector
+from surgeval.detector.training import Trained, TrainSettings, load_train_record, read_curves, train_tdnet
 from surgeval.detector.training._compute import open_compute
 from surgeval.detector.training._tdnet import look_with
 
@@ -43,7 +43,7 @@ def learn(folder: Path) -> None:
 @pytest.fixture(scope="module")
 def trained(once: Once) -> Trained:
     folder = once("coloured-training", learn)
-    return Trained(folder, load_training(folder).result or {})
+    return Trained(folder, load_train_record(folder).result or {})
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ def test_the_detector_of_the_training_is_the_student_and_scores_as_its_curve_say
     assert loaded.extra["stage"] == "student"
     assert loaded.extra["fill"] == 114
     validation = coloured(["c"], 16, 64)
-    found = evaluate(look_with(loaded.model, open_compute("cpu")), validation, loaded.classes, batch=5)
+    found = evaluate_detector(look_with(loaded.model, open_compute("cpu")), validation, loaded.classes, batch=5)
     assert found.at50["ivt"] == pytest.approx(trained.result["student"]["mAP50"], abs=1e-4)
 
 
@@ -116,7 +116,7 @@ def test_without_auxiliary_heads_or_a_student_there_are_none(tmp_path: Path) -> 
     assert made.student is None
     assert load_detector(made.detector).model.heads == ("ivt",)
     assert "loss i" not in read_curves(tmp_path)[0]
-    assert load_training(tmp_path).result == made.result
+    assert load_train_record(tmp_path).result == made.result
 
 
 def test_without_validation_the_last_epoch_of_either_stage_is_kept(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from tests.conftest import Once
 from tests.unit.detector.coloured import coloured
 
 from surgeval.detector._state import load_state
-from surgeval.detector.training import Trained, TrainSettings, load_training, read_curves, train_tdnet
+from surgeval.detector.training import Trained, TrainSettings, load_train_record, read_curves, train_tdnet
 from surgeval.errors import RunError
 from surgeval.files import folder_lock
 
@@ -38,7 +38,7 @@ def train(folder: Path, tell: Callable[[str], None] = lambda _line: None, **chan
 def undisturbed(once: Once) -> Trained:
     """Only to be read: other test processes use it too."""
     folder = once("undisturbed-training", train)
-    return Trained(folder, load_training(folder).result or {})
+    return Trained(folder, load_train_record(folder).result or {})
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_killed_in_the_middle_of_an_epoch_it_ends_with_the_same_weights(undistur
     time.sleep(0.1)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    assert load_training(tmp_path).status == "running"
+    assert load_train_record(tmp_path).status == "running"
     assert not (tmp_path / "detector.safetensors").exists()
     assert load_state(tmp_path / "last.safetensors")[1]["epoch"] < 3
     (tmp_path / ".last.safetensors.tmp").write_bytes(b"half a file")  # what a kill while writing leaves
@@ -105,11 +105,11 @@ def test_stopped_by_hand_in_either_stage_it_goes_on_with_the_same_call(undisturb
     for word in ("teacher 2/3", "student 1/2"):
         with pytest.raises(KeyboardInterrupt):
             train(tmp_path, stop_at(word))
-        record = load_training(tmp_path)
+        record = load_train_record(tmp_path)
         assert record.status == "interrupted"
         assert "the same call goes on" in record.reason
     train(tmp_path)
-    assert load_training(tmp_path).status == "finished"
+    assert load_train_record(tmp_path).status == "finished"
     same_weights(tmp_path, undisturbed.folder)
     same_curves(tmp_path, undisturbed.folder)
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from surgeval.detector.assign import RULES
+from surgeval.detector.assign import ASSIGNMENT_RULES
 from surgeval.detector.losses import LossSettings
 from surgeval.detector.training import TrainSettings
 from surgeval.detector.training._ema import Ema
@@ -174,7 +174,7 @@ def test_what_is_not_said_is_as_the_paper_has_it() -> None:
     loss = usual.loss
     assert loss == LossSettings()
     assert (loss.box, loss.dfl, loss.cls, loss.aux) == (7.5, 1.5, 0.5, 0.1)
-    assert (loss.hard, loss.literal, loss.aux_background, loss.rule) == (False, False, False, RULES["paper"])
+    assert (loss.hard, loss.literal, loss.aux_background, loss.rule) == (False, False, False, ASSIGNMENT_RULES["paper"])
     assert (DECAY, CLIP) == (5e-4, 10.0)
 
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from surgeval.detector import student_of
 from surgeval.detector._state import load_state
-from surgeval.detector.assign import Truth
+from surgeval.detector.assign import BatchTruth
 from surgeval.detector.data import PLAIN
 from surgeval.detector.losses import Losses, LossSettings
 from surgeval.detector.training import TrainSettings, read_curves, train_tdnet
@@ -46,7 +46,7 @@ class Watched:
         self.kept: list[Tensor] = []
         self.told: list[str] = []
 
-        def loss(network: nn.Module, images: Tensor, truth: Truth) -> Losses:
+        def loss(network: nn.Module, images: Tensor, truth: BatchTruth) -> Losses:
             self.shown.append((images * 255).round().byte())
             total = (network.get_parameter("weight") - images.mean()).square().sum() * len(images)
             return Losses(total, {"off": total.detach()}, truth.mask.sum())
@@ -151,7 +151,7 @@ def test_the_students_loss_weighs_every_image() -> None:
     loss = distilling(teacher, LossSettings(), 0.8, open_compute("cpu"))
     labels = {head: torch.eye(count, dtype=torch.bool)[:1] for head, count in CLASSES.counts.items()}
     box, image = torch.tensor([[8.0, 8, 56, 56]]), pictures(1, 64, 64)
-    one = loss(student, image, Truth.of([box], [labels]))
-    two = loss(student, image.repeat(2, 1, 1, 1), Truth.of([box, box], [labels, labels]))
+    one = loss(student, image, BatchTruth.of([box], [labels]))
+    two = loss(student, image.repeat(2, 1, 1, 1), BatchTruth.of([box, box], [labels, labels]))
     assert int(two.positives) == 2 * int(one.positives) > 0
     assert two.total.item() == pytest.approx(2 * one.total.item(), rel=1e-5)

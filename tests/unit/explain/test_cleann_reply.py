@@ -14,12 +14,12 @@ from surgeval.explain.cleann import (
     CausalSettings,
     Explanation,
     Nodes,
-    Shown,
+    ShownWindow,
     causal_graphs,
     draw_graphs,
     near_boxes,
     reply_graphs,
-    tally,
+    tally_tokens,
 )
 from surgeval.models import open_generative
 from surgeval.models._llava import Llava
@@ -61,7 +61,7 @@ def test_a_patch_is_near_where_it_overlaps_the_grown_box() -> None:
 def test_the_tally_leaves_padding_out_of_chance() -> None:
     near = np.array([[True, True], [False, False]])
     seen = np.array([[True, False], [True, True]])
-    counted = tally(Explanation(9, 3, {4: 1, 5: 2, 7: 1}), Nodes((4, 5, 6), (7,), 9), 4, near, seen)
+    counted = tally_tokens(Explanation(9, 3, {4: 1, 5: 2, 7: 1}), Nodes((4, 5, 6), (7,), 9), 4, near, seen)
     assert (counted.nodes, counted.image, counted.near) == (3, 2, 1)
     assert counted.chance == pytest.approx(1 / 3)
 
@@ -70,7 +70,7 @@ def test_blind_explanations_reach_chance() -> None:
     rng = np.random.default_rng(0)
     near, seen = rng.random((8, 8)) < 0.3, np.ones((8, 8), bool)
     counts = [
-        tally(Explanation(99, 3, dict.fromkeys(picked, 1)), Nodes(tuple(picked), (), 99), 0, near, seen)
+        tally_tokens(Explanation(99, 3, dict.fromkeys(picked, 1)), Nodes(tuple(picked), (), 99), 0, near, seen)
         for picked in (sorted(rng.choice(64, 6, replace=False).tolist()) for _ in range(2000))
     ]
     share = sum(count.near for count in counts) / sum(count.image for count in counts)
@@ -91,7 +91,7 @@ def test_a_model_reply_becomes_graphs_and_a_picture(tmp_path: Path) -> None:
     assert all(len(row) == 5 for row in graphs)
     view = model.preparation.view(90, 160)
     near = near_boxes(model.grid, view.window, [(60, 20, 100, 60)])
-    shown = Shown(frame, view.window, reply.image_span[0], near, ((60, 20, 100, 60),))
+    shown = ShownWindow(frame, view.window, reply.image_span[0], near, ((60, 20, 100, 60),))
     words = {position: model.word(token) for position, token in enumerate(reply.prompt)}
     assert "tools" in "".join(words.values())
     picture = draw_graphs(shown, graphs, words, reply.words, "What $surgical$ tools?")
@@ -105,13 +105,13 @@ def test_a_model_reply_becomes_graphs_and_a_picture(tmp_path: Path) -> None:
 
 def test_words_of_any_script_are_drawn_without_a_warning(recwarn: pytest.WarningsRecorder) -> None:
     graphs = causal_graphs(_attention(), [25], SPAN, CausalSettings(alpha=0.2, heads=1))
-    shown = Shown(np.zeros((40, 40, 3), np.uint8), (0, 0, 40, 40), 3, np.zeros((4, 4), bool))
+    shown = ShownWindow(np.zeros((40, 40, 3), np.uint8), (0, 0, 40, 40), 3, np.zeros((4, 4), bool))
     words = dict.fromkeys(range(26), "手术\x1b[31m$x$\n" * 40)
     assert draw_graphs(shown, graphs, words, ["<b>钩"], "$\\foo{$ \U0001f600").ndim == 3
     assert not recwarn.list
 
 
 def test_nothing_to_draw_is_said() -> None:
-    shown = Shown(np.zeros((4, 4, 3), np.uint8), (0, 0, 4, 4), 3, np.zeros((4, 4), bool))
+    shown = ShownWindow(np.zeros((4, 4, 3), np.uint8), (0, 0, 4, 4), 3, np.zeros((4, 4), bool))
     with pytest.raises(BadInput, match="found none"):
         draw_graphs(shown, [], {}, [])

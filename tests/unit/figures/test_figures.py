@@ -26,8 +26,8 @@ from surgeval.figures import (
     Lines,
     Scatter,
     Series,
-    Span,
     Timeline,
+    TimelineSpan,
     bin_labels,
     save_figure,
 )
@@ -50,10 +50,12 @@ FIGURES: dict[str, Figure] = {
     "heatmap": Heatmap("Pairs", ("hook", "clipper"), ("cut", "clip"), ((4, None), (0, 900)), "instances"),
     "wide heatmap": Heatmap("Wide", ("hook",), tuple(map(str, range(30))), (tuple(map(float, range(30))),), "frames"),
     "histogram": Histogram("Length", (0, 1, 2, math.inf), (3, 2, 1), "seconds", "actions"),
-    "timeline": Timeline("Phases", ("VID01", "VID02"), ("a", "b"), (Span(0, 0, 0, 3), Span(1, 1, 2, 9)), "minutes"),
+    "timeline": Timeline(
+        "Phases", ("VID01", "VID02"), ("a", "b"), (TimelineSpan(0, 0, 0, 3), TimelineSpan(1, 1, 2, 9)), "minutes"
+    ),
     "hostile bars": Bars("<i>$x$", HOSTILE, tuple(Series(name, (1,) * 6) for name in HOSTILE), "<u>"),
     "hostile heatmap": Heatmap("<i>", HOSTILE, HOSTILE, ((1.0,) * 6,) * 6, "$"),
-    "hostile timeline": Timeline("<i>", HOSTILE, HOSTILE, tuple(Span(k, k, 0, 1) for k in range(6)), "$"),
+    "hostile timeline": Timeline("<i>", HOSTILE, HOSTILE, tuple(TimelineSpan(k, k, 0, 1) for k in range(6)), "$"),
     "empty bars": Bars("None", (), (Series("A", ()),), "instances"),
     "empty heatmap": Heatmap("None", (), (), (), "instances"),
     "empty timeline": Timeline("None", (), (), (), "minutes"),
@@ -135,9 +137,9 @@ def test_heatmap_colour_grows_with_the_logarithm_and_empty_cells_have_none() -> 
         lambda: Histogram("x", (0, 1), (1, 2), "s", "n"),
         lambda: Histogram("x", (0, 2, 1), (1, 2), "s", "n"),
         lambda: Histogram("x", (0, 1), (-1,), "s", "n"),
-        lambda: Timeline("x", ("a",), ("k",), (Span(1, 0, 0, 1),), "s"),
-        lambda: Timeline("x", ("a",), ("k",), (Span(0, 0, 2, 1),), "s"),
-        lambda: Timeline("x", ("a",), ("k",), (Span(0, 0, 0, math.nan),), "s"),
+        lambda: Timeline("x", ("a",), ("k",), (TimelineSpan(1, 0, 0, 1),), "s"),
+        lambda: Timeline("x", ("a",), ("k",), (TimelineSpan(0, 0, 2, 1),), "s"),
+        lambda: Timeline("x", ("a",), ("k",), (TimelineSpan(0, 0, 0, math.nan),), "s"),
     ],
 )
 def test_values_that_cannot_be_drawn_are_refused_with_the_figures_name(make: object) -> None:

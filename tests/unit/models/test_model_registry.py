@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 
 from surgeval.cli._models import register
 from surgeval.errors import SurgevalError
-from surgeval.models import EMBEDDED, KINDS, check_model, open_contrastive, plugins
+from surgeval.models import EMBEDDED, MODEL_KINDS, check_model, open_contrastive, plugins
 from surgeval.models._embedded import embedded_folder
 from surgeval.phantom import edition, plan_videos
 from surgeval.phantom.training._data import Shoot, film
@@ -232,7 +232,7 @@ def test_models_check_exits_2_and_says_what_is_missing(
 def test_models_list_names_every_kind(app: typer.Typer, capsys: pytest.CaptureFixture[str]) -> None:
     app(args=["models", "list"], standalone_mode=False)
     shown = capsys.readouterr().out
-    assert all(name in shown for name in (*EMBEDDED, *KINDS, "FOLDER", "OWNER/NAME"))
+    assert all(name in shown for name in (*EMBEDDED, *MODEL_KINDS, "FOLDER", "OWNER/NAME"))
     app(args=["models", "list", "--json"], standalone_mode=False)
     assert set(json.loads(capsys.readouterr().out)) == {"embedded", "places", "kinds", "plugins"}
 

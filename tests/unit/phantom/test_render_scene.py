@@ -12,7 +12,7 @@ from surgeval.errors import BadInput
 from surgeval.phantom.scene._instruments import INSTRUMENTS
 from surgeval.phantom.scene._looks import LOOKS
 from surgeval.phantom.scene._render import Renderer
-from surgeval.phantom.scene._sheet import contact_sheet
+from surgeval.phantom.scene._sheet import caption_sheet
 from surgeval.phantom.scene._tissue import ORGANS
 from surgeval.phantom.script._anatomy import PROCEDURES, REACH, build_anatomy, visible_organ
 from surgeval.phantom.script._state import CameraPose, Mark, ObjectState, SceneState, Spot, ToolState
@@ -225,7 +225,7 @@ def test_wrong_names_are_refused_with_the_names_that_exist(wide: Renderer) -> No
 
 def test_a_contact_sheet_holds_every_image() -> None:
     images = [np.full((20, 30, 3), 40 * k, np.uint8) for k in range(1, 6)]
-    sheet = contact_sheet(images, 2, ["one"] * 5)
+    sheet = caption_sheet(images, 2, ["one"] * 5)
     assert all((sheet == 40 * k).all(axis=2).sum() >= 600 for k in range(1, 6))
     with pytest.raises(BadInput, match="captions"):
-        contact_sheet(images, 2, ["one"])
+        caption_sheet(images, 2, ["one"])

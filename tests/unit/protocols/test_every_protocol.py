@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -29,6 +31,8 @@ from surgeval.results import Result
 
 OURS = {name: one for name, one in descriptors().items() if one.load.startswith("surgeval.")}
 PAGE = Path(__file__).parents[3] / "docs" / "protocols.md"
+API = PAGE.parent / "api" / "protocols.md"
+ANY_PROTOCOL = ("report", "compare", "rank", "demo_chapters", "protocols")  # commands, by their modules
 Make = Callable[[str, Path], None]
 
 
@@ -99,6 +103,24 @@ def test_the_documentation_lists_the_protocols_as_they_describe_themselves() -> 
     commands = {row[1].split("`")[1]: row[3] for row in rows}
     for name, one in OURS.items():
         assert (bool(one.run), bool(one.score)) == ("`run`" in commands[name], "`score`" in commands[name])
+
+
+@pytest.mark.parametrize("name", sorted(OURS))
+def test_what_runs_scores_and_compares_is_at_the_top_level_and_on_its_api_page(name: str) -> None:
+    package = import_module(f"surgeval.protocols.{name}")
+    wanted = {one for one in package.__all__ if one.startswith(("run_", "score_", "compare_", "train_"))}
+    wanted -= {"run_ablation"}  # of configurations of one detector: no run of the protocol
+    at_top = {one for one in surgeval.__all__ if getattr(surgeval, one) in [getattr(package, each) for each in wanted]}
+    assert f"compare_{name}" in wanted and at_top == wanted
+    (row,) = (line for line in API.read_text(encoding="utf-8").splitlines() if line.startswith(f"| `{name}` |"))
+    assert set(re.findall(r"`surgeval\.(\w+)`", row)) - {"explain_image"} == wanted
+
+
+def test_what_takes_runs_of_any_protocol_knows_none_by_name() -> None:
+    package = Path(surgeval.__file__).parent
+    anybodys = [*(package / "report").rglob("*.py"), *(package / "cli" / f"_{name}.py" for name in ANY_PROTOCOL)]
+    named = re.compile(rf"surgeval\.protocols\.({'|'.join(OURS)})\b")
+    assert {path.name: found for path in anybodys if (found := named.findall(path.read_text(encoding="utf-8")))} == {}
 
 
 def test_a_result_offers_tables_figures_and_a_short_word_about_itself(result: RunResult) -> None:

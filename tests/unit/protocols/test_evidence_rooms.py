@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from surgeval.datasets import Proposal, QualityLimits
+from surgeval.datasets import DropProposal, QualityLimits
 from surgeval.errors import DataError
 from surgeval.protocols.contract import RunResult
 from surgeval.protocols.focus import load_focus, score_focus
@@ -129,7 +129,7 @@ def test_a_frame_nobody_can_use_says_why() -> None:
     scores: Any = SimpleNamespace(
         name="data", cases=cases,
         unreadable=pl.DataFrame([("v", "3", "cut off")], ["video", "frame", "reason"], orient="row"),
-        proposals=(Proposal("v", "1", "black", "brightness", 12.0, 30.0),), pictures={}, limits=QualityLimits(),
+        proposals=(DropProposal("v", "1", "black", "brightness", 12.0, 30.0),), pictures={}, limits=QualityLimits(),
     )  # fmt: skip
     shown = quality_evidence(scores)
     assert shown.cases.select("id", "verdict", "reason").rows() == [

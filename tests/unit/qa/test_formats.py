@@ -8,10 +8,10 @@ import pytest
 
 from surgeval.errors import BadInput
 from surgeval.qa import judge_format
-from surgeval.qa.formats import ORENA_FOCUS, Verdict, check_reference, formats
+from surgeval.qa.formats import ORENA_FOCUS, AnswerVerdict, check_reference, formats
 
 
-def verdict(format: str, reference: Any, response: Any, **kwargs: Any) -> Verdict:
+def verdict(format: str, reference: Any, response: Any, **kwargs: Any) -> AnswerVerdict:
     return judge_format(format, kwargs, reference, response)
 
 

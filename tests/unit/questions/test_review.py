@@ -17,7 +17,7 @@ from surgeval.qa.chat import Message, Reply
 from surgeval.questions import (
     Adjudication,
     QuestionSet,
-    Review,
+    ReviewDesk,
     agreement,
     decide,
     export_set,
@@ -50,7 +50,7 @@ def twelve(tmp_path: Path) -> QuestionSet:
 
 
 def judge_all(questions: QuestionSet, name: str, wrong: Sequence[int] = ()) -> None:
-    desk = Review(questions, name)
+    desk = ReviewDesk(questions, name)
     for question in desk.pending():
         number = int(question.id[1:])
         if number in wrong:
@@ -60,14 +60,14 @@ def judge_all(questions: QuestionSet, name: str, wrong: Sequence[int] = ()) -> N
 
 
 def test_a_reviewer_goes_on_where_they_stopped_and_sees_nobody_else(twelve: QuestionSet) -> None:
-    first = Review(twelve, "Ada")
+    first = ReviewDesk(twelve, "Ada")
     order = [question.id for question in first.pending()]
     for name in order[:5]:
         first.judge(name, "correct")
-    again = Review(open_set(twelve.folder), "Ada")
+    again = ReviewDesk(open_set(twelve.folder), "Ada")
     assert again.done == 5
     assert [question.id for question in again.pending()] == order[5:]
-    other = Review(twelve, "Bo")
+    other = ReviewDesk(twelve, "Bo")
     assert other.done == 0
     assert len(other.pending()) == 12
     assert [question.id for question in other.pending()] != order  # an order of their own
@@ -75,10 +75,10 @@ def test_a_reviewer_goes_on_where_they_stopped_and_sees_nobody_else(twelve: Ques
 
 def test_with_two_per_item_the_third_reviewer_gets_what_is_left(twelve: QuestionSet) -> None:
     judge_all(twelve, "Ada")
-    desk = Review(twelve, "Bo", each=2)
+    desk = ReviewDesk(twelve, "Bo", each=2)
     for question in desk.pending()[:7]:
         desk.judge(question.id, "correct")
-    assert len(Review(twelve, "Cy", each=2).pending()) == 5
+    assert len(ReviewDesk(twelve, "Cy", each=2).pending()) == 5
 
 
 def test_unanimous_people_decide_and_an_adjudicator_settles_the_rest(twelve: QuestionSet) -> None:
@@ -108,7 +108,7 @@ def test_a_changed_item_must_be_judged_again(twelve: QuestionSet) -> None:
     judge_all(twelve, "Ada")
     write_items(twelve.folder / "items.jsonl", [replace(item(0), question="What do I do now?"), *twelve.items[1:]])
     changed = open_set(twelve.folder)
-    assert [question.id for question in Review(changed, "Ada").pending()] == ["q0"]
+    assert [question.id for question in ReviewDesk(changed, "Ada").pending()] == ["q0"]
     assert len(read_judgements(changed)) == 11
 
 
@@ -116,10 +116,10 @@ def test_a_line_cut_off_by_a_crash_is_dropped_and_the_next_judgement_is_whole(tw
     judge_all(twelve, "Ada")
     path = twelve.folder / "reviews" / "Ada.jsonl"
     path.write_bytes(path.read_bytes()[:-20])
-    desk = Review(twelve, "Ada")
+    desk = ReviewDesk(twelve, "Ada")
     assert desk.done == 11
     desk.judge(desk.pending()[0].id, "unclear")
-    assert Review(twelve, "Ada").done == 12
+    assert ReviewDesk(twelve, "Ada").done == 12
     assert len(path.read_text().splitlines()) == 12
 
 
@@ -144,7 +144,7 @@ def test_a_spoilt_review_file_is_one_sentence(twelve: QuestionSet, written: str,
     (twelve.folder / "reviews").mkdir()
     (twelve.folder / "reviews" / "Ada.jsonl").write_text(written + "\n")
     with pytest.raises(DataError, match=why):
-        Review(twelve, "Ada")
+        ReviewDesk(twelve, "Ada")
 
 
 @pytest.mark.parametrize(
@@ -161,17 +161,17 @@ def test_a_judgement_that_means_nothing_is_refused(
     twelve: QuestionSet, verdict: str, answer: int | None, name: str, why: str
 ) -> None:
     with pytest.raises(BadInput, match=why):
-        Review(twelve, "Ada").judge(name, verdict, answer=answer)
+        ReviewDesk(twelve, "Ada").judge(name, verdict, answer=answer)
 
 
 @pytest.mark.parametrize("name", ["", "..", "   ", "x" * 200])
 def test_a_reviewer_has_a_name(twelve: QuestionSet, name: str) -> None:
     with pytest.raises(BadInput, match="reviewer"):
-        Review(twelve, name)
+        ReviewDesk(twelve, name)
 
 
 def test_a_reviewers_name_leads_nowhere(twelve: QuestionSet) -> None:
-    Review(twelve, "../../evil").judge("q0", "correct")
+    ReviewDesk(twelve, "../../evil").judge("q0", "correct")
     assert [path.name for path in (twelve.folder / "reviews").iterdir()] == ["evil.jsonl"]
     assert not (twelve.folder.parent / "evil.jsonl").exists()
 
@@ -204,7 +204,7 @@ def test_three_people_also_get_fleiss_kappa(twelve: QuestionSet) -> None:
 
 
 def test_a_copied_file_is_not_a_second_reviewer(twelve: QuestionSet) -> None:
-    Review(twelve, "Ada").judge("q0", "correct")
+    ReviewDesk(twelve, "Ada").judge("q0", "correct")
     folder = twelve.folder / "reviews"
     (folder / "Bob.jsonl").write_bytes((folder / "Ada.jsonl").read_bytes())
     with pytest.raises(DataError, match=r"Bob\.jsonl: found 'Ada', whose judgements are in Ada\.jsonl too"):
@@ -213,8 +213,8 @@ def test_a_copied_file_is_not_a_second_reviewer(twelve: QuestionSet) -> None:
 
 def test_a_comment_may_hold_any_end_of_line(twelve: QuestionSet) -> None:
     comment = "pasted\u2028from\x85a\x0cdocument\nof two lines"
-    Review(twelve, "Ada").judge("q0", "unclear", comment=comment)
-    Review(twelve, "Ada").judge("q1", "correct")
+    ReviewDesk(twelve, "Ada").judge("q0", "unclear", comment=comment)
+    ReviewDesk(twelve, "Ada").judge("q1", "correct")
     said = {judgement.item: judgement for judgement in read_judgements(twelve)}
     assert set(said) == {"q0", "q1"}
     assert said["q0"].comment.split() == comment.split()

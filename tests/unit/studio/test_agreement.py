@@ -12,7 +12,7 @@ from surgeval.errors import BadInput
 from surgeval.studio.agreement import (
     COMPONENTS,
     UNANSWERED,
-    Labelled,
+    LabelledInstance,
     measure_agreement,
 )
 from surgeval.studio.segments import Segment, draw_segments
@@ -21,9 +21,9 @@ VERBS = ("cut", "dissect", "grasp", "retract")
 ALL = [Segment("A", 0, 10_000)]
 
 
-def scene(count: int, seed: int = 0) -> list[Labelled]:
+def scene(count: int, seed: int = 0) -> list[LabelledInstance]:
     verbs = np.random.default_rng(seed).choice(VERBS, count)
-    return [Labelled(str(k), "A", k, ("hook", str(verb), None)) for k, verb in enumerate(verbs)]
+    return [LabelledInstance(str(k), "A", k, ("hook", str(verb), None)) for k, verb in enumerate(verbs)]
 
 
 @given(
@@ -103,7 +103,10 @@ def test_every_annotator_is_judged_on_the_frames_that_were_shown() -> None:
 
 
 def test_no_target_is_an_answer_and_agrees_with_no_target() -> None:
-    truth = [Labelled("1", "A", 0, ("hook", "cut", None)), Labelled("2", "A", 1, ("hook", "cut", "liver"))]
+    truth = [
+        LabelledInstance("1", "A", 0, ("hook", "cut", None)),
+        LabelledInstance("2", "A", 1, ("hook", "cut", "liver")),
+    ]
     study = measure_agreement(truth, {"Ada": {one.instance: one.labels for one in truth}}, {"Ada": ALL})
     assert study.kappas["target"]["Ada"].value == 1
 

@@ -11,20 +11,20 @@ import pytest
 from surgeval.errors import BadInput
 from surgeval.studio.guard import (
     COOKIE,
+    AccessRules,
     Guard,
     Message,
     Receive,
-    Rules,
     Scope,
     Send,
+    binds_loopback,
     blind_place,
-    is_loopback,
     place_token,
 )
 
 TOKEN = "a-long-enough-token-of-this-ward"
-LOCAL = Rules.of("127.0.0.1", 8000)
-SHARED = Rules.of("0.0.0.0", 8000, token=TOKEN, names=["ward.example"])
+LOCAL = AccessRules.of("127.0.0.1", 8000)
+SHARED = AccessRules.of("0.0.0.0", 8000, token=TOKEN, names=["ward.example"])
 OWN = {"host": "127.0.0.1:8000", "origin": "http://127.0.0.1:8000"}
 
 
@@ -49,7 +49,7 @@ class Inner:
 
 
 def ask(
-    rules: Rules, headers: dict[str, str] | list[tuple[str, str]], *, method: str = "GET", path: str = "/api",
+    rules: AccessRules, headers: dict[str, str] | list[tuple[str, str]], *, method: str = "GET", path: str = "/api",
     query: str = "", body: list[bytes] | None = None, kind: str = "http", scheme: str = "http",
 ) -> tuple[int, list[Message], Inner]:  # fmt: skip
     sent: list[Message] = []
@@ -174,7 +174,7 @@ def test_a_token_in_the_address_becomes_a_cookie_and_leaves_the_address() -> Non
 
 
 def test_a_body_past_its_limit_is_stopped_whatever_it_says_of_itself() -> None:
-    small = Rules.of("127.0.0.1", 8000, most_bytes=10)
+    small = AccessRules.of("127.0.0.1", 8000, most_bytes=10)
     assert ask(small, {**OWN, "content-length": "11"}, method="POST")[0] == 413
     assert ask(small, {**OWN, "content-length": "9" * 400}, method="POST")[0] == 413
     assert ask(small, {**OWN, "content-length": "-1"}, method="POST")[0] == 413
@@ -183,7 +183,7 @@ def test_a_body_past_its_limit_is_stopped_whatever_it_says_of_itself() -> None:
 
 
 def test_a_body_that_does_not_come_to_its_end_is_given_up() -> None:
-    waits = Rules(LOCAL.hosts, most_seconds=0.05)
+    waits = AccessRules(LOCAL.hosts, most_seconds=0.05)
     scope = {"type": "http", "method": "POST", "path": "/api", "query_string": b"", "scheme": "http",
              "headers": [(b"host", b"127.0.0.1:8000"), (b"origin", b"http://127.0.0.1:8000")]}  # fmt: skip
     sent: list[Message] = []
@@ -217,19 +217,19 @@ def test_every_answer_keeps_foreign_scripts_out() -> None:
 
 def test_addresses_names_and_tokens_are_checked() -> None:
     with pytest.raises(BadInput, match="found no token"):
-        Rules.of("192.168.0.7", 8000)
+        AccessRules.of("192.168.0.7", 8000)
     with pytest.raises(BadInput, match="found 5 characters"):
-        Rules.of("127.0.0.1", 8000, token="short")
+        AccessRules.of("127.0.0.1", 8000, token="short")
     for end in ("\n", ";", " ", "&", "#", "é"):
         with pytest.raises(BadInput, match="letters, digits and"):
-            Rules.of("127.0.0.1", 8000, token="x" * 20 + end)
+            AccessRules.of("127.0.0.1", 8000, token="x" * 20 + end)
     with pytest.raises(BadInput, match="expected a host name"):
-        Rules.of("127.0.0.1", 8000, names=["ward/../x"])
-    assert "192.168.0.7:8000" in Rules.of("192.168.0.7", 8000, token=TOKEN).hosts
-    assert "[fe80::1]:8000" in Rules.of("fe80::1", 8000, token=TOKEN).hosts
+        AccessRules.of("127.0.0.1", 8000, names=["ward/../x"])
+    assert "192.168.0.7:8000" in AccessRules.of("192.168.0.7", 8000, token=TOKEN).hosts
+    assert "[fe80::1]:8000" in AccessRules.of("fe80::1", 8000, token=TOKEN).hosts
     assert not any(name.startswith("0.0.0.0") for name in SHARED.hosts)
-    assert is_loopback("::1")
-    assert not is_loopback("::")
+    assert binds_loopback("::1")
+    assert not binds_loopback("::")
 
 
 ADA = blind_place("s1", "Ada Ö")

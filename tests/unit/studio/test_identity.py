@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from surgeval.errors import BadInput
-from surgeval.studio.identity import Instances, Rule, SectorRule, number_tracks, sectors_of, track_statistics
+from surgeval.studio.identity import Instances, NumberingRule, SectorRule, number_tracks, sectors_of, track_statistics
 from surgeval.studio.identity._chain import _assign
 
 Spot: TypeAlias = tuple[float, float]
@@ -217,7 +217,7 @@ def test_bytetrack_leaves_doubtful_boxes_without_a_number() -> None:
 
 def test_nothing_is_numbered_as_nothing() -> None:
     nothing = Instances.of(frame=[], time=[], kind=[], size=SIZE, xyxy=[])
-    for rule in get_args(Rule):
+    for rule in get_args(NumberingRule):
         assert number_tracks(nothing, rule).tolist() == []
     assert track_statistics(nothing, number_tracks(nothing)) == ()
 

@@ -18,7 +18,7 @@ from surgeval.datasets import open_video, read_image
 from surgeval.errors import BadInput, DataError
 from surgeval.records import ImageRef
 from surgeval.studio import pictures as module
-from surgeval.studio.pictures import Picture, Pictures, encode_frame
+from surgeval.studio.pictures import EncodedPicture, Pictures, encode_frame
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[ImageRef]:
     done: list[ImageRef] = []
     real = encode_frame
 
-    def watched(ref: ImageRef) -> Picture:
+    def watched(ref: ImageRef) -> EncodedPicture:
         done.append(ref)
         return real(ref)
 
@@ -59,18 +59,18 @@ def until(true: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def decoded(picture: Picture) -> Pixels:
+def decoded(picture: EncodedPicture) -> Pixels:
     return np.asarray(Image.open(BytesIO(picture.data)).convert("RGB"))
 
 
-def grey(picture: Picture) -> float:
+def grey(picture: EncodedPicture) -> float:
     return float(decoded(picture).mean())
 
 
 def test_a_file_that_browsers_show_as_it_is_goes_out_byte_for_byte(tmp_path: Path) -> None:
     for name, kind in (("a.png", "image/png"), ("a.jpg", "image/jpeg"), ("a.webp", "image/webp")):
         Image.new("RGB", (64, 48), (9, 8, 7)).save(tmp_path / name)
-        assert encode_frame(ImageRef(tmp_path / name)) == Picture((tmp_path / name).read_bytes(), kind)
+        assert encode_frame(ImageRef(tmp_path / name)) == EncodedPicture((tmp_path / name).read_bytes(), kind)
 
 
 def test_a_file_that_a_browser_would_turn_or_cannot_show_is_encoded_with_its_pixels_in_place(tmp_path: Path) -> None:

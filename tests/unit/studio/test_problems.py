@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from surgeval.records import Box
-from surgeval.studio.problems import Checks, Problem, find_problems
+from surgeval.studio.problems import Checks, LabelProblem, find_problems
 from surgeval.studio.schema import builtin_schema
 from surgeval.studio.store import Annotation, Columns, FrameColumns, VideoState
 from surgeval.vocab import load_labels
@@ -27,7 +27,7 @@ def tool(frame: int, name: str = "scissors", track: int | None = 1, **more: Any)
 
 def look(
     *told: Annotation, video: VideoState = VIDEO, frames: FrameColumns | None = None, **checks: Any
-) -> tuple[Problem, ...]:
+) -> tuple[LabelProblem, ...]:
     times = frames or FrameColumns.none()
     return find_problems(video, times, Columns.of(told), SCHEMA, SPACE, Checks(**checks)).listed
 

@@ -15,7 +15,7 @@ from PIL import Image
 
 from surgeval.datasets import intent_record
 from surgeval.errors import BadInput
-from surgeval.questions import Adjudication, Review, agreement, decide, open_set
+from surgeval.questions import Adjudication, ReviewDesk, agreement, decide, open_set
 from surgeval.records import Gaze, IntentQuestion, OptionLabel
 from surgeval.studio.question_desk import QuestionDesk
 from surgeval.studio.server import Running, serve
@@ -58,12 +58,12 @@ def judge(desk: QuestionDesk, who: str, name: str, verdict: str, **more: Any) ->
 def test_a_judgement_lies_where_the_terminal_puts_it_and_both_see_it(folder: Path) -> None:
     desk = QuestionDesk(folder)
     order = [row["id"] for row in desk.queue("Ada")["items"]]
-    assert order == [item.id for item in Review(open_set(folder), "Ada").pending()]
+    assert order == [item.id for item in ReviewDesk(open_set(folder), "Ada").pending()]
     judge(desk, "Ada", order[0], "wrong", answer=(question(int(order[0][1])).answer + 1) % 4, comment="C is in sight")
     (line,) = (folder / "reviews" / "Ada.jsonl").read_text().splitlines()
     assert {key: json.loads(line)[key] for key in ("item", "reviewer", "verdict", "comment")} == {
         "item": order[0], "reviewer": "Ada", "verdict": "wrong", "comment": "C is in sight"}  # fmt: skip
-    terminal = Review(open_set(folder), "Ada")
+    terminal = ReviewDesk(open_set(folder), "Ada")
     assert [item.id for item in terminal.pending()] == order[1:]
     terminal.judge(order[1], "correct")
     assert [row["verdict"] for row in desk.queue("Ada")["items"][:3]] == ["wrong", "correct", None]

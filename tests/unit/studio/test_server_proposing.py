@@ -15,7 +15,7 @@ from tests.unit.studio.test_server import Page
 
 from surgeval.errors import BadInput
 from surgeval.studio import proposing
-from surgeval.studio.jobs import Job, Jobs
+from surgeval.studio.jobs import BackgroundJob, Jobs
 from surgeval.studio.proposals import read_proposals
 from surgeval.studio.server import serve
 from surgeval.vocab import load_labels
@@ -184,7 +184,7 @@ def test_one_job_at_a_time_and_errors_become_its_state() -> None:
     go.set()
     jobs.wait()
 
-    def fails(_job: Job) -> None:
+    def fails(_job: BackgroundJob) -> None:
         raise ZeroDivisionError
 
     jobs.start({}, fails)

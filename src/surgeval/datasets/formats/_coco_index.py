@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from surgeval.arrays import Ints
 from surgeval.datasets._base import OnProblem, Problem
 from surgeval.datasets.io._json import Members
 from surgeval.datasets.io._layout import SPLITS, is_file, is_printable, natural, video_and_frame
@@ -83,7 +84,7 @@ class CocoIndex:
                 found = "an empty list" if key in members.empty else "nothing"
                 self._place.report("wrong-shape", found, "a list of records", key)
         self._files = files
-        self._spans: npt.NDArray[np.int64] = np.asarray(spans, dtype=np.int64).reshape(-1, 2)
+        self._spans: Ints = np.asarray(spans, dtype=np.int64).reshape(-1, 2)
         self._sort_images()
         owner = np.asarray([rows.get(item, -1) if item is not None else -1 for item in owners], dtype=np.int64)
         order = np.argsort(owner, kind="stable")

@@ -18,7 +18,7 @@ from surgeval.datasets.formats._coco import split_of
 from surgeval.datasets.formats._labels import space_beside, space_of_names
 from surgeval.datasets.io._files import ends
 from surgeval.datasets.io._images import image_size
-from surgeval.datasets.io._json import NOTHING, read_json
+from surgeval.datasets.io._json import UNREAD, read_json
 from surgeval.datasets.io._layout import inside, names, natural, number_of
 from surgeval.datasets.io._values import Place, shown
 from surgeval.errors import BadInput
@@ -59,7 +59,7 @@ class Copesd:
     def _read(self, file: Path) -> None:
         place = Place(str(file), self._early.append)
         data = read_json(file, self._early.append)
-        for number, value in enumerate(place.items(data) or () if data is not NOTHING else ()):
+        for number, value in enumerate(place.items(data) or () if data is not UNREAD else ()):
             here = place.at(f"record {number}")
             record = here.mapping(value)
             path = here.text(record.get("image"), "image") if record is not None else None

@@ -18,7 +18,7 @@ import polars as pl
 from surgeval.datasets._base import OnProblem, raise_errors
 from surgeval.datasets.formats._writing import Output
 from surgeval.datasets.io._files import ends, is_there
-from surgeval.datasets.io._json import NOTHING, read_json, read_lines, told_json
+from surgeval.datasets.io._json import UNREAD, read_json, read_lines, told_json
 from surgeval.datasets.io._layout import names
 from surgeval.datasets.io._values import Place, shown
 from surgeval.errors import BadInput, DataError
@@ -90,7 +90,7 @@ def _by_id(path: Path, tell: OnProblem) -> dict[str, dict[str, Any]]:
     data = read_json(path, tell)
     place = Place(str(path), tell)
     result: dict[str, dict[str, Any]] = {}
-    for number, item in enumerate((place.items(data) or ()) if data is not NOTHING else ()):
+    for number, item in enumerate((place.items(data) or ()) if data is not UNREAD else ()):
         here = place.at(f"record {number}")
         record = here.mapping(item)
         name = _id(record.get("qID"), here) if record is not None else None
@@ -199,11 +199,11 @@ def _rows(path: Path, tell: OnProblem) -> Iterator[Any]:
     elif path.suffix == ".jsonl":
         for number, line in read_lines(path, tell):
             value = told_json(line, place.at(f"line {number}"))
-            if value is not NOTHING:
+            if value is not UNREAD:
                 yield value
     else:
         data = read_json(path, tell)
-        yield from (place.items(data) or ()) if data is not NOTHING else ()
+        yield from (place.items(data) or ()) if data is not UNREAD else ()
 
 
 def _published(row: dict[str, Any], place: Place) -> VqaQuestion | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from surgeval.datasets._base import OnProblem, raise_errors
-from surgeval.datasets.io._json import NOTHING, read_lines, told_json
+from surgeval.datasets.io._json import UNREAD, read_lines, told_json
 from surgeval.datasets.io._layout import inside
 from surgeval.datasets.io._values import Place, shown
 from surgeval.records import Gaze, IntentQuestion, OptionLabel
@@ -34,7 +34,7 @@ def read_intent_items(path: Path, tell: OnProblem = raise_errors, root: Path | N
     for number, line in read_lines(path, tell):
         here = place.at(f"line {number}")
         value = told_json(line, here)
-        record = here.mapping(value) if value is not NOTHING else None
+        record = here.mapping(value) if value is not UNREAD else None
         item = _item(record, here, path.parent, home) if record is not None else None
         if item and item.id in seen:
             here.report("id-duplicate", shown(item.id), "each question once", "id")

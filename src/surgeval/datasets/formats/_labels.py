@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from surgeval.datasets._base import OnProblem, Problem
-from surgeval.datasets.io._json import NOTHING, read_json
+from surgeval.datasets.io._json import UNREAD, read_json
 from surgeval.errors import DataError, SurgevalError
 from surgeval.vocab import LabelSpace, from_json, load_labels
 
@@ -36,7 +36,7 @@ def space_beside(root: Path, tell: OnProblem) -> LabelSpace | None:
     if not os.path.lexists(path):
         return None
     data = read_json(path, tell)
-    return None if data is NOTHING else space_from_json(data, str(path), tell)
+    return None if data is UNREAD else space_from_json(data, str(path), tell)
 
 
 def packaged_with(

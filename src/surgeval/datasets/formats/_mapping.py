@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from surgeval.datasets._base import raise_errors
-from surgeval.datasets.io._json import NOTHING, read_text, told_json
+from surgeval.datasets.io._json import UNREAD, read_text, told_json
 from surgeval.datasets.io._values import MAX_SIDE, Place, as_float, shown
 from surgeval.errors import DataError
 from surgeval.files import parse_toml
@@ -157,7 +157,7 @@ def parsed(path: Path) -> dict[str, Any] | None:
             data = parse_toml(text)
         except ValueError:
             return None
-    return data if data is not NOTHING and isinstance(data, dict) else None
+    return data if data is not UNREAD and isinstance(data, dict) else None
 
 
 def _why(path: Path, text: str) -> str:

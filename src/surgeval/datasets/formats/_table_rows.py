@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from surgeval.datasets.formats._mapping import BoxMap
-from surgeval.datasets.io._json import NOTHING, read_json, read_text
+from surgeval.datasets.io._json import UNREAD, read_json, read_text
 from surgeval.datasets.io._values import Place, shown
 
 MAX_BYTES = 1 << 28  # of a CSV file, which is held whole
@@ -55,7 +55,7 @@ def _has_columns(header: list[str], boxes: BoxMap, place: Place) -> bool:
 
 def _json_rows(path: Path, boxes: BoxMap, place: Place) -> Iterator[tuple[int, dict[str, Any]]]:
     data = read_json(path, place.tell)
-    if data is NOTHING:
+    if data is UNREAD:
         return
     if boxes.rows:
         data = (place.mapping(data) or {}).get(boxes.rows)

@@ -16,10 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-import numpy as np
-import numpy.typing as npt
-from PIL import Image
+import PIL.Image
 
+from surgeval.arrays import Image
 from surgeval.datasets._base import Dataset, OnProblem
 from surgeval.datasets.formats._labels import FILE
 from surgeval.datasets.io._images import decode, image_size, read_image
@@ -31,7 +30,7 @@ from surgeval.records import UNKNOWN, Frame, Instance, Triplet, Video
 from surgeval.vocab import LabelSpace
 
 FRAME_ATTRIBUTE = "frame attribute"  # as a feature that a writer keeps
-Pixels = Callable[[Frame], npt.NDArray[np.uint8]]
+Pixels = Callable[[Frame], Image]
 _LONGEST = 110  # bytes of a video's or a frame's name: both together are the name of one file in flat layouts
 
 # What is said of each thing that a format does not keep.
@@ -255,12 +254,12 @@ def _shown(name: str) -> str:
     return repr(name if len(name) <= 60 else f"{name[:57]}...").replace("{", "(").replace("}", ")")
 
 
-def save_image(array: npt.NDArray[np.uint8], path: Path) -> None:
+def save_image(array: Image, path: Path) -> None:
     """Write RGB pixels: JPEG at quality 95 without chroma subsampling, or PNG by suffix."""
     if path.suffix == ".png":
-        Image.fromarray(array).save(path, "PNG")
+        PIL.Image.fromarray(array).save(path, "PNG")
     else:
-        Image.fromarray(array).save(path, "JPEG", quality=95, subsampling=0, optimize=True)
+        PIL.Image.fromarray(array).save(path, "JPEG", quality=95, subsampling=0, optimize=True)
 
 
 def _frame_features(frame: Frame) -> Iterator[str]:

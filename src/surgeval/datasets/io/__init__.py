@@ -1,14 +1,14 @@
 """Opening files that nobody vouches for: bounded, regular, checked; images, videos, outlines and their geometry."""
 
-from surgeval.datasets.io._json import NOTHING, read_bytes, read_json, read_lines, read_text, told_json
+from surgeval.datasets.io._json import UNREAD, read_bytes, read_json, read_lines, read_text, told_json
 from surgeval.datasets.io._layout import folders, names, number_of
 from surgeval.datasets.io._outline import outline_fields
 from surgeval.datasets.io._values import Place, as_float, shown
 from surgeval.datasets.io._video import SUFFIXES, video_files
 
 __all__ = [
-    "NOTHING",
     "SUFFIXES",
+    "UNREAD",
     "Place",
     "as_float",
     "folders",

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
-import numpy.typing as npt
-from PIL import Image, UnidentifiedImageError
+import PIL.Image
+from PIL import UnidentifiedImageError
 
+from surgeval.arrays import Image
 from surgeval.datasets.io._layout import IMAGES
 from surgeval.datasets.io._values import MAX_PIXELS, MAX_SIDE, fits
 from surgeval.datasets.io._video import read_video_frame
@@ -34,18 +35,18 @@ _MAX_RUNS = 1 << 24  # bytes of a BMP whose runs of equal pixels Pillow unpacks 
 _UNSCALED = {"F": "pixels of floating-point numbers", "I": "pixels of 32-bit integers"}
 # What Pillow's decoders were seen to raise on damaged files.
 _DECODING = (OSError, ValueError, SyntaxError, TypeError, EOFError, IndexError, KeyError, struct.error, MemoryError,
-             OverflowError, ZeroDivisionError, Image.DecompressionBombError)  # fmt: skip
+             OverflowError, ZeroDivisionError, PIL.Image.DecompressionBombError)  # fmt: skip
 
 
-def read_image(ref: ImageRef) -> npt.NDArray[np.uint8]:
+def read_image(ref: ImageRef) -> Image:
     """The pixels of a frame as RGB, shape (height, width, 3).
 
     A missing, damaged or cut-off file raises `DataError` naming it.
 
     >>> import tempfile
-    >>> from PIL import Image
+    >>> import PIL.Image
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Image.new("RGB", (64, 48), (255, 0, 0)).save(f"{folder}/frame.png")
+    ...     PIL.Image.new("RGB", (64, 48), (255, 0, 0)).save(f"{folder}/frame.png")
     ...     pixels = read_image(ImageRef(Path(folder) / "frame.png"))
     >>> pixels.shape, pixels[0, 0].tolist()
     ((48, 64, 3), [255, 0, 0])
@@ -55,12 +56,12 @@ def read_image(ref: ImageRef) -> npt.NDArray[np.uint8]:
     return decode(ref.path)
 
 
-def decode(path: Path) -> npt.NDArray[np.uint8]:
+def decode(path: Path) -> Image:
     """The pixels of an image file as RGB."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with open_regular(path) as stream, Image.open(_strict(stream, path), formats=_FORMATS) as image:
+            with open_regular(path) as stream, PIL.Image.open(_strict(stream, path), formats=_FORMATS) as image:
                 if not fits(*image.size):
                     size = f"{image.size[0]} × {image.size[1]} pixels"
                     raise DataError(path, found=size, expected=_LIMITS)
@@ -80,7 +81,7 @@ def decode(path: Path) -> npt.NDArray[np.uint8]:
         raise DataError(path, found=error, expected=expected) from None
     except zlib.error:
         raise DataError(path, found="a damaged image (its data do not unpack)", expected="a readable image") from None
-    except Image.DecompressionBombError:
+    except PIL.Image.DecompressionBombError:
         raise DataError(path, found="a picture that is too large", expected=_LIMITS) from None
     except UnidentifiedImageError:
         found = "a file that is no image" if path.stat().st_size else "an empty file"
@@ -107,7 +108,7 @@ def _strict(stream: BufferedReader, path: Path) -> BinaryIO:
     return BytesIO(without_end(data))
 
 
-def _rgb(image: Image.Image, path: Path) -> npt.NDArray[np.uint8]:
+def _rgb(image: PIL.Image.Image, path: Path) -> Image:
     """Eight bits a channel; Pillow cuts larger values off at 255 instead of scaling them."""
     if image.mode in _UNSCALED:
         raise DataError(path, found=_UNSCALED[image.mode], expected="8 or 16 bits a channel")
@@ -121,16 +122,16 @@ def image_size(path: Path) -> tuple[int, int] | None:
     """Width and height from the file's header, or None where that cannot be read.
 
     >>> import tempfile
-    >>> from PIL import Image
+    >>> import PIL.Image
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Image.new("RGB", (64, 48)).save(f"{folder}/frame.png")
+    ...     PIL.Image.new("RGB", (64, 48)).save(f"{folder}/frame.png")
     ...     image_size(Path(folder) / "frame.png"), image_size(Path(folder) / "missing.png")
     ((64, 48), None)
     """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with open_regular(path) as stream, Image.open(stream, formats=_FORMATS) as image:
+            with open_regular(path) as stream, PIL.Image.open(stream, formats=_FORMATS) as image:
                 return image.size if fits(*image.size) else None
     except _DECODING:
         return None

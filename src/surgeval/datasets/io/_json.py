@@ -19,7 +19,7 @@ from surgeval.datasets.io._values import Place, shown
 from surgeval.files import BrokenJson, open_regular, parse_json, too_deep
 
 MAX_BYTES = 1 << 30  # of a file that is held whole; COCO files are walked and may be larger
-NOTHING = object()  # returned instead of a value after a problem was told (null is a value)
+UNREAD = object()  # returned instead of a value after a problem was told (null is a value)
 MAX_ELEMENT = 1 << 27  # of one element of a file that is walked
 _CHUNK = 1 << 18
 
@@ -67,7 +67,7 @@ def read_text(path: Path, tell: OnProblem, limit: int = MAX_BYTES) -> str | None
 
 
 def read_json(path: Path, tell: OnProblem) -> Any:
-    """The parsed file, or `NOTHING` after telling what is wrong with it.
+    """The parsed file, or `UNREAD` after telling what is wrong with it.
 
     >>> import tempfile
     >>> problems = []
@@ -76,16 +76,16 @@ def read_json(path: Path, tell: OnProblem) -> Any:
     ...     _ = path.write_text('{"frames": [1, 2]}')
     ...     read_json(path, problems.append)
     ...     _ = path.write_text('{"frames": [1, ')
-    ...     read_json(path, problems.append) is NOTHING, problems[0].kind
+    ...     read_json(path, problems.append) is UNREAD, problems[0].kind
     {'frames': [1, 2]}
     (True, 'json-broken')
     """
     text = read_text(path, tell)
-    return NOTHING if text is None else told_json(text, Place(str(path), tell))
+    return UNREAD if text is None else told_json(text, Place(str(path), tell))
 
 
 def told_json(text: str, place: Place) -> Any:
-    """The parsed text, or `NOTHING` after telling what is wrong with it.
+    """The parsed text, or `UNREAD` after telling what is wrong with it.
 
     >>> told_json('{"id": 1}', Place("items.jsonl", print))
     {'id': 1}
@@ -95,7 +95,7 @@ def told_json(text: str, place: Place) -> Any:
         value = parse_json(text, pairs, lenient=True)
     except BrokenJson as error:
         place.report("json-broken", str(error), "complete JSON")
-        return NOTHING
+        return UNREAD
     pairs.tell(place)
     return value
 
@@ -133,7 +133,7 @@ def read_mapping(path: Path, tell: OnProblem) -> dict[str, Any] | None:
     wrong-shape [1, 2]
     """
     data = read_json(path, tell)
-    return None if data is NOTHING else Place(str(path), tell).mapping(data)
+    return None if data is UNREAD else Place(str(path), tell).mapping(data)
 
 
 def read_lines(path: Path, tell: OnProblem) -> Iterator[tuple[int, str]]:

@@ -10,9 +10,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
-from PIL import Image, ImageEnhance
+import PIL.Image
+from PIL import ImageEnhance
 
+from surgeval.arrays import Bools, Image
 from surgeval.records import Box, Point
 
 _STEP = 1.25  # one step of a large reduction
@@ -68,20 +69,20 @@ class Letterbox:
         x1, y1, x2, y2 = box.corners
         return Box.from_corners(*self.inverse_point((x1, y1)), *self.inverse_point((x2, y2)))
 
-    def image(self, pixels: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    def image(self, pixels: Image) -> Image:
         """A frame's pixels as the square (Lanczos; a large reduction in steps, sharpened, as in ProstaTD)."""
         square = np.zeros((self.side, self.side, 3), dtype=np.uint8)
         x, y = self.paste
         square[y : y + self.height, x : x + self.width] = pixels
-        return np.array(_reduced(Image.fromarray(square), self.size))
+        return np.array(_reduced(PIL.Image.fromarray(square), self.size))
 
-    def restored_image(self, pixels: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    def restored_image(self, pixels: Image) -> Image:
         """The square's pixels at the frame's size; what the reduction lost does not come back."""
-        square = Image.fromarray(pixels).resize((self.side, self.side), Image.Resampling.LANCZOS)
+        square = PIL.Image.fromarray(pixels).resize((self.side, self.side), PIL.Image.Resampling.LANCZOS)
         x, y = self.paste
         return np.array(square.crop((x, y, x + self.width, y + self.height)))
 
-    def mask(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    def mask(self, mask: Bools) -> Bools:
         """A mask in the square, by the nearest pixel."""
         centres = (np.arange(self.size) + 0.5) / self.scale
         columns = np.floor(centres - self.paste[0]).astype(np.int64)
@@ -94,15 +95,15 @@ class Letterbox:
         return result
 
 
-def _reduced(image: Image.Image, size: int) -> Image.Image:
+def _reduced(image: PIL.Image.Image, size: int) -> PIL.Image.Image:
     side = image.size[0]
     if side < 1.5 * size:
-        return image.resize((size, size), Image.Resampling.LANCZOS)
+        return image.resize((size, size), PIL.Image.Resampling.LANCZOS)
     steps = max(1, int(math.log(side / size, _STEP)))
     for step in range(1, steps + 1):
         if step > 1:
             image = ImageEnhance.Sharpness(image).enhance(1.05)
         rest = 1 - step / steps
         here = int(side * rest + size * (1 - rest))
-        image = image.resize((here, here), Image.Resampling.LANCZOS)
+        image = image.resize((here, here), PIL.Image.Resampling.LANCZOS)
     return ImageEnhance.Sharpness(image).enhance(1.2)

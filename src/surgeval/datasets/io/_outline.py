@@ -11,8 +11,8 @@ from typing import Any
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
+from surgeval.arrays import Bytes
 from surgeval.datasets.io._values import Place, as_float, shown
 from surgeval.records import Box, Instance, Mask, Point
 
@@ -49,7 +49,7 @@ def fill(parts: tuple[Polygon, ...], width: int, height: int) -> Mask:
     return _in_frame(canvas, left, top, width, height)
 
 
-def _in_frame(canvas: npt.NDArray[np.uint8], left: int, top: int, width: int, height: int) -> Mask:
+def _in_frame(canvas: Bytes, left: int, top: int, width: int, height: int) -> Mask:
     """The mask of a frame that is empty but for this part of it: its runs, column by column."""
     columns = np.zeros((canvas.shape[1], canvas.shape[0] + 2), dtype=np.int8)
     columns[:, 1:-1] = canvas.T

@@ -18,8 +18,8 @@ from typing import Any, ClassVar
 
 import av
 import numpy as np
-import numpy.typing as npt
 
+from surgeval.arrays import Floats, Image, Ints
 from surgeval.datasets._base import OnProblem, raise_errors
 from surgeval.datasets.io._layout import files_of
 from surgeval.datasets.io._values import Place, fits
@@ -39,8 +39,8 @@ _LOCAL = {"protocol_whitelist": "file",
 class VideoIndex:
     """Presentation time of every frame, in seconds from the first, and the size of the picture."""
 
-    pts: npt.NDArray[np.int64]
-    times: npt.NDArray[np.float64]
+    pts: Ints
+    times: Floats
     width: int
     height: int
 
@@ -103,7 +103,7 @@ class _FrameReader:
         seconds = (times - times[0]) * float(self.stream.time_base)
         return VideoIndex(times, seconds, int(context.width), int(context.height))
 
-    def read(self, number: int) -> npt.NDArray[np.uint8]:
+    def read(self, number: int) -> Image:
         wanted = int(self.index.pts[number])
         picture = self._forward(wanted) if self._near(number) else None
         if picture is None:
@@ -119,7 +119,7 @@ class _FrameReader:
         self._next = number + 1 if picture is not None else -1
         if picture is None:
             raise DataError(self.path, record=f"frame {number}", found="nothing to decode", expected="a frame")
-        pixels: npt.NDArray[np.uint8] = picture.to_ndarray(format="rgb24")
+        pixels: Image = picture.to_ndarray(format="rgb24")
         return pixels
 
     def _near(self, number: int) -> bool:
@@ -200,7 +200,7 @@ def video_index(path: Path) -> VideoIndex:
     return _reader(path).index
 
 
-def read_video_frame(path: Path, number: int) -> npt.NDArray[np.uint8]:
+def read_video_frame(path: Path, number: int) -> Image:
     """Frame `number` (from 0, in display order) as RGB."""
     reader = _reader(path)
     if not 0 <= number < len(reader.index):
@@ -254,7 +254,7 @@ class VideoDataset:
             yield Frame(video, f"{n:06d}", n, float(index.times[n]), ImageRef(file, n), index.width, index.height,
                         labelled=False)  # fmt: skip
 
-    def _chosen(self, index: VideoIndex) -> npt.NDArray[np.int64]:
+    def _chosen(self, index: VideoIndex) -> Ints:
         if self.every is None:
             return np.arange(len(index))
         ticks = np.arange(0, float(index.times[-1]) + 1e-9, self.every)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from surgeval.arrays import Bools, Ints
 from surgeval.vocab import LabelSpace
@@ -64,9 +63,9 @@ class ClassAgreement:
 
     triplet: Ints
     parts: tuple[Ints, Ints, Ints]
-    clash: tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]  # part beside another triplet
-    no_class: npt.NDArray[np.bool_]  # all three parts known, and their combination is no triplet
-    nothing: npt.NDArray[np.bool_]  # no id at all
+    clash: tuple[Bools, Bools, Bools]  # part beside another triplet
+    no_class: Bools  # all three parts known, and their combination is no triplet
+    nothing: Bools  # no id at all
 
 
 def agree(

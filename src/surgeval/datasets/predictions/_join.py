@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from surgeval.arrays import Bools, Ints
 from surgeval.datasets._base import OnProblem, raise_errors
 from surgeval.datasets.predictions._classes import COMPONENTS, class_columns
 from surgeval.datasets.predictions._detections import BOX, IDS, Detections, of_table
@@ -40,7 +40,7 @@ class JoinedDetections:
     source: Source = field(repr=False)  # of the rows of `predictions`
 
     @property
-    def video(self) -> npt.NDArray[np.int64]:
+    def video(self) -> Ints:
         """Video number of each scored frame."""
         return self.truth.video
 
@@ -118,7 +118,7 @@ class JoinedDetections:
                                f"of label space {self.truth.space.name}")  # fmt: skip
         return tuple(components)
 
-    def _classed(self, components: Sequence[str]) -> npt.NDArray[np.bool_]:
+    def _classed(self, components: Sequence[str]) -> Bools:
         columns = [self.truth.boxes.classes[component] >= 0 for component in components]
         return np.logical_and.reduce(columns) if columns else np.ones(len(self.truth.boxes), dtype=bool)
 

@@ -7,10 +7,9 @@ itself would also join it to a frame "0012" of another numbering.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from surgeval.arrays import Ints
+from surgeval.arrays import Bools, Ints
 from surgeval.datasets.io._values import Place, shown
 from surgeval.datasets.predictions._hint import did_you_mean
 from surgeval.datasets.predictions._raw import RawTable
@@ -43,7 +42,7 @@ def locate(raw: RawTable, names: pl.DataFrame, truth: GroundTruth) -> Ints:
     return rows
 
 
-def _tell(raw: RawTable, names: pl.DataFrame, lost: npt.NDArray[np.bool_], truth: GroundTruth) -> None:
+def _tell(raw: RawTable, names: pl.DataFrame, lost: Bools, truth: GroundTruth) -> None:
     groups = (
         names.with_row_index("row").filter(lost).with_columns(known=pl.col("video").is_in(list(truth.videos)))
         # An unknown video is one problem, not one for each of its frames.

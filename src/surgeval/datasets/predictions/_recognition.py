@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from surgeval.arrays import Floats
+from surgeval.arrays import Bools, Floats, Ints
 from surgeval.datasets._base import OnProblem, raise_errors
 from surgeval.datasets.io._files import existing
 from surgeval.datasets.io._json import Members, read_mapping
@@ -62,15 +61,15 @@ class JoinedRecognition:
     """
 
     truth: GroundTruth = field(repr=False)
-    targets: npt.NDArray[np.bool_] = field(repr=False)
+    targets: Bools = field(repr=False)
     scores: Floats = field(repr=False)
-    answered: npt.NDArray[np.bool_] = field(repr=False)
+    answered: Bools = field(repr=False)
     missing: pl.DataFrame
     unlabelled: int  # scored rows left out because nobody labelled their frame
     elsewhere: int  # and because their video was not chosen
 
     @property
-    def video(self) -> npt.NDArray[np.int64]:
+    def video(self) -> Ints:
         """Video number of each frame."""
         return self.truth.video
 

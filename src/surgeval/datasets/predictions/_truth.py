@@ -12,9 +12,9 @@ from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from surgeval.arrays import Bools, Ints
 from surgeval.datasets._base import Dataset, OnProblem, raise_errors
 from surgeval.datasets.io._values import Place, shown
 from surgeval.datasets.predictions._classes import class_columns
@@ -41,9 +41,9 @@ class GroundTruth:
     videos: tuple[str, ...]
     others: tuple[str, ...]  # videos of the dataset that were not chosen
     frames: pl.DataFrame  # video, frame, index, width, height, number
-    video: npt.NDArray[np.int64]  # video number of each scored frame
+    video: Ints  # video number of each scored frame
     boxes: Boxes = field(repr=False)
-    labels: npt.NDArray[np.bool_] = field(repr=False)  # scored frames × classes (see `class_kind`)
+    labels: Bools = field(repr=False)  # scored frames × classes (see `class_kind`)
     instances: int
     without_box: int  # instances left out of `boxes`
     without_label: int  # instances without a class, left out of `labels`
@@ -170,9 +170,7 @@ def ground_truth(
     )  # fmt: skip
 
 
-def _multi_hot(
-    space: LabelSpace, n_frames: int, frame: npt.NDArray[np.int64], ids: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.bool_], int]:
+def _multi_hot(space: LabelSpace, n_frames: int, frame: Ints, ids: Ints) -> tuple[Bools, int]:
     column = ids[:, 0] if space.triplets else ids[:, 1]
     labels = np.zeros((n_frames, len(space.triplets) or len(space.instruments)), dtype=bool)
     known = column >= 0

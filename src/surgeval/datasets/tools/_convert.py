@@ -15,9 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
+from surgeval.arrays import Image
 from surgeval.datasets._base import Dataset, OnProblem, left_out, raise_errors
 from surgeval.datasets._memory import MemoryDataset
 from surgeval.datasets._registry import writers
@@ -81,7 +79,7 @@ class _Squared:
             raise ValueError(f"{frame.video} {frame.name} is not the frame just read")
         return self._last[2]
 
-    def pixels(self, frame: Frame) -> npt.NDArray[np.uint8]:
+    def pixels(self, frame: Frame) -> Image:
         letterbox = self.geometry(frame)
         return letterbox.image(_fitting(frame, (letterbox.width, letterbox.height)))
 
@@ -92,7 +90,7 @@ class _Squared:
         return left_out(self._source)
 
 
-def _fitting(frame: Frame, size: tuple[int, int]) -> npt.NDArray[np.uint8]:
+def _fitting(frame: Frame, size: tuple[int, int]) -> Image:
     if frame.image is None:
         raise BadInput(f"{frame.video} frame {frame.name}: found no image, expected one to resize")
     pixels = read_image(frame.image)
@@ -130,7 +128,7 @@ def _moved(motion: tuple[float, ...] | None, letterbox: Letterbox) -> tuple[floa
     return a, b, letterbox.scale * (c + x - a * x - b * y), d, e, letterbox.scale * (f + y - d * x - e * y)
 
 
-def _restored_pixels(frame: Frame) -> npt.NDArray[np.uint8]:
+def _restored_pixels(frame: Frame) -> Image:
     if frame.image is None:
         raise BadInput(f"{frame.video} frame {frame.name}: found no image, expected one to restore")
     pixels = read_image(frame.image)

@@ -6,8 +6,8 @@ import math
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
+from surgeval.arrays import Image
 from surgeval.datasets._base import Dataset, OnProblem, raise_errors
 from surgeval.datasets.io._images import read_image
 from surgeval.datasets.io._outline import parts_of
@@ -25,7 +25,7 @@ _COLOURS = ((0, 255, 255), (255, 255, 0), (0, 255, 80), (80, 160, 255), (255, 12
 _HELD = 24  # frames of a video among which those for the sheet are chosen
 
 
-def draw_frame(image: npt.NDArray[np.uint8], frame: Frame, space: LabelSpace) -> npt.NDArray[np.uint8]:
+def draw_frame(image: Image, frame: Frame, space: LabelSpace) -> Image:
     """A copy of the image with the boxes, outlines and names of its instances.
 
     >>> from surgeval.records import Box, Triplet
@@ -59,7 +59,7 @@ def _name(instance: Instance, space: LabelSpace) -> str:
     return " ".join(parts)
 
 
-def _text(canvas: npt.NDArray[np.uint8], text: str, at: tuple[int, int], size: float, colour: tuple[int, ...]) -> None:
+def _text(canvas: Image, text: str, at: tuple[int, int], size: float, colour: tuple[int, ...]) -> None:
     plain = text.encode("ascii", "replace").decode()
     for shade, width in (((0, 0, 0), 3), (colour, 1)):
         cv2.putText(canvas, plain, at, cv2.FONT_HERSHEY_SIMPLEX, size, shade, width, cv2.LINE_AA)
@@ -67,23 +67,23 @@ def _text(canvas: npt.NDArray[np.uint8], text: str, at: tuple[int, int], size: f
 
 def contact_sheet(
     dataset: Dataset, n: int = 12, *, columns: int = 4, width: int = 400, on_problem: OnProblem = raise_errors
-) -> npt.NDArray[np.uint8]:
+) -> Image:
     """Frames spread over the videos, labels drawn, in one picture. Frames with instances are preferred.
 
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from PIL import Image
+    >>> import PIL.Image
     >>> from surgeval.datasets import MemoryDataset
     >>> from surgeval.records import ImageRef
     >>> from surgeval.vocab import load_labels
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Image.new("RGB", (160, 120), (90, 20, 20)).save(f"{folder}/12.png")
+    ...     PIL.Image.new("RGB", (160, 120), (90, 20, 20)).save(f"{folder}/12.png")
     ...     frame = Frame("VID01", "12", 12, None, ImageRef(Path(folder) / "12.png"), 160, 120)
     ...     contact_sheet(MemoryDataset(load_labels("cholec80"), [frame]), 1, columns=1, width=80).shape
     (60, 80, 3)
     """
     videos = [video.name for video in dataset.videos(on_problem)]
-    tiles: list[npt.NDArray[np.uint8]] = []
+    tiles: list[Image] = []
     for number, video in enumerate(videos):
         share = n // len(videos) + (number < n % len(videos))
         # The golden ratio moves the moment from video to video: one frame each still shows every part of the operation.
@@ -134,10 +134,10 @@ class _Evenly:
         return [self._kept[int((k + phase) * len(self._kept) / count)] for k in range(count)]
 
 
-def _tile(frame: Frame, space: LabelSpace, width: int) -> npt.NDArray[np.uint8]:
+def _tile(frame: Frame, space: LabelSpace, width: int) -> Image:
     assert frame.image is not None  # noqa: S101 (the caller looked)
     drawn = draw_frame(read_image(frame.image), frame, space)
     height = max(1, round(drawn.shape[0] * width / drawn.shape[1]))
-    tile: npt.NDArray[np.uint8] = cv2.resize(drawn, (width, height), interpolation=cv2.INTER_AREA)
+    tile: Image = cv2.resize(drawn, (width, height), interpolation=cv2.INTER_AREA)
     _text(tile, f"{frame.video} {frame.name}", (6, height - 8), 0.45, (255, 255, 255))
     return tile

@@ -12,9 +12,10 @@ from functools import cache
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
-__all__ = ["FrameQuality", "Proposal", "QualityLimits", "frame_quality", "propose_drops"]
+from surgeval.arrays import Bools, Image
+
+__all__ = ["DropProposal", "FrameQuality", "QualityLimits", "frame_quality", "propose_drops"]
 
 _WIDTH = 320  # measured at this width: sharpness then means the same for every resolution
 _FEW = 5  # frames of a video below which blur is not judged: their median says nothing
@@ -45,7 +46,7 @@ class FrameQuality:
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class DropProposal:
     """A frame to drop, with the measure that speaks against it and its limit."""
 
     video: str
@@ -61,13 +62,13 @@ class Proposal:
 
 
 @cache
-def _ellipse(height: int, width: int) -> npt.NDArray[np.bool_]:
+def _ellipse(height: int, width: int) -> Bools:
     y = (np.arange(height)[:, None] - (height - 1) / 2) / (0.42 * height)
     x = (np.arange(width)[None, :] - (width - 1) / 2) / (0.36 * width)
     return np.asarray(x * x + y * y <= 1)
 
 
-def frame_quality(image: npt.NDArray[np.uint8], video: str = "", name: str = "") -> FrameQuality:
+def frame_quality(image: Image, video: str = "", name: str = "") -> FrameQuality:
     """Measure one RGB frame.
 
     >>> frame_quality(np.zeros((256, 448, 3), np.uint8)).dark
@@ -87,7 +88,7 @@ def frame_quality(image: npt.NDArray[np.uint8], video: str = "", name: str = "")
     )  # fmt: skip
 
 
-def propose_drops(measures: Iterable[FrameQuality], limits: QualityLimits | None = None) -> tuple[Proposal, ...]:
+def propose_drops(measures: Iterable[FrameQuality], limits: QualityLimits | None = None) -> tuple[DropProposal, ...]:
     """The frames to drop, each with its first reason: black, extreme light, out of body, blurred.
 
     >>> black = frame_quality(np.zeros((256, 448, 3), np.uint8), "VID01", "000002")
@@ -96,7 +97,7 @@ def propose_drops(measures: Iterable[FrameQuality], limits: QualityLimits | None
     """
     limits = limits or QualityLimits()
     rows = list(measures)
-    proposals: dict[int, Proposal] = {}
+    proposals: dict[int, DropProposal] = {}
     for number, row in enumerate(rows):
         tests = (
             ("black", "brightness", row.brightness, limits.black, row.brightness < limits.black),
@@ -106,7 +107,7 @@ def propose_drops(measures: Iterable[FrameQuality], limits: QualityLimits | None
         )
         for reason, measure, value, limit, fails in tests:
             if fails:
-                proposals[number] = Proposal(row.video, row.name, reason, measure, value, limit)
+                proposals[number] = DropProposal(row.video, row.name, reason, measure, value, limit)
                 break
     usual: dict[str, list[float]] = {}
     for number, row in enumerate(rows):
@@ -117,5 +118,5 @@ def propose_drops(measures: Iterable[FrameQuality], limits: QualityLimits | None
         if number not in proposals and len(sharpness) >= _FEW:
             limit = limits.blur * float(np.median(sharpness))
             if row.sharpness < limit:
-                proposals[number] = Proposal(row.video, row.name, "blurred", "sharpness", row.sharpness, limit)
+                proposals[number] = DropProposal(row.video, row.name, "blurred", "sharpness", row.sharpness, limit)
     return tuple(proposals[number] for number in sorted(proposals))

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from surgeval.arrays import Ints
-from surgeval.detector.assign import Truth
+from surgeval.detector.assign import BatchTruth
 from surgeval.detector.data._augment import PLAIN, Augment
 from surgeval.detector.data._processes import Labels, PictureProcesses, planes_into
 from surgeval.detector.data._threads import one_thread_each
@@ -32,7 +32,7 @@ class Batch:
     """Pictures and their boxes; `frames` are the names `video/frame`, `indices` their numbers in the training set."""
 
     images: torch.Tensor  # uint8 (B, 3, S, S) RGB
-    truth: Truth
+    truth: BatchTruth
     frames: tuple[str, ...]
     indices: Ints
 
@@ -187,5 +187,5 @@ def _joined(images: torch.Tensor, samples: Sequence[Sample], indices: Ints, data
         for head, values in sample.labels.items():
             marks[head][k, :count] = values
     # The bound is that of all the data: sizes that hang on it stay the same from batch to batch.
-    truth = Truth(boxes, labels, mask, data.labels_per_box)
+    truth = BatchTruth(boxes, labels, mask, data.labels_per_box)
     return Batch(images, truth, tuple(data.name(index) for index in indices.tolist()), indices)

@@ -20,12 +20,12 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from mmap import mmap
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
+from surgeval.arrays import AnyArray, Bytes
 from surgeval.detector.data._augment import Augment
 from surgeval.detector.data._threads import one_thread_each
 from surgeval.detector.data._training_set import Sample, TrainingSet
@@ -36,7 +36,7 @@ __all__ = ["Labels", "PictureProcesses", "can_fork", "picture_processes", "plane
 SLOTS = 5  # batches in shared memory: those in the making and the one being taken out
 _CHUNK = 8  # pictures in an errand: fewer would be mostly talk
 _PDEATHSIG = 1  # of prctl
-Planes: TypeAlias = npt.NDArray[np.uint8]  # (3, S, S)
+Planes: TypeAlias = Bytes  # (3, S, S)
 
 
 def can_fork() -> bool:
@@ -81,7 +81,7 @@ def picture_processes(data: TrainingSet, batch: int, count: int) -> Iterator[Pic
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _shared_slots(batch: int, side: int) -> npt.NDArray[np.uint8]:
+def _shared_slots(batch: int, side: int) -> Bytes:
     """Memory that this process and those it starts see alike."""
     shape = (SLOTS, batch, 3, side, side)
     size = math.prod(shape)
@@ -113,7 +113,7 @@ class PictureProcesses:
     The slots are of one user at a time: `held` is for as long as something is in them.
     """
 
-    def __init__(self, data: TrainingSet, slots: npt.NDArray[np.uint8], pool: ProcessPoolExecutor) -> None:
+    def __init__(self, data: TrainingSet, slots: Bytes, pool: ProcessPoolExecutor) -> None:
         self.data, self.slots, self._pool = data, slots, pool
         self._held = False
 
@@ -160,11 +160,11 @@ def _ended() -> RunError:
     )
 
 
-Labels: TypeAlias = tuple[npt.NDArray[Any], dict[str, npt.NDArray[Any]]]
-_serving: tuple[TrainingSet, npt.NDArray[np.uint8]] | None = None  # in a process of the pool
+Labels: TypeAlias = tuple[AnyArray, dict[str, AnyArray]]
+_serving: tuple[TrainingSet, Bytes] | None = None  # in a process of the pool
 
 
-def _begin(data: TrainingSet, slots: npt.NDArray[np.uint8], parent: int) -> None:
+def _begin(data: TrainingSet, slots: Bytes, parent: int) -> None:
     """Serve this set; end with the parent, however it ends, and leave Ctrl-C to it."""
     global _serving
     signal.signal(signal.SIGINT, signal.SIG_IGN)

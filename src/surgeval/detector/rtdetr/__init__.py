@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from surgeval._lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from surgeval.detector.rtdetr._config import SIZES
+    from surgeval.detector.rtdetr._config import RTDETR_SIZES
     from surgeval.detector.rtdetr._folder import load_rtdetr, pretrained_rtdetr, save_rtdetr
     from surgeval.detector.rtdetr._loss import DetrLoss
     from surgeval.detector.rtdetr._network import RTDetr, build_rtdetr
     from surgeval.detector.rtdetr._train import TrainedRTDetr, rtdetr_settings, train_rtdetr
 
 _HOMES = {
-    "_config": "SIZES",
+    "_config": "RTDETR_SIZES",
     "_folder": "load_rtdetr pretrained_rtdetr save_rtdetr",
     "_loss": "DetrLoss",
     "_network": "RTDetr build_rtdetr",
@@ -25,7 +25,7 @@ _HOMES = {
 }
 
 __all__ = [
-    "SIZES",
+    "RTDETR_SIZES",
     "DetrLoss",
     "RTDetr",
     "TrainedRTDetr",

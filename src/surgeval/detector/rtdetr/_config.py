@@ -12,9 +12,9 @@ from typing import Any
 
 from surgeval.errors import BadInput, DataError
 
-__all__ = ["SIZES", "architecture", "least_side", "read_architecture", "transformers_config"]
+__all__ = ["RTDETR_SIZES", "architecture", "least_side", "read_architecture", "transformers_config"]
 
-SIZES = ("tiny", "r18", "r50")
+RTDETR_SIZES = ("tiny", "r18", "r50")
 MAX_CLASSES = 10_000  # as many as a label space can have
 _TINY_NET = {
     "encoder_hidden_dim": 64, "encoder_ffn_dim": 128, "encoder_attention_heads": 4, "hidden_expansion": 0.5,
@@ -65,8 +65,8 @@ def architecture(size: str, labels: int, *, frozen_norms: bool = False) -> dict[
     >>> architecture("r18", 89)["decoder_layers"], architecture("r50", 89)["backbone_config"]["depths"]
     (3, [3, 4, 6, 3])
     """
-    if size not in SIZES:
-        raise BadInput(f"size: found {size!r}, expected one of {', '.join(SIZES)}")
+    if size not in RTDETR_SIZES:
+        raise BadInput(f"size: found {size!r}, expected one of {', '.join(RTDETR_SIZES)}")
     net, backbone = _MADE[size]
     return _complete({**net, "freeze_backbone_batch_norms": frozen_norms}, backbone, labels)
 

@@ -19,7 +19,7 @@ from surgeval.detector.rtdetr._network import in_float32
 from surgeval.errors import RunError
 
 if TYPE_CHECKING:
-    from surgeval.detector.assign import Truth
+    from surgeval.detector.assign import BatchTruth
     from surgeval.detector.rtdetr._network import Output, RTDetr
 
 __all__ = ["DetrLoss", "Targets", "targets_of"]
@@ -40,7 +40,7 @@ class Targets:
         return sum(len(one) for one in self.owners)
 
 
-def targets_of(truth: Truth, main: str, side: int) -> Targets:
+def targets_of(truth: BatchTruth, main: str, side: int) -> Targets:
     """One target per box and class of the main head: RT-DETR knows no box with two classes, so such a box comes twice.
 
     A box without a class of the main head is no target.
@@ -69,7 +69,7 @@ class DetrLoss:
         self.criterion: Any = RTDetrLoss(network.net.config)
         self.main, self.side, self.aux = network.classes.main, network.image_size, aux
 
-    def __call__(self, network: nn.Module, images: torch.Tensor, truth: Truth) -> Losses:
+    def __call__(self, network: nn.Module, images: torch.Tensor, truth: BatchTruth) -> Losses:
         """Pictures as numbers from 0 to 1; the network should be in training mode, or nothing is denoised."""
         targets = targets_of(truth, self.main, self.side)
         out: Output = network(images, targets.labels)
@@ -86,7 +86,7 @@ class DetrLoss:
         positives = torch.tensor(targets.count, device=images.device)
         return Losses(torch.stack(list(parts.values())).sum(), parts, positives)
 
-    def _part_losses(self, out: Output, truth: Truth, targets: Targets) -> dict[str, torch.Tensor]:
+    def _part_losses(self, out: Output, truth: BatchTruth, targets: Targets) -> dict[str, torch.Tensor]:
         """The heads beside the main one, on matched queries."""
         heads = [head for head in out.logits if head != self.main]
         if not heads:

@@ -17,12 +17,12 @@ import torch
 from torch import nn
 
 from surgeval.detector._classes import Classes
-from surgeval.detector.assign import Truth
+from surgeval.detector.assign import BatchTruth
 from surgeval.detector.data import Augment, TrainingSet
-from surgeval.detector.evaluation import evaluate
+from surgeval.detector.evaluation import evaluate_detector
 from surgeval.detector.losses import Losses
 from surgeval.detector.rtdetr._adamw import AdamW
-from surgeval.detector.rtdetr._config import SIZES
+from surgeval.detector.rtdetr._config import RTDETR_SIZES
 from surgeval.detector.rtdetr._folder import (
     CONFIG,
     WEIGHTS,
@@ -93,8 +93,8 @@ def train_rtdetr(
     """
     settings = settings or rtdetr_settings()
     settings = replace(settings, student_epochs=0, nominal=settings.batch, rate=settings.rate or RATE)
-    if settings.size not in SIZES:
-        raise BadInput(f"size: found {settings.size!r}, expected one of {', '.join(SIZES)}")
+    if settings.size not in RTDETR_SIZES:
+        raise BadInput(f"size: found {settings.size!r}, expected one of {', '.join(RTDETR_SIZES)}")
     if settings.compile:
         raise BadInput("compile: found true, expected false: RT-DETR's denoising queries change their number")
     check_sets(train, validation, classes, settings.image_size)
@@ -121,7 +121,7 @@ class _Training:
         network = self._network(weights, tell)
         loss_of = DetrLoss(network, aux=settings.aux_weight)
 
-        def loss(forward: nn.Module, images: torch.Tensor, truth: Truth) -> Losses:
+        def loss(forward: nn.Module, images: torch.Tensor, truth: BatchTruth) -> Losses:
             with self.compute.autocast():
                 found = loss_of(forward, images, truth)
             # Every loss is a mean over boxes: the pieces of a batch that did not fit into the memory share its weight.
@@ -159,7 +159,7 @@ class _Training:
         if self.validation is None:
             raise TypeError("there is nothing to measure on")
         settings = self.settings
-        found = evaluate(
+        found = evaluate_detector(
             _ours(network).raw, self.validation, self.classes, device=self.compute.device, batch=settings.batch,
             workers=self.hands.of(self.validation), advance=partial(advance, VALIDATION),
         )  # fmt: skip

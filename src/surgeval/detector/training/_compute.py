@@ -10,7 +10,7 @@ from typing import TypeVar
 import torch
 from torch import nn
 
-from surgeval.detector.assign import Truth
+from surgeval.detector.assign import BatchTruth
 from surgeval.detector.data import Batch
 from surgeval.models import usable_device
 
@@ -76,7 +76,7 @@ class Ready:
     """A batch on the device; `frames` are the names of its pictures."""
 
     images: torch.Tensor  # uint8 (B, 3, S, S)
-    truth: Truth
+    truth: BatchTruth
     frames: tuple[str, ...]
 
     def __len__(self) -> int:
@@ -87,7 +87,7 @@ class Ready:
         size = -(-len(self) // pieces)
         rows = slice(number * size, (number + 1) * size)
         labels = {head: values[rows] for head, values in self.truth.labels.items()}
-        truth = Truth(self.truth.boxes[rows], labels, self.truth.mask[rows], self.truth.labels_per_box)
+        truth = BatchTruth(self.truth.boxes[rows], labels, self.truth.mask[rows], self.truth.labels_per_box)
         return Ready(self.images[rows], truth, self.frames[rows])
 
 

@@ -22,7 +22,7 @@ from typing import Any, Literal, TypeAlias
 from surgeval.errors import DataError, RunError
 from surgeval.files import folder_lock, make_folder, read_json_object, remove_temporary, write_atomically
 
-__all__ = ["DETECTOR", "LABELS", "RECORD", "STUDENT", "Status", "TrainFolder", "TrainRecord", "load_training"]
+__all__ = ["DETECTOR", "LABELS", "RECORD", "STUDENT", "Status", "TrainFolder", "TrainRecord", "load_train_record"]
 
 RECORD, LOCK, STUDENT, DETECTOR = "train.json", "train.lock", "student", "detector.safetensors"
 LABELS = "labels.png"
@@ -60,10 +60,10 @@ class TrainRecord:
         }  # fmt: skip
 
 
-def load_training(folder: Path | str) -> TrainRecord:
+def load_train_record(folder: Path | str) -> TrainRecord:
     """The record of a training.
 
-    >>> load_training("nowhere")
+    >>> load_train_record("nowhere")
     Traceback (most recent call last):
     surgeval.errors.DataError: nowhere/train.json: found no such file, expected the record of a training
     """
@@ -108,7 +108,7 @@ class TrainFolder:
         make_folder(path)
         _refuse_links(path)
         with folder_lock(path, LOCK):
-            earlier = load_training(path) if known.exists() else None
+            earlier = load_train_record(path) if known.exists() else None
             if earlier is not None:
                 _refuse_other(path, earlier, record, identity)
                 record = TrainRecord(**{**vars(earlier), "versions": record.versions})

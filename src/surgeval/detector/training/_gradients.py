@@ -9,7 +9,7 @@ from typing import TypeAlias
 import torch
 from torch import nn
 
-from surgeval.detector.assign import Truth
+from surgeval.detector.assign import BatchTruth
 from surgeval.detector.losses import Losses
 from surgeval.detector.training._compute import Compute, Ready
 from surgeval.detector.training._optimiser import Updates
@@ -19,7 +19,7 @@ from surgeval.errors import RunError
 
 __all__ = ["Gradients", "LossOf", "Tell"]
 
-LossOf: TypeAlias = Callable[[nn.Module, torch.Tensor, Truth], Losses]
+LossOf: TypeAlias = Callable[[nn.Module, torch.Tensor, BatchTruth], Losses]
 Tell: TypeAlias = Callable[[str], None]
 
 

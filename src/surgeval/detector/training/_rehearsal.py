@@ -19,7 +19,7 @@ from torch.nn import functional
 from surgeval.arrays import Ints
 from surgeval.detector._head import HeadOutput
 from surgeval.detector._network import build_tdnet
-from surgeval.detector.assign import Truth
+from surgeval.detector.assign import BatchTruth
 from surgeval.detector.data import ClassRow, TrainingSet, batches, class_table, label_mosaic
 from surgeval.detector.geometry import iou_matrix
 from surgeval.detector.losses import teacher_loss
@@ -104,7 +104,7 @@ def rehearse(
     )  # fmt: skip
 
 
-def _batch(data: TrainingSet, compute: Compute) -> tuple[Tensor, Truth, tuple[str, ...]]:
+def _batch(data: TrainingSet, compute: Compute) -> tuple[Tensor, BatchTruth, tuple[str, ...]]:
     """Frames with many classes between them, as they are; on a CPU made smaller."""
     batch = next(iter(batches(data, batch=FRAMES, order=_varied(data))))
     truth = batch.truth.to(compute.device)
@@ -129,7 +129,7 @@ def _varied(data: TrainingSet) -> Ints:
 
 
 def _learn(
-    data: TrainingSet, images: Tensor, truth: Truth, settings: TrainSettings, compute: Compute, seconds: float
+    data: TrainingSet, images: Tensor, truth: BatchTruth, settings: TrainSettings, compute: Compute, seconds: float
 ) -> tuple[int, float, float, int]:
     """Boxes found in the end, first and last loss, steps."""
     main = data.classes.main
@@ -156,7 +156,7 @@ def _learn(
     return found, first, last, _STEPS
 
 
-def _count_found(output: HeadOutput, truth: Truth, main: str) -> int:
+def _count_found(output: HeadOutput, truth: BatchTruth, main: str) -> int:
     """Labelled boxes that a reported box of one of their classes overlaps by half."""
     count = 0
     reported = select(output.boxes().detach(), output.detach().probabilities(), main, None, _VISIBLE)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, TypeAlias, TypeGuard, get_args
 
-from surgeval.detector.assign import RULES
+from surgeval.detector.assign import ASSIGNMENT_RULES
 from surgeval.detector.losses import LossSettings
 from surgeval.errors import BadInput
 
@@ -110,7 +110,7 @@ class TrainSettings:
     def loss(self) -> LossSettings:
         """What the losses take."""
         return LossSettings(
-            aux=self.aux_weight, hard=self.hard, aux_background=self.aux_background, rule=RULES[self.rule]
+            aux=self.aux_weight, hard=self.hard, aux_background=self.aux_background, rule=ASSIGNMENT_RULES[self.rule]
         )
 
     def to_json(self) -> dict[str, Any]:

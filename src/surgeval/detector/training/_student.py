@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from surgeval.detector._network import TDNet
-from surgeval.detector.assign import Rule, Truth, assign_output
+from surgeval.detector.assign import AssignmentRule, BatchTruth, assign_output
 from surgeval.detector.data import PLAIN, TrainingSet, batches
 from surgeval.detector.losses import Losses, LossSettings, student_loss
 from surgeval.detector.training._compute import Compute, ready_batches
@@ -43,14 +43,14 @@ class Background:
 
 def distilling(
     teacher: TDNet, settings: LossSettings, fusion: float, compute: Compute
-) -> Callable[[nn.Module, torch.Tensor, Truth], Losses]:
+) -> Callable[[nn.Module, torch.Tensor, BatchTruth], Losses]:
     """The loss of a student of this teacher.
 
     Backbone and neck are the same in both, so one pass serves both. `student_loss` is a mean; it is taken times the
     number of images, as the teacher's is, so that an update weighs 64 images however they are divided into batches.
     """
 
-    def loss(student: nn.Module, images: torch.Tensor, truth: Truth) -> Losses:
+    def loss(student: nn.Module, images: torch.Tensor, truth: BatchTruth) -> Losses:
         with compute.autocast():
             with torch.no_grad():
                 features = teacher.features(images)
@@ -63,7 +63,7 @@ def distilling(
 
 
 def background(
-    teacher: TDNet, student: TDNet, data: TrainingSet, rule: Rule, compute: Compute, *, batch: int
+    teacher: TDNet, student: TDNet, data: TrainingSet, rule: AssignmentRule, compute: Compute, *, batch: int
 ) -> Background:
     """What both say at the background of some frames, taken evenly from the set and shown as they are."""
     order = np.unique(np.linspace(0, len(data) - 1, min(FRAMES, len(data))).astype(np.int64))

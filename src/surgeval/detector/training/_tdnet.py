@@ -14,9 +14,9 @@ from torch import nn
 from surgeval.detector._checkpoint import load_detector, save_detector
 from surgeval.detector._classes import Classes
 from surgeval.detector._network import SIZES, TDNet, build_tdnet, student_of
-from surgeval.detector.assign import Truth
+from surgeval.detector.assign import BatchTruth
 from surgeval.detector.data import Augment, TrainingSet
-from surgeval.detector.evaluation import Forward, evaluate
+from surgeval.detector.evaluation import Forward, evaluate_detector
 from surgeval.detector.inference import Raw
 from surgeval.detector.losses import Losses, teacher_loss
 from surgeval.detector.training._compute import Compute, open_compute
@@ -140,7 +140,7 @@ class _Training:
         if weights is not None:
             self.tell(_begin_with(network, Path(weights)))
 
-        def loss(forward: nn.Module, images: torch.Tensor, truth: Truth) -> Losses:
+        def loss(forward: nn.Module, images: torch.Tensor, truth: BatchTruth) -> Losses:
             with self.compute.autocast():
                 output = forward(images)
             return teacher_loss(output, truth, self.classes.main, settings.loss)
@@ -192,7 +192,7 @@ class _Training:
                 more = background(teacher, network, shown, settings.loss.rule, self.compute, batch=settings.batch).row()
             if self.validation is None:
                 return Measured(more, 0.0)
-            found = evaluate(
+            found = evaluate_detector(
                 look_with(network, self.compute), self.validation, self.classes, device=self.compute.device,
                 batch=settings.batch, workers=self.hands.of(self.validation), advance=partial(advance, VALIDATION),
             )  # fmt: skip
@@ -202,7 +202,7 @@ class _Training:
 
 
 def look_with(network: nn.Module, compute: Compute) -> Forward:
-    """A network in evaluation mode as `evaluate` uses it: bytes in, boxes and probabilities out, in float32."""
+    """A network in evaluation mode as `evaluate_detector` uses it: bytes in, float32 boxes and probabilities out."""
 
     def look(images: torch.Tensor) -> Raw:
         output = network(compute.images(images))

@@ -2,7 +2,7 @@
 
 Arrays in, graph out; no model is known here, and torch is not needed. `correlation` of a head, `choose_nodes` of the
 row that predicted the word, `learn_graph`, then `explain`: the tokens the word hangs on. `rank_heads` says which heads
-to look at; `causal_graphs` does all of it for a reply, `draw_graphs` draws it over the picture, `tally` counts.
+to look at; `causal_graphs` does all of it for a reply, `draw_graphs` draws it over the picture, `tally_tokens` counts.
 
 >>> import numpy as np
 >>> weights = np.tril(np.random.default_rng(0).dirichlet(np.full(12, 0.3), size=12))
@@ -18,23 +18,23 @@ from __future__ import annotations
 from surgeval.explain.cleann._choice import HeadRule, Nodes, RankedHeads, choose_nodes, rank_heads
 from surgeval.explain.cleann._correlation import Sink, SinkRule, attention_sink, correlation
 from surgeval.explain.cleann._explanation import Explanation, Tester, explain, smallest_explanations
-from surgeval.explain.cleann._graph import Edge, Graph, Learner, Mark, learn_graph, p_value
-from surgeval.explain.cleann._ground import Tally, near_boxes, tally
-from surgeval.explain.cleann._picture import Shown, draw_graphs
+from surgeval.explain.cleann._graph import Edge, EdgeMark, Graph, Learner, learn_graph, p_value
+from surgeval.explain.cleann._ground import Tally, near_boxes, tally_tokens
+from surgeval.explain.cleann._picture import ShownWindow, draw_graphs
 from surgeval.explain.cleann._reply import CausalSettings, HeadGraph, causal_graphs, reply_graphs
 
 __all__ = [
     "CausalSettings",
     "Edge",
+    "EdgeMark",
     "Explanation",
     "Graph",
     "HeadGraph",
     "HeadRule",
     "Learner",
-    "Mark",
     "Nodes",
     "RankedHeads",
-    "Shown",
+    "ShownWindow",
     "Sink",
     "SinkRule",
     "Tally",
@@ -51,5 +51,5 @@ __all__ = [
     "rank_heads",
     "reply_graphs",
     "smallest_explanations",
-    "tally",
+    "tally_tokens",
 ]

@@ -10,17 +10,17 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
-from surgeval.arrays import AnyFloats, Floats
+from surgeval.arrays import AnyFloats, Bools, Floats, Ints
 from surgeval.errors import BadInput
 from surgeval.explain.cleann import _skeleton as skeleton
 from surgeval.explain.cleann._orient import ARROW, CIRCLE, NONE, orient
 from surgeval.explain.cleann._tails import orient_selection, orient_tails
 
-__all__ = ["Edge", "Graph", "Learner", "Mark", "learn_graph", "p_value"]
+__all__ = ["Edge", "EdgeMark", "Graph", "Learner", "learn_graph", "p_value"]
 
-Mark: TypeAlias = Literal["circle", "arrow", "tail"]
+EdgeMark: TypeAlias = Literal["circle", "arrow", "tail"]
 Learner: TypeAlias = Literal["ordered", "icd"]
-_MARKS: tuple[Mark, ...] = ("circle", "arrow", "tail")  # 1, 2, 3 of the matrix
+_MARKS: tuple[EdgeMark, ...] = ("circle", "arrow", "tail")  # 1, 2, 3 of the matrix
 _Marks: TypeAlias = npt.NDArray[np.int8]
 
 
@@ -30,8 +30,8 @@ class Edge:
 
     a: int
     b: int
-    at_a: Mark
-    at_b: Mark
+    at_a: EdgeMark
+    at_b: EdgeMark
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,7 +118,7 @@ def _limits(n: int, alpha: float, nodes: int, largest: int | None) -> Floats:
 class _Search:
     """The state of a search: the marks, what separated whom, the tests made."""
 
-    def __init__(self, C: Floats, limits: Floats, selection_bias: bool, effort: npt.NDArray[np.int64]) -> None:
+    def __init__(self, C: Floats, limits: Floats, selection_bias: bool, effort: Ints) -> None:
         nodes = len(C)
         self.C, self.limits, self.selection_bias, self.effort = C, limits, selection_bias, effort
         self.marks: _Marks = np.full((nodes, nodes), CIRCLE, np.int8)
@@ -181,9 +181,7 @@ def _edges(order: tuple[int, ...], marks: _Marks) -> tuple[Edge, ...]:
     return tuple(Edge(order[a], order[b], _MARKS[marks[a, b] - 1], _MARKS[marks[b, a] - 1]) for a, b in linked)
 
 
-def _sepsets(
-    order: tuple[int, ...], marks: _Marks, apart: npt.NDArray[np.bool_]
-) -> dict[tuple[int, int], tuple[int, ...]]:
+def _sepsets(order: tuple[int, ...], marks: _Marks, apart: Bools) -> dict[tuple[int, int], tuple[int, ...]]:
     pairs = np.argwhere(np.triu(marks == NONE, 1)).tolist()
     between: dict[tuple[int, int], list[int]] = {(a, b): [] for a, b in pairs}
     for a, b, z in np.argwhere(apart & np.tri(len(marks), k=-1, dtype=bool).T[:, :, None]).tolist():

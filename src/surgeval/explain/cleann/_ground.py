@@ -12,7 +12,7 @@ from surgeval.errors import BadInput
 from surgeval.explain.cleann._choice import Nodes
 from surgeval.explain.cleann._explanation import Explanation
 
-__all__ = ["Tally", "near_boxes", "tally"]
+__all__ = ["Tally", "near_boxes", "tally_tokens"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +62,12 @@ def near_boxes(
     return near
 
 
-def tally(explanation: Explanation, nodes: Nodes, first_image_token: int, near: Bools, seen: Bools) -> Tally:
+def tally_tokens(explanation: Explanation, nodes: Nodes, first_image_token: int, near: Bools, seen: Bools) -> Tally:
     """Count the explaining tokens; `near` and `seen` are grids: close to the relevant area, and no padding.
 
     >>> from surgeval.explain.cleann import Explanation, Nodes
     >>> near = np.array([[True, False], [False, False]])
-    >>> tally(Explanation(7, 3, {2: 1, 3: 1, 6: 2}), Nodes((2, 3), (6,), 7), 2, near, np.ones((2, 2), bool))
+    >>> tally_tokens(Explanation(7, 3, {2: 1, 3: 1, 6: 2}), Nodes((2, 3), (6,), 7), 2, near, np.ones((2, 2), bool))
     Tally(nodes=3, image=2, near=1, attended=2, attended_near=1, chance=0.25)
     """
     flat, shown = (near & seen).ravel(), int(seen.sum())

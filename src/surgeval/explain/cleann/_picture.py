@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Shown", "draw_graphs"]
+__all__ = ["ShownWindow", "draw_graphs"]
 
 _GREEN, _ORANGE, _INK, _PAPER = "#2fd15b", "#ff9a3c", "#20262c", "#ffffff"
 _EDGE, _INTO_TARGET = "#f4f6f8", "#ffe14d"
@@ -33,7 +33,7 @@ _STYLE: dict[Any, Any] = {"font.sans-serif": ["DejaVu Sans"], "text.parse_math":
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shown:
+class ShownWindow:
     """What the model was shown: the frame, the window of it behind the grid of tokens, and what is relevant in it."""
 
     image: Image
@@ -58,7 +58,7 @@ class Shown:
 
 
 def draw_graphs(
-    shown: Shown, graphs: Sequence[Sequence[HeadGraph]], words: Mapping[int, str], spoken: Sequence[str],
+    shown: ShownWindow, graphs: Sequence[Sequence[HeadGraph]], words: Mapping[int, str], spoken: Sequence[str],
     title: str = "",
 ) -> Image:  # fmt: skip
     """The picture as an RGB array: `words` by position in the sequence, `spoken` the generated tokens by number.
@@ -66,7 +66,7 @@ def draw_graphs(
     >>> weights = np.tril(np.random.default_rng(0).dirichlet(np.full(12, 0.3), size=(2, 12)))
     >>> from surgeval.explain.cleann import causal_graphs
     >>> graphs = causal_graphs(weights / weights.sum(2, keepdims=True), [11], (2, 6))
-    >>> shown = Shown(np.zeros((40, 60, 3), np.uint8), (0, 0, 60, 40), 2, np.eye(2, dtype=bool))
+    >>> shown = ShownWindow(np.zeros((40, 60, 3), np.uint8), (0, 0, 60, 40), 2, np.eye(2, dtype=bool))
     >>> draw_graphs(shown, graphs, {7: "tool"}, ["hook"]).ndim
     3
     """
@@ -79,7 +79,11 @@ def draw_graphs(
 
 
 def _drawn(
-    shown: Shown, graphs: Sequence[Sequence[HeadGraph]], words: Mapping[int, str], spoken: Sequence[str], title: str
+    shown: ShownWindow,
+    graphs: Sequence[Sequence[HeadGraph]],
+    words: Mapping[int, str],
+    spoken: Sequence[str],
+    title: str,
 ) -> Figure:
     from matplotlib.figure import Figure
 
@@ -108,7 +112,7 @@ def _drawn(
 
 
 def _cell(
-    axes: Axes, shown: Shown, graph: HeadGraph, words: Mapping[int, str], word: str, line: float, below: float
+    axes: Axes, shown: ShownWindow, graph: HeadGraph, words: Mapping[int, str], word: str, line: float, below: float
 ) -> None:
     from matplotlib.patches import Rectangle
 
@@ -151,7 +155,7 @@ def _lines(graph: HeadGraph) -> list[list[int]]:
     return [text[k : k + _PER_LINE] for k in range(0, len(text), _PER_LINE)]
 
 
-def _places(shown: Shown, graph: HeadGraph, line: float, below: float) -> dict[int, tuple[float, float]]:
+def _places(shown: ShownWindow, graph: HeadGraph, line: float, below: float) -> dict[int, tuple[float, float]]:
     """Where each explaining token is drawn: image tokens where they lie, text in lines below, the target last."""
     x1, _, x2, y2 = shown.part
     places = {token: shown.centre(token) for token in graph.explanation.nodes if token in graph.nodes.image}

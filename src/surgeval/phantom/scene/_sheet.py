@@ -14,11 +14,11 @@ from surgeval.errors import BadInput
 _GAP, _STRIP = 4, 18
 
 
-def contact_sheet(images: Sequence[Image], columns: int, captions: Sequence[str] | None = None) -> Image:
+def caption_sheet(images: Sequence[Image], columns: int, captions: Sequence[str] | None = None) -> Image:
     """Equal-sized RGB images on a dark page, row by row, with one caption under each.
 
     >>> frame = np.zeros((64, 96, 3), np.uint8)
-    >>> contact_sheet([frame] * 3, columns=2, captions=["clean", "blur", "smoke"]).shape
+    >>> caption_sheet([frame] * 3, columns=2, captions=["clean", "blur", "smoke"]).shape
     (176, 204, 3)
     """
     if not images or columns < 1:

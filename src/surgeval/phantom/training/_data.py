@@ -14,9 +14,9 @@ from multiprocessing import get_context
 import cv2
 import numpy as np
 import numpy.typing as npt
-from PIL import Image
+import PIL.Image
 
-from surgeval.arrays import Bools, Singles
+from surgeval.arrays import Bools, Bytes, Image, Singles
 from surgeval.phantom.dataset._edition import VideoPlan, plan_videos
 from surgeval.phantom.dataset._truth import MIN_TOOL
 from surgeval.phantom.scene._footage import Footage
@@ -38,15 +38,15 @@ TRAINING_SEED, HELD_OUT_SEED = 5_001, 5_002
 class Frames:
     """Pictures with their labels; row k of every array is frame k."""
 
-    images: npt.NDArray[np.uint8]  # (frames, SIZE, SIZE, 3) RGB
-    tools: npt.NDArray[np.uint8]  # (frames, SIZE, SIZE): slot + 1 of the tool there ≪ 5 | its opacity
+    images: Bytes  # (frames, SIZE, SIZE, 3) RGB
+    tools: Bytes  # (frames, SIZE, SIZE): slot + 1 of the tool there ≪ 5 | its opacity
     instrument: npt.NDArray[np.int16]  # (frames, SLOTS), −1 for an empty slot
     triplet: npt.NDArray[np.int16]  # (frames, SLOTS), −1 for none
     boxes: Singles  # (frames, SLOTS, 4) corners in pixels of the full frame
     working: npt.NDArray[np.int16]  # slot of the working instrument, −1 where it is not to be seen
     tint: npt.NDArray[np.int16]  # instrument that coloured the tissue, −1 for none
     video: npt.NDArray[np.int32]
-    plates: npt.NDArray[np.uint8]  # (plates, SIZE, SIZE, 3): the same operations with every tool taken out
+    plates: Bytes  # (plates, SIZE, SIZE, 3): the same operations with every tool taken out
 
     def __len__(self) -> int:
         return len(self.images)
@@ -158,19 +158,19 @@ def _triplet(tool: ToolState) -> int:
                       space.id("target", tool.target))  # fmt: skip
 
 
-def _squash(image: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+def _squash(image: Image) -> Image:
     # Exactly what the models' preprocessor does, so that training and use see the same pixels.
-    return np.asarray(Image.fromarray(image).resize((SIZE, SIZE), Image.Resampling.BILINEAR))
+    return np.asarray(PIL.Image.fromarray(image).resize((SIZE, SIZE), PIL.Image.Resampling.BILINEAR))
 
 
-def _owners(masks: list[Bools]) -> npt.NDArray[np.uint8]:
+def _owners(masks: list[Bools]) -> Bytes:
     if not masks:
         return np.zeros((SIZE, SIZE), np.uint8)
     shares = np.stack(
         [cv2.resize(mask.astype(np.float32), (SIZE, SIZE), interpolation=cv2.INTER_AREA) for mask in masks]
     )
     alpha = np.rint(STEPS_ALPHA * np.clip(shares.sum(0), 0, 1)).astype(np.uint8)
-    packed: npt.NDArray[np.uint8] = np.where(alpha > 0, ((shares.argmax(0) + 1) << 5) | alpha, 0).astype(np.uint8)
+    packed: Bytes = np.where(alpha > 0, ((shares.argmax(0) + 1) << 5) | alpha, 0).astype(np.uint8)
     return packed
 
 

@@ -20,8 +20,9 @@ from multiprocessing import get_context
 import cv2
 import numpy as np
 import numpy.typing as npt
-from PIL import Image
+import PIL.Image
 
+from surgeval.arrays import Bytes, Image
 from surgeval.phantom.dataset._edition import HELD_OUT_WORDINGS, VideoPlan, plan_videos
 from surgeval.phantom.dataset._graph import SceneGraph, Visibility, build_graph, known_things
 from surgeval.phantom.dataset._truth import label
@@ -78,7 +79,7 @@ class Lesson:
 class Lessons:
     """The frames of a video, one a second, and everything that is taught about them."""
 
-    images: npt.NDArray[np.uint8]  # (frames, EDGE, EDGE, 3)
+    images: Bytes  # (frames, EDGE, EDGE, 3)
     patches: npt.NDArray[np.int8]  # (frames, CELLS, CELLS, LABELLED): what is in each patch, −1 where nothing is
     lessons: tuple[Lesson, ...]
 
@@ -145,9 +146,9 @@ def lessons_of(shoot: LessonShoot) -> Lessons:
     )
 
 
-def _squashed(image: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+def _squashed(image: Image) -> Image:
     # Exactly what the model's preprocessor does, so that training and use see the same pixels.
-    return np.asarray(Image.fromarray(image).resize((EDGE, EDGE), Image.Resampling.BILINEAR))
+    return np.asarray(PIL.Image.fromarray(image).resize((EDGE, EDGE), PIL.Image.Resampling.BILINEAR))
 
 
 def _patches(view: Visibility, shot: Rendered) -> npt.NDArray[np.int8]:

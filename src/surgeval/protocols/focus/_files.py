@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from surgeval.asking import EvalAnswers, is_eval_log, read_eval_log
 from surgeval.datasets import OnProblem, Problem
-from surgeval.datasets.io import NOTHING, Place, read_json, shown
+from surgeval.datasets.io import UNREAD, Place, read_json, shown
 from surgeval.errors import BadInput, printable
 from surgeval.protocols.focus._records import (
     FocusQuestion,
@@ -179,7 +179,7 @@ def _records(source: Source, name: str, tell: OnProblem, compat: bool) -> list[t
         data = logged_responses(Path(source), read_eval_log(source))
     elif isinstance(source, str | Path):
         data = read_json(Path(source), tell)
-        if data is NOTHING:
+        if data is UNREAD:
             return None
     else:
         data = list(source)

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 from surgeval.datasets.io import shown
 from surgeval.errors import BadInput
 from surgeval.protocols.focus._records import FocusQuestion, FocusResponse
-from surgeval.qa.formats import Verdict, judge_format
+from surgeval.qa.formats import AnswerVerdict, judge_format
 from surgeval.vocab import track_limits
 
 __all__ = ["STATUSES", "Outcome", "Status", "latency_limit", "off_track_groups", "outcome"]
@@ -107,7 +107,7 @@ def _compat(
     return _of_format(verdict, response, latency)
 
 
-def _of_format(verdict: Verdict, response: FocusResponse, latency: float | None) -> Outcome:
+def _of_format(verdict: AnswerVerdict, response: FocusResponse, latency: float | None) -> Outcome:
     if verdict.state == "judge":
         return Outcome("judge_error", None, "no verdict yet", latency, True, str(response.content))
     status: dict[str, Status] = {"invalid": "invalid", "reference_invalid": "bad_reference"}

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from surgeval.arrays import Bools
+from surgeval.arrays import Bools, Floats, Ints
 from surgeval.protocols.focus._rules import STATUSES
 from surgeval.stats import Interval, bootstrap_mean, bootstrap_slices, bootstrap_statistic, with_still_parts
 from surgeval.vocab import capabilities
@@ -76,7 +75,7 @@ class Numbers:
 class _Rows:
     """Columns of the scored questions."""
 
-    right: npt.NDArray[np.float64]
+    right: Floats
     cluster: list[str]
     in_video: Bools  # a question without video is its own cluster
 
@@ -173,9 +172,7 @@ def _pre_evaluation(rows: _Rows, buckets: list[Bools], resamples: int, seed: int
     return with_still_parts(made, parts, (0.0, 1.0))
 
 
-def bucket_mean(
-    right: npt.NDArray[np.float64], video: npt.NDArray[np.int64], videos: int, buckets: Sequence[Bools]
-) -> Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float64]]:
+def bucket_mean(right: Floats, video: Ints, videos: int, buckets: Sequence[Bools]) -> Callable[[Ints], Floats]:
     """The mean of the buckets' flat accuracies as a function of how often each video was drawn (a row per resample).
 
     >>> both = [np.array([True, True, False]), np.array([False, False, True])]
@@ -186,7 +183,7 @@ def bucket_mean(
     correct = np.stack([np.bincount(video[mask], right[mask], videos) for mask in buckets], axis=1)
     asked = np.stack([np.bincount(video[mask], minlength=videos) for mask in buckets], axis=1)
 
-    def mean(drawn: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    def mean(drawn: Ints) -> Floats:
         total = drawn @ asked
         share = np.divide(drawn @ correct, total, out=np.full(total.shape, np.nan), where=total > 0)
         return np.asarray(share.mean(axis=1))

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from surgeval.asking import Answered, EvalAnswers, ShownFrame, Unanswered, is_eval_log, read_eval_log
 from surgeval.datasets import raise_errors
-from surgeval.datasets.io import NOTHING, Place, as_float, read_json, read_lines, shown, told_json
+from surgeval.datasets.io import UNREAD, Place, as_float, read_json, read_lines, shown, told_json
 from surgeval.errors import DataError
 from surgeval.protocols.intent._cases import CONDITIONS, case_id, is_condition, split_id
 from surgeval.protocols.intent._conditions import posed
@@ -141,5 +141,5 @@ def _records(source: Source, name: str) -> Iterable[tuple[Place, dict[str, Any]]
     for number, line in read_lines(path, raise_errors):
         here = place.at(f"line {number}")
         value = told_json(line, here)
-        if value is not NOTHING:
+        if value is not UNREAD:
             yield here, here.mapping(value) or {}

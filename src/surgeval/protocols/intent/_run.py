@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from surgeval.asking import BLOCK, Answerer, Asking, Sampling, Shown, open_answerer, question_units
+from surgeval.asking import BLOCK, Answerer, Asking, FrameSampling, Shown, open_answerer, question_units
 from surgeval.engine import Manifest, RunSummary, Unit, fingerprint, run
 from surgeval.errors import BadInput, DataError, printable
 from surgeval.models.chat import ChatOptions, open_chat
@@ -66,7 +66,7 @@ def run_intent(
     interventions: Iterable[Intervention] = DEFAULT_INTERVENTIONS,
     gaze: GazeMode = "mark",
     frames: int = 8,
-    sampling: Sampling = "uniform",
+    sampling: FrameSampling = "uniform",
     longest_edge: int = 1024,
     quality: int = 90,
     split: str | None = None,

@@ -24,7 +24,7 @@ from surgeval.records import Case
 from surgeval.results import Result
 
 if TYPE_CHECKING:
-    from surgeval.datasets import Dataset, Proposal
+    from surgeval.datasets import Dataset, DropProposal
 
 __all__ = ["QualityRun", "run_quality"]
 
@@ -34,7 +34,7 @@ class QualityRun(Result):
     """The finished run and what it proposes."""
 
     summary: RunSummary
-    proposals: tuple[Proposal, ...]
+    proposals: tuple[DropProposal, ...]
     verdict: Verdict | None = None  # can the frames be used? None without frames
 
     @property
@@ -116,7 +116,7 @@ def _frames(dataset: Dataset, video: str) -> int:
     return sum(1 for _ in dataset.frames(video, on_problem=lambda _problem: None))
 
 
-def _pictures(dataset: Dataset, proposals: tuple[Proposal, ...]) -> dict[str, bytes]:
+def _pictures(dataset: Dataset, proposals: tuple[DropProposal, ...]) -> dict[str, bytes]:
     """The first frames to drop, small: a person who decides must see them."""
     wanted = {(one.video, one.name) for one in proposals[:PICTURES]}
     kept = {}

@@ -15,7 +15,7 @@ from typing import Any
 
 import polars as pl
 
-from surgeval.datasets import FrameQuality, Proposal, QualityLimits, propose_drops
+from surgeval.datasets import DropProposal, FrameQuality, QualityLimits, propose_drops
 from surgeval.engine import RunRecord, load_cases, load_record
 from surgeval.errors import DataError
 from surgeval.figures import Bars, Figure, Histogram, Series
@@ -56,7 +56,7 @@ class QualityScores(RunResult):
     cases: pl.DataFrame
     unreadable: pl.DataFrame  # video, frame, reason
     limits: QualityLimits
-    proposals: tuple[Proposal, ...]
+    proposals: tuple[DropProposal, ...]
     notes: tuple[str, ...] = ()
     pictures: Mapping[str, bytes] = field(default_factory=dict)  # of frames to drop, by VIDEO/FRAME
 
@@ -135,10 +135,10 @@ def load_quality(folder: str | Path) -> QualityScores:
     )  # fmt: skip
 
 
-def drop_table(proposals: tuple[Proposal, ...]) -> pl.DataFrame:
+def drop_table(proposals: tuple[DropProposal, ...]) -> pl.DataFrame:
     """One row per frame to drop.
 
-    >>> drop_table((Proposal("VID01", "000025", "black", "brightness", 12.0, 30.0),)).row(0)
+    >>> drop_table((DropProposal("VID01", "000025", "black", "brightness", 12.0, 30.0),)).row(0)
     ('VID01', '000025', 'black', 'brightness', 12.0, 30.0)
     """
     rows = [(p.video, p.name, p.reason, p.measure, p.value, p.limit) for p in proposals]

@@ -10,7 +10,7 @@ from surgeval.protocols.descriptor import Descriptor
 if TYPE_CHECKING:
     from surgeval.protocols.surgxbench._causes import ExplainedCauses, explain_causes
     from surgeval.protocols.surgxbench._prompts import instrument_prompts, triplet_prompts
-    from surgeval.protocols.surgxbench._settings import PROFILES, TASKS, SurgXSettings, profile_settings
+    from surgeval.protocols.surgxbench._settings import PROFILES, SURGX_TASKS, SurgXSettings, profile_settings
     from surgeval.protocols.surgxbench._single import Explained, ExplainedReply, explain_image
     from surgeval.protocols.surgxbench.compare import compare_surgxbench
     from surgeval.protocols.surgxbench.method import SurgXRun, run_surgxbench
@@ -27,7 +27,7 @@ DESCRIPTOR = Descriptor.of_rooms(
 _HOMES = {
     "_causes": "ExplainedCauses explain_causes",
     "_prompts": "instrument_prompts triplet_prompts",
-    "_settings": "PROFILES SurgXSettings TASKS profile_settings",
+    "_settings": "PROFILES SurgXSettings SURGX_TASKS profile_settings",
     "_single": "Explained ExplainedReply explain_image",
     "compare": "compare_surgxbench",
     "method": "SurgXRun run_surgxbench",
@@ -38,7 +38,7 @@ __all__ = [
     "DESCRIPTOR",
     "PROFILES",
     "RESAMPLES",
-    "TASKS",
+    "SURGX_TASKS",
     "Explained",
     "ExplainedCauses",
     "ExplainedReply",

@@ -16,12 +16,12 @@ from surgeval.errors import BadInput
 from surgeval.explain.cleann import (
     CausalSettings,
     HeadGraph,
-    Shown,
+    ShownWindow,
     Tally,
     draw_graphs,
     near_boxes,
     reply_graphs,
-    tally,
+    tally_tokens,
 )
 from surgeval.models import Generated, Generative, open_generative
 from surgeval.protocols.surgxbench._causal import padding_tokens
@@ -87,7 +87,7 @@ def explain_causes(
         graphs[question] = reply_graphs(net, [pixels], reply, chosen, padding=padding)
         rows += [_row(question, reply, graph, near, seen) for row in graphs[question] for graph in row]
         if graphs[question]:
-            shown = Shown(frame, view.window, reply.image_span[0], near, tuple(boxes))
+            shown = ShownWindow(frame, view.window, reply.image_span[0], near, tuple(boxes))
             pictures.append(_drawn(net, shown, reply, graphs[question][:_MOST_TOKENS], question))
     return ExplainedCauses(
         picture=_stacked(pictures) if pictures else enlarged(frame),
@@ -102,7 +102,7 @@ def explain_causes(
 
 
 def _row(question: str, reply: Generated, graph: HeadGraph, near: Bools, seen: Bools) -> tuple[object, ...]:
-    counted: Tally = tally(graph.explanation, graph.nodes, reply.image_span[0], near, seen)
+    counted: Tally = tally_tokens(graph.explanation, graph.nodes, reply.image_span[0], near, seen)
     return (
         question, graph.token, reply.words[graph.token], graph.head, graph.score, len(graph.nodes.all),
         len(graph.graph.edges), counted.nodes, counted.image, counted.near, counted.chance, graph.sink.share,
@@ -111,7 +111,7 @@ def _row(question: str, reply: Generated, graph: HeadGraph, near: Bools, seen: B
 
 
 def _drawn(
-    net: Generative, shown: Shown, reply: Generated, graphs: Sequence[Sequence[HeadGraph]], question: str
+    net: Generative, shown: ShownWindow, reply: Generated, graphs: Sequence[Sequence[HeadGraph]], question: str
 ) -> Image:
     tokens = (*reply.prompt, *reply.tokens)
     text = {node for row in graphs for graph in row for node in graph.nodes.text}

@@ -10,10 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 
-import numpy as np
-import numpy.typing as npt
-
-from surgeval.arrays import Bools, Image
+from surgeval.arrays import Bools, Image, Singles
 from surgeval.datasets import Dataset, OnProblem, read_image
 from surgeval.errors import BadInput, DataError
 from surgeval.explain.baselines import edges
@@ -33,12 +30,12 @@ class PreparedFrame:
 
     frame: Frame
     image: Image
-    pixels: npt.NDArray[np.float32]
+    pixels: Singles
     view: View
     motion: Bools | None = None  # where the tissue moves once the camera's own motion is taken away
     motion_flag: str = ""
     motion_note: str = ""  # why there is no motion, where something was wrong
-    edges: npt.NDArray[np.float32] | None = None  # the reference map that depends on the picture
+    edges: Singles | None = None  # the reference map that depends on the picture
 
     @property
     def size(self) -> tuple[int, int]:

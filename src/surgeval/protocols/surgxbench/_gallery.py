@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from surgeval.arrays import Image
+from surgeval.arrays import AnyArray, Bools, Image
 from surgeval.explain import Paste
 from surgeval.protocols.surgxbench._frames import PreparedFrame, Reader, batches
 from surgeval.protocols.surgxbench._item import Item
@@ -156,8 +155,8 @@ def _above(top: float, bottom: float) -> float:
 
 
 def draw_overlay(
-    image: Image, paste: Paste, heat: npt.NDArray[Any], region: npt.NDArray[np.bool_],
-    motion: npt.NDArray[np.bool_] | None = None,
+    image: Image, paste: Paste, heat: AnyArray, region: Bools,
+    motion: Bools | None = None,
 ) -> Image:  # fmt: skip
     """The frame with the map in colour where the model saw it (darker elsewhere), the region outlined in white.
 

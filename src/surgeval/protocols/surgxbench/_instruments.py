@@ -11,10 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
-from surgeval.arrays import Bools
+from surgeval.arrays import Bools, Floats, Singles
 from surgeval.explain.baselines import BASELINES, baseline, edges
 from surgeval.explain.heatmaps import heatmaps
 from surgeval.explain.regions import Regions
@@ -23,7 +22,7 @@ from surgeval.protocols.surgxbench._frames import PreparedFrame, by_size
 from surgeval.protocols.surgxbench._hide import hidden_scores
 from surgeval.protocols.surgxbench._measure import LabelledScene, classes_present, regions_of
 from surgeval.protocols.surgxbench._settings import SurgXSettings
-from surgeval.protocols.surgxbench.tables import CONTROLS, NOTHING
+from surgeval.protocols.surgxbench.tables import CONTROLS, NONE_NAMED
 from surgeval.records import Case
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ def to_device(seen: Sequence[PreparedFrame], model: Contrastive | Generative) ->
     return torch.from_numpy(np.stack([one.pixels for one in seen])).to(model.device)
 
 
-def predicted_classes(scores: npt.NDArray[np.float64], settings: SurgXSettings) -> Bools:
+def predicted_classes(scores: Floats, settings: SurgXSettings) -> Bools:
     """(frames, classes): what the model is taken to say. With `over="frames"` that is decided when the run is over."""
     if settings.predict == "argmax":
         return np.asarray(np.eye(scores.shape[1], dtype=bool)[scores.argmax(axis=1)])
@@ -94,7 +93,7 @@ def named_cases(
             yield Case(f"{one.frame.video}/{one.frame.name}/instrument/{classes[c]}", one.frame.video, values=row)
         if first is None:
             none: dict[str, Any] = {
-                "task": "instruments", "frame": one.frame.name, "class": NOTHING, "score": None, "best": True,
+                "task": "instruments", "frame": one.frame.name, "class": NONE_NAMED, "score": None, "best": True,
                 "predicted": False, "present": False, "shown": len(present),
             }  # fmt: skip
             none |= grounding_values(None, settings)
@@ -170,13 +169,13 @@ def _reference_regions(scene: LabelledScene) -> Iterator[tuple[str, Regions, lis
         yield name, regions if len(heat) == len(owners) else regions.repeated(len(owners)), owners, rest
 
 
-def _edges(one: PreparedFrame) -> npt.NDArray[np.float32]:
+def _edges(one: PreparedFrame) -> Singles:
     return edges(one.image) if one.edges is None else one.edges
 
 
 def _occluded(
     model: Contrastive, bank: TextBank, seen: Sequence[PreparedFrame], pixels: torch.Tensor, maps: torch.Tensor,
-    chosen: list[list[int]], scores: npt.NDArray[np.float64], settings: SurgXSettings, classes: int,
+    chosen: list[list[int]], scores: Floats, settings: SurgXSettings, classes: int,
 ) -> dict[tuple[int, int], dict[str, Any]]:  # fmt: skip
     """Right predictions again with regions hidden: is the class still said, and how does its score move?"""
     if not settings.occlusion or (settings.predict, settings.over) == ("delta", "frames"):

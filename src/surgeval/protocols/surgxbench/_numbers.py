@@ -14,7 +14,7 @@ import polars as pl
 from surgeval.protocols.contract import Headline
 from surgeval.protocols.surgxbench._ratios import EITHER_WAY, Ratio, ratio_of_sums, ratios, share_of
 from surgeval.protocols.surgxbench.tables import CONTROLS, RIGHT, USED, count_of, grounding_ratios, masked
-from surgeval.stats import Interval, Unit
+from surgeval.stats import Interval, NumberUnit
 
 __all__ = ["LABELS", "NUMBERS", "Number", "guessing", "headline_numbers", "headlines_of", "task_cases", "wanted_of"]
 
@@ -32,7 +32,7 @@ class Number:
     higher_is_better: bool | None = True
     chance: str | float | None = None
     first: bool = True  # among the headlines; the others are chance levels and details
-    unit: Unit = "share"
+    unit: NumberUnit = "share"
 
 
 def _effects() -> dict[str, Ratio]:

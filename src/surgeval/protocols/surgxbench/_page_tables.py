@@ -13,7 +13,7 @@ from surgeval.pages import Fact, Table, distinct
 from surgeval.protocols.surgxbench._numbers import LABELS, NUMBERS
 from surgeval.protocols.surgxbench._papers import left_out, paper_table_1, paper_table_2
 from surgeval.protocols.surgxbench.result import SurgXScores
-from surgeval.stats import Unit, number_text, with_ends
+from surgeval.stats import NumberUnit, number_text, with_ends
 
 __all__ = ["TITLES", "facts", "joint", "layer", "overview", "own", "readable_table", "tables_to_save"]
 
@@ -224,7 +224,7 @@ def _joined(table: pl.DataFrame) -> list[pl.Series]:
     return made
 
 
-def _unit(column: str) -> Unit:
+def _unit(column: str) -> NumberUnit:
     """Where the model looks and how often are shares; how well it names and what its score does are scores."""
     return "score" if column in _SCORES else "share"
 

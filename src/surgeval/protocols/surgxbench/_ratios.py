@@ -11,10 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from surgeval.arrays import Floats
+from surgeval.arrays import Floats, Ints
 from surgeval.stats import Interval, bootstrap_statistic, share_interval, with_still_parts
 
 __all__ = ["ANY", "EITHER_WAY", "POSITIVE", "Ratio", "VideoSums", "ratio_of_sums", "ratios", "share_of"]
@@ -58,7 +57,7 @@ class VideoSums:
     names: tuple[str, ...]
     over: Floats  # (videos, ratios)
     under: Floats
-    groups: npt.NDArray[np.int64]  # the number that each ratio belongs to
+    groups: Ints  # the number that each ratio belongs to
 
     @classmethod
     def of(cls, cases: pl.DataFrame, wanted: Mapping[str, Ratio | Sequence[Ratio]]) -> VideoSums:
@@ -81,7 +80,7 @@ class VideoSums:
             under=np.vstack([self.under, other.under]),
         )  # fmt: skip
 
-    def numbers(self, drawn: npt.NDArray[np.int64]) -> Floats:
+    def numbers(self, drawn: Ints) -> Floats:
         """(resamples, numbers) for how often each video was drawn, (resamples, videos); NaN where undefined."""
         below = drawn @ self.under
         value = np.divide(drawn @ self.over, below, out=np.full(below.shape, np.nan), where=below > 0)
@@ -141,13 +140,13 @@ def _columns(flat: Sequence[Ratio]) -> list[pl.Expr]:
     return made
 
 
-def _sums(column: pl.Series, place: npt.NDArray[np.int64], videos: int) -> Floats:
+def _sums(column: pl.Series, place: Ints, videos: int) -> Floats:
     """Added row after row: polars adds in as many parts as there are cores, and the last digits differ with them."""
     sums: Floats = np.bincount(place, weights=column.to_numpy(), minlength=videos).astype(np.float64)
     return sums
 
 
-def _group_means(value: Floats, groups: npt.NDArray[np.int64], count: int) -> Floats:
+def _group_means(value: Floats, groups: Ints, count: int) -> Floats:
     """Mean of the defined ratios of each group; NaN where none is."""
     defined = ~np.isnan(value)
     pick = np.eye(count)[groups]

@@ -15,11 +15,11 @@ from surgeval.explain.cleann import CausalSettings
 from surgeval.explain.heatmaps import Method
 from surgeval.explain.motion import FLOOR, MotionSettings
 
-__all__ = ["PROFILES", "TASKS", "SurgXSettings", "profile_settings"]
+__all__ = ["PROFILES", "SURGX_TASKS", "SurgXSettings", "profile_settings"]
 
 Profile = Literal["early", "surgxbench"]
 PROFILES = ("early", "surgxbench")
-TASKS = ("instruments", "triplets")
+SURGX_TASKS = ("instruments", "triplets")
 _SPEED = ("batch", "threads")
 
 _CHOICES: dict[str, tuple[str, ...]] = {
@@ -40,7 +40,7 @@ class SurgXSettings:
     """The choices of a run; the defaults are profile `surgxbench`."""
 
     profile: Profile = "surgxbench"
-    tasks: tuple[str, ...] = TASKS
+    tasks: tuple[str, ...] = SURGX_TASKS
     method: Method = field(default_factory=Method)
     geometry: Literal["window", "stretch"] = "window"  # metrics in what the model saw, or the map stretched over all
     region: Literal["top", "fixed"] = "top"
@@ -78,8 +78,8 @@ class SurgXSettings:
             value = getattr(self, name)
             if not 0 < value < 1:
                 raise BadInput(f"{name}: found {value!r}, expected a share between 0 and 1")
-        if not self.tasks or not set(self.tasks) <= set(TASKS):
-            raise BadInput(f"tasks: found {', '.join(self.tasks) or 'none'}, expected {' or '.join(TASKS)}")
+        if not self.tasks or not set(self.tasks) <= set(SURGX_TASKS):
+            raise BadInput(f"tasks: found {', '.join(self.tasks) or 'none'}, expected {' or '.join(SURGX_TASKS)}")
         for name in ("top_k", "max_tokens", "every", "batch", "threads"):
             if getattr(self, name) < 1:
                 raise BadInput(f"{name}: found {getattr(self, name)!r}, expected at least 1")

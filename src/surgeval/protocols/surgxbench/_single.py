@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 import torch
 from PIL.Image import Image as Picture
 
-from surgeval.arrays import Image
+from surgeval.arrays import Image, Singles
 from surgeval.datasets import read_image
 from surgeval.errors import BadInput
 from surgeval.explain import Method, token_maps
@@ -32,15 +31,15 @@ _MOST_WORDS = 24  # panels of one reply: of a longer one the first words are dra
 class _Explanation(Pictured):
     """The picture (the frame, then one panel per map), the maps and the numbers."""
 
-    heatmaps: npt.NDArray[np.float32]  # (maps, height, width); NaN where the model saw nothing
+    heatmaps: Singles  # (maps, height, width); NaN where the model saw nothing
     method: Mapping[str, object]
 
     @property
-    def heatmap(self) -> npt.NDArray[np.float32]:
+    def heatmap(self) -> Singles:
         """The first map, (height, width) of the frame; NaN where the model saw nothing."""
         if not len(self.heatmaps):
             raise BadInput(f"{self.model}: found a reply without a word, expected one to have a map of")
-        first: npt.NDArray[np.float32] = self.heatmaps[0]
+        first: Singles = self.heatmaps[0]
         return first
 
 

@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
+from surgeval.arrays import AnyArray
 from surgeval.errors import BadInput, DataError, RunError
 from surgeval.figures import FlowPipeline
 from surgeval.files import make_folder, read_bounded, read_json_object, write_atomically
@@ -147,7 +147,7 @@ def _flow_files(figure: FlowPipeline) -> dict[str, bytes]:
     scale = min(1.0, _FLOW_WIDTH / width)
     size = (max(1, round(width * scale)), max(1, min(round(height * scale), _FLOW_SIDE)))
 
-    def small(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def small(array: AnyArray) -> AnyArray:
         return array if size == (width, height) else np.asarray(cv2.resize(array, size, interpolation=cv2.INTER_AREA))
 
     mask = small(figure.mask.astype(np.float32)) > 0.5
@@ -159,7 +159,7 @@ def _flow_files(figure: FlowPipeline) -> dict[str, bytes]:
     return files
 
 
-def _png(array: npt.NDArray[Any]) -> bytes:
+def _png(array: AnyArray) -> bytes:
     _, data = cv2.imencode(".png", array)
     return data.tobytes()
 
@@ -257,7 +257,7 @@ class _StoredFiles:
     def _jpeg(self, name: str) -> bytes:
         return self._file(name, "JPEG", _PICTURE_BYTES, _SIDE)
 
-    def _pixels(self, name: str, dtype: type) -> npt.NDArray[Any]:
+    def _pixels(self, name: str, dtype: type) -> AnyArray:
         data = np.frombuffer(self._file(name, "PNG", _FLOW_BYTES, _FLOW_SIDE), dtype=np.uint8)
         array = cv2.imdecode(data, cv2.IMREAD_UNCHANGED)
         if array is None or array.dtype != dtype or array.ndim != 3 or array.shape[2] != 3:

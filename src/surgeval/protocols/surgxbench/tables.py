@@ -15,7 +15,7 @@ from surgeval.protocols.surgxbench._ratios import ANY, EITHER_WAY, POSITIVE, Rat
 from surgeval.stats import Interval
 
 __all__ = [
-    "CONTROLS", "FOUR", "MOTION_FLAGS", "NOTHING", "REFERENCES", "RIGHT", "USED", "classes_table", "count_of",
+    "CONTROLS", "FOUR", "MOTION_FLAGS", "NONE_NAMED", "REFERENCES", "RIGHT", "USED", "classes_table", "count_of",
     "curves_table", "early_instruments", "early_triplets", "four_way_table", "grounding_ratios", "masked",
     "match_table", "occlusion_table", "reference_table", "reply_table", "sanity_table", "unparsed_table", "video_table",
     "wide_row",
@@ -27,7 +27,7 @@ MOTION_FLAGS = (
     "no_flow",  # no flow, or no pixel left to fit the camera's motion to
     "still",  # nothing reaches the motion floor
 )
-NOTHING = "none"  # in the place of a class where a reply names none
+NONE_NAMED = "none"  # in the place of a class where a reply names none
 REFERENCES = ("uniform", "centre", "edge", "oracle")
 FOUR = {
     "right_grounded": "right, and it looks at the instrument",

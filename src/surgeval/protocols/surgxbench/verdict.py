@@ -14,7 +14,7 @@ import polars as pl
 
 from surgeval.protocols.surgxbench._numbers import guessing
 from surgeval.protocols.surgxbench._ratios import EITHER_WAY, Ratio, ratios
-from surgeval.protocols.surgxbench.tables import NOTHING, RIGHT, USED
+from surgeval.protocols.surgxbench.tables import NONE_NAMED, RIGHT, USED
 from surgeval.protocols.verdict import (
     Claim,
     Reason,
@@ -132,8 +132,8 @@ def _varied(facts: GroundingFacts) -> Reason:
     name, count = max(facts.said.items(), key=lambda pair: pair[1])
     often, there = count / total, facts.shown.get(name, 0.0)
     holds = often < CONSTANT or often - there <= MORE
-    what = "names nothing" if name == NOTHING else f"says {name}"
-    shows = "" if name == NOTHING else f" {percent(there)} show one;"
+    what = "names nothing" if name == NONE_NAMED else f"says {name}"
+    shows = "" if name == NONE_NAMED else f" {percent(there)} show one;"
     text = (
         f"It {what} in {percent(often)} of the frames ({count} of {total});{shows} "
         f"it gives {len(facts.said)} different answer{'s' * (len(facts.said) != 1)}."

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from surgeval.protocols.training.ablation_result import ABLATIONS, AblationScores, Configuration, load_ablation
     from surgeval.protocols.training.compare import compare_training
     from surgeval.protocols.training.curves import Training, is_training, load_training_folder
-    from surgeval.protocols.training.detectors import Detected, Method, rtdetr, tdnet
+    from surgeval.protocols.training.detectors import FoldDetections, TrainableDetector, rtdetr, tdnet
     from surgeval.protocols.training.method import train_folds
     from surgeval.protocols.training.overview import trainings_section
     from surgeval.protocols.training.result import TrainingScores, load_training
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 DESCRIPTOR = Descriptor.of_rooms(
     __name__,
     "How well does a detector do on videos that it never saw?",
-    offers=("run",),
+    offers=("run", "folders"),
     several=True,
     order=15,
 )
@@ -34,7 +34,7 @@ _HOMES = {
     "ablation_result": "ABLATIONS AblationScores Configuration load_ablation",
     "compare": "compare_training",
     "curves": "Training is_training load_training_folder",
-    "detectors": "Detected Method rtdetr tdnet",
+    "detectors": "FoldDetections TrainableDetector rtdetr tdnet",
     "method": "train_folds",
     "overview": "trainings_section",
     "result": "TrainingScores load_training",
@@ -47,10 +47,10 @@ __all__ = [
     "DESCRIPTOR",
     "AblationScores",
     "Configuration",
-    "Detected",
     "Fold",
-    "Method",
+    "FoldDetections",
     "Scheme",
+    "TrainableDetector",
     "Training",
     "TrainingScores",
     "choose_folds",

@@ -16,22 +16,22 @@ from surgeval.files import path_inside, read_json_object
 from surgeval.protocols.contract import refuse_dataset
 from surgeval.protocols.training._stored import SCORES, write_plan
 from surgeval.protocols.training.ablation_result import (
+    ABLATION_FILE,
     ABLATIONS,
-    FILE,
     AblationName,
     AblationScores,
     Configuration,
     ablation_home,
     load_ablation,
 )
-from surgeval.protocols.training.detectors import Method, Tell
+from surgeval.protocols.training.detectors import Tell, TrainableDetector
 from surgeval.protocols.training.method import train_folds
 from surgeval.protocols.training.scheme import SchemeSpec
 from surgeval.protocols.triplets import RESAMPLES, load_triplets
 
 __all__ = ["run_ablation"]
 
-MethodOf: TypeAlias = Callable[[Configuration, int], Method]
+MethodOf: TypeAlias = Callable[[Configuration, int], TrainableDetector]
 
 
 def run_ablation(
@@ -77,7 +77,7 @@ def run_ablation(
 
 def _claim(folder: Path, plan: Mapping[str, Any]) -> None:
     """Write the plan, or check that the folder's is the same but for more seeds."""
-    path = folder / FILE
+    path = folder / ABLATION_FILE
     if path.exists():
         there = read_json_object(path, expected="the plan of an ablation")
         if there.get("table") != plan["table"]:

@@ -28,10 +28,18 @@ from surgeval.protocols.training.tables import PaperTable
 from surgeval.protocols.triplets import TripletScores, load_triplets
 from surgeval.stats import Difference, paired_vector
 
-__all__ = ["ABLATIONS", "FILE", "AblationName", "AblationScores", "Configuration", "ablation_home", "load_ablation"]
+__all__ = [
+    "ABLATIONS",
+    "ABLATION_FILE",
+    "AblationName",
+    "AblationScores",
+    "Configuration",
+    "ablation_home",
+    "load_ablation",
+]
 
 AblationName: TypeAlias = Literal["components", "fusion"]
-FILE, RUNS = "ablation.json", "runs"
+ABLATION_FILE, RUNS = "ablation.json", "runs"
 _METRICS = ("mAP50", "mAP50:95")
 _COMPONENTS = {"i": "I", "v": "V", "t": "T", "ivt": "IVT"}
 
@@ -251,16 +259,18 @@ def load_ablation(folder: str | Path) -> AblationScores:
     surgeval.errors.DataError: no/such/folder/ablation.json: found no such file, expected the plan of an ablation
     """
     place = Path(folder)
-    plan = read_json_object(place / FILE, expected="the plan of an ablation")
+    plan = read_json_object(place / ABLATION_FILE, expected="the plan of an ablation")
     if plan.get("table") not in get_args(AblationName):
         raise DataError(
-            place / FILE, field="table", found=repr(plan.get("table"))[:60], expected="components or fusion"
+            place / ABLATION_FILE, field="table", found=repr(plan.get("table"))[:60], expected="components or fusion"
         )
     table = cast("AblationName", plan["table"])
     seeds = plan.get("seeds")
     whole = isinstance(seeds, list) and bool(seeds) and all(type(seed) is int and seed >= 0 for seed in seeds)
     if not isinstance(seeds, list) or not whole or len(set(seeds)) != len(seeds):
-        raise DataError(place / FILE, field="seeds", found=repr(seeds)[:60], expected="whole numbers, each once")
+        raise DataError(
+            place / ABLATION_FILE, field="seeds", found=repr(seeds)[:60], expected="whole numbers, each once"
+        )
     names = [one.name for one in ABLATIONS[table].configurations]
     runs = {name: tuple(load_triplets(ablation_home(place, name, seed) / SCORES) for seed in seeds) for name in names}
     first = runs[ABLATIONS[table].reference][0]

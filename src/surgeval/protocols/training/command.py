@@ -16,7 +16,7 @@ from surgeval.progress import phases
 
 if TYPE_CHECKING:
     from surgeval.protocols.training.ablation_result import AblationScores, Configuration
-    from surgeval.protocols.training.detectors import Method
+    from surgeval.protocols.training.detectors import TrainableDetector
     from surgeval.protocols.training.result import TrainingScores
     from surgeval.protocols.training.tables import PaperTable
 
@@ -104,12 +104,12 @@ def run(
 
 def _settings(detector: DetectorName, given: dict[str, Any], texts: list[str]) -> Any:
     from surgeval.protocols.training.detectors import default_settings
-    from surgeval.protocols.training.settings import changed, with_texts
+    from surgeval.protocols.training.settings import with_changes, with_texts
 
-    return with_texts(changed(default_settings(detector), given), texts)
+    return with_texts(with_changes(default_settings(detector), given), texts)
 
 
-def _method(detector: DetectorName, settings: Any, weights: str | None, name: str | None) -> Method:
+def _method(detector: DetectorName, settings: Any, weights: str | None, name: str | None) -> TrainableDetector:
     from surgeval.protocols.training.detectors import rtdetr, tdnet
 
     made = tdnet if detector == "tdnet" else rtdetr
@@ -118,10 +118,10 @@ def _method(detector: DetectorName, settings: Any, weights: str | None, name: st
 
 def _rows_of(settings: Any, weights: str | None) -> Any:
     from surgeval.protocols.training.detectors import tdnet
-    from surgeval.protocols.training.settings import changed
+    from surgeval.protocols.training.settings import with_changes
 
-    def method_of(configuration: Configuration, seed: int) -> Method:
-        own = changed(settings, {**configuration.changes, "seed": seed})
+    def method_of(configuration: Configuration, seed: int) -> TrainableDetector:
+        own = with_changes(settings, {**configuration.changes, "seed": seed})
         return tdnet(own, weights=weights, name=configuration.name)
 
     return method_of

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from surgeval.detector.training import TrainRecord, load_training, read_curves
+from surgeval.detector.training import TrainRecord, load_train_record, read_curves
 from surgeval.errors import BadInput, DataError
 
 __all__ = ["Epoch", "Training", "is_training", "load_training_folder"]
@@ -84,7 +84,7 @@ def load_training_folder(folder: str | Path) -> Training:
     place = Path(folder)
     if "\0" in str(folder) or not is_training(place):
         raise BadInput(f"{folder}: found no {RECORD}, expected the folder of a training")
-    record = load_training(place)
+    record = load_train_record(place)
     homes = [home for home in (place, place / STUDENT) if (home / CURVES).exists()]
     epochs = [_epoch(home / CURVES, row, STUDENT if home != place else "teacher")
               for home in homes for row in read_curves(home)]  # fmt: skip

@@ -1,7 +1,7 @@
 """A way to get a detector: how it learns from the videos of a fold, and how what it learned detects in others.
 
-`tdnet` and `rtdetr` are surgeval's own. Anything else that trains and detects is a `Method` too; the folds, the scores
-and the page do not ask how.
+`tdnet` and `rtdetr` are surgeval's own. Anything else that trains and detects is a `TrainableDetector` too; the folds,
+the scores and the page do not ask how.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from surgeval.detector.nms import Selecting
     from surgeval.detector.training import TrainSettings
 
-__all__ = ["Detected", "Method", "Tell", "default_settings", "rtdetr", "tdnet"]
+__all__ = ["FoldDetections", "Tell", "TrainableDetector", "default_settings", "rtdetr", "tdnet"]
 
 Tell: TypeAlias = Callable[[str], None]
 Learn: TypeAlias = Callable[[Dataset, Fold, Path, Tell], None]
-Detect: TypeAlias = "Callable[[Dataset, Sequence[str], Path], Detected]"
+Detect: TypeAlias = "Callable[[Dataset, Sequence[str], Path], FoldDetections]"
 
 
 @dataclass(frozen=True)
-class Detected:
+class FoldDetections:
     """The boxes of some videos, in the columns that `score_triplets` reads, and what finding them took.
 
-    >>> Detected(pl.DataFrame(), frames=120, seconds=4.0).frames_per_second
+    >>> FoldDetections(pl.DataFrame(), frames=120, seconds=4.0).frames_per_second
     30.0
     """
 
@@ -50,7 +50,7 @@ class Detected:
 
 
 @dataclass(frozen=True)
-class Method:
+class TrainableDetector:
     """`learn` trains into a folder and resumes what it finds there; `detect` uses the detector of that folder.
 
     `identity` is everything that decides what is learned, as JSON values: a folder of another identity is refused.
@@ -65,7 +65,7 @@ class Method:
 def tdnet(
     settings: TrainSettings, *, weights: str | Path | None = None, selecting: Selecting | None = None,
     name: str | None = None,
-) -> Method:  # fmt: skip
+) -> TrainableDetector:  # fmt: skip
     """TDnet by these settings, from `weights` where given; without `selecting` every detector is evaluated alike.
 
     >>> from surgeval.detector.training import TrainSettings
@@ -80,7 +80,7 @@ def tdnet(
 def rtdetr(
     settings: TrainSettings, *, weights: str | Path | None = None, selecting: Selecting | None = None,
     name: str | None = None,
-) -> Method:  # fmt: skip
+) -> TrainableDetector:  # fmt: skip
     """RT-DETR by these settings, evaluated as TDnet is.
 
     >>> from surgeval.detector.rtdetr import rtdetr_settings
@@ -107,7 +107,7 @@ def default_settings(detector: str) -> TrainSettings:
 def _method(
     kind: str, name: str, train: Callable[..., Any], settings: TrainSettings, weights: str | Path | None,
     selecting: Selecting | None,
-) -> Method:  # fmt: skip
+) -> TrainableDetector:  # fmt: skip
     from surgeval.detector.nms import Selecting as Default
 
     chosen = selecting or Default()
@@ -121,7 +121,7 @@ def _method(
     identity = {"detector": kind, "settings": settings.identity(), "selecting": asdict(chosen)}
     if weights is not None:
         identity["weights"] = Path(weights).name
-    return Method(name, identity, learn, _detecting(settings, chosen))
+    return TrainableDetector(name, identity, learn, _detecting(settings, chosen))
 
 
 class _Pictures:
@@ -141,7 +141,7 @@ class _Pictures:
 
 
 def _detecting(settings: TrainSettings, selecting: Selecting) -> Detect:
-    def detect(dataset: Dataset, videos: Sequence[str], trained: Path) -> Detected:
+    def detect(dataset: Dataset, videos: Sequence[str], trained: Path) -> FoldDetections:
         from surgeval.detector.inference import detect_frames, detection_table, open_detector
 
         network = open_detector(trained, device=settings.device)
@@ -149,7 +149,7 @@ def _detecting(settings: TrainSettings, selecting: Selecting) -> Detect:
         seen = list(detect_frames(network, _labelled(dataset, videos), selecting=selecting, batch=settings.batch))
         seconds = time.perf_counter() - start
         table = detection_table(seen, network.classes, probabilities=False)
-        return Detected(table, len(seen), seconds, str(settings.device))
+        return FoldDetections(table, len(seen), seconds, str(settings.device))
 
     return detect
 

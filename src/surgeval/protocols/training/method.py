@@ -39,7 +39,7 @@ from surgeval.protocols.training._stored import (
     fold_record,
     write_plan,
 )
-from surgeval.protocols.training.detectors import Method, Tell
+from surgeval.protocols.training.detectors import Tell, TrainableDetector
 from surgeval.protocols.training.result import TrainingScores, load_folds
 from surgeval.protocols.training.scheme import Fold, Scheme, SchemeSpec, choose_folds
 from surgeval.protocols.triplets import RESAMPLES, TripletScores, score_triplets
@@ -51,7 +51,7 @@ __all__ = ["train_folds"]
 def train_folds(
     data: Dataset | str | Path,
     out: str | Path,
-    method: Method,
+    method: TrainableDetector,
     *,
     scheme: SchemeSpec = "prostatd",
     only: Sequence[str] | None = None,
@@ -97,7 +97,7 @@ def train_folds(
     return load_folds(folder)
 
 
-def _claim(folder: Path, dataset: Dataset, scheme: Scheme, method: Method) -> str:
+def _claim(folder: Path, dataset: Dataset, scheme: Scheme, method: TrainableDetector) -> str:
     """Write the plan, or check that the folder's is the same; its hash marks what belongs to it."""
     plan = {
         "surgeval": __version__, "name": method.name, "method": method.identity, "data": _data_identity(dataset),
@@ -124,7 +124,7 @@ def _data_identity(dataset: Dataset) -> str:
     return fingerprint({"space": dataset.space.to_json(), "frames": frames})
 
 
-def _do_fold(folder: Path, dataset: Dataset, fold: Fold, method: Method, plan: str, tell: Tell) -> None:
+def _do_fold(folder: Path, dataset: Dataset, fold: Fold, method: TrainableDetector, plan: str, tell: Tell) -> None:
     home = fold_home(folder, fold.name)
     if fold_record(home, plan) is not None:
         tell(f"{fold.name}: finished before")

@@ -9,13 +9,22 @@ import polars as pl
 
 from surgeval.errors import SurgevalError
 from surgeval.pages import Link, Section, Table
+from surgeval.protocols.contract import FolderKind
 from surgeval.protocols.registry import is_run
 from surgeval.protocols.training.curves import is_training, load_training_folder
 from surgeval.protocols.training.training_page import write_training_page
 
-__all__ = ["trainings_section"]
+__all__ = ["folder_kind", "trainings_section"]
 
 _HEADS = ("training", "network", "state", "epochs", "best mAP50")
+
+
+def folder_kind() -> FolderKind:
+    """The folder of a training: no run, but its page is wanted while it still trains."""
+    return FolderKind(
+        noun="training", to_compare="detect with it and score that, then compare", holds=is_training,
+        write_page=write_training_page, section=trainings_section,
+    )  # fmt: skip
 
 
 def trainings_section(folder: Path, out: Path | None = None) -> Section | None:

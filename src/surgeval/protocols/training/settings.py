@@ -9,17 +9,17 @@ from typing import Any, TypeVar
 from surgeval.errors import BadInput
 from surgeval.files import BrokenJson, parse_json
 
-__all__ = ["changed", "setting_rows", "with_texts"]
+__all__ = ["setting_rows", "with_changes", "with_texts"]
 
 Settings = TypeVar("Settings")
 _LONGEST = 300
 
 
-def changed(settings: Settings, changes: Mapping[str, Any]) -> Settings:
+def with_changes(settings: Settings, changes: Mapping[str, Any]) -> Settings:
     """Settings (a dataclass) with some fields changed; an unknown one is refused.
 
     >>> from dataclasses import make_dataclass
-    >>> changed(make_dataclass("Plan", ["epochs"])(epochs=3), {"batch": 4})
+    >>> with_changes(make_dataclass("Plan", ["epochs"])(epochs=3), {"batch": 4})
     Traceback (most recent call last):
     surgeval.errors.BadInput: setting batch: expected one of epochs
     """
@@ -46,7 +46,7 @@ def with_texts(settings: Settings, texts: Sequence[str]) -> Settings:
             changes[name] = parse_json(value, finite=True)
         except BrokenJson:  # a word
             changes[name] = value
-    return changed(settings, changes)
+    return with_changes(settings, changes)
 
 
 def setting_rows(value: Any, where: str = "", *, without: Sequence[str] = ()) -> list[tuple[str, str]]:

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from surgeval.arrays import Floats, Ints
+from surgeval.arrays import Bools, Floats, Ints, Singles
 from surgeval.metrics import (
     RecognitionRanked,
     class_max,
@@ -30,7 +29,7 @@ from surgeval.vocab import LabelSpace
 __all__ = ["TOP", "FrameScores", "RecognitionPart", "recognition_keys", "score_frames"]
 
 
-Scores: TypeAlias = npt.NDArray[np.float32] | npt.NDArray[np.float64]
+Scores: TypeAlias = Singles | Floats
 SCOPES = ("global", "video (class-first)", "video (video-first)")
 TOP = (5, 10, 20)
 
@@ -43,10 +42,10 @@ class FrameScores:
     `classes` may say which class of another component each column belongs to.
     """
 
-    targets: npt.NDArray[np.bool_]
+    targets: Bools
     scores: Scores
     video: Ints
-    answered: npt.NDArray[np.bool_]
+    answered: Bools
     space: LabelSpace | None
     alone: str = "ivt"
     classes: Mapping[str, Ints] = field(default_factory=dict)
@@ -56,7 +55,7 @@ class FrameScores:
         """The component of the columns themselves."""
         return "ivt" if self.space is not None else self.alone
 
-    def of(self, component: str) -> tuple[npt.NDArray[np.bool_], Scores]:
+    def of(self, component: str) -> tuple[Bools, Scores]:
         """Labels and scores of a component."""
         if component in self.classes:
             ids = self.classes[component]

@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from surgeval.arrays import AnyArray, Ints
+from surgeval.arrays import AnyArray, Bools, Ints
 from surgeval.errors import BadInput
 from surgeval.metrics import CONVENTIONS, Convention, DetectionSet, rare_classes
 from surgeval.protocols.triplets._assemble import ScoringPlan, assemble_detection, assemble_recognition
@@ -140,7 +139,7 @@ def _plan(
     return ScoringPlan(name, scheme, {**common, **settings}, [rare_classes(totals, rare)], totals, (), progress)
 
 
-def _truth(targets: Any) -> npt.NDArray[np.bool_]:
+def _truth(targets: Any) -> Bools:
     """Labels as true and false; anything but 0 and 1 is refused, since scores in their place would look perfect."""
     values = np.asarray(targets)
     if values.dtype == bool:

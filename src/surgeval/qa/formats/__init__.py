@@ -1,18 +1,18 @@
 """Answer formats: is this text an answer of the asked kind, and does it agree with the reference?
 
-`judge_format(format, kwargs, reference, response)` gives a `Verdict` that says why in words. The default repairs the
-weaknesses of the challenge's package; `compat="orena-focus-0.4"` keeps them, to the last odd digit.
+`judge_format(format, kwargs, reference, response)` gives an `AnswerVerdict` that says why in words. The default repairs
+the weaknesses of the challenge's package; `compat="orena-focus-0.4"` keeps them, to the last odd digit.
 """
 
-from surgeval.qa.formats._base import AnswerComparison, AnswerFormat, Unreadable, Verdict
+from surgeval.qa.formats._base import AnswerComparison, AnswerFormat, AnswerVerdict, Unreadable
 from surgeval.qa.formats._verdict import ORENA_FOCUS, check_compat, check_reference, formats, judge_format
 
 __all__ = [
     "ORENA_FOCUS",
     "AnswerComparison",
     "AnswerFormat",
+    "AnswerVerdict",
     "Unreadable",
-    "Verdict",
     "check_compat",
     "check_reference",
     "formats",

@@ -14,7 +14,17 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checka
 
 from surgeval.qa.formats._text import shown
 
-__all__ = ["HUGE", "AnswerComparison", "AnswerFormat", "State", "Unreadable", "Verdict", "check_names", "real", "whole"]
+__all__ = [
+    "HUGE",
+    "AnswerComparison",
+    "AnswerFormat",
+    "AnswerVerdict",
+    "State",
+    "Unreadable",
+    "check_names",
+    "real",
+    "whole",
+]
 
 State: TypeAlias = Literal["match", "mismatch", "invalid", "reference_invalid", "judge", "crash"]
 
@@ -42,7 +52,7 @@ class AnswerComparison(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class AnswerVerdict:
     """What the format says about one answer.
 
     `match` and `mismatch` are decided here, `judge` is left to judges (`correct` is None), `invalid` is an answer that

@@ -12,7 +12,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from surgeval.errors import BadInput
-from surgeval.qa.formats._base import AnswerFormat, Unreadable, Verdict
+from surgeval.qa.formats._base import AnswerFormat, AnswerVerdict, Unreadable
 from surgeval.qa.formats._compat import COMPAT, Aborts
 from surgeval.qa.formats._judged import Matching, OpenEnded
 from surgeval.qa.formats._lists import FoClass, Time
@@ -66,14 +66,14 @@ def check_compat(compat: str | None) -> bool:
 
 def judge_format(
     format: object, kwargs: object, reference: object, response: object, compat: str | None = None
-) -> Verdict:
+) -> AnswerVerdict:
     """What the format says about a response, and why; judged formats end in `judge` when both sides can be read.
 
     Arguments may be anything that a JSON file can hold; `kwargs` are the question's `format_kwargs`.
 
     >>> judge_format("percentage", {}, "3.3", "8.3")
-    Verdict(state='match', correct=True, reason='answered 8.3 %, the reference is 3.3 %, and 5.0 points are allowed', \
-reference=Decimal('3.3'), response=Decimal('8.3'))
+    AnswerVerdict(state='match', correct=True, reason='answered 8.3 %, the reference is 3.3 %, and 5.0 points are \
+allowed', reference=Decimal('3.3'), response=Decimal('8.3'))
     >>> judge_format("percentage", {}, "3.3", "8.3", compat="orena-focus-0.4").correct
     False
     >>> judge_format("number", {}, "3", "three").reason
@@ -81,7 +81,7 @@ reference=Decimal('3.3'), response=Decimal('8.3'))
     """
     original = check_compat(compat)
     question = _question(format, kwargs, original)
-    if isinstance(question, Verdict):
+    if isinstance(question, AnswerVerdict):
         return question
     try:
         return _verdict(*question, reference, response, original, not kwargs)
@@ -91,7 +91,7 @@ reference=Decimal('3.3'), response=Decimal('8.3'))
 
 def _verdict(
     answer: AnswerFormat, options: Any, reference: object, response: object, original: bool, usual: bool
-) -> Verdict:
+) -> AnswerVerdict:
     if original:
         for what, text in (("reference", reference), ("answer", response)):
             if not isinstance(text, str):
@@ -99,14 +99,16 @@ def _verdict(
     truth, fault = _read(answer, options, reference, original, usual, True)
     if fault:
         said = _said_anyway(answer, options, response, original, usual)
-        return Verdict("reference_invalid", False if original else None, _bad_reference(answer, fault), None, said)
+        return AnswerVerdict(
+            "reference_invalid", False if original else None, _bad_reference(answer, fault), None, said
+        )
     said, trouble = _read(answer, options, response, original, usual, False)
     if trouble:
-        return Verdict("invalid", False, f"the answer cannot be read as {answer.name}: {trouble}", truth, None)
+        return AnswerVerdict("invalid", False, f"the answer cannot be read as {answer.name}: {trouble}", truth, None)
     if answer.judged:
-        return Verdict("judge", None, f"{answer.name} answers are decided by judges", truth, said)
+        return AnswerVerdict("judge", None, f"{answer.name} answers are decided by judges", truth, said)
     correct, reason = answer.compare(truth, said, options)
-    return Verdict("match" if correct else "mismatch", correct, reason, truth, said)
+    return AnswerVerdict("match" if correct else "mismatch", correct, reason, truth, said)
 
 
 def _said_anyway(answer: AnswerFormat, options: Any, response: object, original: bool, usual: bool) -> Any:
@@ -127,28 +129,28 @@ def check_reference(format: object, kwargs: object, reference: object, compat: s
         verdict = judge_format(format, kwargs, reference, reference, compat)
         return verdict.reason if verdict.state in ("crash", "reference_invalid") else ""
     question = _question(format, kwargs, False)
-    if isinstance(question, Verdict):
+    if isinstance(question, AnswerVerdict):
         return question.reason
     _, fault = _read(*question, reference, False, not kwargs, True)
     return _bad_reference(question[0], fault) if fault else ""
 
 
-def _question(name: object, kwargs: object, compat: bool) -> tuple[AnswerFormat, Any] | Verdict:
+def _question(name: object, kwargs: object, compat: bool) -> tuple[AnswerFormat, Any] | AnswerVerdict:
     """The format and its checked options, or the verdict on every answer when there are none."""
     known = COMPAT if compat else formats()
     format = known.get(name) if isinstance(name, str) else None
     if format is None:
         wanted = f"the format is {shown(name)}, expected one of {', '.join(known)}"
-        return _aborts(wanted) if compat else Verdict("reference_invalid", None, wanted)
+        return _aborts(wanted) if compat else AnswerVerdict("reference_invalid", None, wanted)
     if not (isinstance(kwargs, Mapping) or (kwargs is None and not compat)):
         wanted = f"the format's options are {shown(kwargs)}, expected an object"
-        return _aborts(wanted) if compat else Verdict("reference_invalid", None, wanted)
+        return _aborts(wanted) if compat else AnswerVerdict("reference_invalid", None, wanted)
     try:
         return format, format.options(kwargs) if kwargs else _usual(format.name, compat)
     except Aborts as error:
         return _aborts(str(error))
     except Unreadable as error:
-        return Verdict("reference_invalid", None, f"the question cannot be scored as {name}: {error}")
+        return AnswerVerdict("reference_invalid", None, f"the question cannot be scored as {name}: {error}")
 
 
 @cache
@@ -157,8 +159,8 @@ def _usual(name: str, compat: bool) -> Any:
     return (COMPAT if compat else formats())[name].options({})
 
 
-def _aborts(why: str) -> Verdict:
-    return Verdict("crash", None, f"orena-focus 0.4.0 aborts here: {why}")
+def _aborts(why: str) -> AnswerVerdict:
+    return AnswerVerdict("crash", None, f"orena-focus 0.4.0 aborts here: {why}")
 
 
 def _bad_reference(format: AnswerFormat, fault: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from surgeval.figures import Bars, Figure, Heatmap, Histogram, Series, Span, Timeline
+from surgeval.figures import Bars, Figure, Heatmap, Histogram, Series, Timeline, TimelineSpan
 from surgeval.report.dataset import _margins as margins
 from surgeval.report.dataset._bins import BOX_EDGES, PER_FRAME, RUN_EDGES
 from surgeval.report.dataset._statistics import DatasetStatistics
@@ -133,7 +133,7 @@ def _timeline(s: DatasetStatistics) -> Timeline | None:
         return None
     kinds = sorted({run.key for row in shown for run in row.stretches}, key=lambda phase: (phase < 0, phase))
     spans = tuple(
-        Span(k, kinds.index(run.key), run.start / _MINUTE, run.end / _MINUTE)
+        TimelineSpan(k, kinds.index(run.key), run.start / _MINUTE, run.end / _MINUTE)
         for k, row in enumerate(shown)
         for run in row.stretches
     )

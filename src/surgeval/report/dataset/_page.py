@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from surgeval.arrays import Image
 from surgeval.datasets import Dataset, OnProblem, Problem, raise_errors
 from surgeval.figures import Figure
 from surgeval.pages import Fact, Picture, Plot, Section, Table, save_figures, save_tables, write_page
@@ -33,7 +32,7 @@ def write_dataset_report(
     *,
     title: str | None = None,
     check: Checked | None = None,
-    sheet: npt.NDArray[np.uint8] | None = None,
+    sheet: Image | None = None,
     on_problem: OnProblem | None = None,
 ) -> Path:
     """Count the dataset, write page, tables and figures below `out`, and return the page's path.
@@ -78,7 +77,7 @@ def dataset_sections(
     *,
     check: Checked | None = None,
     root: Path | None = None,
-    sheet: npt.NDArray[np.uint8] | None = None,
+    sheet: Image | None = None,
     linked: bool = False,
 ) -> tuple[Section, ...]:
     """The chapters.
@@ -158,9 +157,7 @@ def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} %"
 
 
-def _overview(
-    s: DatasetStatistics, shelf: _Shelf, sheet: npt.NDArray[np.uint8] | None, check: Checked | None
-) -> Section:
+def _overview(s: DatasetStatistics, shelf: _Shelf, sheet: Image | None, check: Checked | None) -> Section:
     facts = [
         Fact(_noun(len(s.videos), "video"), _grouped(len(s.videos))),
         Fact("labelled frames", _grouped(s.labelled), f"of {_grouped(s.frames)} frames"),

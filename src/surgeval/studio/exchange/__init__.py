@@ -13,27 +13,27 @@ from surgeval._lazy import lazy_exports
 
 if TYPE_CHECKING:
     from surgeval.studio.exchange._dataset import Selection, StudioDataset, main_group
-    from surgeval.studio.exchange._export import FORMATS, Export, export_project, preview_export, zipped
+    from surgeval.studio.exchange._export import EXPORT_FORMATS, Export, export_project, preview_export, zipped
     from surgeval.studio.exchange._format import StudioFormat
     from surgeval.studio.exchange._import import ImportReport, import_dataset, preview_import
-    from surgeval.studio.exchange._offers import Offer, look, offered, offered_path
+    from surgeval.studio.exchange._offers import Offer, look, offered_imports, offered_path
     from surgeval.studio.exchange._space import packaged_space
     from surgeval.studio.exchange._unpack import unpack
 
 # Loaded on first use: who lists the formats of datasets needs no database.
 _HOMES = {
     "_dataset": "Selection StudioDataset main_group",
-    "_export": "FORMATS Export export_project preview_export zipped",
+    "_export": "EXPORT_FORMATS Export export_project preview_export zipped",
     "_format": "StudioFormat",
     "_import": "ImportReport import_dataset preview_import",
-    "_offers": "Offer look offered offered_path",
+    "_offers": "Offer look offered_imports offered_path",
     "_space": "packaged_space",
     "_unpack": "unpack",
 }
 __getattr__, __dir__ = lazy_exports(__name__, _HOMES)
 
 __all__ = [
-    "FORMATS",
+    "EXPORT_FORMATS",
     "Export",
     "ImportReport",
     "Offer",
@@ -44,7 +44,7 @@ __all__ = [
     "import_dataset",
     "look",
     "main_group",
-    "offered",
+    "offered_imports",
     "offered_path",
     "packaged_space",
     "preview_export",

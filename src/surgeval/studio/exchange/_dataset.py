@@ -23,8 +23,8 @@ from surgeval.records import Frame, ImageRef, Instance, Question, Video
 from surgeval.studio.exchange._given import ATTRIBUTES, LABELME, PROBLEM, given_instance, own_words
 from surgeval.studio.exchange._space import PHASE, Classes, project_classes
 from surgeval.studio.media import check_inside, find_films
-from surgeval.studio.schema import IMAGE, Counts, Labelled, Rule, Schema, refine, refined
-from surgeval.studio.store import FILE, Annotation, Database, FrameState, VideoState, reading
+from surgeval.studio.schema import IMAGE, Counts, Labelled, Schema, SchemaRule, refine, refined
+from surgeval.studio.store import STORE_FILE, Annotation, Database, FrameState, VideoState, reading
 from surgeval.vocab import LabelSpace
 
 __all__ = ["Selection", "StudioDataset", "main_group"]
@@ -39,7 +39,7 @@ class Selection:
 
     proposals: bool = False
     problem_frames: bool = True
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[SchemaRule, ...] = ()
 
 
 def main_group(schema: Schema) -> str:
@@ -211,7 +211,7 @@ class StudioDataset:
             with self._open.reading() as connection:
                 yield connection
             return
-        database = Database(self.folder / FILE, read_only=True)
+        database = Database(self.folder / STORE_FILE, read_only=True)
         try:
             with database.reading() as connection:
                 yield connection

@@ -20,11 +20,11 @@ from surgeval.records import Frame
 from surgeval.studio.exchange._dataset import Selection, StudioDataset
 from surgeval.studio.media import EXPORTS
 from surgeval.studio.schema import Counts
-from surgeval.studio.store import FILE, Database
+from surgeval.studio.store import STORE_FILE, Database
 
-__all__ = ["FORMATS", "Export", "export_project", "preview_export", "zipped"]
+__all__ = ["EXPORT_FORMATS", "Export", "export_project", "preview_export", "zipped"]
 
-FORMATS = ("labelme", "coco", "yolo5", "yolo8", "cvat", "cholect50")
+EXPORT_FORMATS = ("labelme", "coco", "yolo5", "yolo8", "cvat", "cholect50")
 _WRITING: set[Path] = set()  # exports that are being written: nobody else may write there
 _TURN = threading.Lock()
 _PACKED = frozenset({".jpg", ".jpeg", ".png", ".webp"})  # what is compressed already
@@ -48,7 +48,7 @@ class _Source(StudioDataset):
 
     def __init__(self, folder: Path, database: Database, selection: Selection) -> None:
         super().__init__(folder, selection=selection, database=database)
-        self.root = folder / FILE
+        self.root = folder / STORE_FILE
         self.frame_count = self.labelled_count = self.instance_count = 0
 
     def frames(self, video: str, on_problem: OnProblem = raise_errors) -> Iterator[Frame]:
@@ -127,8 +127,8 @@ def _claimed(place: Path, name: str) -> Iterator[None]:
 
 
 def _source(folder: Path, database: Database, format: str, selection: Selection | None) -> _Source:
-    if format not in FORMATS:
-        raise BadInput(f"format: found {format[:40]!r}, expected one of {', '.join(FORMATS)}")
+    if format not in EXPORT_FORMATS:
+        raise BadInput(f"format: found {format[:40]!r}, expected one of {', '.join(EXPORT_FORMATS)}")
     return _Source(folder, database, selection or Selection())
 
 

@@ -10,7 +10,7 @@ from surgeval.datasets.io import names
 from surgeval.errors import BadInput
 from surgeval.studio.media import EXPORTS, IMPORTS
 
-__all__ = ["Offer", "look", "offered", "offered_path"]
+__all__ = ["Offer", "look", "offered_imports", "offered_path"]
 
 _MOST = 200  # places that are looked at for a list
 _FILES = (".json", ".xml")
@@ -25,7 +25,7 @@ class Offer:
     formats: tuple[str, ...]
 
 
-def offered(folder: Path) -> tuple[Offer, ...]:
+def offered_imports(folder: Path) -> tuple[Offer, ...]:
     """What there is to import.
 
     >>> import tempfile
@@ -33,7 +33,7 @@ def offered(folder: Path) -> tuple[Offer, ...]:
     ...     made = Path(place, "imports", "mine", "V1")
     ...     made.mkdir(parents=True)
     ...     _ = (made / "1.json").write_text('{"shapes": [], "imageWidth": 8, "imageHeight": 8}')
-    ...     [(one.path, one.formats) for one in offered(Path(place))]
+    ...     [(one.path, one.formats) for one in offered_imports(Path(place))]
     [('imports/mine', ('labelme',))]
     """
     found = (look(folder, path) for path in _places(folder)[:_MOST])

@@ -3,14 +3,14 @@
 from surgeval.detector.inference.tracking import Tracking
 from surgeval.studio.identity._instances import UNNUMBERED, Instances
 from surgeval.studio.identity._sector import LEVELS, SectorRule, sectors_of
-from surgeval.studio.identity.number import Rule, number_tracks
+from surgeval.studio.identity.number import NumberingRule, number_tracks
 from surgeval.studio.identity.statistics import TrackStatistics, track_statistics
 
 __all__ = [
     "LEVELS",
     "UNNUMBERED",
     "Instances",
-    "Rule",
+    "NumberingRule",
     "SectorRule",
     "TrackStatistics",
     "Tracking",

@@ -13,14 +13,14 @@ from surgeval.studio.identity._instances import UNNUMBERED, Instances
 from surgeval.studio.identity._peers import bytetrack_identities, centre_identities
 from surgeval.studio.identity._sector import SectorRule, sector_identities
 
-__all__ = ["Rule", "number_tracks"]
+__all__ = ["NumberingRule", "number_tracks"]
 
-Rule: TypeAlias = Literal["sector", "bytetrack", "centres", "upstream"]
+NumberingRule: TypeAlias = Literal["sector", "bytetrack", "centres", "upstream"]
 
 
 def number_tracks(
     instances: Instances,
-    rule: Rule | SectorRule | Tracking = "sector",
+    rule: NumberingRule | SectorRule | Tracking = "sector",
     *,
     gap: float = 3.0,
     within: tuple[int, int] | None = None,
@@ -56,11 +56,15 @@ def number_tracks(
     if isinstance(rule, Tracking) or rule == "bytetrack":
         tracking = rule if isinstance(rule, Tracking) else Tracking(lost=gap)
         return _numbered(instances, *bytetrack_identities(instances, tracking))
-    raise BadInput(f"rule: found {rule!r}, expected {', '.join(get_args(Rule))}")
+    raise BadInput(f"rule: found {rule!r}, expected {', '.join(get_args(NumberingRule))}")
 
 
 def _within(
-    instances: Instances, rule: Rule | SectorRule | Tracking, gap: float, within: tuple[int, int], current: Ints | None
+    instances: Instances,
+    rule: NumberingRule | SectorRule | Tracking,
+    gap: float,
+    within: tuple[int, int],
+    current: Ints | None,
 ) -> Ints:
     first, last = within
     if first > last:

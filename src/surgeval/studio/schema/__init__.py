@@ -1,7 +1,7 @@
 """Label schemas: what may be said about an instrument, another instance or a whole frame, read from JSON or JSONC.
 
 `read_schema` and `builtin_schema` give a `Schema`; `standing` tells admissible from inadmissible and classes from
-other admissible triplets; `mismatches` lists what a switch of schema would leave unknown; `Rule`s merge labels.
+other admissible triplets; `mismatches` lists what a switch of schema would leave unknown; `SchemaRule`s merge labels.
 """
 
 from surgeval.studio.schema._aliases import attribute_name, folded, spelled
@@ -11,8 +11,8 @@ from surgeval.studio.schema._model import IMAGE, MAX_TEXT, Attribute, Member, Sc
 from surgeval.studio.schema._parse import parse_schema, read_schema, schema_from
 from surgeval.studio.schema._refine import (
     Counts,
-    Rule,
     RuleCounts,
+    SchemaRule,
     builtin_refinement,
     parse_refinement,
     read_refinement,
@@ -31,9 +31,9 @@ __all__ = [
     "Labelled",
     "Member",
     "Mismatch",
-    "Rule",
     "RuleCounts",
     "Schema",
+    "SchemaRule",
     "Standing",
     "attribute_name",
     "builtin_refinement",

@@ -17,8 +17,16 @@ from surgeval.studio.schema._model import OfClass
 from surgeval.studio.schema._standing import Labelled
 
 __all__ = [
-    "Counts", "Rule", "RuleCounts", "builtin_refinement", "parse_refinement", "read_refinement", "refine", "refined",
-    "rule_counts", "rules_from",
+    "Counts",
+    "RuleCounts",
+    "SchemaRule",
+    "builtin_refinement",
+    "parse_refinement",
+    "read_refinement",
+    "refine",
+    "refined",
+    "rule_counts",
+    "rules_from",
 ]  # fmt: skip
 
 _KEYS = {"group", "name", "where", "attribute", "from", "to"}
@@ -26,7 +34,7 @@ _MAX_RULES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Rule(OfClass):
+class SchemaRule(OfClass):
     """In `group.name`, where the other values are these, `sources` of the attribute become `to`."""
 
     where: tuple[tuple[str, str], ...]
@@ -67,13 +75,13 @@ class Counts(OfClass):
 class RuleCounts:
     """What a rule does: how many have one of its old values, and how many the new one, before and after."""
 
-    rule: Rule
+    rule: SchemaRule
     merged: int
     before: int
     after: int
 
 
-def parse_refinement(text: str, name: str = "mapping") -> tuple[Rule, ...]:
+def parse_refinement(text: str, name: str = "mapping") -> tuple[SchemaRule, ...]:
     """The rules of a mapping text (JSON or JSONC).
 
     >>> parse_refinement('{"rules": 3}', "mine.json")
@@ -83,7 +91,7 @@ def parse_refinement(text: str, name: str = "mapping") -> tuple[Rule, ...]:
     return rules_from(parse_jsonc(text, name), name)
 
 
-def read_refinement(path: Path | str) -> tuple[Rule, ...]:
+def read_refinement(path: Path | str) -> tuple[SchemaRule, ...]:
     """The rules of a mapping file (JSON or JSONC).
 
     >>> read_refinement("nowhere.json")
@@ -93,7 +101,7 @@ def read_refinement(path: Path | str) -> tuple[Rule, ...]:
     return rules_from(read_jsonc(Path(path)), str(path))
 
 
-def builtin_refinement() -> tuple[Rule, ...]:
+def builtin_refinement() -> tuple[SchemaRule, ...]:
     """The merges that ProstaTD's authors made.
 
     >>> [rule.to for rule in builtin_refinement()]
@@ -102,7 +110,7 @@ def builtin_refinement() -> tuple[Rule, ...]:
     return read_refinement(DATA / "prostatd_refinement.jsonc")
 
 
-def rules_from(data: Any, source: str) -> tuple[Rule, ...]:
+def rules_from(data: Any, source: str) -> tuple[SchemaRule, ...]:
     """The rules in parsed JSON: `{"rules": [{group, name, where, attribute, from, to}]}`.
 
     >>> rules_from({"rules": [{"to": "bag"}]}, "map.json")
@@ -115,7 +123,7 @@ def rules_from(data: Any, source: str) -> tuple[Rule, ...]:
     return tuple(_rule(row, f"rules[{number}]", source) for number, row in enumerate(rows))
 
 
-def _rule(row: Any, path: str, source: str) -> Rule:
+def _rule(row: Any, path: str, source: str) -> SchemaRule:
     if not isinstance(row, dict) or set(row) | {"where"} != _KEYS:
         found = f"the keys {', '.join(sorted(row))}" if isinstance(row, dict) else "no object"
         raise DataError(source, field=path, found=found, expected=", ".join(sorted(_KEYS)))
@@ -125,10 +133,12 @@ def _rule(row: Any, path: str, source: str) -> Rule:
     texts += list(where.values()) if isinstance(where, dict) else [None]
     if not all(isinstance(text, str) and text for text in texts):
         raise DataError(source, field=path, found="a value that is no text", expected="names and values as text")
-    return Rule(row["group"], row["name"], tuple(sorted(where.items())), row["attribute"], tuple(sources), row["to"])
+    return SchemaRule(
+        row["group"], row["name"], tuple(sorted(where.items())), row["attribute"], tuple(sources), row["to"]
+    )
 
 
-def refine(rules: Iterable[Rule], group: str, name: str, values: Mapping[str, str]) -> dict[str, str]:
+def refine(rules: Iterable[SchemaRule], group: str, name: str, values: Mapping[str, str]) -> dict[str, str]:
     """The values after the rules, each judged on the values as they were.
 
     >>> refine(builtin_refinement(), "tools", "aspirator", {"action": "suck", "target": "smoke"})
@@ -141,7 +151,7 @@ def refine(rules: Iterable[Rule], group: str, name: str, values: Mapping[str, st
     return result
 
 
-def refined(rules: Iterable[Rule], stored: Iterable[Labelled]) -> tuple[Counts, ...]:
+def refined(rules: Iterable[SchemaRule], stored: Iterable[Labelled]) -> tuple[Counts, ...]:
     """Counts before and after of every combination that the rules change.
 
     >>> stored = [Labelled("tools", "Endobag", {"action": action}, 3) for action in ("store", "bag")]
@@ -161,7 +171,7 @@ def refined(rules: Iterable[Rule], stored: Iterable[Labelled]) -> tuple[Counts, 
     return tuple(row for row in rows if row.before != row.after)
 
 
-def rule_counts(rules: Iterable[Rule], stored: Iterable[Labelled]) -> tuple[RuleCounts, ...]:
+def rule_counts(rules: Iterable[SchemaRule], stored: Iterable[Labelled]) -> tuple[RuleCounts, ...]:
     """How many each rule merges, in the order of the rules.
 
     >>> stored = [Labelled("tools", "Endobag", {"action": action}, 3) for action in ("store", "bag")]

@@ -14,7 +14,7 @@ from surgeval.studio.store import (
     FrameColumns,
     FrameState,
     News,
-    Outcome,
+    OperationOutcome,
     Span,
     Track,
     TrackSummary,
@@ -87,7 +87,7 @@ def track_row(track: TrackSummary) -> dict[str, Any]:
             "missing": track.missing}  # fmt: skip
 
 
-def outcome_row(outcome: Outcome) -> dict[str, Any]:
+def outcome_row(outcome: OperationOutcome) -> dict[str, Any]:
     """What an operation did."""
     return {"version": outcome.version, "kind": outcome.kind, "changed": outcome.changed, "skipped": outcome.skipped,
             "absent": outcome.absent, "created": list(outcome.created), "repeated": outcome.repeated}  # fmt: skip

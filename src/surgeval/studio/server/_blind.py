@@ -29,11 +29,11 @@ from surgeval.studio.server._served import Served, View, frame_range, whole_numb
 from surgeval.studio.server._study import segment_row
 from surgeval.studio.store import (
     Annotation,
-    Answer,
     Conflict,
-    Outcome,
+    OperationOutcome,
     Request,
     Study,
+    StudyAnswer,
     Track,
     TrackSummary,
     apply,
@@ -69,7 +69,7 @@ class _Session:
         """Another name for an instance or a track, always the same within the study."""
         return hashlib.sha256(f"{self.study.id}\0{name}".encode()).hexdigest()[:20]
 
-    def answers(self, connection: Connection) -> dict[str, Answer]:
+    def answers(self, connection: Connection) -> dict[str, StudyAnswer]:
         """The annotator's own answers, by instance."""
         return {one.instance: one for one in study_reading.answers(connection, self.study.id, self.annotator)}
 
@@ -195,7 +195,7 @@ async def _events(project: Served, asked: Asked) -> Response:
 
 async def _operate(project: Served, asked: Asked) -> Response:
     request, names = await _request(project, asked)
-    outcome: Outcome = await run_in_threadpool(_veiling, names, lambda: apply(project.database, request))
+    outcome: OperationOutcome = await run_in_threadpool(_veiling, names, lambda: apply(project.database, request))
     project.edited.set()
     return JSONResponse(outcome_row(outcome))
 
@@ -238,10 +238,10 @@ def _payload(connection: Connection, session: _Session, given: Request) -> tuple
     return {**study, "ids": [known[one] for one in wanted], **more}, {known[one]: one for one in wanted}
 
 
-def _veiling(names: Mapping[str, str], work: Any) -> Outcome:
+def _veiling(names: Mapping[str, str], work: Any) -> OperationOutcome:
     """Do the work; what it is refused with names instances as they are shown."""
     try:
-        done: Outcome = work()
+        done: OperationOutcome = work()
     except Conflict as error:
         raise Conflict("answer", error.author, error.kind, error.version, error.advice) from None
     except BadInput as error:
@@ -286,7 +286,7 @@ def _runs(connection: Connection, asked: Asked) -> list[tuple[Track, list[list[i
     return [(Track(session.study.group, "", number), runs) for number, runs in found.items()]
 
 
-def _complete(schema: Schema, session: _Session, answer: Answer | None) -> bool:
+def _complete(schema: Schema, session: _Session, answer: StudyAnswer | None) -> bool:
     """Whether class, verb and target are said, as far as the class has them."""
     if answer is None or not answer.name:
         return False

@@ -11,14 +11,14 @@ from starlette.responses import JSONResponse, Response
 from surgeval.errors import BadInput
 from surgeval.studio.server._answers import outcome_row
 from surgeval.studio.server._served import Served, View, author_of, json_object
-from surgeval.studio.store import Outcome, Request, apply, preview
+from surgeval.studio.store import OperationOutcome, Request, apply, preview
 
 __all__ = ["EDITING", "read_request"]
 
 
 async def _operate(project: Served, asked: Asked) -> Response:
     request = await _request(project, asked)
-    outcome: Outcome = await run_in_threadpool(apply, project.database, request)
+    outcome: OperationOutcome = await run_in_threadpool(apply, project.database, request)
     project.edited.set()
     return JSONResponse(outcome_row(outcome))
 

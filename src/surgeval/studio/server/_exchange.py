@@ -16,14 +16,14 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from surgeval.errors import BadInput, DataError
 from surgeval.files import path_inside, safe_name
 from surgeval.studio.exchange import (
-    FORMATS,
+    EXPORT_FORMATS,
     Export,
     ImportReport,
     Selection,
     export_project,
     import_dataset,
     look,
-    offered,
+    offered_imports,
     offered_path,
     preview_export,
     preview_import,
@@ -31,7 +31,7 @@ from surgeval.studio.exchange import (
     zipped,
 )
 from surgeval.studio.media import EXPORTS, IMPORTS
-from surgeval.studio.schema import Rule, builtin_refinement, rules_from
+from surgeval.studio.schema import SchemaRule, builtin_refinement, rules_from
 from surgeval.studio.server._served import Served, View, author_of, json_object
 
 __all__ = ["GIVING", "TAKING"]
@@ -50,7 +50,7 @@ async def _exports(project: Served, _asked: Asked) -> Response:
         return sorted(path.name for path in place.iterdir() if path.is_dir() and not path.is_symlink())
 
     made = [name for name in await run_in_threadpool(listed) if not name.startswith(".")]
-    return JSONResponse({"formats": list(FORMATS), "exports": made})
+    return JSONResponse({"formats": list(EXPORT_FORMATS), "exports": made})
 
 
 async def _export_preview(project: Served, asked: Asked) -> Response:
@@ -95,7 +95,7 @@ def _blocks(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 async def _offers(project: Served, _asked: Asked) -> Response:
-    found = await run_in_threadpool(offered, project.folder)
+    found = await run_in_threadpool(offered_imports, project.folder)
     return JSONResponse([{"path": one.path, "formats": list(one.formats)} for one in found])
 
 
@@ -163,7 +163,7 @@ def _wanted(given: dict[str, Any]) -> tuple[str, Selection, bool]:
     return format, Selection(flags["proposals"], flags["problem_frames"], _rules(given.get("rules"))), flags["images"]
 
 
-def _rules(given: Any) -> tuple[Rule, ...]:
+def _rules(given: Any) -> tuple[SchemaRule, ...]:
     """None, the rules that come with the studio by their name, or those of a mapping file."""
     if given is None:
         return ()

@@ -23,15 +23,15 @@ from surgeval.studio.server._served import (
     text_of,
     video_of,
 )
-from surgeval.studio.store import Outcome, Request, Track, reading
+from surgeval.studio.store import OperationOutcome, Request, Track, reading
 
 # The rules' kernels are a hundred megabytes and a second: they come when somebody asks for numbers.
 if TYPE_CHECKING:
-    from surgeval.studio.identity import Rule, SectorRule, Tracking, TrackStatistics
+    from surgeval.studio.identity import NumberingRule, SectorRule, Tracking, TrackStatistics
 
 __all__ = ["NUMBERING_ASKED"]
 
-Chosen: TypeAlias = "tuple[Rule | SectorRule | Tracking, float]"
+Chosen: TypeAlias = "tuple[NumberingRule | SectorRule | Tracking, float]"
 _MOST_TRACKS = 500  # whose statistics are listed
 
 
@@ -68,7 +68,7 @@ async def _number(project: Served, asked: Asked) -> Response:
     def make(kind: str, payload: Mapping[str, Any]) -> Request:
         return edit_of(project, given, kind, payload)
 
-    def work() -> Outcome | None:
+    def work() -> OperationOutcome | None:
         id = edit_of(project, given, "", {}).id
         with project.database.reading() as connection:
             known = reading.operation(connection, id)
@@ -81,13 +81,13 @@ async def _number(project: Served, asked: Asked) -> Response:
     outcome = await run_in_threadpool(work)
     if outcome is None:
         version = await project.read(reading.version)
-        return JSONResponse(outcome_row(Outcome(version, "track.renumber")))
+        return JSONResponse(outcome_row(OperationOutcome(version, "track.renumber")))
     project.edited.set()
     return JSONResponse(outcome_row(outcome))
 
 
 def _rule(given: Mapping[str, Any]) -> Chosen:
-    from surgeval.studio.identity import LEVELS, Rule, SectorRule, Tracking
+    from surgeval.studio.identity import LEVELS, NumberingRule, SectorRule, Tracking
 
     name = given.get("rule")
     gap = number_of(given, "gap", 3.0, 0, 3600)
@@ -103,9 +103,9 @@ def _rule(given: Mapping[str, Any]) -> Chosen:
     if name == "bytetrack":
         high, low = number_of(given, "high", 0.4, 0, 1), number_of(given, "low", 0.1, 0, 1)
         return Tracking(high=high, low=low, lost=gap, fresh=number_of(given, "fresh", 0.25, 0, 3600)), gap
-    if name in get_args(Rule):
-        return cast("Rule", name), gap
-    raise BadInput(f"rule: found {str(name)[:40]!r}, expected {', '.join(get_args(Rule))}")
+    if name in get_args(NumberingRule):
+        return cast("NumberingRule", name), gap
+    raise BadInput(f"rule: found {str(name)[:40]!r}, expected {', '.join(get_args(NumberingRule))}")
 
 
 def _statistics_row(track: Track, one: TrackStatistics) -> dict[str, Any]:

@@ -13,9 +13,9 @@ from starlette.requests import Request as Asked
 from starlette.responses import JSONResponse, Response
 
 from surgeval.errors import BadInput, MissingExtra
-from surgeval.studio.detectors import Proposer, offered, path_in_project, proposers
+from surgeval.studio.detectors import Proposer, offered_proposers, path_in_project, proposers
 from surgeval.studio.exchange import packaged_space
-from surgeval.studio.jobs import Job, JobState
+from surgeval.studio.jobs import BackgroundJob, JobState
 from surgeval.studio.proposing import Looking, propose_as_job
 from surgeval.studio.server._served import (
     Served,
@@ -58,7 +58,7 @@ async def _begin(project: Served, asked: Asked) -> Response:
     def stored() -> None:
         loop.call_soon_threadsafe(project.edited.set)
 
-    def work(job: Job) -> None:
+    def work(job: BackgroundJob) -> None:
         propose_as_job(
             job, looking, database=project.database, author=author, replace=replace, on_stored=stored
         )  # fmt: skip
@@ -111,7 +111,7 @@ def _looking(project: Served, who: Proposer, given: Mapping[str, Any]) -> Lookin
 def _detector(project: Served, who: Proposer) -> str:
     if who.kind == "project":
         return str(path_in_project(project.folder, who.name))
-    if who not in offered(project.detectors):
+    if who not in offered_proposers(project.detectors):
         raise BadInput(f"detector: found {who.name[:80]!r}, expected an embedded one or one that the server offers")
     return who.name
 

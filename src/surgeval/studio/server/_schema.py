@@ -15,9 +15,9 @@ from surgeval.studio.exchange import packaged_space
 from surgeval.studio.guidelines import guideline_picture
 from surgeval.studio.schema import (
     Mismatch,
-    Rule,
     RuleCounts,
     Schema,
+    SchemaRule,
     builtin_refinement,
     builtin_schema,
     builtin_schema_names,
@@ -99,7 +99,7 @@ def _schema_of(given: Mapping[str, Any], used: tuple[Schema, ...]) -> Schema:
         raise BadInput(str(error)) from None
 
 
-def _rules_of(given: Mapping[str, Any]) -> tuple[Rule, ...]:
+def _rules_of(given: Mapping[str, Any]) -> tuple[SchemaRule, ...]:
     if "source" not in given:
         return builtin_refinement()
     name, text = text_of(given, "name", 200), text_of(given, "source", _MOST_TEXT)

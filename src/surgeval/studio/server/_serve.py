@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from surgeval.errors import BadInput, RunError
-from surgeval.studio.guard import Guard, Rules, is_loopback
+from surgeval.studio.guard import AccessRules, Guard, binds_loopback
 from surgeval.studio.media import find_films, register
 from surgeval.studio.pictures import Pictures
 from surgeval.studio.schema import builtin_schema, builtin_schema_names, read_schema
 from surgeval.studio.server._app import build_app
 from surgeval.studio.server._served import Served
-from surgeval.studio.store import FILE, SCHEMA, Database, Request, apply, reading
+from surgeval.studio.store import SCHEMA, STORE_FILE, Database, Request, apply, reading
 
 if TYPE_CHECKING:
     from surgeval.studio.question_desk import QuestionDesk
@@ -110,16 +110,16 @@ def serve(
     listening = _listen_for(Path(folder), host, port)
     try:
         number = listening.getsockname()[1]
-        rules = Rules.of(host, number, token=token, names=names)
+        rules = AccessRules.of(host, number, token=token, names=names)
         place = Path(folder)
         questions = _questions(place)
         films = find_films(place, none=questions is not None)
-        store = Database(database if database is not None else place / FILE)
+        store = Database(database if database is not None else place / STORE_FILE)
         pictures = Pictures(register(store, films, fps), inside=place)
         del films  # of a hundred thousand frames their names alone are megabytes
         project = Served(
-            place.absolute().name, place.absolute(), store, pictures, author, shared=not is_loopback(host), token=token,
-            questions=questions, detectors=offered,
+            place.absolute().name, place.absolute(), store, pictures, author, shared=not binds_loopback(host),
+            token=token, questions=questions, detectors=offered,
         )  # fmt: skip
         app = Guard(build_app(project, STATIC if STATIC.is_dir() else None), rules)
         server = uvicorn.Server(uvicorn.Config(

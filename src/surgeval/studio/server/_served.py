@@ -21,7 +21,7 @@ from surgeval.errors import BadInput, DataError, SurgevalError, visible
 from surgeval.files import BrokenJson, parse_json
 from surgeval.studio.jobs import Jobs
 from surgeval.studio.lanes import Lanes
-from surgeval.studio.pictures import Picture, Pictures
+from surgeval.studio.pictures import EncodedPicture, Pictures
 from surgeval.studio.store import Conflict, Database, NoRoom, NotStored, Request, VideoState, reading
 
 __all__ = [
@@ -193,7 +193,7 @@ def whole_number(asked: Asked, name: str, default: int = 0) -> int:
     return int(text)
 
 
-def picture_answer(asked: Asked, picture: Picture) -> Response:
+def picture_answer(asked: Asked, picture: EncodedPicture) -> Response:
     """A picture; nothing of it where the page has it already."""
     tag = f'"{zlib.crc32(picture.data):08x}{len(picture.data):x}"'
     headers = {"etag": tag, "cache-control": "private, max-age=600"}

@@ -8,7 +8,7 @@ from surgeval.studio.store import _read as reading
 from surgeval.studio.store import _read_study as study_reading
 from surgeval.studio.store._columns import NO_NUMBER, Columns, FrameColumns
 from surgeval.studio.store._commit import apply, apply_all, preview
-from surgeval.studio.store._engine import FILE, Database
+from surgeval.studio.store._engine import STORE_FILE, Database
 from surgeval.studio.store._errors import Conflict, NoRoom, NotStored
 from surgeval.studio.store._records import (
     Annotation,
@@ -16,7 +16,7 @@ from surgeval.studio.store._records import (
     FrameState,
     LoggedOperation,
     News,
-    Outcome,
+    OperationOutcome,
     Polygon,
     Request,
     Review,
@@ -26,16 +26,15 @@ from surgeval.studio.store._records import (
     VideoState,
 )
 from surgeval.studio.store._replay import dump, replay
-from surgeval.studio.store._study_records import Answer, Decision, Round, Study
+from surgeval.studio.store._study_records import Decision, Round, Study, StudyAnswer
 from surgeval.studio.store._work import SCHEMA
 from surgeval.studio.store.kinds import check_taken
 
 __all__ = [
-    "FILE",
     "NO_NUMBER",
     "SCHEMA",
+    "STORE_FILE",
     "Annotation",
-    "Answer",
     "Columns",
     "Conflict",
     "Database",
@@ -47,13 +46,14 @@ __all__ = [
     "News",
     "NoRoom",
     "NotStored",
-    "Outcome",
+    "OperationOutcome",
     "Polygon",
     "Request",
     "Review",
     "Round",
     "Span",
     "Study",
+    "StudyAnswer",
     "Track",
     "TrackSummary",
     "VideoState",

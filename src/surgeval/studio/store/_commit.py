@@ -22,7 +22,7 @@ from surgeval.studio.store._effect import Effect
 from surgeval.studio.store._engine import Database
 from surgeval.studio.store._errors import Conflict
 from surgeval.studio.store._labels import canonical
-from surgeval.studio.store._records import LoggedOperation, Outcome, Request
+from surgeval.studio.store._records import LoggedOperation, OperationOutcome, Request
 from surgeval.studio.store._tables import HEAD, OPERATIONS
 from surgeval.studio.store._undo import REDO, UNDO, restore, to_redo, to_undo
 from surgeval.studio.store._work import Work
@@ -34,7 +34,7 @@ _ID = re.compile(r"[A-Za-z0-9_.:#@-]{1,80}")  # shorter than other ids, which ar
 _MAX_AUTHOR = 100
 
 
-def apply(database: Database, request: Request) -> Outcome:
+def apply(database: Database, request: Request) -> OperationOutcome:
     """Make the edit; when this returns it is on disk.
 
     >>> import tempfile
@@ -48,7 +48,7 @@ def apply(database: Database, request: Request) -> Outcome:
         return _apply(connection, request, payload, time.time())
 
 
-def apply_all(database: Database, requests: Iterable[Request], *, since: int) -> tuple[Outcome, ...]:
+def apply_all(database: Database, requests: Iterable[Request], *, since: int) -> tuple[OperationOutcome, ...]:
     """Make several edits of one kind, all of them or none; refused where one of that kind came after version `since`.
 
     >>> import tempfile
@@ -57,7 +57,7 @@ def apply_all(database: Database, requests: Iterable[Request], *, since: int) ->
     ...     [outcome.version for outcome in apply_all(database, both, since=0)]
     [1, 2]
     """
-    outcomes: list[Outcome] = []
+    outcomes: list[OperationOutcome] = []
     with database.writing() as connection:
         connection.execute(select(HEAD.c.version).with_for_update())
         for request in requests:
@@ -74,13 +74,13 @@ def _check_alone(connection: Connection, kind: str, since: int) -> None:
         raise Conflict("the project", other.author, kind, other.seq, "nothing of this one is stored: do it again")
 
 
-def preview(database: Database, request: Request) -> Outcome:
+def preview(database: Database, request: Request) -> OperationOutcome:
     """What the edit would do; nothing is stored.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder, Database(f"{folder}/studio.sqlite") as database:
     ...     preview(database, Request("edit-1", "amy", "video.add", {"id": "VID01", "width": 854, "height": 480}))
-    Outcome(version=0, kind='video.add', changed=1, skipped=0, absent=0, created=(), repeated=False)
+    OperationOutcome(version=0, kind='video.add', changed=1, skipped=0, absent=0, created=(), repeated=False)
     """
     payload = _checked(request)
     with database.trying() as connection:
@@ -102,14 +102,14 @@ def repeat(connection: Connection, operation: LoggedOperation) -> None:
 def logged(row: Row[Any]) -> LoggedOperation:
     """A row of the operations table."""
     stored = json.loads(row.outcome)
-    outcome = Outcome(row.seq, row.kind, stored[0], stored[1], stored[2], tuple(stored[3]))
+    outcome = OperationOutcome(row.seq, row.kind, stored[0], stored[1], stored[2], tuple(stored[3]))
     return LoggedOperation(
         row.seq, row.id, row.author, row.session, row.time, row.kind, json.loads(row.payload),
         json.loads(row.inverse), row.base, row.target, outcome,
     )  # fmt: skip
 
 
-def _apply(connection: Connection, request: Request, payload: str, now: float) -> Outcome:
+def _apply(connection: Connection, request: Request, payload: str, now: float) -> OperationOutcome:
     head = int(connection.execute(select(HEAD.c.version).with_for_update()).scalar_one())
     known = connection.execute(select(OPERATIONS).where(OPERATIONS.c.id == request.id)).first()
     if known is not None:
@@ -119,7 +119,7 @@ def _apply(connection: Connection, request: Request, payload: str, now: float) -
         raise BadInput(f"{request.kind}: base: found version {base}, expected at most the current one, {head}")
     work = Work(connection, head + 1, base, request.id, request.author, request.session, now)
     effect, target = _handle(work, request.kind, json.loads(payload))
-    outcome = Outcome(work.seq, request.kind, effect.changed, effect.skipped, effect.absent, effect.created)
+    outcome = OperationOutcome(work.seq, request.kind, effect.changed, effect.skipped, effect.absent, effect.created)
     connection.execute(
         insert(OPERATIONS).values(
             seq=work.seq,
@@ -151,7 +151,7 @@ def _handle(work: Work, kind: str, payload: dict[str, Any]) -> tuple[Effect, int
     return KINDS[kind].apply(work, fields), None
 
 
-def _repeated(known: Row[Any], request: Request, payload: str) -> Outcome:
+def _repeated(known: Row[Any], request: Request, payload: str) -> OperationOutcome:
     if (known.author, known.kind, known.payload) != (request.author, request.kind, payload):
         raise BadInput(
             f"operation {request.id}: found the id of another edit (version {known.seq} of {visible(known.author)}), "

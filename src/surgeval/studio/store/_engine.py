@@ -23,9 +23,9 @@ from surgeval.studio.store._errors import NoRoom, NotStored
 from surgeval.studio.store._sound import check_layout, check_rows
 from surgeval.studio.store._tables import HEAD, LAYOUT, METADATA
 
-__all__ = ["FILE", "Database"]
+__all__ = ["STORE_FILE", "Database"]
 
-FILE = "studio.sqlite"
+STORE_FILE = "studio.sqlite"
 _PATIENCE = 60  # seconds to wait for another writer
 _POOL: dict[str, Any] = {"pool_size": 8, "max_overflow": 32}  # as many as a web server has threads
 _NO_ROOM = ("full", "disk i/o error", "no space", "53100", "file too large")
@@ -38,7 +38,7 @@ class Database(AbstractContextManager["Database"]):
 
     >>> import tempfile
     >>> from surgeval.studio.store import reading
-    >>> with tempfile.TemporaryDirectory() as folder, Database(f"{folder}/{FILE}") as database:
+    >>> with tempfile.TemporaryDirectory() as folder, Database(f"{folder}/{STORE_FILE}") as database:
     ...     with database.reading() as connection:
     ...         reading.version(connection), reading.videos(connection)
     (0, ())

@@ -15,7 +15,7 @@ from surgeval.records import Box
 from surgeval.studio.segments import Segment
 from surgeval.studio.store._read import instances_where
 from surgeval.studio.store._records import Annotation
-from surgeval.studio.store._study_records import Answer, Decision, Round, Study
+from surgeval.studio.store._study_records import Decision, Round, Study, StudyAnswer
 from surgeval.studio.store._tables import ANSWERS, DECISIONS, INSTANCES, REVIEWS, ROUNDS, STUDIES
 
 __all__ = [
@@ -124,13 +124,13 @@ def shown_boxes(connection: Connection, of: Study, video: str) -> tuple[tuple[st
     )
 
 
-def answers(connection: Connection, study: str, annotator: str | None = None) -> tuple[Answer, ...]:
+def answers(connection: Connection, study: str, annotator: str | None = None) -> tuple[StudyAnswer, ...]:
     """What annotators said, or one of them."""
     query = select(ANSWERS).where(ANSWERS.c.study == study, ANSWERS.c.alive.is_(True))
     if annotator is not None:
         query = query.where(ANSWERS.c.annotator == annotator)
     rows = connection.execute(query.order_by(ANSWERS.c.annotator, ANSWERS.c.instance))
-    return tuple(Answer(row.annotator, row.instance, row.name, json.loads(row.vals), row.version) for row in rows)
+    return tuple(StudyAnswer(row.annotator, row.instance, row.name, json.loads(row.vals), row.version) for row in rows)
 
 
 def answered(connection: Connection, study: str) -> dict[str, int]:

@@ -10,8 +10,8 @@ from surgeval.records import Box, Point
 from surgeval.studio.schema import IMAGE
 
 __all__ = [
-    "Annotation", "Flag", "FrameState", "LoggedOperation", "News", "Outcome", "Polygon", "Request", "Review", "Span",
-    "Track", "TrackSummary", "VideoState",
+    "Annotation", "Flag", "FrameState", "LoggedOperation", "News", "OperationOutcome", "Polygon", "Request", "Review",
+    "Span", "Track", "TrackSummary", "VideoState",
 ]  # fmt: skip
 
 Polygon = tuple[Point, ...]
@@ -168,7 +168,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class OperationOutcome:
     """What an operation did, or would do: rows changed, instances skipped, frames without the instance."""
 
     version: int
@@ -194,7 +194,7 @@ class LoggedOperation:
     inverse: Mapping[str, int]
     base: int
     target: int | None
-    outcome: Outcome
+    outcome: OperationOutcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from surgeval.studio.store._commit import repeat
-from surgeval.studio.store._engine import FILE, Database
+from surgeval.studio.store._engine import STORE_FILE, Database
 from surgeval.studio.store._read import operations
 from surgeval.studio.store._tables import BEFORE, LABELS, STATE, keys
 
@@ -31,7 +31,7 @@ def replay(database: Database) -> Dump:
     True
     """
     with tempfile.TemporaryDirectory() as folder:
-        again = Database(Path(folder) / FILE)
+        again = Database(Path(folder) / STORE_FILE)
         try:
             with database.reading() as source, again.writing() as target:
                 for operation in operations(source):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from surgeval.studio.segments import Segment
 
-__all__ = ["Answer", "Decision", "Round", "Study"]
+__all__ = ["Decision", "Round", "Study", "StudyAnswer"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class Study(Stamped):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StudyAnswer:
     """What an annotator said of an instance without seeing its label; an empty name: no class said."""
 
     annotator: str

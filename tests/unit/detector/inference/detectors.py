@@ -17,7 +17,7 @@ from torch import nn
 
 from surgeval.arrays import Floats, Image
 from surgeval.detector import Classes, build_tdnet, save_detector
-from surgeval.detector.assign import Truth
+from surgeval.detector.assign import BatchTruth
 from surgeval.detector.geometry import Fit
 from surgeval.detector.inference import Raw
 from surgeval.detector.losses import LossSettings, teacher_loss
@@ -105,7 +105,7 @@ def train(path: Path, steps: int = 48, side: int = 64) -> None:
     save_detector(path, model.eval(), classes, size="p", image_size=side)
 
 
-def _batch(seeds: range, classes: Classes, side: int) -> tuple[torch.Tensor, Truth]:
+def _batch(seeds: range, classes: Classes, side: int) -> tuple[torch.Tensor, BatchTruth]:
     boxes, mask = torch.zeros(len(seeds), 2, 4), torch.zeros(len(seeds), 2, dtype=torch.bool)
     labels = {head: torch.zeros(len(seeds), 2, count, dtype=torch.bool) for head, count in classes.counts.items()}
     images = []
@@ -118,4 +118,4 @@ def _batch(seeds: range, classes: Classes, side: int) -> tuple[torch.Tensor, Tru
             for head, number in zip(("ivt", "i", "v", "t"), (kind, *TINY.triplets[kind]), strict=True):
                 labels[head][row, place, number] = True
     pictures = torch.from_numpy(np.stack(images)).permute(0, 3, 1, 2).float() / 255
-    return pictures, Truth(boxes, labels, mask)
+    return pictures, BatchTruth(boxes, labels, mask)

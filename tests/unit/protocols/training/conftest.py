@@ -11,7 +11,7 @@ import polars as pl
 
 from surgeval.datasets import Dataset
 from surgeval.phantom import simulate_detector
-from surgeval.protocols.training.detectors import Detected, Method, Tell
+from surgeval.protocols.training.detectors import FoldDetections, Tell, TrainableDetector
 from surgeval.protocols.training.scheme import Fold
 
 FOLDS = {"a": ["v0", "v3", "v6"], "b": ["v1", "v4", "v7"], "c": ["v2", "v5", "v8"]}
@@ -41,7 +41,9 @@ def write_record(folder: Path, **more: Any) -> None:
     (folder / "train.json").write_text(json.dumps(record | more))
 
 
-def simulated(quality: Any = "good", *, name: str = "simulated", seed: int = 0, trained: Any = None) -> Method:
+def simulated(
+    quality: Any = "good", *, name: str = "simulated", seed: int = 0, trained: Any = None
+) -> TrainableDetector:
     """A method whose boxes are the labels, spoiled; `trained` collects the folds that were trained."""
 
     def learn(dataset: Dataset, fold: Fold, out: Path, tell: Tell) -> None:
@@ -51,9 +53,9 @@ def simulated(quality: Any = "good", *, name: str = "simulated", seed: int = 0, 
         write_record(out)
         write_curves(out, 6)
 
-    def detect(dataset: Dataset, videos: Sequence[str], out: Path) -> Detected:
+    def detect(dataset: Dataset, videos: Sequence[str], out: Path) -> FoldDetections:
         assert (out / "curves.jsonl").exists()
         table = simulate_detector(dataset, quality, seed).filter(pl.col("video").is_in(list(videos)))
-        return Detected(table, 8 * len(videos), 0.5, "cpu")
+        return FoldDetections(table, 8 * len(videos), 0.5, "cpu")
 
-    return Method(name, {"quality": quality, "seed": seed}, learn, detect)
+    return TrainableDetector(name, {"quality": quality, "seed": seed}, learn, detect)

@@ -15,7 +15,7 @@ from surgeval.errors import BadInput, RunError
 from surgeval.protocols.training.ablation import run_ablation
 from surgeval.protocols.training.ablation_result import ABLATIONS, AblationScores, Configuration, load_ablation
 from surgeval.protocols.training.compare import compare_training
-from surgeval.protocols.training.detectors import Method
+from surgeval.protocols.training.detectors import TrainableDetector
 from surgeval.protocols.training.page import write_page_of
 
 EIGHT = {"one": [f"v{k}" for k in range(8)]}
@@ -30,7 +30,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def made(home: Path, theatre: MemoryDataset) -> AblationScores:
     """Without distillation much worse, without the heads alike."""
 
-    def method_of(row: Configuration, seed: int) -> Method:
+    def method_of(row: Configuration, seed: int) -> TrainableDetector:
         return simulated("poor" if "w/o self" in row.name else "good", name=row.name, seed=seed)
 
     return run_ablation(theatre, home, method_of, seeds=(0, 1), scheme=EIGHT, resamples=2)

@@ -12,7 +12,7 @@ from tests.unit.protocols.conftest import SPACE
 from surgeval.datasets import MemoryDataset
 from surgeval.detector.rtdetr import rtdetr_settings
 from surgeval.detector.training import TrainSettings
-from surgeval.protocols.training.detectors import Method, rtdetr, tdnet
+from surgeval.protocols.training.detectors import TrainableDetector, rtdetr, tdnet
 from surgeval.protocols.training.method import train_folds
 from surgeval.protocols.training.training_page import write_training_page
 from surgeval.records import Box, Frame, ImageRef, Instance, Triplet, Video
@@ -48,7 +48,7 @@ RTDETR = rtdetr(rtdetr_settings(size="tiny", epochs=1, batch=4, image_size=SIDE,
 @pytest.mark.slow
 @pytest.mark.parametrize("method", [TDNET, RTDETR], ids=lambda method: method.name)
 def test_a_detector_is_trained_on_folds_and_scored_on_what_it_never_saw(
-    method: Method, rectangles: MemoryDataset, tmp_path: Path
+    method: TrainableDetector, rectangles: MemoryDataset, tmp_path: Path
 ) -> None:
     scheme = {"one": {"test": ["v2"], "val": ["v1"], "train": ["v0"]}}
     told: list[str] = []

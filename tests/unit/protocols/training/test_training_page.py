@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ from typer.testing import CliRunner
 
 from surgeval.cli._main import app
 from surgeval.errors import DataError
+from surgeval.protocols import registry
+from surgeval.protocols.registry import descriptors
 from surgeval.protocols.training.curves import load_training_folder
 from surgeval.protocols.training.training_page import training_findings, write_training_page
 
@@ -78,6 +81,18 @@ def test_trainings_are_no_runs_to_compare_or_to_set_side_by_side(tmp_path: Path)
     assert "a: found a training, expected a run: detect with it and score that" in str(compared.exception)
     reported = CliRunner().invoke(app, ["report", *both])
     assert "a: found a training, expected it alone" in str(reported.exception)
+
+
+def test_a_protocol_whose_folders_cannot_be_told_leaves_those_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_record(tmp_path)
+    known = descriptors()
+    broken = replace(known["focus"], folders="no_such_module:folders")
+    monkeypatch.setattr(registry, "descriptors", lambda: {**known, "focus": broken})
+    with pytest.warns(UserWarning, match="protocol focus: folders = 'no_such_module:folders'"):
+        kind = registry.folder_kind_of(tmp_path)
+    assert kind is not None and kind.noun == "training"
 
 
 def test_a_folder_of_trainings_has_an_index_with_how_far_each_is(tmp_path: Path) -> None:

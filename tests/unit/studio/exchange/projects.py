@@ -14,7 +14,7 @@ from tests.studio_project import Project
 from surgeval.records import Box
 from surgeval.studio.media import find_films, register
 from surgeval.studio.schema import builtin_schema, parse_schema
-from surgeval.studio.store import FILE, Annotation, Database, Track
+from surgeval.studio.store import STORE_FILE, Annotation, Database, Track
 
 WIDTH, HEIGHT, FRAMES = 320, 180, 12
 CLASS = {"action": "cut", "target": "prostate"}  # scissors
@@ -35,7 +35,7 @@ def make_folder(place: Path, video: str = "V1", frames: int = FRAMES) -> Path:
     (place / video).mkdir(parents=True)
     for k in range(frames):
         Image.new("RGB", (WIDTH, HEIGHT), (k, 30, 30)).save(place / video / f"{k:06d}.png")
-    database = Database(place / FILE)
+    database = Database(place / STORE_FILE)
     register(database, find_films(place))
     database.close()
     with Project(place) as project:

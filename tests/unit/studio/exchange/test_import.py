@@ -18,7 +18,7 @@ from surgeval.records import Box, Frame, Instance, Mask, Triplet
 from surgeval.studio.exchange import StudioDataset, export_project, import_dataset, preview_import
 from surgeval.studio.exchange import _import as importing
 from surgeval.studio.media import find_films, register
-from surgeval.studio.store import FILE, Conflict, Database
+from surgeval.studio.store import STORE_FILE, Conflict, Database
 from surgeval.vocab import load_labels
 
 
@@ -29,7 +29,7 @@ def place(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def database(place: Path) -> Iterator[Database]:
-    found = Database(place / FILE)
+    found = Database(place / STORE_FILE)
     yield found
     found.close()
 
@@ -113,7 +113,7 @@ def test_a_padded_export_goes_back_by_its_original_points(place: Path, database:
     fill(place)
     convert(StudioDataset(place), tmp_path / "square", "labelme", size=640)
     other = make_folder(tmp_path / "other")
-    second = Database(other / FILE)
+    second = Database(other / STORE_FILE)
     report = import_dataset(second, tmp_path / "square", author="ben")
     second.close()
     assert (report.scaled, report.problems) == (0, 0)
@@ -135,7 +135,7 @@ def test_frames_are_met_where_the_video_is_part_of_their_name(tmp_path: Path) ->
     for name in ("psiv2_123124_2", "psiv2_123124_3"):
         Image.new("RGB", (WIDTH, HEIGHT)).save(place / f"{name}.png")
     place = place.parent
-    database = Database(place / FILE)
+    database = Database(place / STORE_FILE)
     register(database, find_films(place))
     cut = [shape("scissors", {"Action": "cut", "Target": "prostate"})]
     report = preview_import(database, write_labelme(tmp_path / "flat", {"psiv2_123124_2": cut, "psiv2_123124_3": cut}))
@@ -157,11 +157,11 @@ def test_values_that_the_schema_lacks_are_kept_and_said(place: Path, database: D
 
 def test_an_import_is_one_edit_that_can_be_undone_redone_and_replayed(place: Path, tmp_path: Path) -> None:
     full = fill(make_folder(tmp_path / "full"))
-    source = Database(full / FILE)
+    source = Database(full / STORE_FILE)
     made = export_project(full, source, "x", "cvat", images=False)
     source.close()
     assert made.folder is not None
-    database = Database(place / FILE)
+    database = Database(place / STORE_FILE)
     before = held(place)
     report = import_dataset(database, made.folder, author="ben")
     after = held(place)

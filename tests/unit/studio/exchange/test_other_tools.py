@@ -10,7 +10,7 @@ import pytest
 from tests.unit.studio.exchange.projects import fill, make_folder
 
 from surgeval.studio.exchange import export_project
-from surgeval.studio.store import FILE, Database
+from surgeval.studio.store import STORE_FILE, Database
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def export(project: Path, format: str) -> Path:
-    database = Database(project / FILE)
+    database = Database(project / STORE_FILE)
     made = export_project(project, database, format, format)
     database.close()
     assert made.folder is not None

@@ -17,7 +17,7 @@ from surgeval.errors import DataError, SurgevalError
 from surgeval.records import Frame
 from surgeval.studio.exchange import Selection, StudioDataset, StudioFormat
 from surgeval.studio.schema import builtin_refinement, parse_schema
-from surgeval.studio.store import FILE, Track
+from surgeval.studio.store import STORE_FILE, Track
 from surgeval.vocab import LabelSpace, load_labels
 
 
@@ -43,7 +43,7 @@ def test_a_folder_with_a_project_opens_as_one_whatever_else_lies_in_it(place: Pa
 
 def test_what_is_no_project_is_not_taken_for_one(tmp_path: Path) -> None:
     assert not StudioFormat().detect(tmp_path)
-    (tmp_path / FILE).write_text("hello")
+    (tmp_path / STORE_FILE).write_text("hello")
     assert not StudioFormat().detect(tmp_path)
     with pytest.raises(SurgevalError, match="found file is not a database"):
         StudioDataset(tmp_path)
@@ -125,10 +125,10 @@ def test_a_project_is_read_while_the_studio_writes(place: Path) -> None:
 
 
 def test_reading_changes_nothing(place: Path) -> None:
-    before = (place / FILE).read_bytes()
+    before = (place / STORE_FILE).read_bytes()
     list(StudioDataset(place).frames("V1"))
-    assert (place / FILE).read_bytes() == before
-    assert not (place / f"{FILE}-wal").exists() or not (place / f"{FILE}-wal").read_bytes()
+    assert (place / STORE_FILE).read_bytes() == before
+    assert not (place / f"{STORE_FILE}-wal").exists() or not (place / f"{STORE_FILE}-wal").read_bytes()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="this user may write everywhere")

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.studio.exchange.projects import fill, held, make_folder
 
 from surgeval.studio.exchange import (
-    FORMATS,
+    EXPORT_FORMATS,
     Export,
     ImportReport,
     Selection,
@@ -18,7 +18,7 @@ from surgeval.studio.exchange import (
     import_dataset,
     preview_export,
 )
-from surgeval.studio.store import FILE, Database
+from surgeval.studio.store import STORE_FILE, Database
 
 EVERYTHING = Selection(proposals=True)
 
@@ -26,12 +26,12 @@ EVERYTHING = Selection(proposals=True)
 def there_and_back(place: Path, format: str, images: bool = False) -> tuple[Export, ImportReport, Path]:
     """Export a full project, and import that into an empty one on the same pictures."""
     first, second = fill(make_folder(place / "first")), make_folder(place / "second")
-    database = Database(first / FILE)
+    database = Database(first / STORE_FILE)
     said = preview_export(first, database, format, EVERYTHING, images=images)
     made = export_project(first, database, "one", format, EVERYTHING, images=images)
     database.close()
     assert said.losses == made.losses, "what is said before is what is lost"
-    database = Database(second / FILE)
+    database = Database(second / STORE_FILE)
     report = import_dataset(database, first / "exports" / "one", author="ben")
     database.close()
     assert (report.problems, report.unmatched) == (0, ()), report.examples
@@ -113,7 +113,7 @@ def test_the_page_has_a_text_for_every_loss(tmp_path: Path) -> None:
                 for found in re.findall(r"\[`(.*?)`, 'loss_", source)]  # fmt: skip
     assert len(patterns) > 20
     project = fill(make_folder(tmp_path / "project"))
-    with Database(project / FILE) as database:
-        told = {loss for format in FORMATS for loss in preview_export(project, database, format).losses}
+    with Database(project / STORE_FILE) as database:
+        told = {loss for format in EXPORT_FORMATS for loss in preview_export(project, database, format).losses}
     assert len(told) > 12
     assert [loss for loss in told if not any(re.fullmatch(pattern, loss) for pattern in patterns)] == []
