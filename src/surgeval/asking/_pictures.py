@@ -46,12 +46,12 @@ class Moment:
 def moments(media: Media[Question], question: Question, shown: Shown) -> tuple[Moment, ...]:
     """The frames that a question is shown, by the policy; a window outside the video is a `DataError`.
 
-    >>> from surgeval.asking import Timeline
+    >>> from surgeval.asking import FrameTimeline
     >>> from surgeval.records import VqaQuestion
     >>> class Film:
     ...     identity = "a film"
     ...     def timeline(self, question):
-    ...         return Timeline(np.arange(100) / 10, Path("film.mp4"), (question.start, question.end))
+    ...         return FrameTimeline(np.arange(100) / 10, Path("film.mp4"), (question.start, question.end))
     >>> question = VqaQuestion("q", "v", 2, 6, "", "Is a clip visible?", "1a", "binary", "Yes")
     >>> [moment.frame for moment in moments(Film(), question, Shown(frames=3))]
     [20, 40, 60]
@@ -93,12 +93,12 @@ def pictures(
     knows it) and returns new ones: the pixels it is given are kept for the next question.
 
     >>> import tempfile
-    >>> from surgeval.asking import Timeline
+    >>> from surgeval.asking import FrameTimeline
     >>> from surgeval.records import VqaQuestion
     >>> class OneFrame:
     ...     identity = "one frame"
     ...     def timeline(self, question):
-    ...         return Timeline(np.array([3.0]), (ImageRef(file),), (question.start, question.end))
+    ...         return FrameTimeline(np.array([3.0]), (ImageRef(file),), (question.start, question.end))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "frame.png"
     ...     _ = cv2.imwrite(str(file), np.zeros((8, 8, 3), np.uint8))
