@@ -62,6 +62,7 @@ def test_help_names_the_first_step(installed: Surgeval) -> None:
     assert "surgeval demo" in done.stdout
 
 
+@pytest.mark.long  # tests/unit/phantom/test_edition.py says so of the functions behind it
 def test_the_same_seed_gives_identical_files_and_another_does_not(
     installed: Surgeval, surgeval: Surgeval, small_phantom: Path, tmp_path: Path
 ) -> None:

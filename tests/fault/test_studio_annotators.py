@@ -107,7 +107,7 @@ class Listener:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # at full counts
-@pytest.mark.parametrize("servers", [3, 1])
+@pytest.mark.parametrize("servers", [3, pytest.param(1, marks=pytest.mark.long)])
 def test_three_annotators_on_one_video(tmp_path: Path, server: Postgres, servers: int, long: bool) -> None:
     address, folder = server.new(), make_folder(tmp_path / "op")
     with ExitStack() as stack:

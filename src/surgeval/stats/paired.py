@@ -27,9 +27,18 @@ from surgeval.stats._inputs import Scores, finite, same_length
 from surgeval.stats._interval import FEW_CLUSTERS, Interval
 from surgeval.stats._means import Point, Sample, Scheme, jackknife, replicates
 from surgeval.stats._resample import NamedDrawing, Resampling, interval_ends, snapped, two_sided_p, usable
-from surgeval.stats._student import UNBOUNDED, defined_without, t_ends, t_p
+from surgeval.stats._student import UNBOUNDED, Bounds, defined_without, t_ends, t_p
 from surgeval.stats.bootstrap import plan_for, read_clusters, sample_of
-from surgeval.stats.statistic import Matrix, Statistic, as_matrix, check_names, codes_of, interval_of, replicate
+from surgeval.stats.statistic import (
+    Matrix,
+    Statistic,
+    as_matrix,
+    check_names,
+    codes_of,
+    interval_of,
+    replicate,
+    unmoved,
+)
 
 __all__ = ["Difference", "paired_difference", "paired_statistic", "paired_vector"]
 
@@ -108,10 +117,10 @@ def paired_difference(
     if count == 1:
         return Difference(means[0], means[1], interval, math.nan)
     note, ends = "all differences are equal" if sample.constant else "", (estimate, estimate)
+    fractions = all(bool((side >= 0).all() and (side <= 1).all()) for side in (first, second))
+    bounds = (-1.0, 1.0) if fractions else UNBOUNDED
     if plan.method == "t":
         if not sample.constant:
-            fractions = all(bool((side >= 0).all() and (side <= 1).all()) for side in (first, second))
-            bounds = (-1.0, 1.0) if fractions else UNBOUNDED
             ends = t_ends(estimate, jackknife(sample, point)[0], sample.terms(point)[1], plan.level, bounds)
         p, used, test = _exchanged_mean(sample, point, plan, scale), 0, "exchange"
     else:
@@ -120,7 +129,7 @@ def paired_difference(
             ends = interval_ends(estimate, drawn, lambda: jackknife(sample, point), plan)
         p, used, test = float(two_sided_p(drawn)), plan.resamples, "bootstrap"
     interval = replace(interval, low=ends[0], high=ends[1], method=str(plan.method), resamples=used, note=note)
-    return _decided(Difference(means[0], means[1], interval, p, test))
+    return _decided(Difference(means[0], means[1], _open(interval, sample.terms(point)[1], bounds), p, test))
 
 
 def paired_statistic(
@@ -196,6 +205,14 @@ def paired_vector(
         _decided(Difference(float(a[k]), float(b[k]), interval_of(found, k, plan, name), float(p[k]), test))
         for k, name in enumerate(names)
     )
+
+
+def _open(interval: Interval, sizes: Floats, bounds: Bounds) -> Interval:
+    """A difference that is the same in every video is not certain for that; that there is none may be.
+
+    The bootstrap stays what it is: rules of challenges are written for it.
+    """
+    return unmoved(interval, sizes, bounds) if interval.estimate and interval.method == "t" else interval
 
 
 def _decided(difference: Difference) -> Difference:

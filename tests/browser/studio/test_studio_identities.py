@@ -93,6 +93,7 @@ def test_boxes_between_two_drawn_ones(studio: Studio) -> None:
     studio.eventually(lambda: _frames(studio, 1) == list(range(11)))
     assert studio.instances(5)[0]["box"] == pytest.approx([70, 70, 50, 40])
     studio.go(5)
+    studio.page.get_by_test_id(f"box-{studio.instances(5)[0]['id']}").wait_for()
     studio.shot("interpolated")
     studio.keys("ArrowRight")  # corrected by hand: it stays when the rest is computed again
     studio.eventually(lambda: studio.instances(5)[0]["box"][0] == 71)

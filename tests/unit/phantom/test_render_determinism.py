@@ -99,13 +99,11 @@ def vector_units() -> dict[str, str]:
     return {"OPENCV_CPU_DISABLE": ",".join(opencv_names), "NPY_DISABLE_CPU_FEATURES": " ".join(numpy_names)}
 
 
+@pytest.mark.long  # a whole edition without vector units: test_edition.py
 @pytest.mark.parametrize(
     "switched_off",
-    [
-        vector_units() | {"OPENCV_IPP": "disabled", "OPENCV_FOR_THREADS_NUM": "1"},
-        *([vector_units()] if os.environ.get("SURGEVAL_LONG") else []),
-    ],
-    ids=["vector units, IPP and threads", *(["vector units"] if os.environ.get("SURGEVAL_LONG") else [])],
+    [vector_units() | {"OPENCV_IPP": "disabled", "OPENCV_FOR_THREADS_NUM": "1"}, vector_units()],
+    ids=["vector units, IPP and threads", "vector units"],
 )
 def test_pixels_do_not_depend_on_the_cpu(switched_off: dict[str, str]) -> None:
     found = subprocess.run(

@@ -313,8 +313,12 @@ def _same(a: pl.DataFrame, b: pl.DataFrame) -> None:
             assert a[name].to_list() == b[name].to_list(), name
 
 
-def test_batch_size_threads_and_processes_change_no_number(filmed: Path, looked: Path, tmp_path: Path) -> None:
-    assert _run(filmed, tmp_path / "run", SurgXSettings(batch=16, threads=4, **FAST), processes=2).summary.done == 2
+@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.long)])
+def test_batch_size_threads_and_processes_change_no_number(
+    filmed: Path, looked: Path, tmp_path: Path, processes: int
+) -> None:
+    settings = SurgXSettings(batch=16, threads=4, **FAST)
+    assert _run(filmed, tmp_path / "run", settings, processes=processes).summary.done == 2
     _same(*(load_cases(one).drop("unit").sort("id").collect() for one in (looked, tmp_path / "run")))
 
 

@@ -141,3 +141,21 @@ def test_repeating_every_question_changes_no_difference() -> None:
     assert (twice.p, twice.interval.low, twice.interval.high) == pytest.approx(
         (once.p, once.interval.low, once.interval.high)
     )
+
+
+def test_a_difference_that_every_video_shows_alike_is_not_certain() -> None:
+    """By hand: of two videos a share of 1 − 0.025^(1/2) = 0.842 may yet show anything from −1 to 1."""
+    half = paired_difference([1, 1, 1, 1], [1, 0, 0, 1], ["a", "a", "b", "b"]).interval
+    assert (half.low, half.high) == pytest.approx((0.5 - 1.5 * 0.84189, 0.5 + 0.5 * 0.84189), abs=1e-4)
+    assert half.note == "the same without any of 2 clusters"
+    whole = paired_difference([1] * 12, [0] * 12, [f"v{k // 2}" for k in range(12)])
+    assert whole.told_apart and 0 < whole.interval.low < whole.interval.high == 1
+    unbounded = paired_difference([3.0, 3.0], [1.0, 1.0], ["a", "b"]).interval
+    assert unbounded.estimate == 2 and np.isnan(unbounded.low) and unbounded.method == "none"
+
+
+def test_no_difference_and_the_bootstrap_of_the_challenges_stay_as_they_are() -> None:
+    none = paired_difference([1, 0, 1], [1, 0, 1], ["a", "b", "c"]).interval
+    assert (none.low, none.high) == (0, 0)
+    drawn = paired_difference([1, 1], [0, 0], ["a", "b"], method="percentile").interval
+    assert (drawn.low, drawn.high) == (1, 1)
