@@ -91,9 +91,11 @@ quick: $(VENV)/.dev $(VENV)/.kernels  ## lint, layers and the tests that change 
 	@$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m 'not slow and not browser' $(QUICK)
 
 # The tests of the studio's page and mypy, which uses one core for a minute, run beside the others. (`make` by its
-# name: a line with the variable would run under `make -n` too.)
+# name: a line with the variable would run under `make -n` too.) One process compiles the tests before four want them;
+# what it cannot read, they say.
 test: $(VENV)/.browser $(VENV)/.kernels $(VENV)/.causal $(VENV)/.web  ## everything at reduced counts (about 12 minutes on 2 idle cores)
 	@make --no-print-directory test-web lint > $(VENV)/beside.log 2>&1 & beside=$$!; failed=0; \
+	$(BIN)/pytest --collect-only --quiet > /dev/null || true; \
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal || failed=$$?; \
 	wait $$beside || failed=$$?; cat $(VENV)/beside.log; exit $$failed
 
