@@ -84,7 +84,7 @@ lint: $(VENV)/.dev  ## ruff, mypy --strict, import layers
 QUICK := $(addprefix tests/unit/,errors files records vocab metrics figures pages report protocols) \
          tests/unit/test_architecture_page.py tests/unit/test_public_examples.py tests/golden/test_golden_focus.py \
          --ignore-glob='*surgxbench*' --ignore-glob='*quality*' --ignore-glob='*local_model*' --ignore-glob='*explained*' \
-         --ignore-glob='*mixing*' --ignore-glob='*strangers*' --ignore-glob='*statistics*' \
+         --ignore-glob='*mixing*' --ignore-glob='*planted*' --ignore-glob='*strangers*' --ignore-glob='*statistics*' \
          -k 'not to_the_byte and not no_damage_to_a_file'
 quick: $(VENV)/.dev $(VENV)/.kernels  ## lint, layers and the tests that change most often (under 90 seconds)
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check . && $(BIN)/lint-imports --no-logo 2>&1 | tail -n 3
