@@ -21,7 +21,7 @@ from surgeval.files._regular import NotRegular, open_regular
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["check_parquet", "read_parquet_file", "scan_parquet_file", "trust_parquet"]
+__all__ = ["check_parquet", "collect_parquet", "read_parquet_file", "scan_parquet_file", "trust_parquet"]
 
 _MAGIC = b"PAR1"
 _LEAST = 12  # both magic words and the length of the footer
@@ -83,11 +83,24 @@ def read_parquet_file(
     ...     read_parquet_file(path, ["score"])["score"].to_list()
     [0.9]
     """
+    table = scan_parquet_file(path, expected)
+    return collect_parquet(table if columns is None else table.select(columns), path, expected)
+
+
+def collect_parquet(table: pl.LazyFrame, path: Path, expected: str = "a readable Parquet file") -> pl.DataFrame:
+    """A part of `scan_parquet_file(path)`: a damaged file that can be read whole may break where a part of it is.
+
+    >>> import tempfile, polars as pl
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "scores.parquet"
+    ...     pl.DataFrame({"score": [0.9, 0.1]}).write_parquet(path)
+    ...     collect_parquet(scan_parquet_file(path).slice(1, 1), path)["score"].to_list()
+    [0.1]
+    """
     import polars as pl
 
     try:
-        table = scan_parquet_file(path, expected)
-        return (table if columns is None else table.select(columns)).collect()
+        return table.collect()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         found = (str(error).splitlines() or [type(error).__name__])[0]
         raise DataError(path, found=found, expected=expected) from None

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from surgeval.errors import DataError
-from surgeval.files import check_parquet, read_parquet_file, scan_parquet_file, trust_parquet
+from surgeval.files import check_parquet, collect_parquet, read_parquet_file, scan_parquet_file, trust_parquet
 
 ROWS = 300
 
@@ -195,3 +195,13 @@ def test_the_child_may_take_no_more_memory_than_it_is_told(tmp_path: Path) -> No
     )
     done = subprocess.run([sys.executable, "-c", code, tmp_path / "t.parquet"], capture_output=True, text=True)
     assert done.stdout.split() == ["''", "True", "0"], done.stderr
+
+
+def test_a_file_that_breaks_only_in_part_is_one_sentence(tmp_path: Path) -> None:
+    """Here it breaks after it was tried; damage that only shows in a slice raises at the same place."""
+    path = tmp_path / "rows.parquet"
+    pl.DataFrame({"qID": ["q1", "q2", "q3"]}).write_parquet(path)
+    table = scan_parquet_file(path)
+    path.write_bytes(path.read_bytes()[:-40] + b"PAR1")
+    with pytest.raises(DataError, match=r"rows\.parquet: found .*, expected a readable Parquet file"):
+        collect_parquet(table.slice(1, 1), path)

@@ -22,7 +22,7 @@ from surgeval.datasets.io._json import UNREAD, read_json, read_lines, told_json
 from surgeval.datasets.io._layout import names
 from surgeval.datasets.io._values import Place, shown
 from surgeval.errors import BadInput, DataError
-from surgeval.files import NOT_REGULAR, scan_parquet_file
+from surgeval.files import NOT_REGULAR, collect_parquet, scan_parquet_file
 from surgeval.qa.formats import formats
 from surgeval.records import Frame, Question, Video, VqaQuestion
 from surgeval.vocab import LabelSpace, capabilities
@@ -189,13 +189,12 @@ def _rows(path: Path, tell: OnProblem) -> Iterator[Any]:
     if path.suffix == ".parquet":
         try:
             frame = scan_parquet_file(path)
+            total = int(collect_parquet(frame.select(pl.len()), path).item())
+            for start in range(0, total, _BATCH):
+                yield from collect_parquet(frame.slice(start, _BATCH), path).iter_rows(named=True)
         except DataError as error:
             kind = "file-not-regular" if error.found == NOT_REGULAR else "parquet-broken"
             place.report(kind, error.found, error.expected)
-            return
-        total = int(frame.select(pl.len()).collect().item())
-        for start in range(0, total, _BATCH):
-            yield from frame.slice(start, _BATCH).collect().iter_rows(named=True)
     elif path.suffix == ".jsonl":
         for number, line in read_lines(path, tell):
             value = told_json(line, place.at(f"line {number}"))
