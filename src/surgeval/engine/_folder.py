@@ -11,7 +11,7 @@ import polars as pl
 from surgeval.engine._manifest import COMPLETE, Manifest, differences, load_record
 from surgeval.engine._parts import Damaged, inspect, read_part
 from surgeval.errors import DataError, RunError
-from surgeval.files import LOCK, folder_lock, make_folder, remove_temporary, scan_parquet_file
+from surgeval.files import LOCK, collect_parquet, folder_lock, make_folder, remove_temporary, scan_parquet_file
 
 __all__ = ["load_cases", "load_units", "open_folder"]
 
@@ -58,7 +58,7 @@ def load_cases(folder: str | Path) -> pl.LazyFrame:
     if not path.exists():
         raise RunError(f"{path}: found no such file although the run is complete; run it again to make it")
     cases = scan_parquet_file(path, "the cases of the run")
-    stored = int(cases.select(pl.len()).collect().item())
+    stored = int(collect_parquet(cases.select(pl.len()), path, "the cases of the run").item())
     if stored != record.cases:
         raise DataError(path, found=f"{stored} cases", expected=f"the {record.cases} that run.json counts")
     return cases
