@@ -255,7 +255,7 @@ def test_a_report_on_data_with_errors_is_written_and_says_so(
 def test_a_folder_of_nothing_is_told_before_a_missing_option(quick: Quick, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     code, _, err = quick("report", tmp_path / "empty")
-    assert code == 2 and "empty: found none of them, expected a dataset, a run or a folder of runs" in err
+    assert code == 2 and "empty: found nothing to report on, expected a dataset, a run or a folder of runs" in err
 
 
 def test_a_report_is_one_page_with_tables(surgeval: Surgeval, small_phantom: Path, tmp_path: Path) -> None:

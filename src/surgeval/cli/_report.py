@@ -84,7 +84,7 @@ def report(
         page = _of_folder(paths[0], out, "index.html", "reading the runs and writing their pages", write_index)
     else:
         if out is None and format is None and not is_dataset(paths[0]):
-            raise BadInput(f"{paths[0]}: found none of them, expected a dataset, a run or a folder of runs")
+            raise BadInput(f"{paths[0]}: found nothing to report on, expected a dataset, a run or a folder of runs")
         return _of_dataset(paths[0], _needed(out), format, labels, json)
     _tell(page, json)
     return 0

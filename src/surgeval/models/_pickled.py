@@ -19,6 +19,7 @@ __all__ = ["check_pickles"]
 _MOST = 1 << 26  # bytes of names and shapes; the numbers lie elsewhere
 _LEGACY = 5  # pickles before the numbers of an old checkpoint: three of the format, the names, the order of the numbers
 _LARGEST = 10_000  # values in one tuple, counted as often as they stand in it: a shape has a handful
+_MOST_STEPS = 3_000_000  # of a pickle: a tensor takes about forty
 _TUPLES = frozenset({"TUPLE", "TUPLE1", "TUPLE2", "TUPLE3"})
 _GETS, _PUTS = frozenset({"BINGET", "LONG_BINGET", "GET"}), frozenset({"BINPUT", "LONG_BINPUT", "PUT"})
 _MARK = -1
@@ -65,7 +66,9 @@ def _tuples(source: IO[bytes]) -> Iterator[int]:
     """The size of every tuple that a pickle would make, told by its stack alone."""
     stack: list[int] = []
     memory: dict[int, int] = {}
-    for code, given, _ in pickletools.genops(source):
+    for step, (code, given, _) in enumerate(pickletools.genops(source)):
+        if step > _MOST_STEPS:
+            raise pickle.UnpicklingError(f"a pickle of more than {_MOST_STEPS} steps")
         if code.name == "GLOBAL":
             _check_called(str(given))
         if code.name == "MARK":

@@ -305,3 +305,11 @@ def test_what_schedulers_and_numpy_leave_in_a_checkpoint_passes(tmp_path: Path) 
     with path.open("rb") as stream:
         check_pickles(stream)
     assert torch.load(path, weights_only=True)["milestones"] == Counter([3, 3, 5])
+
+
+def test_a_pickle_of_endless_steps_is_refused_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "steps.pth"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("archive/data.pkl", b"\x80\x02" + b"N0" * 5_000_000 + b"N.")
+    with path.open("rb") as stream, pytest.raises(pickle.UnpicklingError, match="more than 3000000 steps"):
+        check_pickles(stream)
