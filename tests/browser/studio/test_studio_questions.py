@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 from PIL import Image, ImageDraw
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Route
 from tests.browser.studio.driver import Studio
 from tests.browser.studio.legible import faults
 
 from surgeval.datasets import intent_record
-from surgeval.questions import ReviewDesk, agreement, decide, open_set
+from surgeval.questions import ReviewDesk, agreement, decide, open_set, read_judgements
 from surgeval.records import Gaze, IntentQuestion, OptionLabel
 from surgeval.studio.server import serve
 
@@ -62,6 +62,10 @@ class Desk(Studio):
     @property
     def item(self) -> str:
         return self.page.get_by_test_id("questions").get_attribute("data-item") or ""
+
+    def in_turn(self) -> None:
+        """Until the question in sight is the one that keys judge."""
+        self.page.locator("aside[aria-busy=false]").wait_for()
 
     def progress(self) -> str:
         return self.page.get_by_test_id("question-progress").inner_text().strip()
@@ -128,6 +132,7 @@ def test_reviewers_are_blind_and_an_adjudicator_settles(folder: Path, browser: B
                 desk.keys("Escape")
             desk.keys("c")
             desk.eventually(lambda done=done: desk.progress() == f"{done} of 4 judged")  # type: ignore[misc]
+            desk.in_turn()
         desk.page.get_by_test_id("agreement-open").click()
         rows = desk.page.locator("[data-testid=agreement-table] tbody tr")
         rows.first.wait_for()
@@ -142,6 +147,44 @@ def test_reviewers_are_blind_and_an_adjudicator_settles(folder: Path, browser: B
         desk.shot("question-adjudicate")
         desk.keys("c")
         desk.eventually(lambda: decide(open_set(folder))["q2"].status == "accepted")
+
+
+def test_keys_judge_nothing_while_the_next_question_is_on_its_way(folder: Path, browser: Browser) -> None:
+    with at_desk(browser, folder, "Ada") as desk:
+        order = [item.id for item in ReviewDesk(open_set(folder), "Ada").pending()]
+        held: list[Route] = []
+        desk.page.route(f"**/api/questions/item?*{order[2]}", lambda route: held.append(route))
+        desk.keys("c")
+        desk.eventually(lambda: desk.item == order[1])
+        desk.in_turn()
+        desk.keys("c")
+        desk.eventually(lambda: desk.progress() == "2 of 4 judged" and bool(held))
+        desk.keys("w", "3", "Enter", "c")  # the hand was faster: what is in sight is judged already
+        assert desk.item == order[1]
+        assert desk.page.get_by_test_id("verdict-correct").is_disabled()
+        for route in held:
+            route.continue_()
+        desk.eventually(lambda: desk.item == order[2])
+        mine = ReviewDesk(open_set(folder), "Ada").mine
+        assert {name: one.verdict for name, one in mine.items()} == dict.fromkeys(order[:2], "correct")
+        assert len(read_judgements(open_set(folder))) == 2
+
+
+def test_a_question_that_does_not_come_leaves_the_last_one_in_turn(folder: Path, browser: Browser) -> None:
+    with at_desk(browser, folder, "Ada") as desk:
+        order = [item.id for item in ReviewDesk(open_set(folder), "Ada").pending()]
+        desk.page.route(f"**/api/questions/item?*{order[2]}", lambda route: route.abort())
+        desk.keys("c")
+        desk.eventually(lambda: desk.item == order[1])
+        desk.keys("d")
+        desk.hears("server did not answer")
+        desk.in_turn()
+        assert desk.item == order[1]
+        desk.complaints.clear()  # of the broken line
+        desk.keys("u", "Enter")
+        desk.eventually(lambda: desk.progress() == "2 of 4 judged")
+        desk.page.unroute_all()
+        desk.complaints.clear()
 
 
 def test_labelling_and_questions_of_one_folder(folder: Path, browser: Browser) -> None:

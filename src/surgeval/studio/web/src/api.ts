@@ -10,9 +10,12 @@ import type {
   TrackSummary,
 } from './lib/types'
 import type { Disagreement, DrawnSegment, Progress, Results, Reviews, Round, Study } from './lib/study'
+import { t } from './text/i18n.svelte'
 
 async function ask<T>(path: string, init?: RequestInit): Promise<T> {
-  const answer = await fetch(path, { credentials: 'same-origin', ...init })
+  const answer = await fetch(path, { credentials: 'same-origin', ...init }).catch(() => {
+    throw new Error(t('unreached')) // browsers say "Failed to fetch"
+  })
   const body: unknown = await answer.json().catch(() => null)
   if (answer.ok) return body as T
   const told = (body ?? {}) as { error?: unknown; who?: unknown }

@@ -24,6 +24,8 @@ class QuestionReview {
   table = $state.raw<AgreementTable | null>(null)
   loaded = $state(false)
   done = $derived(judged(this.items))
+  /** Whether the question in sight is the one in turn, not the last one while the next is on its way. */
+  settled = $derived(this.item !== null && this.items[this.place]?.id === this.item.id)
   private prepared: { id: string; item: Promise<QuestionItem> } | null = null
 
   /** Begin where nothing is judged yet. */
@@ -46,13 +48,22 @@ class QuestionReview {
       this.item = null
       return
     }
-    await this.attempt(async () => {
+    try {
       const item = await this.fetch(row.id)
       if (this.items[this.place]?.id !== row.id) return // gone on meanwhile
       this.item = item
       this.picture = 0
       this.prepareNext()
-    })
+    } catch (error) {
+      this.stay(row.id)
+      messages.error((error as Error).message)
+    }
+  }
+
+  /** A question that does not come leaves the one in sight in turn. */
+  private stay(missed: string): void {
+    const place = this.items.findIndex((row) => row.id === this.item?.id)
+    if (place >= 0 && this.items[this.place]?.id === missed) this.place = place
   }
 
   step(by: number): Promise<void> {
@@ -73,7 +84,7 @@ class QuestionReview {
 
   /** Correct is stored at once; wrong and unclear wait for the right option and a comment. */
   async say(verdict: Verdict): Promise<void> {
-    if (!this.item || this.saving) return
+    if (!this.item || !this.settled || this.saving) return
     const before = this.item.mine
     this.verdict = verdict
     this.answer = verdict !== 'correct' && before?.verdict === verdict ? before.answer : null
@@ -82,7 +93,7 @@ class QuestionReview {
   }
 
   choose(option: number): void {
-    if (!this.verdict || !this.item || option >= this.item.options.length || option === this.item.answer) return
+    if (!this.verdict || !this.item || this.saving || option >= this.item.options.length || option === this.item.answer) return
     this.answer = this.answer === option ? null : option
   }
 
@@ -94,7 +105,7 @@ class QuestionReview {
 
   async save(): Promise<void> {
     const { item, verdict } = this
-    if (!item || !verdict || this.saving) return
+    if (!item || !verdict || !this.settled || this.saving) return
     this.saving = true
     try {
       await api.judge({

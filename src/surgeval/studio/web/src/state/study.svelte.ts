@@ -67,7 +67,7 @@ class Studies {
     try {
       await look(study.id)
     } catch (error) {
-      this.trouble = error instanceof Refused ? error.message : String(error)
+      this.trouble = error instanceof Refused ? error.message : (error as Error).message
     }
   }
 
