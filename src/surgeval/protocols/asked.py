@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import random
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from surgeval.errors import BadInput
 from surgeval.qa.chat import Usage
 from surgeval.results import Result
 
-__all__ = ["AskedRun", "check_limit"]
+__all__ = ["AskedRun", "check_limit", "draw_evenly"]
 
 
 _STATUS = {"ok": "answered", "missing": "without a response"}  # what a count of answers is called
@@ -71,3 +72,23 @@ def check_limit(limit: int | None) -> None:
     """
     if limit is not None and limit < 1:
         raise BadInput(f"limit: found {limit}, expected at least 1")
+
+
+def draw_evenly(strata: Mapping[Hashable, Sequence[tuple[str, ...]]], limit: int, seed: int = 0) -> set[str]:
+    """At most so many ids, one group from every stratum in turn; the ids of a group come together or not at all.
+
+    The same strata and seed give the same draw, and a larger limit keeps what a smaller one drew of single ids.
+
+    >>> sorted(draw_evenly({"v1": [("a",), ("b",), ("c",)], "v2": [("d",), ("e",)]}, 2))
+    ['b', 'e']
+    """
+    left = {key: list(groups) for key, groups in strata.items()}
+    for key, groups in left.items():
+        random.Random(f"{seed}\0{key}").shuffle(groups)
+    taken: set[str] = set()
+    while any(left.values()) and len(taken) < limit:
+        for groups in left.values():
+            group = groups.pop() if groups else ()
+            if len(taken.union(group)) <= limit:
+                taken.update(group)
+    return taken

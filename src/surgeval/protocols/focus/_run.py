@@ -55,11 +55,13 @@ _SCHEMA = {
 class FocusRun(AskedRun):
     """A finished run: one row per question in `answers` (`qID`, `video`, `status`, `reason`, `content`, `latency`, …).
 
-    `media` says what the model saw. `judged` says whether some answers need judges.
+    `media` says what the model saw, `judged` whether some answers need judges, `subset` which part of the questions
+    was asked (empty: all).
     """
 
     media: str
     judged: bool
+    subset: str = ""
     look: Callable[[str], bytes | None] = field(default=lambda _question: None)
 
     def pictures(self, count: int, results: pl.DataFrame | None = None) -> dict[str, bytes]:
@@ -83,7 +85,8 @@ class FocusRun(AskedRun):
 
     def __str__(self) -> str:
         shown = "no frames shown" if self.media == "none" else "frames shown"
-        return "\n".join((str(self.summary), f"{self.model}: {self.said}; {shown}", *self.notes))
+        subset = (f"a subset: {self.subset}",) if self.subset else ()
+        return "\n".join((str(self.summary), f"{self.model}: {self.said}; {shown}", *subset, *self.notes))
 
 
 def run_focus(
@@ -99,6 +102,7 @@ def run_focus(
     track: str | None = None,
     concurrency: int = 8,
     limit: int | None = None,
+    seed: int = 0,
     options: ChatOptions | None = None,
     retry: bool = False,
     progress: bool = True,
@@ -107,8 +111,9 @@ def run_focus(
 
     `model` is a name (`openai:MODEL@URL`, `hf:PATH`, `replay:FILE`, `prior[:TRAIN]`, `random[:SEED]`, `oracle`) or any
     `Answerer`. Frames come from the dataset or from video files in `media`: one on the track `frame`, else up to
-    `frames`, with the time burnt in when `overlay` is set. `limit` asks only the first questions. `retry` asks again
-    what failed. The same call resumes a run that was stopped; nothing stored is asked again.
+    `frames`, with the time burnt in when `overlay` is set. `limit` asks only so many questions, drawn by `seed` evenly
+    from the videos. `retry` asks again what failed. The same call resumes a run that was stopped; nothing stored is
+    asked again.
 
     >>> from tempfile import mkdtemp
     >>> folder = Path(mkdtemp())
@@ -125,7 +130,7 @@ def run_focus(
     latency_limit(track, None)
     shown = Shown(1 if track == "frame" else frames, overlay)
     question_set = open_questions(data, requests, references)
-    questions = question_set.questions[:limit]
+    questions, subset = question_set.drawn(limit, seed)
     answerer = (
         open_answerer(
             model, question_messages, lambda name: (open_questions(name) if name else question_set).learnable, options
@@ -139,7 +144,7 @@ def run_focus(
     config = {
         "media": seen, "limit": limit, "track": track,
         "frames": shown.frames if eyes else 0, "overlay": overlay and eyes is not None,
-        "prompt": PROMPT_VERSION if answerer.costly else 0,
+        "prompt": PROMPT_VERSION if answerer.costly else 0, **({"subset": subset} if subset else {}),
     }  # fmt: skip
     manifest = Manifest("focus", config, _fingerprint(questions), answerer.identity)
     folder = Path(out)
@@ -158,7 +163,7 @@ def run_focus(
     judged = any(question.format in formats() and formats()[question.format].judged for question in questions)
     name = public_name(model) if isinstance(model, str) else answerer.identity
     return FocusRun(
-        folder=folder, model=name, media=seen, answers=answers, summary=summary, judged=judged,
+        folder=folder, model=name, media=seen, answers=answers, summary=summary, judged=judged, subset=subset,
         look=_Window(eyes, question_set, {question.id: question for question in questions}, shown),
         notes=_notes(answerer, eyes),
     )  # fmt: skip

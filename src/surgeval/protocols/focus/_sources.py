@@ -6,8 +6,9 @@ reached when a name that begins with `hub:` asks for it.
 
 from __future__ import annotations
 
+import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -16,6 +17,7 @@ from surgeval.asking import is_eval_log, read_eval_log
 from surgeval.datasets import Dataset, focus_rows, has_focus_columns, open_dataset, raise_errors, read_focus_pair
 from surgeval.datasets.io import folders, names
 from surgeval.errors import BadInput, DataError
+from surgeval.protocols.asked import draw_evenly
 from surgeval.protocols.focus._files import Source, as_sources, logged_responses
 from surgeval.records import VqaQuestion
 
@@ -36,6 +38,22 @@ class QuestionSet:
     def learnable(self) -> tuple[VqaQuestion, ...]:
         """The questions of the training split; all of them where there is no such split."""
         return tuple(q for q in self.questions if q.video in self.train) or self.questions
+
+    def drawn(self, limit: int | None, seed: int = 0) -> tuple[tuple[VqaQuestion, ...], str]:
+        """At most so many questions, as many of each video, and a label; all questions have no label.
+
+        The first ones would often be those of one video, which is no interval and the look of one operation.
+        """
+        if limit is None or limit >= len(self.questions):
+            return self.questions, ""
+        videos = sorted({question.video for question in self.questions})
+        random.Random(seed).shuffle(videos)  # fewer questions than videos: not those of the first hospital
+        strata: dict[Hashable, list[tuple[str, ...]]] = {video: [] for video in videos}
+        for question in self.questions:
+            strata[question.video].append((question.id,))
+        taken = draw_evenly(strata, limit, seed)
+        kept = tuple(question for question in self.questions if question.id in taken)
+        return kept, f"{len(kept)} of {len(self.questions)} questions, drawn evenly from the videos (seed {seed})"
 
 
 def open_questions(

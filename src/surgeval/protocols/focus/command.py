@@ -151,7 +151,7 @@ def score(
 @grouped(
     {
         READING: "requests references",
-        RUNNING: "frames overlay_time concurrency max_tokens timeout",
+        RUNNING: "frames overlay_time concurrency max_tokens timeout seed",
     }
 )
 def run(
@@ -176,13 +176,14 @@ def run(
         Track | None, typer.Option(help="frame: one frame a question. Also sets the latency limit.")
     ] = None,
     concurrency: Annotated[int, typer.Option(min=1, max=_BLOCK, help="Questions at a time.")] = 8,
-    limit: Annotated[int | None, typer.Option(min=1, help="Ask only the first questions.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Ask only so many, evenly from all videos.")] = None,
     max_tokens: Annotated[int, typer.Option(min=1, help="Longest reply of a chat model.")] = 512,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to wait for one reply.")] = 120.0,
     judge: JudgeOption = None,
     pictures: Annotated[
         int, typer.Option(min=0, max=20_000, help="Questions the page keeps a picture of, wrong first.")
     ] = 120,
+    seed: Annotated[int, typer.Option(min=0, help="Draws the questions of --limit.")] = 0,
     retry: Annotated[bool, typer.Option("--retry", help="Ask again what failed; nothing else.")] = False,
     json: JsonOption = False,
 ) -> int:  # fmt: skip
@@ -207,7 +208,7 @@ def run(
         _check_judges(judge or [], json)  # before hours of asking
         asked = run_focus(
             data, model, out, requests=requests, references=references, media=media, frames=frames,
-            overlay=overlay_time, track=track, concurrency=concurrency, limit=limit,
+            overlay=overlay_time, track=track, concurrency=concurrency, limit=limit, seed=seed,
             options=ChatOptions(max_tokens=max_tokens, timeout=timeout), retry=retry, progress=not json,
         )  # fmt: skip
     scores, page = _scored(asked, judge or [], track, json, pictures)
@@ -296,6 +297,8 @@ def _scored(
         bar.phase("scoring")
         scores = score_focus(*run.sources, judge=panel, track=track, name=_name(run.folder), progress=bar.reach)
         bar.phase("page")
+        if run.subset:
+            scores = replace(scores, notes=(*scores.notes, f"a subset was asked: {run.subset}"))
         scores = replace(scores, pictures=run.pictures(pictures, scores.results))
         return scores, write_focus_report(scores, run.folder)
 
@@ -313,7 +316,7 @@ def _command(run: FocusRun, track: Track | None) -> str:
 def _json(run: FocusRun, scores: FocusScores | None, page: Path | None, track: Track | None) -> dict[str, Any]:
     return {
         "folder": str(run.folder), "model": run.model, "media": run.media, "questions": run.answers.height,
-        "counts": run.counts, "usage": asdict(run.usage), "notes": list(run.notes),
+        "subset": run.subset, "counts": run.counts, "usage": asdict(run.usage), "notes": list(run.notes),
         "failures": run.summary.to_frame().to_dicts(),
         "responses": str(run.sources[2]), "score_command": _command(run, track),
         "scores": scores.to_json() if scores else None, "report": str(page) if page else None,

@@ -45,6 +45,7 @@ def focus(
     overlay_time: bool = False,
     track: str | None = None,
     limit: int | None = None,
+    seed: int = 0,
     text_only: bool = False,
     judge: str | list[str] | None = None,
 ) -> Task:
@@ -52,14 +53,15 @@ def focus(
 
     `data` is a phantom, a folder of requests and references, published rows or `hub:OWNER/NAME`; `media` a folder with
     a video file for every video. Up to `frames` frames are shown, one on the track `frame`, none with `text_only`.
-    `limit` asks the first questions. Without `judge` (as for `surgeval score focus`) answers in words have no score.
+    `limit` and `seed` draw questions evenly from the videos, as a run does. Without `judge` (as for `surgeval score
+    focus`) answers in words have no score.
     """
     with one_sentence():
         check_limit(limit)
         latency_limit(track, None)
         shown = Shown(1 if track == "frame" else frames, overlay_time)
         question_set = open_questions(required(data, "focus"))
-        questions = question_set.questions[:limit]
+        questions, _ = question_set.drawn(limit, seed)
         eyes = open_media(question_set, questions, Path(media) if media else None, looks=not text_only)
         rows = focus_answer(track, names_in(judge))
     by_id = {question.id: question for question in questions}

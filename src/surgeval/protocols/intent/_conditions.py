@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, TypeAlias, TypeVar, get_args
 
 from surgeval.errors import BadInput
+from surgeval.protocols.asked import draw_evenly
 from surgeval.protocols.intent._cases import case_id, rotation, split_id
 from surgeval.protocols.intent._items import ItemSet, OpenedItems
 from surgeval.records import IntentQuestion
@@ -144,20 +144,13 @@ def stratified(item_set: AnySet, limit: int | None, seed: int = 0) -> tuple[AnyS
     """
     if limit is None or limit >= len(item_set.items):
         return item_set, ""
-    strata: dict[tuple[str, str], list[tuple[IntentQuestion, ...]]] = {}
+    strata: dict[Hashable, list[tuple[str, ...]]] = {}
     for item in item_set.items:
         if item.id not in item_set.named:
-            links = (item_set.by_id.get(name or "") for name in (item.untrapped, item.twin))
-            group = (item, *(linked for linked in links if linked is not None))
+            links = (name for name in (item.untrapped, item.twin) if name is not None and name in item_set.by_id)
+            group = (item.id, *links)
             strata.setdefault((item.trap or "", item.skill), []).append(group)
-    for key, groups in strata.items():
-        random.Random(f"{seed}\0{key}").shuffle(groups)
-    taken: set[str] = set()
-    while any(strata.values()):
-        for groups in strata.values():
-            group = groups.pop() if groups else ()
-            if len(taken | {item.id for item in group}) <= limit:
-                taken.update(item.id for item in group)
+    taken = draw_evenly(strata, limit, seed)
     kept = tuple(item for item in item_set.items if item.id in taken)
     if not kept:
         raise BadInput(f"limit: found {limit}, expected enough for a trap with its twins")
