@@ -139,6 +139,7 @@ def paired_statistic(
     batched: bool = False,
     sizes: npt.ArrayLike | None = None,
     mixed: bool = True,
+    bounds: Bounds = UNBOUNDED,
     **drawing: Unpack[NamedDrawing],
 ) -> Difference:
     """The same for any number of two models, such as the mAP of two detectors.
@@ -146,7 +147,9 @@ def paired_statistic(
     `statistic` gets how often each video of `a` and then each video of `b` counts (twice as many multiplicities as
     `clusters`) and treats all of them as the videos of one model: ones and zeros give `a`, zeros and ones `b`, and a
     mixture the model that answered some videos as `a` and the others as `b`, which the exchange test needs. Where
-    mixtures cannot be computed (`mixed=False`), p is that of Student's t, as the interval is.
+    mixtures cannot be computed (`mixed=False`), p is that of Student's t, as the interval is. `bounds` are the
+    differences that are possible at all: where no video moves the difference, the interval is how far so many equal
+    videos can be trusted inside them, and there is none without bounds.
 
     >>> import numpy as np
     >>> hits, total = np.array([3, 5, 2, 6, 4, 3, 2, 5, 1, 3, 4, 2]), np.tile([6, 8, 5, 7, 9, 6], 2)
@@ -154,7 +157,9 @@ def paired_statistic(
     0.561 − 0.415 = 0.146 [-0.041, 0.334], p = 0.1250
     """
     label = drawing.get("name", "")
-    return paired_vector(statistic, clusters, [label], batched=batched, sizes=sizes, mixed=mixed, **drawing)[0]
+    return paired_vector(
+        statistic, clusters, [label], batched=batched, sizes=sizes, mixed=mixed, bounds=bounds, **drawing
+    )[0]
 
 
 def paired_vector(
@@ -165,6 +170,7 @@ def paired_vector(
     batched: bool = False,
     sizes: npt.ArrayLike | None = None,
     mixed: bool = True,
+    bounds: Bounds = UNBOUNDED,
     progress: Progress | None = None,
     **drawing: Unpack[NamedDrawing],
 ) -> tuple[Difference, ...]:
@@ -201,9 +207,9 @@ def paired_vector(
         known = [defined_without(found.left_out[:, column], found.sizes) for column in range(len(names))]
         p = np.array([t_p(float(found.estimate[k]), *one[:2], float(scale[k])) for k, one in enumerate(known)])
         test = "t"
+    made = [_open(interval_of(found, k, plan, name), found.sizes, bounds) for k, name in enumerate(names)]
     return tuple(
-        _decided(Difference(float(a[k]), float(b[k]), interval_of(found, k, plan, name), float(p[k]), test))
-        for k, name in enumerate(names)
+        _decided(Difference(float(a[k]), float(b[k]), interval, float(p[k]), test)) for k, interval in enumerate(made)
     )
 
 
@@ -216,11 +222,15 @@ def _open(interval: Interval, sizes: Floats, bounds: Bounds) -> Interval:
 
 
 def _decided(difference: Difference) -> Difference:
-    """No p below six clusters or without an estimate; and an interval that says of 0 what the exchange test says."""
+    """No p below six clusters or without an estimate; and an interval that says of 0 what the test says.
+
+    Leaving out videos (`t`) says the same by itself, unless it moved nothing and the interval is a bound.
+    """
     interval, p = difference.interval, difference.p
     if interval.few_clusters or math.isnan(interval.estimate):
         return replace(difference, p=math.nan)
-    if difference.test != "exchange" or math.isnan(interval.low) or math.isnan(p):
+    agrees = difference.test != "exchange" and interval.method != "bound"
+    if agrees or math.isnan(interval.low) or math.isnan(p):
         return difference
     low, high = interval.low, interval.high
     if not difference.told_apart:

@@ -159,3 +159,23 @@ def test_no_difference_and_the_bootstrap_of_the_challenges_stay_as_they_are() ->
     assert (none.low, none.high) == (0, 0)
     drawn = paired_difference([1, 1], [0, 0], ["a", "b"], method="percentile").interval
     assert (drawn.low, drawn.high) == (1, 1)
+
+
+@pytest.mark.parametrize("mixed", [True, False])
+def test_any_other_number_that_every_video_shows_alike_is_not_certain_either(mixed: bool) -> None:
+    """By hand: as for means, of three videos a share of 1 − 0.025^(1/3) = 0.708 may yet show anything."""
+
+    def alike(videos: int, **bounds: Any) -> Any:
+        # Both halves of every video: all right of one model, half right of the other.
+        hits, names = np.repeat([2.0, 1.0], videos), [f"v{k}" for k in range(videos)]
+        return paired_statistic(lambda m: m @ hits / (2 * m.sum()), names, mixed=mixed, **bounds)
+
+    few = alike(3, bounds=(-1.0, 1.0))
+    assert (few.interval.low, few.interval.high) == pytest.approx((0.5 - 1.5 * 0.7076, 0.5 + 0.5 * 0.7076), abs=1e-4)
+    assert (few.interval.method, few.interval.note) == ("bound", "the same without any of 3 clusters")
+    assert not few.testable
+    unbounded = alike(3).interval
+    assert unbounded.estimate == 0.5 and np.isnan(unbounded.low) and np.isnan(unbounded.high)
+    six = alike(6, bounds=(-1.0, 1.0))  # p of six equal videos is 1/32: the interval does not deny it
+    assert six.told_apart and six.interval.low == 0 and six.interval.high < 1
+    assert alike(5, bounds=(-1.0, 1.0)).interval.low < 0

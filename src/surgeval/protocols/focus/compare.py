@@ -69,7 +69,7 @@ def _numbers(rows: pl.DataFrame, resamples: int, seed: int) -> tuple[Compared, .
     )  # fmt: skip
     score = paired_statistic(
         both, videos.tolist(), batched=True, sizes=np.bincount(code), resamples=resamples, seed=seed,
-        name="pre_evaluation/SCORE",
+        bounds=(-1.0, 1.0), name="pre_evaluation/SCORE",
     )  # fmt: skip
     every, filmed = np.ones(rows.height, dtype=bool), rows["filmed"].to_numpy()
     numbers = [

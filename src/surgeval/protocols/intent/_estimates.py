@@ -118,11 +118,11 @@ def gap_of(both: pl.DataFrame, weights: Weights, name: str, *, seed: int = 0) ->
         return paired_difference(first, second, rows["cluster"].to_list(), resamples=RESAMPLES, seed=seed, name=name)
     clusters = sorted(rows["cluster"].unique())
     sums = [_Sums.of(rows, weights, side, clusters) for side in ("value", "value_b")]
-    found = paired_statistic(
-        sums[0].beside(sums[1]).number, clusters, batched=True, sizes=sums[0].totals.sum(axis=1), resamples=RESAMPLES,
-        seed=seed, name=name,
-    )  # fmt: skip
     furthest = float(sum(abs(weight) for weight in weights.values()))
+    found = paired_statistic(
+        sums[0].beside(sums[1]).number, clusters, batched=True, sizes=sums[0].totals.sum(axis=1),
+        bounds=(-furthest, furthest), resamples=RESAMPLES, seed=seed, name=name,
+    )  # fmt: skip
     return replace(found, interval=_within(found.interval, furthest))
 
 

@@ -64,14 +64,15 @@ def _difference(sums: Sequence[VideoSums], place: int, first: SurgXScores) -> Di
     """The paired difference of one number; what a single video makes up has no interval, and few videos no test."""
     both = sums[0].beside(sums[1])
     under = sums[0].under[:, sums[0].groups == place].sum(axis=1)
+    bounds = (-math.inf, math.inf) if NUMBERS[sums[0].names[place]].unit == "score" else (-1.0, 1.0)
     found = paired_statistic(
         lambda counted: both.numbers(counted)[:, place], sums[0].videos, batched=True,
-        sizes=under if under.any() else None, resamples=first.resamples, seed=first.seed,
+        sizes=under if under.any() else None, bounds=bounds, resamples=first.resamples, seed=first.seed,
     )  # fmt: skip
     videos = min(int((one.under[:, one.groups == place] > 0).any(axis=1).sum()) for one in sums)
     interval = replace(found.interval, clusters=videos)
-    if NUMBERS[sums[0].names[place]].unit != "score" and not math.isnan(interval.low):
-        interval = replace(interval, low=max(interval.low, -1.0), high=min(interval.high, 1.0))
+    if not math.isnan(interval.low):
+        interval = replace(interval, low=max(interval.low, bounds[0]), high=min(interval.high, bounds[1]))
     if videos < 2:
         interval = replace(interval, low=math.nan, high=math.nan, note="one video has no interval")
     return replace(found, interval=interval, p=found.p if videos >= FEW_CLUSTERS else math.nan)

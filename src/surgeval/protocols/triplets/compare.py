@@ -19,6 +19,7 @@ from surgeval.stats import Difference, paired_statistic, paired_vector
 
 __all__ = ["TripletComparison", "compare_triplets"]
 
+_BOUNDS = (-1.0, 1.0)  # every number is a share
 _WORDS = {"data": "ground truth", "scheme": "scored groups of videos"}
 
 
@@ -41,7 +42,7 @@ def compare_triplets(a: TripletScores | str | Path, b: TripletScores | str | Pat
     >>> videos = [f"v{k // 2}" for k in range(12)]
     >>> right, wrong = (score_recognition(labels, x, videos, resamples=50) for x in (labels, 1 - labels))
     >>> print(compare_triplets(right, wrong).difference())
-    1.000 − 0.500 = 0.500 [0.500, 0.500], p = 0.0312
+    1.000 − 0.500 = 0.500 [0.000, 0.730], p = 0.0312
     """
     first, second = (one if isinstance(one, TripletScores) else load_triplets(one) for one in (a, b))
     _require_same(first, second)
@@ -54,7 +55,11 @@ def compare_triplets(a: TripletScores | str | Path, b: TripletScores | str | Pat
         if found is None:
             sides = [_Recalled(one.replicates, key, _where(one)) for one in (first, second)]
             found = paired_statistic(
-                _either(sides[0], sides[1], len(videos)), videos, sizes=first.settings["sizes"], mixed=False
+                _either(sides[0], sides[1], len(videos)),
+                videos,
+                sizes=first.settings["sizes"],
+                mixed=False,
+                bounds=_BOUNDS,
             )
         numbers.append(Compared(key.text, key.label, found, higher_is_better=key.higher_is_better))
     names = [one.folder.name if one.folder and first.name == second.name else one.name for one in (first, second)]
@@ -74,7 +79,7 @@ def _exchanged(first: TripletScores, second: TripletScores) -> dict[Key, Differe
     settings = first.settings
     differences = paired_vector(
         mixture_of(a, b), settings["videos"], [key.text for key in a.keys], sizes=settings["sizes"],
-        resamples=draws_of(a, b, settings["resamples"]), seed=settings["seed"],
+        bounds=_BOUNDS, resamples=draws_of(a, b, settings["resamples"]), seed=settings["seed"],
     )  # fmt: skip
     return dict(zip(a.keys, differences, strict=True))
 
