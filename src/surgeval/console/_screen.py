@@ -10,6 +10,7 @@ goes nowhere, and the command still ends with its own exit code.
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -98,20 +99,21 @@ def console() -> Console:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """An aligned table; numbers go to the right.
+    """An aligned table; numbers go to the right, those of a column with as many decimals.
 
-    >>> print_table("", ["video", "frames"], [("VID01", 9), ("VID02", 1720)])
-    video  frames
-    VID01       9
-    VID02    1720
+    >>> print_table("", ["video", "frames", "f1"], [("VID01", 9, 1.0), ("VID02", 1720, 0.625)])
+    video  frames     f1
+    VID01       9  1.000
+    VID02    1720  0.625
     """
     rows = [list(row) for row in rows]
-    numeric = [bool(rows) and all(isinstance(row[k], int | float) for row in rows) for k in range(len(columns))]
+    numeric = [bool(rows) and all(_is_number(row[k]) for row in rows) for k in range(len(columns))]
+    decimals = [max((_decimals(row[k]) for row in rows), default=0) for k in range(len(columns))]
     table = Table(title=Text(visible(title)), title_justify="left", box=None, pad_edge=False, header_style="bold")
     for name, right in zip(columns, numeric, strict=True):
         table.add_column(Text(visible(name)), justify="right" if right else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(Text(_cell(value)) for value in row))
+        table.add_row(*(Text(_cell(value, places)) for value, places in zip(row, decimals, strict=True)))
     console().print(table)
 
 
@@ -150,11 +152,24 @@ def print_pieces(title: str, frame: pl.DataFrame) -> None:
         console().print()
 
 
-def _cell(value: object) -> str:
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _decimals(value: object) -> int:
+    """How many of three decimals a value needs."""
+    if not isinstance(value, float) or not math.isfinite(value):
+        return 0
+    return len(f"{value:.3f}".rstrip("0").partition(".")[2])
+
+
+def _cell(value: object, decimals: int) -> str:
     if value is None:
         return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:.3f}".rstrip("0").rstrip(".") if value == value else "nan"
+        return f"{value:.{decimals}f}"
     return visible(str(value))
 
 

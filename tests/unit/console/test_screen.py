@@ -52,3 +52,10 @@ def test_json_is_the_same_value_without_control_characters(capsys: pytest.Captur
     assert [c for c in said if not c.isprintable() and c != "\n"] == []
     assert json.loads(said) == value
     assert "ü" in said
+
+
+def test_a_column_has_one_way_of_writing_its_values(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = {"score": [1.0, 0.216, None], "half": [0.5, 2.0, float("nan")], "baseline": [True, False, False]}
+    print_frame("", pl.DataFrame({"model": ["a", "b", "c"], **rows}))
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines[1:] == [["a", "1.000", "0.5", "yes"], ["b", "0.216", "2.0", "no"], ["c", "nan", "no"]]

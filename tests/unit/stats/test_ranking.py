@@ -14,6 +14,7 @@ from surgeval.errors import BadInput
 from surgeval.stats import Outcomes, Ranking, multiplicities, rank, stream, two_sided_p
 from surgeval.stats.ranking._options import Collapse, RankOptions, RankScheme, WinTies
 from surgeval.stats.ranking._order import bucket_ranks, copeland
+from surgeval.stats.ranking._rank import few_videos
 
 VIDEOS = [f"v{v:02d}" for v in range(12) for _ in range(5)]
 ONE = ["verb|id"] * len(VIDEOS)
@@ -138,7 +139,16 @@ def test_a_place_decided_by_monte_carlo_noise_is_noted() -> None:
     if found.final_rank[0] != found.final_rank[1]:
         assert any("within Monte-Carlo error" in note for note in found.notes)
     (note,) = rank({"x": first, "y": first}, ONE, VIDEOS, n_boot=100).notes
-    assert note.startswith("fewer than 20 videos in 1 of the 1 buckets that decide (the smallest has 12)")
+    assert note.startswith("fewer than 20 videos (12) in the only bucket that decides: ")
+
+
+def test_how_many_buckets_have_few_videos_reads_as_one_would_say_it() -> None:
+    said = [few_videos(videos, RankOptions())[0].partition(":")[0] for videos in ([8], [8, 30], [8, 9])]
+    assert said == [
+        "fewer than 20 videos (8) in the only bucket that decides",
+        "fewer than 20 videos in 1 of the 2 buckets that decide (the smallest has 8)",
+        "fewer than 20 videos in both buckets that decide (the smallest has 8)",
+    ]
 
 
 def test_a_model_and_its_clone_share_the_first_place() -> None:

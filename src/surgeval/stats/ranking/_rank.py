@@ -138,7 +138,8 @@ def few_videos(videos: Sequence[int], options: RankOptions) -> list[str]:
     )
     if options.scheme == "question":
         said = "and the test does not even look at them"
-    return [
-        f"fewer than {SAFE_CLUSTERS} videos in {len(few)} of the {len(videos)} buckets that decide "
-        f"(the smallest has {min(few)}): {said}"
-    ]
+    if len(videos) == 1:
+        return [f"fewer than {SAFE_CLUSTERS} videos ({few[0]}) in the only bucket that decides: {said}"]
+    every = "both" if len(videos) == 2 else f"all {len(videos)}"
+    which = every if len(few) == len(videos) else f"{len(few)} of the {len(videos)}"
+    return [f"fewer than {SAFE_CLUSTERS} videos in {which} buckets that decide (the smallest has {min(few)}): {said}"]
