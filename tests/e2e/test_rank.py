@@ -79,7 +79,7 @@ def test_a_ranking_is_written_with_its_reasons(surgeval: Surgeval, three: list[s
     command = ("rank", *three, "--baseline", "prior", "--baseline", "random", "--stability", 20, "--out", "R")
     done = surgeval(*command)
     assert done.returncode == 0, done.stderr
-    assert "Clearly better than every baseline: net." in done.stdout
+    assert "Clearly better than every baseline (prior and random): net." in done.stdout
     assert "net is first. On resampled videos it stays there in 100 % of the cases." in done.stdout
     found = json.loads(surgeval(*command, "--json").stdout)
     assert found["final_order"] == [["net"], ["prior"], ["random"]]

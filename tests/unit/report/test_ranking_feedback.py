@@ -178,7 +178,7 @@ def test_the_page_says_how_often_equal_models_would_be_separated(challenge: Any)
     study, _ = challenge
     text = " ".join(findings(study))
     assert "In 20 challenges with equal models on these videos, one of two dominated the other in" in text
-    assert "Fewer than 20 videos in 2 of the 2 buckets" in text
+    assert "Fewer than 20 videos in both buckets" in text
     assert study.to_json()["calibration"]["challenges"] == 20
     page = render_page("x", ranking_sections(study), lead=leading(study))
     assert "How often equal models would be separated" in page
@@ -267,3 +267,15 @@ def test_a_shared_place_is_called_the_same_in_every_sentence() -> None:
     assert _place(study, 1) == "Place 2 of 4 entries; 2 share the places 2–3."
     (sure,) = _sure(study, 1)
     assert "the entry was on place 2, and in 100\u00a0% on place 2 as here. A shared place counts as the best" in sure
+
+
+def test_a_statement_about_a_baseline_names_it_and_the_other_floor(challenge: Any) -> None:
+    study, tables = challenge
+    (said,) = (text for text in findings(study) if "baseline" in text)
+    assert "better than the baseline prior: " in said
+    assert "The verdict on a run's own page has another floor, one who never looked" in said
+    both = rank(tables, n_boot=100, baselines=["prior", "PELICAN"])
+    (said,) = (text for text in findings(study_ranking(both, outer=0, challenges=0)) if "baseline" in text)
+    assert "better than every baseline (prior and PELICAN): " in said
+    none = rank(tables, n_boot=100)
+    assert not any("floor" in text for text in findings(study_ranking(none, outer=0, challenges=0)))

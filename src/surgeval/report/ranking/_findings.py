@@ -8,9 +8,13 @@ from surgeval.report.ranking._study import RankingStudy
 from surgeval.report.ranking._words import NARROW, listed, percent
 from surgeval.stats import Gate, Ranking
 
-__all__ = ["baseline_sentences", "equal_models", "findings", "leading"]
+__all__ = ["OTHER_FLOOR", "baseline_sentences", "equal_models", "findings", "leading"]
 
 _MOST_NAMES = 6
+OTHER_FLOOR = (
+    "the verdict on a run's own page has another floor, one who never looked (the better of two blind answers), which "
+    "may lie higher: a model can be better than a baseline here and fall behind that floor there"
+)
 
 
 def leading(study: RankingStudy) -> str:
@@ -52,7 +56,8 @@ def findings(study: RankingStudy) -> list[str]:
     ranking = study.ranking
     said = [*_not_told_apart(ranking)]
     if ranking.gate is not None:
-        said.append(" ".join(f"{text[:1].upper()}{text[1:]}." for text in baseline_sentences(ranking.gate)))
+        sentences = (*baseline_sentences(ranking.gate), OTHER_FLOOR)
+        said.append(" ".join(f"{text[:1].upper()}{text[1:]}." for text in sentences))
     said += equal_models(study)
     return said + [f"{note[:1].upper()}{note[1:]}." for note in ranking.notes]
 
@@ -88,12 +93,14 @@ def baseline_sentences(gate: Gate) -> list[str]:
         for state in ("clearly better", "not shown", "worse")
     }
     known = "" if gate.ahead is not None else " (whether other videos say the same was not measured)"
-    every = "every baseline" if len(gate.baselines) > 1 else "the baseline"
+    named = listed(gate.baselines)
+    every = f"every baseline ({named})" if len(gate.baselines) > 1 else f"the baseline {named}"
     said = [f"clearly better than {every}: {_names(by_state['clearly better'])}{known}"]
     if by_state["not shown"]:
         said.append(f"not shown to be better than {every}: {_names(by_state['not shown'])}")
     if by_state["worse"]:
-        said.append(f"worse than {'a' if len(gate.baselines) > 1 else 'the'} baseline: {_names(by_state['worse'])}")
+        one = f"one of the baselines ({named})" if len(gate.baselines) > 1 else every
+        said.append(f"worse than {one}: {_names(by_state['worse'])}")
     return said
 
 
