@@ -14,8 +14,9 @@ from surgeval.datasets import MemoryDataset
 from surgeval.datasets.predictions import ground_truth
 from surgeval.errors import BadInput
 from surgeval.metrics import RecognitionAccumulator, evaluate_recognition
-from surgeval.protocols.triplets import score_recognition, score_triplets
+from surgeval.protocols.triplets import compare_triplets, score_recognition, score_triplets
 from surgeval.protocols.triplets._inputs import find_task
+from surgeval.protocols.triplets._numbers import Key
 from surgeval.protocols.triplets.page import write_triplets_report
 
 
@@ -115,3 +116,38 @@ def test_the_task_is_seen_from_parquet_and_folders(theatre: MemoryDataset, tmp_p
 def test_arrays_that_do_not_fit_are_refused() -> None:
     with pytest.raises(BadInput, match="expected two frames × classes arrays and a video for each frame"):
         score_recognition(np.eye(2), np.eye(2), ["v1"])
+
+
+def six_classes(seed: int = 0) -> Any:
+    """Twelve frames in three videos, six classes."""
+    rng = np.random.default_rng(seed)
+    labels = np.eye(6)[np.arange(12) % 6]
+    return labels, np.clip(labels * 0.3 + rng.random((12, 6)) * 0.7, 0, 1), [f"v{k // 4}" for k in range(12)]
+
+
+def test_recall_among_more_scores_than_classes_is_not_measured(tmp_path: Path) -> None:
+    scores = score_recognition(*six_classes(), resamples=10)
+    scope = "recall among the highest scores"
+    assert 0 < scores.number(metric="top-5", scope=scope).estimate <= 1
+    for name in ("top-10", "top-20"):
+        assert np.isnan(scores.number(metric=name, scope=scope).estimate)
+    assert "top-10, top-20 recall is not measured: with 6 classes every answer would reach 1" in scores.notes
+    assert "Top-10, top-20 recall is not measured" in write_triplets_report(scores, tmp_path).read_text()
+    five = score_recognition(np.eye(5), np.eye(5), ["v"] * 5, resamples=10)
+    assert np.isnan(five.number(metric="top-5", scope=scope).estimate)
+
+
+def test_where_every_class_is_rare_their_number_is_not_a_second_one() -> None:
+    rare = Key("rare, global", "ivt", "mAP").text
+    scores, other = (score_recognition(*six_classes(seed), resamples=10) for seed in (0, 1))
+    assert scores.number(scope="rare, global").estimate == scores.number().estimate
+    assert rare not in [headline.key for headline in scores.headlines()]
+    assert not scores.to_frame()["scope"].str.starts_with("rare").any()
+    compared = compare_triplets(scores, other)
+    assert rare not in [one.key for one in compared.numbers]
+    assert "every class is rare: numbers of rare classes are those of all classes" in compared.notes
+    labels, values, videos = six_classes()
+    labels[:, 0] = 1  # twelve instances: no longer rare
+    some, same = (score_recognition(labels, values, videos, rare=5, resamples=10) for _ in range(2))
+    assert rare in [headline.key for headline in some.headlines()]
+    assert rare in [one.key for one in compare_triplets(some, same).numbers]

@@ -18,7 +18,7 @@ from surgeval.protocols.triplets._detection import SCOPES, DetectionPart, keys_o
 from surgeval.protocols.triplets._groups import VideoGroups
 from surgeval.protocols.triplets._mixing import MOST_CELLS, RankedBoxes, ScoredFrames
 from surgeval.protocols.triplets._numbers import NAMES, Key, Progress, ScoreNumber, bootstrap, few_videos
-from surgeval.protocols.triplets._recognition import FrameScores, RecognitionPart, recognition_keys, score_frames
+from surgeval.protocols.triplets._recognition import TOP, FrameScores, RecognitionPart, recognition_keys, score_frames
 from surgeval.protocols.triplets.result import TripletScores
 from surgeval.protocols.triplets.tables import (
     association_table,
@@ -214,7 +214,7 @@ def assemble_recognition(plan: ScoringPlan, frames: FrameScores, components: Seq
     main = "ivt" if "ivt" in components else components[0]
     sheets["videos"] = plan.video_sheet(parts, keys, Key("global", main, "mAP"))
     unanswered = int((~frames.answered).sum())
-    notes = [*plan.said(), *_outside(numbers)]
+    notes = [*plan.said(), *_outside(numbers), *_unmeasured(frames.targets.shape[1])]
     if unanswered:
         notes.append(f"top-K counts the {len(frames.answered) - unanswered} answered frames only")
     return TripletScores(
@@ -222,6 +222,13 @@ def assemble_recognition(plan: ScoringPlan, frames: FrameScores, components: Seq
         notes=tuple(notes), thresholds={}, numbers=numbers, replicates=replicates, sheets=sheets, curves=curves,
         confusions={}, mixable=_kept(ScoredFrames.of(parts, frames, len(plan.scheme.videos))),
     )  # fmt: skip
+
+
+def _unmeasured(n_classes: int) -> tuple[str, ...]:
+    """Which recalls among the highest scores say nothing."""
+    names = [f"top-{k}" for k in TOP if k >= n_classes]
+    few = f"with {n_classes} class{'es' if n_classes != 1 else ''} every answer would reach 1"
+    return (f"{', '.join(names)} recall is not measured: {few}",) if names else ()
 
 
 def _kept(mixable: Kept) -> Kept | None:

@@ -122,7 +122,7 @@ def _line(scores: TripletScores, scope: str) -> pl.DataFrame:
     if scope == "rare":
         classes = scores.sheets[f"classes_{scores.main}"]
         row = {"classes": str(int(classes["rare"].sum())), **row}
-        if not classes.filter(pl.col("instances") > 0, ~pl.col("rare")).height:
+        if scores.repeated:
             row = {"classes": f"all {row['classes']}", "numbers": "those of all classes, above"}
     return pl.DataFrame([row])
 

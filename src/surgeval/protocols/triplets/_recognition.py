@@ -107,6 +107,7 @@ class RecognitionPart:
     positives: Ints  # (videos with frames,)
     rare_of: str
     rare: Ints
+    n_classes: int  # of the columns
 
     def vector(self, multiplicity: Ints) -> Floats:
         """The numbers of `recognition_keys`."""
@@ -120,8 +121,11 @@ class RecognitionPart:
             if component == self.rare_of:
                 rare = [mean_of(ap[self.rare]) for ap in (overall, by_class)]
         positives = int(mine @ self.positives)
-        found = mine @ self.found
-        return np.array([*values, *rare, *(found / positives if positives else np.full(len(TOP), np.nan))])
+        top = np.full(len(TOP), np.nan)
+        if positives:
+            measured = np.array(TOP) < self.n_classes  # all classes are always among as many of the highest scores
+            top[measured] = (mine @ self.found)[measured] / positives
+        return np.array([*values, *rare, *top])
 
 
 def recognition_keys(components: Sequence[str], main: str) -> list[Key]:
@@ -155,4 +159,6 @@ def score_frames(
         total[v] = int(mine.targets[rows].sum())
         if total[v]:
             found[v] = [round(top_k(mine.targets[rows], mine.scores[rows], k) * total[v]) for k in TOP]
-    return RecognitionPart(name, videos, present, len(mine.targets), rankings, found, total, frames.main, rare)
+    return RecognitionPart(
+        name, videos, present, len(mine.targets), rankings, found, total, frames.main, rare, mine.targets.shape[1]
+    )

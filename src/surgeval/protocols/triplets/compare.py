@@ -50,7 +50,7 @@ def compare_triplets(a: TripletScores | str | Path, b: TripletScores | str | Pat
     exchanged = _exchanged(first, second)
     numbers = []
     leading, others = reading_order(first.replicates.keys, first.main)
-    for key in (*leading, *others):
+    for key in (key for key in (*leading, *others) if key not in first.repeated):
         found = exchanged.get(key)
         if found is None:
             sides = [_Recalled(one.replicates, key, _where(one)) for one in (first, second)]
@@ -65,7 +65,7 @@ def compare_triplets(a: TripletScores | str | Path, b: TripletScores | str | Pat
     names = [one.folder.name if one.folder and first.name == second.name else one.name for one in (first, second)]
     return TripletComparison(
         protocol=first.protocol, a=names[0], b=names[1], numbers=tuple(numbers), settings=dict(first.settings),
-        notes=(*few_video_notes(len(videos)), *_tests(exchanged)),
+        notes=(*few_video_notes(len(videos)), *_tests(exchanged), *_all_rare(first)),
     )  # fmt: skip
 
 
@@ -82,6 +82,11 @@ def _exchanged(first: TripletScores, second: TripletScores) -> dict[Key, Differe
         bounds=_BOUNDS, resamples=draws_of(a, b, settings["resamples"]), seed=settings["seed"],
     )  # fmt: skip
     return dict(zip(a.keys, differences, strict=True))
+
+
+def _all_rare(scores: TripletScores) -> tuple[str, ...]:
+    """Why numbers of rare classes are not among the others."""
+    return ("every class is rare: numbers of rare classes are those of all classes",) if scores.repeated else ()
 
 
 def _tests(exchanged: dict[Key, Difference]) -> tuple[str, ...]:

@@ -94,6 +94,14 @@ class TripletScores(RunResult):
         components: list[str] = self.settings["components"]
         return "ivt" if "ivt" in components else components[0]
 
+    @property
+    def repeated(self) -> frozenset[Key]:
+        """Numbers that say others again: those of rare classes, where every class that occurs is rare."""
+        classes = self.sheets[f"classes_{self.main}"]
+        if "rare" not in classes.columns or classes.filter(pl.col("instances") > 0, ~pl.col("rare")).height:
+            return frozenset()
+        return frozenset(number.key for number in self.numbers if number.key.scope.startswith("rare"))
+
     def number(self, component: str = "ivt", metric: str | None = None, scope: str = "global") -> Interval:
         """One headline number with its interval; `metric` is mAP50 (mAP for recognition) unless it is said."""
         wanted = metric or ("mAP50" if self.task == "detection" else "mAP")
@@ -110,7 +118,7 @@ class TripletScores(RunResult):
         return tuple(
             Headline(key.text, key.label, intervals[key], chance=chance.get(key))
             for key in reading_order(intervals, self.main)[0]
-            if not math.isnan(intervals[key].estimate)
+            if not math.isnan(intervals[key].estimate) and key not in self.repeated
         )
 
     @cached_property
@@ -120,9 +128,10 @@ class TripletScores(RunResult):
 
     @property
     def tables(self) -> dict[str, pl.DataFrame]:
-        """Every table by file name, first every headline number with its interval."""
+        """Every table by file name, first every headline number with its interval, none of them twice."""
         confusions = {f"confusion_{key}": confusion_table(*matrix) for key, matrix in self.confusions.items()}
-        return {"headline": headline_table(self.numbers), **self.sheets, **confusions}
+        numbers = [number for number in self.numbers if number.key not in self.repeated]
+        return {"headline": headline_table(numbers), **self.sheets, **confusions}
 
     @property
     def figures(self) -> dict[str, Figure]:
