@@ -87,8 +87,9 @@ def triplet_sections(scores: TripletScores, figures: Mapping[str, Plot]) -> tupl
                 evidence=evidence_of([scores])),
         Section("Convention", "", tables=_shown(tables, "conventions"), figures=_plots(figures, "conventions")),
         Section("Highest scores", "", tables=_shown(tables, "top")),
-        Section("Videos", "Where leaving out a video changes the number much, that video carries it. Each group is "
-                "scored on its own videos; std has ddof = 1.",
+        Section("Videos", "Where leaving out a video changes the number much, that video carries it. A video alone "
+                "often scores higher than all together: it shows fewer classes, and the rare and hard ones of other "
+                "videos are not asked of it. Each group is scored on its own videos; std has ddof = 1.",
                 tables=_shown(tables, "videos", "folds", "sources")),
     ]  # fmt: skip
     kept = [section for section in sections if section.tables or section.figures or section.evidence]
