@@ -63,7 +63,7 @@ class SourceRecord:
     scene: Scene = field(default_factory=Scene)
 
 
-def read_records(path: Path, on_problem: OnProblem = raise_errors) -> Iterator[SourceRecord]:
+def read_records(path: str | Path, on_problem: OnProblem = raise_errors) -> Iterator[SourceRecord]:
     """The records of a file, line by line; media are relative to the file and stay inside its folder.
 
     >>> import tempfile
@@ -74,6 +74,7 @@ def read_records(path: Path, on_problem: OnProblem = raise_errors) -> Iterator[S
     ...     [record.gaze[0].y for record in read_records(path)]
     [0.2]
     """
+    path = Path(path)
     place = Place(str(path), on_problem)
     seen: set[str] = set()
     for number, line in read_lines(path, on_problem):
@@ -87,7 +88,7 @@ def read_records(path: Path, on_problem: OnProblem = raise_errors) -> Iterator[S
             yield record
 
 
-def write_records(path: Path, records: Iterable[SourceRecord]) -> None:
+def write_records(path: str | Path, records: Iterable[SourceRecord]) -> None:
     r"""Write `records.jsonl`, whole or not at all.
 
     >>> import tempfile
