@@ -179,7 +179,7 @@ def _media(value: Any, place: Place, folder: Path) -> tuple[str, ...] | None:
     return tuple(kept)
 
 
-def stays_inside(folder: Path, name: str) -> bool:
+def stays_inside(folder: str | Path, name: str) -> bool:
     """Whether a path that a file names stays in the file's folder, on every disk and behind every link.
 
     >>> [stays_inside(Path("data"), name) for name in ("a/1.png", "../1.png", "/etc/passwd", "C:/x")]
@@ -187,7 +187,7 @@ def stays_inside(folder: Path, name: str) -> bool:
     """
     parts = PurePosixPath(name.replace("\\", "/"))
     odd = parts.is_absolute() or ".." in parts.parts or ":" in name or "\0" in name
-    return not odd and not leads_out(folder / name, folder)
+    return not odd and not leads_out(Path(folder) / name, folder)
 
 
 def _gaze(value: Any, place: Place) -> tuple[Gaze, ...] | None:
