@@ -97,11 +97,11 @@ def write_records(path: str | Path, records: Iterable[SourceRecord]) -> None:
     ...     (Path(folder) / "records.jsonl").read_text()
     '{"id": "a", "scenario": "chest_xray", "cluster": "p1", "media": ["a.png"]}\n'
     """
-    lines = [json.dumps(record_to_json(record), ensure_ascii=False) + "\n" for record in records]
+    lines = [json.dumps(_to_json(record), ensure_ascii=False) + "\n" for record in records]
     write_atomically(path, "".join(lines).encode())
 
 
-def record_to_json(record: SourceRecord) -> dict[str, Any]:
+def _to_json(record: SourceRecord) -> dict[str, Any]:
     """One line of the file, without what is empty."""
     scene = {key: list(getattr(record.scene, key)) for key in _NAMES} | dict(record.scene.facts)
     told: dict[str, Any] = {
@@ -248,7 +248,12 @@ def _texts(value: Any, place: Place, field: str) -> dict[str, str] | None:
 
 
 def facts_named(record: SourceRecord, key: str) -> str:
-    """What a template's placeholder stands for, by the name of the record's field; "" where it is not known."""
+    """What a template's placeholder stands for, by the name of the record's field; "" where it is not known.
+
+    >>> record = SourceRecord("a", "open_surgery", "p1", ("1.jpg", "2.jpg"), phase="dissection")
+    >>> facts_named(record, "phase"), facts_named(record, "frames")
+    ('dissection', '2')
+    """
     if key in ("procedure", "phase", "site"):
         return str(getattr(record, key))
     if key == "frames":
