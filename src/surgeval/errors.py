@@ -72,7 +72,11 @@ class RunError(SurgevalError):
 
 
 def sentence(file: str, record: str | None, field: str | None, found: str, expected: str) -> str:
-    """The one sentence: where, what was found, what was expected."""
+    """The one sentence: where, what was found, what was expected.
+
+    >>> sentence("labels.json", "frame 12", "box", "NaN", "four finite numbers")
+    'labels.json: frame 12: box: found NaN, expected four finite numbers'
+    """
     where = ": ".join(
         part for part in (bounded(file, 4 * _LONGEST), bounded(record or ""), bounded(field or "")) if part
     )

@@ -70,12 +70,12 @@ class Asking(Generic[Question]):
         self,
         answerer: Answerer[Question],
         questions: Mapping[str, Question],
-        store: Path,
+        store: str | Path,
         *,
         look: Callable[[Question], Sequence[ShownFrame]] | None = None,
         concurrency: int = 8,
     ) -> None:
-        self._answerer, self._questions, self._path = answerer, questions, store
+        self._answerer, self._questions, self._path = answerer, questions, Path(store)
         self._look, self._concurrency = look, concurrency
         self._batch = concurrency if isinstance(answerer, Batching) and answerer.batches else 1
         self._store: AnswerStore | None = None

@@ -66,12 +66,13 @@ class DatasetFrames:
 class VideoFiles:
     """Video files of a folder, called after the questions' videos.
 
-    >>> VideoFiles(Path("no/such/folder"), ["v1"])
+    >>> VideoFiles("no/such/folder", ["v1"])
     Traceback (most recent call last):
     surgeval.errors.BadInput: media no/such/folder: found no such folder, expected one with a file for every video
     """
 
-    def __init__(self, folder: Path, videos: Iterable[str]) -> None:
+    def __init__(self, folder: str | Path, videos: Iterable[str]) -> None:
+        folder = Path(folder)
         if not folder.is_dir():
             raise BadInput(f"media {folder}: found no such folder, expected one with a file for every video")
         self._files: dict[str, Path] = {}

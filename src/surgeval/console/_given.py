@@ -15,7 +15,11 @@ _HEAD = 1 << 16  # bytes of a page in which its generator is named
 
 
 def open_named(
-    path: Path, format: str | None, labels: str | None, mapping: Path | None = None, boxes: Path | None = None
+    path: str | Path,
+    format: str | None,
+    labels: str | None,
+    mapping: str | Path | None = None,
+    boxes: str | Path | None = None,
 ) -> Dataset:
     """Open a dataset as the options say.
 
@@ -30,13 +34,14 @@ def open_named(
     return open_dataset(path, format=format, labels=space, mapping=mapping, boxes=boxes)
 
 
-def claim_folder(out: Path, mark: str) -> None:
+def claim_folder(out: str | Path, mark: str) -> None:
     """Refuse to write into a folder that holds something else than our own earlier output, known by its `mark`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     claim_folder(Path(folder), "run.json")  # empty: fine
     """
+    out = Path(out)
     if out.exists() and not out.is_dir():
         raise BadInput(f"{out}: found a file, expected a folder to write to")
     if (out / "run.json").exists() and mark not in ("run.json", "scores.json"):

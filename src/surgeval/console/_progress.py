@@ -57,13 +57,14 @@ def progress(unit: str, *, show: bool = True) -> Iterator[Progress]:
         yield Progress(display, unit)
 
 
-def keep_times(times: Mapping[str, float], folder: Path) -> None:
+def keep_times(times: Mapping[str, float], folder: str | Path) -> None:
     """Where the time went, as timing.json in a run's folder.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     keep_times({"reading": 1.25}, Path(folder))
     """
+    folder = Path(folder)
     text = json.dumps({name: round(seconds, 3) for name, seconds in times.items()}, indent=1, ensure_ascii=False)
     write_atomically(folder / TIMES, f"{text}\n".encode())
 

@@ -31,8 +31,9 @@ class MemoryDataset:
         frames: Iterable[Frame],
         videos: Iterable[Video] = (),
         questions: Iterable[Question] = (),
-        media_root: Path | None = None,
+        media_root: str | Path | None = None,
     ) -> None:
+        media_root = None if media_root is None else Path(media_root)
         self.root, self.space, self.media_root = Path("memory"), space, media_root
         self._questions = tuple(questions)
         self._frames: dict[str, list[Frame]] = {}

@@ -38,7 +38,7 @@ class Loaded:
 
 
 def save_detector(
-    path: Path,
+    path: str | Path,
     model: TDNet,
     classes: Classes,
     *,
@@ -60,6 +60,7 @@ def save_detector(
     >>> loaded.classes.main, loaded.image_size, loaded.model.size
     ('i', 320, 'p')
     """
+    path = Path(path)
     tensors = model.state_dict()
     if {name: value.shape for name, value in tensors.items()} != _shapes(size, classes, len(model.heads) > 1):
         raise BadInput(f"{path}: found a network that is fused, or not of size {size} for {classes.space.name}, "
@@ -87,13 +88,14 @@ def _shapes(size: str, classes: Classes, aux: bool) -> Mapping[str, torch.Size]:
     return {name: value.shape for name, value in empty_tdnet(size, classes, aux=aux).state_dict().items()}
 
 
-def load_detector(path: Path) -> Loaded:
+def load_detector(path: str | Path) -> Loaded:
     """Read what `save_detector` wrote; any other file is refused in one sentence, before its tensors get memory.
 
     >>> load_detector(Path("best.pt"))
     Traceback (most recent call last):
     surgeval.errors.DataError: best.pt: found no such file, expected a TDnet detector written by surgeval
     """
+    path = Path(path)
     with StateFile(path, expected=_EXPECTED, limit=_LIMIT) as file:
         size, image_size, aux, extra = _read_metadata(file)
         classes = Classes.from_json(file.metadata.get("classes"), path)

@@ -46,7 +46,7 @@ _TYPES = {
 _NAMES = {kind: name for name, kind in _TYPES.items()}
 
 
-def save_state(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> None:
+def save_state(path: str | Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> None:
     """Write the tensors (from any device) and the metadata, atomically.
 
     >>> import tempfile
@@ -55,6 +55,7 @@ def save_state(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str,
     ...     load_state(Path(folder) / "last.safetensors")
     ({'step': tensor([7])}, {'epoch': 3})
     """
+    path = Path(path)
     try:
         text = json.dumps(dict(metadata), allow_nan=False)
     except (TypeError, ValueError) as error:
@@ -78,14 +79,14 @@ def save_state(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str,
             file.write(tensors[name].detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
 
 
-def load_state(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def load_state(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The tensors as they were stored, on the CPU, and the metadata; a file that is anything else is a `DataError`.
 
     >>> load_state(Path("last.pt"))
     Traceback (most recent call last):
     surgeval.errors.DataError: last.pt: found no such file, expected a safetensors file of surgeval
     """
-    with StateFile(path) as state:
+    with StateFile(Path(path)) as state:
         return state.tensors(), state.metadata
 
 

@@ -102,7 +102,7 @@ def save_record(folder: Path, record: RunRecord) -> None:
     write_atomically(folder / "run.json", (text + "\n").encode())
 
 
-def save_scored(folder: Path, manifest: Manifest, *, cases: int, seconds: float = 0.0) -> RunRecord:
+def save_scored(folder: str | Path, manifest: Manifest, *, cases: int, seconds: float = 0.0) -> RunRecord:
     """Write run.json for cases that were scored in one go, without units of work; the folder is made where absent.
 
     >>> import tempfile
@@ -111,6 +111,7 @@ def save_scored(folder: Path, manifest: Manifest, *, cases: int, seconds: float 
     >>> record.status, record.cases
     ('done', 120)
     """
+    folder = Path(folder)
     make_folder(folder)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     record = RunRecord(manifest, "done", 1, 1, 0, cases, now, now, seconds)

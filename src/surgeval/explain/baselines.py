@@ -21,12 +21,22 @@ __all__ = ["BASELINES", "baseline", "centre", "edges", "oracle", "uniform"]
 
 
 def uniform(image: Image, boxes: npt.ArrayLike = ()) -> Singles:
-    """The same everywhere: its region is the whole frame, its AC the labelled share of it."""
+    """The same everywhere: its region is the whole frame, its AC the labelled share of it.
+
+    >>> uniform(np.zeros((1, 3, 3), np.uint8)).tolist()
+    [[1.0, 1.0, 1.0]]
+    """
     return np.ones(_size(image), dtype=np.float32)
 
 
 def centre(image: Image, boxes: npt.ArrayLike = ()) -> Singles:
-    """A Gaussian on the middle of the frame, a quarter of each side wide."""
+    """A Gaussian on the middle of the frame, a quarter of each side wide.
+
+    >>> print(centre(np.zeros((3, 3, 3), np.uint8)).round(2))
+    [[0.17 0.41 0.17]
+     [0.41 1.   0.41]
+     [0.17 0.41 0.17]]
+    """
     height, width = _size(image)
     down = (np.arange(height) + 0.5 - height / 2) / (height / 4)
     across = (np.arange(width) + 0.5 - width / 2) / (width / 4)
@@ -34,7 +44,12 @@ def centre(image: Image, boxes: npt.ArrayLike = ()) -> Singles:
 
 
 def edges(image: Image, boxes: npt.ArrayLike = ()) -> Singles:
-    """The strength of brightness edges (Sobel), smoothed a little: a map that never saw a prompt."""
+    """The strength of brightness edges (Sobel), smoothed a little: a map that never saw a prompt.
+
+    >>> step = np.zeros((20, 20, 3), np.uint8); step[:, 10:] = 255  # bright on the right
+    >>> edges(step)[5].argmax().item() in (9, 10), edges(step)[5, 0].item()
+    (True, 0.0)
+    """
     _size(image)
     grey = cv2.GaussianBlur(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY).astype(np.float32), (0, 0), 1.5)
     strength: Singles = cv2.magnitude(cv2.Sobel(grey, cv2.CV_32F, 1, 0), cv2.Sobel(grey, cv2.CV_32F, 0, 1))
@@ -42,7 +57,11 @@ def edges(image: Image, boxes: npt.ArrayLike = ()) -> Singles:
 
 
 def oracle(image: Image, boxes: npt.ArrayLike = ()) -> Singles:
-    """One inside the labelled boxes and zero elsewhere."""
+    """One inside the labelled boxes and zero elsewhere.
+
+    >>> oracle(np.zeros((2, 3, 3), np.uint8), [[1, 0, 3, 1]]).tolist()
+    [[0.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
+    """
     return box_mask(boxes, *_size(image)).astype(np.float32)
 
 

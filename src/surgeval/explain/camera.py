@@ -123,6 +123,9 @@ def edge_motion(motion: CameraMotion, height: int, width: int) -> float:
     """How far (px) the parameters' parts move a corner of the picture at most.
 
     Zoom and roll are per pixel from the middle, so a number of them alone says nothing without the frame's size.
+
+    >>> edge_motion(CameraMotion(P=0.5, T=0.0, Z=0.01, R=0.0), 301, 401)  # the corner is 250 px from the middle
+    2.5
     """
     corner = math.hypot((width - 1) / 2, (height - 1) / 2)
     return max(abs(motion.P), abs(motion.T), abs(motion.Z) * corner, abs(motion.R) * corner)

@@ -42,6 +42,13 @@ def gradcam(
     """A map for each image and each of its chosen prompts: `which` is (images, chosen) prompt numbers, -1 for none.
 
     The scale multiplies a map and does nothing else here; it is recorded all the same.
+
+    >>> from surgeval.models import open_contrastive
+    >>> clip = open_contrastive("phantom-clip-resnet")
+    >>> image = torch.rand(1, 3, 128, 128, generator=torch.Generator().manual_seed(0))
+    >>> maps = gradcam(clip, image, clip.texts(["a hook", "a grasper"]), [[1]])
+    >>> tuple(maps.values.shape), maps.method["name"], bool(maps.values.min() >= 0)
+    ((1, 1, 16, 16), 'gradcam', True)
     """
     method = Method("gradcam", score_scale=score_scale)
     lack = "found no convolutional feature maps, expected a convolutional image tower"

@@ -59,7 +59,16 @@ def heatmaps(
     *,
     chunk: int | None = None,
 ) -> Maps:
-    """A map for each image and each of its chosen prompts: `which` is (images, chosen) prompt numbers, -1 for none."""
+    """A map for each image and each of its chosen prompts: `which` is (images, chosen) prompt numbers, -1 for none.
+
+    >>> import torch
+    >>> from surgeval.models import open_contrastive
+    >>> clip = open_contrastive("phantom-clip")
+    >>> image = torch.rand(1, 3, 128, 128, generator=torch.Generator().manual_seed(0))
+    >>> maps = heatmaps(clip, image, clip.texts(["a hook", "a grasper"]), [[1, -1]])  # the grasper's, and none
+    >>> maps.method["name"], maps.empty.tolist()
+    ('rollout', [[False, True]])
+    """
     use = method_for(model, method)
     scale = use.score_scale
     if use.name == "gradcam":

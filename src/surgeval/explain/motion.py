@@ -77,7 +77,11 @@ class Motion:
 
 
 def flow_magnitude(flow: AnyFloats) -> AnyFloats:
-    """The length of every flow vector, (H, W)."""
+    """The length of every flow vector, (H, W).
+
+    >>> flow_magnitude(np.array([[[3.0, 4.0], [0.0, 0.0]]])).tolist()
+    [[5.0, 0.0]]
+    """
     length: AnyFloats = np.hypot(flow[..., 0], flow[..., 1])
     return length
 
@@ -140,7 +144,13 @@ def motion_from_flow(
     pair: FlowPair, settings: MotionSettings | None = None, *, area: Bools | None = None,
     instruments: Bools | None = None,
 ) -> Motion:  # fmt: skip
-    """The same from a flow that is at hand."""
+    """The same from a flow that is at hand.
+
+    >>> flow = np.zeros((8, 10, 2)); flow[..., 0] = -2.0; flow[2:4, 3:6] = [9.0, 5.0]  # an instrument in a panning view
+    >>> motion = motion_from_flow(FlowPair(flow, None), MotionSettings(use_backward=False))
+    >>> round(motion.camera.P, 2), int(motion.moving.mask.sum())
+    (2.0, 6)
+    """
     settings = settings or MotionSettings()
     camera = _camera(pair, settings, area, instruments)
     corrected = corrected_flow(pair.forward, camera)

@@ -85,6 +85,11 @@ def shifted(masks: torch.Tensor, seed: int, names: Sequence[str]) -> torch.Tenso
     """Each region moved by its own random offset, wrapped at the border: same area and shape, elsewhere.
 
     The offset depends on the seed and the image's name alone, not on its place in a batch.
+
+    >>> region = torch.tensor([[[True, True, False, False], [False, False, False, False]]])
+    >>> moved = shifted(region, 0, ["VID68 000016"])
+    >>> int(moved.sum()), bool((moved == region).all())
+    (2, False)
     """
     if len(names) != len(masks):
         raise BadInput(f"names: found {len(names)}, expected one for each of {len(masks)} images")
@@ -101,6 +106,9 @@ def attention_order(maps: torch.Tensor, seed: int = 0) -> torch.Tensor:
 
     Equal values are ordered at random (by the seed, the same for all images), or the zeros of a sparse map would be
     taken from its top left corner.
+
+    >>> attention_order(torch.tensor([[[0.2, 0.9], [0.5, 0.1]]])).tolist()
+    [[[2, 0], [1, 3]]]
     """
     flat = maps.reshape(len(maps), -1)
     mixed = torch.from_numpy(stream(seed, "ties").random(flat.shape[1])).argsort().to(maps.device)
@@ -114,6 +122,9 @@ def least_attended(maps: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
 
     Many maps are zero almost everywhere. Of equal pixels those with the lowest surroundings come first, so that what
     is hidden is a place: the same number of scattered pixels would be a noise that disturbs any model.
+
+    >>> least_attended(torch.tensor([[[0.9, 0.5], [0.0, 0.1]]]), torch.tensor([2])).tolist()
+    [[[False, False], [True, True]]]
     """
     height, width = maps.shape[1:]
     reach = max(1, min(height, width) // 8)
@@ -146,7 +157,17 @@ def occlusion(
     fill: Literal["black", "mean"] = "black",
     seed: int = 0,
 ) -> Occlusion:
-    """All prompts' scores before and after: one map (grid rows, grid columns) per image, one name per image."""
+    """All prompts' scores before and after: one map (grid rows, grid columns) per image, one name per image.
+
+    >>> from surgeval.models import open_contrastive
+    >>> clip = open_contrastive("phantom-clip-resnet")
+    >>> image = torch.rand(1, 3, 128, 128, generator=torch.Generator().manual_seed(0))
+    >>> texts = clip.texts(["a hook", "a grasper"])
+    >>> heat = torch.zeros(1, 4, 4); heat[0, 1, 2] = 1.0  # all attention on one patch
+    >>> found = occlusion(clip, image, texts, heat, ["VID68 000016"], keep_top=0.05)
+    >>> tuple(found.before.shape), round(float(found.area), 2), bool((found.attended != found.before).any())
+    ((1, 2), 0.05, True)
+    """
     pixels = pixels.to(model.device)
     large = _enlarged(maps, pixels)
     regions = top_regions(large, keep_top, positive)
@@ -198,6 +219,11 @@ def score_curves(
     """The curves of any score of images (images, 3, rows, columns) → (images,); one map for each image.
 
     Pixels that are not `inside` (images, rows, columns) are padding: they stay as they are and count in no share.
+
+    >>> image, heat = torch.ones(1, 3, 2, 2), torch.tensor([[[4.0, 3.0], [2.0, 1.0]]])
+    >>> found = score_curves(lambda images: images.mean(dim=(1, 2, 3)), image, heat, torch.zeros(3), steps=2)
+    >>> found.deletion.tolist(), found.deletion_area.tolist()
+    ([[1.0, 0.5, 0.0]], [0.5])
     """
     if steps < 1:
         raise BadInput(f"steps: found {steps}, expected at least 1")

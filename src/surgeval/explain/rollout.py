@@ -43,7 +43,7 @@ def rollout_rows(
     """
     if order not in ORDERS:
         raise BadInput(f"rollout: order: found {order!r}, expected one of {', '.join(ORDERS)}")
-    start = first_block(start_layer, len(attentions))
+    start = _first_block(start_layer, len(attentions))
     images, _, tokens, _ = attentions[0].shape
     position = 0 if read == "cls" else read
     if not -tokens <= position < tokens:
@@ -59,7 +59,7 @@ def rollout_rows(
             row[:, position] += 1
             continue
         row = torch.baddbmm(row[:, None], row[:, None], _relevance(attentions[block], gradients[block]))[:, 0]
-    assert row is not None  # noqa: S101 - first_block leaves at least one block
+    assert row is not None  # noqa: S101 - _first_block leaves at least one block
     return torch.cat([row[:, :position], row[:, position + 1 :]], dim=1).reshape(images, tokens - 1)
 
 
@@ -69,7 +69,7 @@ def _relevance(attention: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
     return (attention.detach().to(wide) * gradient.to(wide)).clamp_(min=0).mean(dim=1)
 
 
-def first_block(start_layer: int, blocks: int) -> int:
+def _first_block(start_layer: int, blocks: int) -> int:
     """Block 0 … blocks - 1, or counted from the end when negative."""
     if not blocks:
         raise BadInput("rollout: found no attention maps, expected one for each block of the image tower")
@@ -93,6 +93,13 @@ def rollout(
 
     One forward for the images, then one backward per column of `which`. `chunk` images are held in the graph at once
     (default: all that were given); the maps are the same for any chunk.
+
+    >>> from surgeval.models import open_contrastive
+    >>> clip = open_contrastive("phantom-clip")
+    >>> image = torch.rand(1, 3, 128, 128, generator=torch.Generator().manual_seed(0))
+    >>> maps = rollout(clip, image, clip.texts(["a hook", "a grasper"]), [[0, 1]])  # a map for either prompt
+    >>> tuple(maps.values.shape), maps.method["order"]
+    ((1, 2, 16, 16), 'chefer')
     """
     method = Method("rollout", order=order, start_layer=start_layer, score_scale=score_scale)
     lack = "found no [CLS] token that attends to patches, expected a ViT image tower"
@@ -105,7 +112,7 @@ def _batch(model: Contrastive, pixels: torch.Tensor, texts: TextBank, prompts: t
     values = torch.zeros(*prompts.shape, *model.grid, device=pixels.device)
     with torch.enable_grad():
         embedded, attentions = model.attend(pixels)
-        start = first_block(method.start_layer, len(attentions))
+        start = _first_block(method.start_layer, len(attentions))
         wanted = list(attentions[start:])
         _check_tower(model, wanted, prod(model.grid) + 1)
         known = prompts >= 0

@@ -124,6 +124,16 @@ def shuffled_weights(
     """The cascade of any `maps` (images, chosen, rows, columns) of a model; `once` runs all its blocks that count.
 
     The given model is left as it is: a copy is shuffled.
+
+    >>> from surgeval.models import open_contrastive
+    >>> clip = open_contrastive("phantom-clip-resnet")
+    >>> image = torch.rand(1, 3, 128, 128, generator=torch.Generator().manual_seed(0))
+    >>> texts = clip.texts(["a hook", "a grasper"])
+    >>> cascade = shuffled_weights(
+    ...     clip, lambda net: heatmaps(net, image, texts, [[0]]).values, lambda net: net.head(net.trunk(image))
+    ... )
+    >>> len(cascade.blocks), bool(cascade.correlation[-1] < 0.9)
+    (7, True)
     """
     original = maps(model).cpu().numpy()
     ruined = copy.deepcopy(model)

@@ -35,7 +35,7 @@ _RC: dict[Any, Any] = {
 }
 
 
-def save_figure(figure: Figure, stem: Path) -> tuple[Path, Path]:
+def save_figure(figure: Figure, stem: str | Path) -> tuple[Path, Path]:
     """Write `STEM.svg` and `STEM.png` (200 dpi); the same figure gives the same bytes.
 
     >>> import tempfile
@@ -48,6 +48,7 @@ def save_figure(figure: Figure, stem: Path) -> tuple[Path, Path]:
     """
     import matplotlib
 
+    stem = Path(stem)
     drawing = figure.to_matplotlib()
     svg, png = stem.with_name(stem.name + ".svg"), stem.with_name(stem.name + ".png")
     with matplotlib.rc_context(_RC), _missing_glyphs_allowed():

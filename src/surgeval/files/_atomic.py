@@ -24,7 +24,7 @@ NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})  # full disk, ful
 
 
 @contextmanager
-def atomic_file(path: Path) -> Iterator[BinaryIO]:
+def atomic_file(path: str | Path) -> Iterator[BinaryIO]:
     """A file to write that gets its name only when everything in it is on the disk; an error leaves no trace.
 
     >>> import tempfile
@@ -35,6 +35,7 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
     ...     early, (Path(folder) / "scores.json").read_bytes()
     (False, b'{}')
     """
+    path = Path(path)
     file = _new_file(path)
     temporary = Path(file.name)
     try:
@@ -49,7 +50,7 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
     _sync_folder(path.parent)
 
 
-def write_atomically(path: Path, data: bytes) -> None:
+def write_atomically(path: str | Path, data: bytes) -> None:
     """Write the bytes under a temporary name and rename them into place.
 
     >>> import tempfile
@@ -62,7 +63,7 @@ def write_atomically(path: Path, data: bytes) -> None:
         file.write(data)
 
 
-def make_folder(path: Path) -> None:
+def make_folder(path: str | Path) -> None:
     """Make the folder, and its parents, so that it survives a power cut.
 
     >>> import tempfile
@@ -71,12 +72,13 @@ def make_folder(path: Path) -> None:
     ...     (Path(folder) / "runs" / "first").is_dir()
     True
     """
+    path = Path(path)
     if not path.is_dir():
         path.mkdir(parents=True, exist_ok=True)
         _sync_folder(path.parent)
 
 
-def remove_temporary(*folders: Path) -> int:
+def remove_temporary(*folders: str | Path) -> int:
     """Delete what killed runs left behind; the number of files deleted.
 
     >>> import tempfile
@@ -85,7 +87,7 @@ def remove_temporary(*folders: Path) -> int:
     ...     remove_temporary(Path(folder))
     1
     """
-    stale = [path for folder in folders if folder.is_dir() for path in folder.glob(".*.tmp")]
+    stale = [path for folder in map(Path, folders) if folder.is_dir() for path in folder.glob(".*.tmp")]
     for path in stale:
         path.unlink(missing_ok=True)
     return len(stale)

@@ -110,7 +110,7 @@ def too_deep(text: str, start: int, end: int) -> bool:
 
 
 def read_json_file(
-    path: Path,
+    path: str | Path,
     *,
     expected: str,
     limit: int = 1 << 26,
@@ -144,7 +144,7 @@ class _Bounds(TypedDict, total=False):
     names: bool
 
 
-def read_json_object(path: Path, *, expected: str, **bounds: Unpack[_Bounds]) -> dict[str, Any]:
+def read_json_object(path: str | Path, *, expected: str, **bounds: Unpack[_Bounds]) -> dict[str, Any]:
     """Like `read_json_file`, of a file that holds one object.
 
     >>> read_json_object(Path("run.json"), expected="the record of a run")

@@ -23,7 +23,7 @@ LOCK = "run.lock"
 
 
 @contextmanager
-def folder_lock(folder: Path, name: str = LOCK) -> Iterator[None]:
+def folder_lock(folder: str | Path, name: str = LOCK) -> Iterator[None]:
     """Hold the folder by the lock file of this name in it; a RunError names the process that holds it already.
 
     >>> import tempfile
@@ -31,6 +31,7 @@ def folder_lock(folder: Path, name: str = LOCK) -> Iterator[None]:
     ...     (Path(folder) / LOCK).read_text().partition(" ")[0]
     'process'
     """
+    folder = Path(folder)
     descriptor = _open(folder / name)
     try:
         _acquire(descriptor, folder)

@@ -41,13 +41,13 @@ def safe_name(text: str, longest: int = _LONGEST) -> str:
     return f"{data[: longest - 9].decode('utf-8', 'ignore').rstrip(' .')}-{digest}"
 
 
-def path_inside(folder: Path, *names: str) -> Path:
+def path_inside(folder: str | Path, *names: str) -> Path:
     """The path below `folder` that these names lead to, each made safe; refused where a link is in the way.
 
     >>> path_inside(Path("out"), "../../x", "7.jpg").as_posix()
     'out/x/7.jpg'
     """
-    path = folder
+    path = Path(folder)
     for name in names:
         path = path / safe_name(name)
         if path.is_symlink():
@@ -56,7 +56,7 @@ def path_inside(folder: Path, *names: str) -> Path:
     return path
 
 
-def leads_out(path: Path, home: Path) -> bool:
+def leads_out(path: str | Path, home: str | Path) -> bool:
     """Whether a path that stands inside `home` really ends elsewhere, because of a link.
 
     >>> leads_out(Path("data/frames/1.jpg"), Path("data"))

@@ -32,13 +32,14 @@ _MOST_REMEMBERED = 10_000
 _tried: dict[str, tuple[tuple[int, ...], str]] = {}  # absolute path → which file it was, and what was wrong with it
 
 
-def check_parquet(path: Path, expected: str = "a readable Parquet file") -> None:
+def check_parquet(path: str | Path, expected: str = "a readable Parquet file") -> None:
     """Raise `DataError` unless polars can read this file without harm to this process.
 
     >>> check_parquet(Path("cases.parquet"))
     Traceback (most recent call last):
     surgeval.errors.DataError: cases.parquet: found no such file, expected a readable Parquet file
     """
+    path = Path(path)
     try:
         with open_regular(path) as file:
             stamp = _stamp(os.fstat(file.fileno()))
@@ -57,7 +58,7 @@ def check_parquet(path: Path, expected: str = "a readable Parquet file") -> None
         raise DataError(path, found=wrong, expected=expected)
 
 
-def scan_parquet_file(path: Path, expected: str = "a readable Parquet file") -> pl.LazyFrame:
+def scan_parquet_file(path: str | Path, expected: str = "a readable Parquet file") -> pl.LazyFrame:
     """The table of a file that was checked, to be read in part or in pieces.
 
     >>> scan_parquet_file(Path("cases.parquet"), "the cases of a run")
@@ -66,13 +67,14 @@ def scan_parquet_file(path: Path, expected: str = "a readable Parquet file") -> 
     """
     import polars as pl
 
+    path = Path(path)
     check_parquet(path, expected)
     # Absolute and no pattern: polars would read `~` and `v[1]` as other folders.
     return pl.scan_parquet(path.absolute(), glob=False)
 
 
 def read_parquet_file(
-    path: Path, columns: Sequence[str] | None = None, expected: str = "a readable Parquet file"
+    path: str | Path, columns: Sequence[str] | None = None, expected: str = "a readable Parquet file"
 ) -> pl.DataFrame:
     """The columns of a Parquet file; one that cannot be read raises `DataError`.
 
@@ -87,7 +89,7 @@ def read_parquet_file(
     return collect_parquet(table if columns is None else table.select(columns), path, expected)
 
 
-def collect_parquet(table: pl.LazyFrame, path: Path, expected: str = "a readable Parquet file") -> pl.DataFrame:
+def collect_parquet(table: pl.LazyFrame, path: str | Path, expected: str = "a readable Parquet file") -> pl.DataFrame:
     """A part of `scan_parquet_file(path)`: a damaged file that can be read whole may break where a part of it is.
 
     >>> import tempfile, polars as pl
@@ -106,7 +108,7 @@ def collect_parquet(table: pl.LazyFrame, path: Path, expected: str = "a readable
         raise DataError(path, found=found, expected=expected) from None
 
 
-def trust_parquet(path: Path) -> None:
+def trust_parquet(path: str | Path) -> None:
     """Remember a file that this process wrote: reading it back needs no trial.
 
     >>> import tempfile, polars as pl
@@ -116,6 +118,7 @@ def trust_parquet(path: Path) -> None:
     ...     trust_parquet(path)
     ...     check_parquet(path)  # starts no child
     """
+    path = Path(path)
     _remember(path, _stamp(path.stat()), "")
 
 

@@ -29,14 +29,14 @@ class NotRegular(OSError):
     """Something that is there but no file; the message says what: `FOLDER`, `HOLES` or `NOT_REGULAR`."""
 
 
-def check_regular(opened: int | Path) -> None:
+def check_regular(opened: int | str | Path) -> None:
     """Raise `NotRegular` unless this descriptor or path is that of a file with content (or of a link to one).
 
     >>> check_regular(Path("."))
     Traceback (most recent call last):
     surgeval.files._regular.NotRegular: a folder
     """
-    status = os.fstat(opened) if isinstance(opened, int) else opened.stat()
+    status = os.fstat(opened) if isinstance(opened, int) else Path(opened).stat()
     if not stat.S_ISREG(status.st_mode):
         raise NotRegular(FOLDER if stat.S_ISDIR(status.st_mode) else NOT_REGULAR)
     held = 512 * getattr(status, "st_blocks", 0)  # 0 where a disk does not tell
@@ -44,13 +44,14 @@ def check_regular(opened: int | Path) -> None:
         raise NotRegular(HOLES)
 
 
-def open_regular(path: Path) -> BufferedReader:
+def open_regular(path: str | Path) -> BufferedReader:
     """A regular file (or a link to one) opened for reading; anything else raises `OSError`.
 
     >>> open_regular(Path("/"))
     Traceback (most recent call last):
     surgeval.files._regular.NotRegular: a folder
     """
+    path = Path(path)
     try:
         check_regular(path)
         descriptor = os.open(path, os.O_RDONLY | NONBLOCK | getattr(os, "O_BINARY", 0))
@@ -64,7 +65,7 @@ def open_regular(path: Path) -> BufferedReader:
     return open(descriptor, "rb")  # noqa: PTH123 - a descriptor has no Path; the caller closes it
 
 
-def read_regular(path: Path) -> bytes:
+def read_regular(path: str | Path) -> bytes:
     """The bytes of a regular file, or of a link to one.
 
     >>> import tempfile
@@ -77,7 +78,7 @@ def read_regular(path: Path) -> bytes:
         return file.read()
 
 
-def read_bounded(path: Path, limit: int, expected: str) -> bytes:
+def read_bounded(path: str | Path, limit: int, expected: str) -> bytes:
     """The bytes of a regular file of at most `limit` bytes; anything else raises `DataError`.
 
     >>> read_bounded(Path("no such file"), 10, "a label file")

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from surgeval.arrays import Bools, Floats, Ints
 from surgeval.errors import BadInput
+from surgeval.metrics._columns import plain_numbers, whole_numbers
 from surgeval.vocab import LabelSpace
 
 __all__ = ["Boxes", "DetectionSet"]
@@ -164,30 +165,6 @@ class DetectionSet:
             rows = np.repeat(start[chosen] - (ends - count), count) + np.arange(total)
             parts.append(boxes.take(rows, np.repeat(np.arange(len(chosen)), count)))
         return DetectionSet.of(np.repeat(np.arange(len(videos)), sizes), *parts, n_videos=len(videos))
-
-
-def whole_numbers(values: npt.ArrayLike, name: str) -> Ints:
-    """A column of integer ids, or a sentence that says what `name` holds instead."""
-    array = np.asarray(values)
-    if array.size == 0:
-        return np.zeros(0, dtype=np.int64)
-    if array.ndim != 1:
-        raise BadInput(f"{name}: found {array.ndim} dimensions, expected one column")
-    whole = array.dtype.kind in "iu" or (
-        array.dtype.kind == "f" and bool(np.all(np.isfinite(array) & (array % 1 == 0)))
-    )
-    if not whole:
-        raise BadInput(f"{name}: found {array.dtype} values that are no whole numbers, expected integer ids")
-    return np.ascontiguousarray(array, dtype=np.int64)
-
-
-def plain_numbers(values: npt.ArrayLike, name: str) -> Floats:
-    """An array of 64-bit numbers, or a sentence that says what `name` holds instead."""
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise BadInput(f"{name}: found {error}, expected numbers") from error
-    return np.ascontiguousarray(array)
 
 
 def _by_frame(boxes: Boxes) -> Boxes:

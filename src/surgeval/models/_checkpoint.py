@@ -32,8 +32,9 @@ _BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedErr
 _EXPECTED = "a torch checkpoint that holds only tensors by name"
 
 
-def read_torch(path: Path, limit: int = LIMIT) -> dict[str, torch.Tensor]:
+def read_torch(path: str | Path, limit: int = LIMIT) -> dict[str, torch.Tensor]:
     """Tensors by name from a checkpoint, or from a zip archive that holds one .pth file."""
+    path = Path(path)
     if not path.is_file():
         raise DataError(path, found="no such file", expected="a torch checkpoint")
     limit = max(limit, path.stat().st_size)  # what lies on the disk in full is no bomb

@@ -67,7 +67,7 @@ class WeightsMismatch(DataError):
                          expected=f"the {tensors} tensors of {network}")  # fmt: skip
 
 
-def read_config(path: Path) -> dict[str, Any]:
+def read_config(path: str | Path) -> dict[str, Any]:
     """A JSON object of modest size, which names no code."""
     settings = read_json_object(path, expected="a JSON file", limit=_CONFIG_LIMIT)
     refuse_kernels(settings, path)
@@ -92,11 +92,12 @@ def configured(kind: Callable[[dict[str, Any]], Any], config: Mapping[str, Any],
                         expected="a transformers configuration") from error  # fmt: skip
 
 
-def read_safetensors(path: Path) -> dict[str, torch.Tensor]:
+def read_safetensors(path: str | Path) -> dict[str, torch.Tensor]:
     """Tensors by name, as stored."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
+    path = Path(path)
     if not path.is_file():
         raise DataError(path, found="no such file", expected="weights in the safetensors format")
     try:
@@ -224,10 +225,10 @@ def freeze(network: nn.Module) -> None:
         parameter.requires_grad_(False)
 
 
-def digest(files: Iterable[Path], *settings: object) -> str:
+def digest(files: Iterable[str | Path], *settings: object) -> str:
     """A hash of file contents (read in pieces) and settings: the identity that a run records."""
     total = hashlib.sha256()
-    for path in files:
+    for path in map(Path, files):
         with path.open("rb") as stream:
             total.update(hashlib.file_digest(stream, "sha256").digest())
     for setting in settings:

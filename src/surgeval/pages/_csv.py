@@ -46,7 +46,7 @@ def distinct(names: Iterable[str]) -> list[str]:
     return result
 
 
-def save_tables(tables: Mapping[str, pl.DataFrame], folder: Path) -> tuple[Path, ...]:
+def save_tables(tables: Mapping[str, pl.DataFrame], folder: str | Path) -> tuple[Path, ...]:
     """Write each table to `FOLDER/NAME.csv` and return the paths.
 
     >>> import tempfile
@@ -55,6 +55,7 @@ def save_tables(tables: Mapping[str, pl.DataFrame], folder: Path) -> tuple[Path,
     ...     path.name, path.read_text().splitlines()
     ('videos.csv', ['video,frames', "'=1,9", 'V2,10'])
     """
+    folder = Path(folder)
     for name in tables:
         if not _NAME.fullmatch(name):
             raise BadInput(f"table {name!r}: expected a name of lower-case letters, digits, '-' and '_'")

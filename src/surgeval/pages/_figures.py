@@ -14,7 +14,7 @@ __all__ = ["save_figures"]
 
 
 def save_figures(
-    figures: Mapping[str, Figure], out: Path, *, notes: Mapping[str, str] | None = None
+    figures: Mapping[str, Figure], out: str | Path, *, notes: Mapping[str, str] | None = None
 ) -> dict[str, Plot]:
     """Write each figure to `OUT/figures/NAME.svg` and `.png`; the plots by name.
 
@@ -26,6 +26,7 @@ def save_figures(
     ...     sorted(path.name for path in (Path(folder) / "figures").iterdir())
     ['instruments.png', 'instruments.svg']
     """
+    out = Path(out)
     folder = out / "figures"
     try:
         make_folder(path_inside(out, "figures"))

@@ -43,7 +43,7 @@ class Head(TypedDict, total=False):
     details: Mapping[str, str] | None
 
 
-def write_page(path: Path, title: str, sections: Sequence[Section], **head: Unpack[Head]) -> Path:
+def write_page(path: str | Path, title: str, sections: Sequence[Section], **head: Unpack[Head]) -> Path:
     """Write the page and return its path; a reader never meets half a file.
 
     >>> import tempfile
@@ -52,6 +52,7 @@ def write_page(path: Path, title: str, sections: Sequence[Section], **head: Unpa
     ...     "A &lt;model&gt;" in page.read_text()
     True
     """
+    path = Path(path)
     inside = library_inside()
     html, drawn = _rendered(title, sections, inside, head)
     # A file name that is not UTF-8 reaches us with lone surrogates; the page shows a replacement sign.

@@ -71,14 +71,14 @@ class Headline:
         return self.interval.cell(self.unit)
 
 
-def refuse_dataset(out: Path) -> None:
+def refuse_dataset(out: str | Path) -> None:
     """Refuse to write a result into a folder that holds a dataset: its files would become part of the data.
 
     >>> refuse_dataset(Path("a new folder"))
     """
     from surgeval.datasets import is_dataset
 
-    if out.is_dir() and is_dataset(out):
+    if Path(out).is_dir() and is_dataset(out):
         raise BadInput(f"{out}: found a dataset, expected a new folder or one of an earlier result")
 
 

@@ -59,9 +59,9 @@ def film_strip(frames: Sequence[bytes]) -> bytes | None:
     return thumbnail(np.hstack(level)[..., ::-1].astype(np.uint8))
 
 
-def save_pictures(folder: Path, pictures: Mapping[str, bytes]) -> None:
+def save_pictures(folder: str | Path, pictures: Mapping[str, bytes]) -> None:
     """Store JPEG files by case, in place of those that were stored before."""
-    path = folder / _FILE
+    path = Path(folder) / _FILE
     path.unlink(missing_ok=True)
     if not pictures:
         return
@@ -70,13 +70,13 @@ def save_pictures(folder: Path, pictures: Mapping[str, bytes]) -> None:
     trust_parquet(path)
 
 
-def load_pictures(folder: Path) -> tuple[dict[str, bytes], tuple[str, ...]]:
+def load_pictures(folder: str | Path) -> tuple[dict[str, bytes], tuple[str, ...]]:
     """The pictures by case, and a note where what is stored cannot be used.
 
     >>> load_pictures(Path("no/such/run"))
     ({}, ())
     """
-    path = folder / _FILE
+    path = Path(folder) / _FILE
     if not path.exists() and not path.is_symlink():
         return {}, ()
     try:

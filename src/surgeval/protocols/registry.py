@@ -73,16 +73,16 @@ def descriptor(name: str) -> Descriptor:
     return known[name]
 
 
-def is_run(folder: Path) -> bool:
+def is_run(folder: str | Path) -> bool:
     """Whether a folder says that it is a run.
 
     >>> is_run(Path("no/such/run"))
     False
     """
-    return (folder / "run.json").is_file()
+    return (Path(folder) / "run.json").is_file()
 
 
-def runs_in(folder: Path) -> list[Path]:
+def runs_in(folder: str | Path) -> list[Path]:
     """The runs directly in a folder, or one folder further down, by name.
 
     >>> import tempfile
@@ -93,7 +93,7 @@ def runs_in(folder: Path) -> list[Path]:
     ...     [str(run.relative_to(folder)) for run in runs_in(Path(folder))]
     ['b', 'teams/a']
     """
-    inner = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+    inner = sorted(path for path in Path(folder).iterdir() if path.is_dir() and not path.name.startswith("."))
     below = [sub for path in inner if not is_run(path) for sub in sorted(path.iterdir()) if sub.is_dir()]
     return [path for path in (*inner, *below) if is_run(path)]
 
@@ -113,16 +113,17 @@ def folder_kinds() -> list[FolderKind]:
     return kinds
 
 
-def folder_kind_of(folder: Path) -> FolderKind | None:
+def folder_kind_of(folder: str | Path) -> FolderKind | None:
     """What a folder is that a protocol left and that is no run; None for runs and all others.
 
     >>> folder_kind_of(Path("no/such/folder")) is None
     True
     """
+    folder = Path(folder)
     return None if is_run(folder) else next((kind for kind in folder_kinds() if kind.holds(folder)), None)
 
 
-def descriptor_of(folder: Path) -> Descriptor:
+def descriptor_of(folder: str | Path) -> Descriptor:
     """The protocol whose run a folder holds.
 
     >>> descriptor_of(Path("no/such/run"))
@@ -134,7 +135,7 @@ def descriptor_of(folder: Path) -> Descriptor:
     record, known = load_record(folder), descriptors()
     if record.manifest.protocol not in known:
         raise DataError(
-            folder / "run.json", field="protocol", found=record.manifest.protocol,
+            Path(folder) / "run.json", field="protocol", found=record.manifest.protocol,
             expected=f"one of {', '.join(known)}",
         )  # fmt: skip
     return known[record.manifest.protocol]

@@ -45,13 +45,15 @@ class QuestionSet:
         return self.records.get(str(item.context.get("record", "")))
 
 
-def open_set(path: Path, records: Path | None = None) -> QuestionSet:
+def open_set(path: str | Path, records: str | Path | None = None) -> QuestionSet:
     """A set's folder or an items file; `records` is where its records are, if not beside it.
 
     >>> open_set(Path("no/such/set"))
     Traceback (most recent call last):
     surgeval.errors.BadInput: no/such/set: found no items.jsonl, expected a set of questions
     """
+    path = Path(path)
+    records = None if records is None else Path(records)
     file = path / ITEMS if path.is_dir() else path
     if not file.is_file():
         raise BadInput(f"{path}: found no {ITEMS}, expected a set of questions")

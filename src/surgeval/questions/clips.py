@@ -70,7 +70,7 @@ class _Clip:
 
 
 def dataset_clips(
-    dataset: Dataset, out: Path, options: ClipOptions, gaze: Mapping[str, Sequence[Gaze]] | None = None
+    dataset: Dataset, out: str | Path, options: ClipOptions, gaze: Mapping[str, Sequence[Gaze]] | None = None
 ) -> list[SourceRecord]:
     """Cut a dataset's videos along its phases; write `records.jsonl` and the frames to `out`.
 
@@ -84,6 +84,7 @@ def dataset_clips(
     ...     dataset_clips(nothing, Path(folder), ClipOptions("open_surgery"))
     []
     """
+    out = Path(out)
     clips = (
         clip for video in dataset.videos()
         for clip in _runs(dataset, video.name, video.procedure, options, (gaze or {}).get(video.name))
@@ -92,7 +93,11 @@ def dataset_clips(
 
 
 def table_clips(
-    table: Path, videos: Path, out: Path, options: ClipOptions, gaze: Mapping[str, Sequence[Gaze]] | None = None
+    table: str | Path,
+    videos: str | Path,
+    out: str | Path,
+    options: ClipOptions,
+    gaze: Mapping[str, Sequence[Gaze]] | None = None,
 ) -> list[SourceRecord]:
     """Cut video files along a table with the columns video, start, end, phase (and procedure, site where they differ).
 
@@ -100,6 +105,7 @@ def table_clips(
     Traceback (most recent call last):
     surgeval.errors.DataError: no.csv: found no such file, expected a table of phases
     """
+    table, videos, out = Path(table), Path(videos), Path(out)
     rows = list(_rows(table))
     files = {file.stem: file for file in video_files(videos)}
     clips = []

@@ -45,7 +45,7 @@ class Exported:
 
 def export_set(
     questions: QuestionSet,
-    out: Path,
+    out: str | Path,
     *,
     options: int | None = None,
     reviewers: int = LEAST,
@@ -61,6 +61,7 @@ def export_set(
     ...     export_set(QuestionSet(Path(folder), (item,), {}), Path(folder) / "out").left
     {'q': 'pending: 0 of 2 reviews'}
     """
+    out = Path(out)
     if options is not None and not 2 <= options <= 8:
         raise BadInput(f"options: found {options}, expected 2 to 8")
     decisions = decide(questions, max(reviewers, 1))

@@ -90,13 +90,14 @@ def _overlap(fixation: Gaze, start: float, end: float) -> Gaze | None:
     return Gaze(low, fixation.x, fixation.y, high - low) if high > low else None
 
 
-def image_records(cases: Path, out: Path) -> list[SourceRecord]:
+def image_records(cases: str | Path, out: str | Path) -> list[SourceRecord]:
     """Read the cases of a JSON-lines file, align them, and write `records.jsonl` and the images to `out`.
 
     >>> image_records(Path("no/cases.jsonl"), Path("out"))
     Traceback (most recent call last):
     surgeval.errors.DataError: no/cases.jsonl: found no such file, expected a file
     """
+    cases, out = Path(cases), Path(out)
     records = [_record(value, place, cases.parent, out) for value, place in _cases(cases)]
     out.mkdir(parents=True, exist_ok=True)
     write_records(out / "records.jsonl", records)

@@ -97,7 +97,13 @@ def _label(judgement: Judgement, item: IntentQuestion, about: str) -> str:
 
 
 def agreement_frame(rows: list[AgreementRow]) -> pl.DataFrame:
-    """The rows as a table."""
+    """The rows as a table.
+
+    >>> from surgeval.stats import cohen_kappa
+    >>> row = AgreementRow("A and B", "verdict", 4, 0.75, cohen_kappa("ccwc", "ccwu"))
+    >>> agreement_frame([row]).select("who", "items").row(0)
+    ('A and B', 4)
+    """
     schema = {"who": pl.String, "about": pl.String, "items": pl.Int64, "same": pl.Float64, "kappa": pl.String}
     told = [(row.who, row.about, row.items, row.same, str(row.kappa)) for row in rows]
     return pl.DataFrame(told, schema=schema, orient="row")

@@ -91,9 +91,9 @@ class Made:
 
 def make_questions(
     records: Iterable[SourceRecord],
-    folder: Path,
+    folder: str | Path,
     chat: SchemaChat,
-    out: Path,
+    out: str | Path,
     making: Making | None = None,
     *,
     use: Sequence[Template] = (),
@@ -116,6 +116,7 @@ def make_questions(
     >>> made.refused[0].faults[0].found
     'found no diagnosis, expected it for the template chest_xray'
     """
+    folder, out = Path(folder), Path(out)
     making = making or Making()
     every = tuple(records)
     batches = [(record, template) for record in every for template in _templates(record, use, traps)]

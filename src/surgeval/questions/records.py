@@ -63,7 +63,7 @@ class SourceRecord:
     scene: Scene = field(default_factory=Scene)
 
 
-def read_records(path: Path, on_problem: OnProblem = raise_errors) -> Iterator[SourceRecord]:
+def read_records(path: str | Path, on_problem: OnProblem = raise_errors) -> Iterator[SourceRecord]:
     """The records of a file, line by line; media are relative to the file and stay inside its folder.
 
     >>> import tempfile
@@ -74,6 +74,7 @@ def read_records(path: Path, on_problem: OnProblem = raise_errors) -> Iterator[S
     ...     [record.gaze[0].y for record in read_records(path)]
     [0.2]
     """
+    path = Path(path)
     place = Place(str(path), on_problem)
     seen: set[str] = set()
     for number, line in read_lines(path, on_problem):
@@ -87,7 +88,7 @@ def read_records(path: Path, on_problem: OnProblem = raise_errors) -> Iterator[S
             yield record
 
 
-def write_records(path: Path, records: Iterable[SourceRecord]) -> None:
+def write_records(path: str | Path, records: Iterable[SourceRecord]) -> None:
     r"""Write `records.jsonl`, whole or not at all.
 
     >>> import tempfile
@@ -96,11 +97,11 @@ def write_records(path: Path, records: Iterable[SourceRecord]) -> None:
     ...     (Path(folder) / "records.jsonl").read_text()
     '{"id": "a", "scenario": "chest_xray", "cluster": "p1", "media": ["a.png"]}\n'
     """
-    lines = [json.dumps(record_to_json(record), ensure_ascii=False) + "\n" for record in records]
+    lines = [json.dumps(_to_json(record), ensure_ascii=False) + "\n" for record in records]
     write_atomically(path, "".join(lines).encode())
 
 
-def record_to_json(record: SourceRecord) -> dict[str, Any]:
+def _to_json(record: SourceRecord) -> dict[str, Any]:
     """One line of the file, without what is empty."""
     scene = {key: list(getattr(record.scene, key)) for key in _NAMES} | dict(record.scene.facts)
     told: dict[str, Any] = {
@@ -178,7 +179,7 @@ def _media(value: Any, place: Place, folder: Path) -> tuple[str, ...] | None:
     return tuple(kept)
 
 
-def stays_inside(folder: Path, name: str) -> bool:
+def stays_inside(folder: str | Path, name: str) -> bool:
     """Whether a path that a file names stays in the file's folder, on every disk and behind every link.
 
     >>> [stays_inside(Path("data"), name) for name in ("a/1.png", "../1.png", "/etc/passwd", "C:/x")]
@@ -186,7 +187,7 @@ def stays_inside(folder: Path, name: str) -> bool:
     """
     parts = PurePosixPath(name.replace("\\", "/"))
     odd = parts.is_absolute() or ".." in parts.parts or ":" in name or "\0" in name
-    return not odd and not leads_out(folder / name, folder)
+    return not odd and not leads_out(Path(folder) / name, folder)
 
 
 def _gaze(value: Any, place: Place) -> tuple[Gaze, ...] | None:
@@ -247,7 +248,12 @@ def _texts(value: Any, place: Place, field: str) -> dict[str, str] | None:
 
 
 def facts_named(record: SourceRecord, key: str) -> str:
-    """What a template's placeholder stands for, by the name of the record's field; "" where it is not known."""
+    """What a template's placeholder stands for, by the name of the record's field; "" where it is not known.
+
+    >>> record = SourceRecord("a", "open_surgery", "p1", ("1.jpg", "2.jpg"), phase="dissection")
+    >>> facts_named(record, "phase"), facts_named(record, "frames")
+    ('dissection', '2')
+    """
     if key in ("procedure", "phase", "site"):
         return str(getattr(record, key))
     if key == "frames":

@@ -23,23 +23,24 @@ _OPEN = 12  # runs whose verdicts stand open
 _FIRST = 4  # numbers beside each run; the folded table has them all
 
 
-def write_run_pages(folders: Sequence[Path], out: Path | None = None) -> Path:
+def write_run_pages(folders: Sequence[str | Path], out: str | Path | None = None) -> Path:
     """The page of a run (into its own folder, or `out`), of several runs side by side, or an index of unlike runs.
 
     >>> write_run_pages([Path("nowhere")])
     Traceback (most recent call last):
     surgeval.errors.DataError: nowhere/run.json: found no such file, expected the record of a run
     """
-    kinds = [descriptor_of(folder) for folder in folders]
-    if len(folders) == 1 or (len({one.name for one in kinds}) == 1 and kinds[0].several):
-        results = [load_run(folder) for folder in folders]
-        page: Path = kinds[0].part("page")(results, out or folders[0])
+    places = [Path(folder) for folder in folders]
+    kinds = [descriptor_of(place) for place in places]
+    if len(places) == 1 or (len({one.name for one in kinds}) == 1 and kinds[0].several):
+        results = [load_run(place) for place in places]
+        page: Path = kinds[0].part("page")(results, Path(out or places[0]))
         return page
     if out is None:
         raise BadInput("several runs: found no folder for their page, expected one")
-    runs = [(folder, one) for folder, one in zip(folders, kinds, strict=True)]
+    runs = [(place, one) for place, one in zip(places, kinds, strict=True)]
     alike = len({one.name for one in kinds}) == 1
-    return _index(runs, out, "report.html", "Runs", beside=evidence_sections(folders) if alike else ())
+    return _index(runs, Path(out), "report.html", "Runs", beside=evidence_sections(places) if alike else ())
 
 
 def evidence_sections(folders: Sequence[Path]) -> tuple[Section, ...]:
@@ -50,7 +51,7 @@ def evidence_sections(folders: Sequence[Path]) -> tuple[Section, ...]:
 
 def write_index(
     folder: str | Path, out: str | Path | None = None, *, title: str | None = None,
-    links: Mapping[str, Path] | None = None, lead: str = "",
+    links: Mapping[str, str | Path] | None = None, lead: str = "",
 ) -> Path:  # fmt: skip
     """`index.html` over all runs in a folder; a run without a page of its own gets one.
 
@@ -83,12 +84,12 @@ def write_index(
 
 def _index(
     runs: Sequence[tuple[Path, Descriptor]], out: Path, file: str, title: str,
-    links: Mapping[str, Path] | None = None, lead: str = "", unread: Sequence[str] = (),
+    links: Mapping[str, str | Path] | None = None, lead: str = "", unread: Sequence[str] = (),
     beside: Sequence[Section] = (),
 ) -> Path:  # fmt: skip
     sections = []
     if links:
-        listed = tuple(Link(text, _relative(page, out)) for text, page in links.items())
+        listed = tuple(Link(text, _relative(Path(page), out)) for text, page in links.items())
         sections.append(Section("Start here", links=listed))
     for kind in descriptors().values():
         folders = [folder for folder, own in runs if own.name == kind.name]

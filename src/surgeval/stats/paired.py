@@ -25,11 +25,9 @@ from surgeval.results import Tabular
 from surgeval.stats._exchange import exchange_blocks, exchange_p, is_exact
 from surgeval.stats._inputs import Scores, finite, same_length
 from surgeval.stats._interval import FEW_CLUSTERS, Interval
+from surgeval.stats._mean_interval import plan_for, read_clusters, sample_of
 from surgeval.stats._means import Point, Sample, Scheme, jackknife, replicates
-from surgeval.stats._resample import NamedDrawing, Resampling, interval_ends, snapped, two_sided_p, usable
-from surgeval.stats._student import UNBOUNDED, Bounds, defined_without, t_ends, t_p
-from surgeval.stats.bootstrap import plan_for, read_clusters, sample_of
-from surgeval.stats.statistic import (
+from surgeval.stats._replicates import (
     Matrix,
     Statistic,
     as_matrix,
@@ -39,6 +37,8 @@ from surgeval.stats.statistic import (
     replicate,
     unmoved,
 )
+from surgeval.stats._resample import NamedDrawing, Resampling, interval_ends, snapped, two_sided_p, usable
+from surgeval.stats._student import UNBOUNDED, Bounds, defined_without, t_ends, t_p
 
 __all__ = ["Difference", "paired_difference", "paired_statistic", "paired_vector"]
 

@@ -20,7 +20,7 @@ DETECTOR = "tdnet-p"
 _SECONDS = 60.0
 
 
-def make_demo(folder: Path, *, seed: int = 5) -> Path:
+def make_demo(folder: str | Path, *, seed: int = 5) -> Path:
     """Render a video and look at it, unless that was done before; the folder that the studio opens."""
     place = write_phantom(folder, seed=seed, videos=1, seconds=_SECONDS) / "frames"
     database = Database(place / STORE_FILE)

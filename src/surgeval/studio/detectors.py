@@ -43,7 +43,7 @@ def offered_proposers(started: Sequence[str] = ()) -> tuple[Proposer, ...]:
     )
 
 
-def proposers(folder: Path, started: Sequence[str] = ()) -> tuple[Proposer, ...]:
+def proposers(folder: str | Path, started: Sequence[str] = ()) -> tuple[Proposer, ...]:
     """All that can be chosen from.
 
     >>> import tempfile
@@ -55,7 +55,7 @@ def proposers(folder: Path, started: Sequence[str] = ()) -> tuple[Proposer, ...]
     [('embedded', 'tdnet-p'), ('started', '/models/best'), ('project', 'runs/mine.onnx'), ('predictions', 'found.csv')]
     """
     known = list(offered_proposers(started))
-    files = sorted(_files(folder))
+    files = sorted(_files(Path(folder)))
     packed = {path.parent for path in files if path.name == _RTDETR}
     weights = [str(place) for place in sorted(packed) if str(place) != "."]
     weights += [str(path) for path in files if path.suffix.lower() in _WEIGHTS and path.parent not in packed]
@@ -65,13 +65,14 @@ def proposers(folder: Path, started: Sequence[str] = ()) -> tuple[Proposer, ...]
     return tuple(known)
 
 
-def path_in_project(folder: Path, name: str) -> Path:
+def path_in_project(folder: str | Path, name: str) -> Path:
     """The file or folder of that name inside a project's folder; a way out of it is refused.
 
     >>> path_in_project(Path("videos"), "../weights.onnx")
     Traceback (most recent call last):
     surgeval.errors.BadInput: path: found '../weights.onnx', expected a file or folder inside the project's folder
     """
+    folder = Path(folder)
     given = PurePosixPath(name.replace("\\", "/"))
     wrong = BadInput(f"path: found {visible(repr(name[:120]))}, expected a file or folder inside the project's folder")
     if not name or "\0" in name or given.is_absolute() or ".." in given.parts or ":" in name:

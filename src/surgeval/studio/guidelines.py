@@ -22,7 +22,7 @@ _LONGEST = 1200  # pixels of its longer side
 _MOST_PIXELS = 1 << 24
 
 
-def guideline_picture(folder: Path, name: str) -> EncodedPicture:
+def guideline_picture(folder: str | Path, name: str) -> EncodedPicture:
     """The picture of a guideline, by the file's name in the folder `guidelines` of a project.
 
     >>> import tempfile
@@ -36,6 +36,7 @@ def guideline_picture(folder: Path, name: str) -> EncodedPicture:
     Traceback (most recent call last):
     surgeval.errors.BadInput: guideline_picture: found '../secret.png', expected the name of a file in guidelines
     """
+    folder = Path(folder)
     path = folder / GUIDELINES / name
     if safe_name(name) != name or leads_out(path, folder):
         raise BadInput(f"guideline_picture: found {name[:80]!r}, expected the name of a file in {GUIDELINES}")

@@ -62,7 +62,7 @@ class Film:
         raise BadInput(f"video {self.name}: found no frame that can be read, expected an image or a film")
 
 
-def find_films(folder: Path, *, none: bool = False) -> tuple[Film, ...]:
+def find_films(folder: str | Path, *, none: bool = False) -> tuple[Film, ...]:
     """What there is to label in a folder: its films, its images, and those of the folders below it.
 
     `none` admits a folder without any: what is there to do may be something else.
@@ -76,6 +76,7 @@ def find_films(folder: Path, *, none: bool = False) -> tuple[Film, ...]:
     ...     [(film.name, [name for name, _ in film.frames], film.size()) for film in find_films(Path(place))]
     [('A1', ['9', '10'], (64, 48))]
     """
+    folder = Path(folder)
     if not folder.is_dir():
         raise BadInput(f"{folder}: found no folder, expected one with films or images")
     found = [*_films(folder), *_images(folder)]
@@ -88,7 +89,7 @@ def find_films(folder: Path, *, none: bool = False) -> tuple[Film, ...]:
     return tuple(found)
 
 
-def check_inside(folder: Path, path: Path) -> None:
+def check_inside(folder: str | Path, path: str | Path) -> None:
     """Refuse a file that is not in the folder but only linked from it: who sends a folder must not choose what else
     of this machine is shown.
 
@@ -98,6 +99,7 @@ def check_inside(folder: Path, path: Path) -> None:
     surgeval.errors.DataError: /srv/op/../secret.png: found a link that leads out of the folder, expected a file in it:
         open the folder that it leads to
     """
+    folder, path = Path(folder), Path(path)
     real = path.resolve()
     if path != _GONE and not real.is_relative_to(folder.resolve()):
         expected = "a file in it: open the folder that it leads to"

@@ -131,12 +131,12 @@ class Pictures:
         self,
         frames: Mapping[str, Sequence[ImageRef]],
         *,
-        inside: Path | None = None,
+        inside: str | Path | None = None,
         budget: int = 64 << 20,
         ahead: int = 12,
         behind: int = 4,
     ) -> None:
-        self._inside = inside
+        self._inside = None if inside is None else Path(inside)
         self._frames, self._budget, self._ahead, self._behind = frames, budget, ahead, behind
         self._kept: OrderedDict[tuple[str, int], EncodedPicture] = OrderedDict()
         self._bytes = 0

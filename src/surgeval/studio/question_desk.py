@@ -57,8 +57,8 @@ class QuestionDesk:
     [{'id': 'q', 'verdict': 'correct'}]
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder, self._lock = folder, threading.RLock()
+    def __init__(self, folder: str | Path) -> None:
+        self._folder, self._lock = Path(folder), threading.RLock()
         self._refs: OrderedDict[str, tuple[ImageRef, ...]] = OrderedDict()  # of the questions looked at last
         self._pictures = Pictures(self._refs)
         self._stamp: tuple[int, int] | None = None

@@ -102,7 +102,7 @@ def _by_id(path: Path, tell: OnProblem) -> dict[str, dict[str, Any]]:
     return result
 
 
-def read_focus_pair(requests: Path, references: Path, tell: OnProblem) -> Iterator[VqaQuestion]:
+def read_focus_pair(requests: str | Path, references: str | Path, tell: OnProblem) -> Iterator[VqaQuestion]:
     """The questions of a requests and a references file, in the order of the requests.
 
     >>> import tempfile
@@ -115,6 +115,7 @@ def read_focus_pair(requests: Path, references: Path, tell: OnProblem) -> Iterat
     ...     [(question.text, question.answer) for question in read_focus_pair(requests, references, print)]
     [('Is a clip visible?', 'yes')]
     """
+    requests, references = Path(requests), Path(references)
     asked, known = _by_id(requests, tell), _by_id(references, tell)
     for name in known.keys() - asked.keys():
         place = Place(str(references), tell, f"question {name}")
@@ -159,7 +160,7 @@ def _joined(
     )  # fmt: skip
 
 
-def focus_rows(path: Path, tell: OnProblem) -> Iterator[VqaQuestion]:
+def focus_rows(path: str | Path, tell: OnProblem) -> Iterator[VqaQuestion]:
     """The questions of the published dataset: rows in Parquet, a JSON list, or JSON lines.
 
     >>> import tempfile
@@ -172,6 +173,7 @@ def focus_rows(path: Path, tell: OnProblem) -> Iterator[VqaQuestion]:
     ...     [(question.start, question.text, question.answer) for question in focus_rows(path, print)]
     [(3.0, 'Is a clip visible?', 'yes')]
     """
+    path = Path(path)
     seen: set[str] = set()
     for number, row in enumerate(_rows(path, tell)):
         place = Place(str(path), tell, f"row {number}")
@@ -276,7 +278,7 @@ def focus_files(path: Path) -> tuple[Path, ...]:
     return (rows[0],) if len(rows) == 1 else ()
 
 
-def has_focus_columns(path: Path) -> bool:
+def has_focus_columns(path: str | Path) -> bool:
     """Whether a file looks like rows of the published FOCUS dataset, judged by its beginning and its end.
 
     >>> import tempfile
@@ -286,6 +288,7 @@ def has_focus_columns(path: Path) -> bool:
     ...     has_focus_columns(path)
     False
     """
+    path = Path(path)
     head, tail = ends(path, 1 << 14, 1 << 16)
     if path.suffix == ".parquet":
         return head.startswith(b"PAR1") and b"timestamp_start" in tail and b"answer_format" in tail

@@ -20,13 +20,17 @@ _LONGEST_OPTION = 10_000  # characters: replies are searched for each option's t
 _LABELS = ("visible", "absent", "accepts", "rejects")
 
 
-def read_intent_items(path: Path, tell: OnProblem = raise_errors, root: Path | None = None) -> Iterator[IntentQuestion]:
+def read_intent_items(
+    path: str | Path, tell: OnProblem = raise_errors, root: str | Path | None = None
+) -> Iterator[IntentQuestion]:
     """The questions of a file, line by line; media must lie inside `root` (default: `media_home` of the file).
 
     >>> list(read_intent_items(Path("no/such/items.jsonl")))
     Traceback (most recent call last):
     surgeval.errors.DataError: no/such/items.jsonl: found no such file, expected a file
     """
+    path = Path(path)
+    root = None if root is None else Path(root)
     place = Place(str(path), tell)
     seen: dict[str, IntentQuestion] = {}
     lines: dict[str, Place] = {}

@@ -118,7 +118,7 @@ def _rgb(image: PIL.Image.Image, path: Path) -> Image:
     return np.array(image.convert("RGB"))
 
 
-def image_size(path: Path) -> tuple[int, int] | None:
+def image_size(path: str | Path) -> tuple[int, int] | None:
     """Width and height from the file's header, or None where that cannot be read.
 
     >>> import tempfile

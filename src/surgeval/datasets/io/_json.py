@@ -24,7 +24,7 @@ MAX_ELEMENT = 1 << 27  # of one element of a file that is walked
 _CHUNK = 1 << 18
 
 
-def read_bytes(path: Path, tell: OnProblem, limit: int = MAX_BYTES) -> bytes | None:
+def read_bytes(path: str | Path, tell: OnProblem, limit: int = MAX_BYTES) -> bytes | None:
     """The bytes of a regular file of bounded size, or None after telling why not.
 
     >>> import tempfile
@@ -44,7 +44,7 @@ def read_bytes(path: Path, tell: OnProblem, limit: int = MAX_BYTES) -> bytes | N
         return None
 
 
-def read_text(path: Path, tell: OnProblem, limit: int = MAX_BYTES) -> str | None:
+def read_text(path: str | Path, tell: OnProblem, limit: int = MAX_BYTES) -> str | None:
     r"""The UTF-8 text of a file, or None after telling why not.
 
     >>> import tempfile
@@ -66,7 +66,7 @@ def read_text(path: Path, tell: OnProblem, limit: int = MAX_BYTES) -> str | None
         return None
 
 
-def read_json(path: Path, tell: OnProblem) -> Any:
+def read_json(path: str | Path, tell: OnProblem) -> Any:
     """The parsed file, or `UNREAD` after telling what is wrong with it.
 
     >>> import tempfile
@@ -122,7 +122,7 @@ def _repeated(key: str, place: Place) -> None:
     place.warn("key-duplicate", f"the key {shown(key)} twice in one object", "each key once")
 
 
-def read_mapping(path: Path, tell: OnProblem) -> dict[str, Any] | None:
+def read_mapping(path: str | Path, tell: OnProblem) -> dict[str, Any] | None:
     """The JSON object in a file, or None after telling what is wrong with it.
 
     >>> import tempfile
@@ -136,7 +136,7 @@ def read_mapping(path: Path, tell: OnProblem) -> dict[str, Any] | None:
     return None if data is UNREAD else Place(str(path), tell).mapping(data)
 
 
-def read_lines(path: Path, tell: OnProblem) -> Iterator[tuple[int, str]]:
+def read_lines(path: str | Path, tell: OnProblem) -> Iterator[tuple[int, str]]:
     r"""The non-empty lines of a text file with their numbers from 1, one at a time.
 
     >>> import tempfile

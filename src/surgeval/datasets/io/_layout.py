@@ -24,7 +24,7 @@ _ODD = re.compile(r"( \(\d+\)| - copy.*|~\d*)$", re.IGNORECASE)
 _DIGITS = re.compile(r"(\d{1,12})\D*$")
 
 
-def names(folder: Path) -> list[str]:
+def names(folder: str | Path) -> list[str]:
     """The names in a folder in natural order, without hidden ones; none where it cannot be listed.
 
     >>> import tempfile
@@ -34,7 +34,7 @@ def names(folder: Path) -> list[str]:
     ...     names(Path(folder))
     ['frame 9.jpg', 'frame 10.jpg']
     """
-    return sorted(_visible(folder), key=natural)
+    return sorted(_visible(Path(folder)), key=natural)
 
 
 def _visible(folder: Path) -> list[str]:
@@ -60,7 +60,7 @@ def files_of(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
     return [file for file in (folder / name for name in sorted(wanted, key=natural)) if is_there(file)]
 
 
-def folders(folder: Path) -> list[Path]:
+def folders(folder: str | Path) -> list[Path]:
     """The folders in a folder.
 
     >>> import tempfile
@@ -70,6 +70,7 @@ def folders(folder: Path) -> list[Path]:
     ...     [path.name for path in folders(Path(folder))]
     ['VID01']
     """
+    folder = Path(folder)
     return [folder / name for name in names(folder) if os.path.isdir(folder / name)]  # noqa: PTH112 (`Path.is_dir` may raise)
 
 

@@ -185,7 +185,7 @@ def _unreadable(path: Path, error: Exception) -> DataError:
     return DataError(path, found=f"a damaged video ({found})", expected="a video that can be decoded")
 
 
-def video_index(path: Path) -> VideoIndex:
+def video_index(path: str | Path) -> VideoIndex:
     """The frames of a video file; an unreadable file raises `DataError`.
 
     >>> import cv2, numpy, tempfile
@@ -197,7 +197,7 @@ def video_index(path: Path) -> VideoIndex:
     >>> len(index.times), float(index.times[25])
     (50, 1.0)
     """
-    return _reader(path).index
+    return _reader(Path(path)).index
 
 
 def read_video_frame(path: Path, number: int) -> Image:
@@ -280,7 +280,7 @@ class VideoFormat:
         return VideoDataset(path, labels=labels)
 
 
-def video_files(folder: Path) -> list[Path]:
+def video_files(folder: str | Path) -> list[Path]:
     """The video files of a folder by name.
 
     >>> import tempfile
@@ -290,4 +290,4 @@ def video_files(folder: Path) -> list[Path]:
     ...     [path.name for path in video_files(Path(folder))]
     ['op 2.mp4', 'op 10.MP4']
     """
-    return files_of(folder, SUFFIXES)
+    return files_of(Path(folder), SUFFIXES)

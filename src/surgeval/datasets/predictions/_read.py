@@ -90,7 +90,7 @@ def _raw(
     return read_cholect50(path, truth, tally)
 
 
-def detect_format(path: Path) -> str:
+def detect_format(path: str | Path) -> str:
     r"""The format of a file by its suffix and first keys, of a folder by its files.
 
     >>> import tempfile
@@ -100,6 +100,7 @@ def detect_format(path: Path) -> str:
     ...     detect_format(path)
     'table'
     """
+    path = Path(path)
     if path.is_dir():
         inside = [*names(path), *names(path / "labels")]
         lines = bool(text_files(path))

@@ -38,8 +38,8 @@ def clock(seconds: float) -> str:
 
 
 def cut_frames(
-    video: Path,
-    out: Path,
+    video: str | Path,
+    out: str | Path,
     *,
     every: float | None = None,
     stride: int = 1,
@@ -59,6 +59,7 @@ def cut_frames(
     ...     [path.name for path in cut_frames(Path(folder) / "op.mp4", Path(folder) / "frames", every=1.0)]
     ['000000.jpg', '000025.jpg']
     """
+    video, out = Path(video), Path(out)
     numbers = _chosen(video_index(video), every, stride, window, video)
     out.mkdir(parents=True, exist_ok=True)
     written = []
@@ -71,7 +72,7 @@ def cut_frames(
     return written
 
 
-def clip_video(video: Path, out: Path, window: tuple[float, float], *, overlay: bool = False) -> Path:
+def clip_video(video: str | Path, out: str | Path, window: tuple[float, float], *, overlay: bool = False) -> Path:
     """Write the frames of a window as one H.264 clip, each at its own time from the start of the window.
 
     >>> import tempfile
@@ -83,6 +84,7 @@ def clip_video(video: Path, out: Path, window: tuple[float, float], *, overlay: 
     ...     len(video_index(clip).times)
     26
     """
+    video, out = Path(video), Path(out)
     index = video_index(video)
     numbers = _chosen(index, None, 1, window, video)
     width, height = index.width // 2 * 2, index.height // 2 * 2

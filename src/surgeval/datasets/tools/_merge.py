@@ -35,7 +35,7 @@ class MergeMap:
     drop: tuple[str, ...] = ()
 
     @classmethod
-    def load(cls, path: Path) -> MergeMap:
+    def load(cls, path: str | Path) -> MergeMap:
         """From a JSON file."""
         return cls.from_json(read_mapping(path, raise_errors) or {}, str(path))
 

@@ -46,7 +46,7 @@ _TENSORS = {
 _DECODING = (OSError, ValueError, SyntaxError, TypeError, EOFError, IndexError, KeyError, MemoryError, OverflowError)
 
 
-def save_packed(path: Path, data: TrainingSet, *, quality: int | None = _QUALITY) -> None:
+def save_packed(path: str | Path, data: TrainingSet, *, quality: int | None = _QUALITY) -> None:
     """Write a training set; `quality` is JPEG's (1 to 100), None keeps every pixel as PNG.
 
     >>> import tempfile
@@ -58,6 +58,7 @@ def save_packed(path: Path, data: TrainingSet, *, quality: int | None = _QUALITY
     >>> again.fingerprint == data.fingerprint, bool((again.sample(3).image == data.sample(3).image).all())
     (True, True)
     """
+    path = Path(path)
     if quality is not None and not 1 <= quality <= 100:
         raise BadInput(f"packed training set: found quality {quality}, expected 1 to 100, or none for PNG")
     with ThreadPoolExecutor(min(16, os.cpu_count() or 1), "surgeval-pack") as pool:
@@ -93,13 +94,14 @@ def _encoded(image: Image, quality: int | None) -> bytes:
     return out.getvalue()
 
 
-def load_packed(path: Path, *, cache_bytes: int = CACHE_BYTES, workers: int | None = None) -> TrainingSet:
+def load_packed(path: str | Path, *, cache_bytes: int = CACHE_BYTES, workers: int | None = None) -> TrainingSet:
     """Read a training set; every picture is decoded once, and kept as far as `cache_bytes` goes.
 
     >>> load_packed(Path("nowhere.safetensors"))
     Traceback (most recent call last):
     surgeval.errors.DataError: nowhere.safetensors: found no such file, expected a training set packed by surgeval
     """
+    path = Path(path)
     with StateFile(path, expected=_EXPECTED, limit=_LIMIT) as file:
         for name, kind in _TENSORS.items():
             if name not in file.entries or file.entries[name].dtype != kind:

@@ -20,7 +20,7 @@ _TICKS = 90_000  # per second; divides every usual frame rate
 _LONGEST = 8192  # pixels of a side: H.264 encodes little more
 
 
-def write_film(path: Path, shown: Iterable[tuple[float, Image]]) -> int:
+def write_film(path: str | Path, shown: Iterable[tuple[float, Image]]) -> int:
     """Write pictures, each shown from its own second on, as H.264; the number of pictures written.
 
     Pictures are cut to an even number of rows and columns, and later ones are resized to the first. Sides that no film
@@ -34,6 +34,7 @@ def write_film(path: Path, shown: Iterable[tuple[float, Image]]) -> int:
     ...     count, video_index(Path(folder) / "op.mp4").times.tolist()
     (3, [0.0, 0.04, 1.0])
     """
+    path = Path(path)
     count, before, start = 0, -1, 0.0
     path.parent.mkdir(parents=True, exist_ok=True)
     # Written to an open file: the encoder would take a name like `http:host` for an address.

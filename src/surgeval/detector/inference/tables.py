@@ -24,7 +24,11 @@ _LETTERS = dict(zip(_PARTS, "ivt", strict=True))
 
 
 def table_schema(components: Components, probabilities: Sequence[str] = ()) -> dict[str, pl.DataType]:
-    """Names and types of the columns; `probabilities` are the heads whose probabilities are kept."""
+    """Names and types of the columns; `probabilities` are the heads whose probabilities are kept.
+
+    >>> list(table_schema("heads", ["ivt"]))[-3:]
+    ['h', 'components', 'p_ivt']
+    """
     schema: dict[str, pl.DataType] = {"video": pl.String(), "frame": pl.String()}
     schema |= dict.fromkeys(("triplet", *_PARTS), pl.Int32())
     schema |= dict.fromkeys(("score", "x", "y", "w", "h"), pl.Float64())

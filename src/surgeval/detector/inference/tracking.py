@@ -118,7 +118,7 @@ class Tracker:
             return tracks
         places = np.stack([track.moving.box for track in tracks])
         doubts = np.array([track.moving.doubt for track in tracks])
-        overlaps = widened_overlaps(places, boxes[rows], doubts)
+        overlaps = _widened_overlaps(places, boxes[rows], doubts)
         pairs = zip(*linear_sum_assignment(np.where(overlaps >= least, overlaps, -1.0), maximize=True), strict=True)
         taken = set()
         for track, column in pairs:
@@ -138,7 +138,7 @@ def one_each(boxes: Floats, scores: Floats, same: float) -> Ints:
     [1, 1, 2]
     """
     leader = np.full(len(boxes), -1, dtype=np.int64)
-    overlaps = widened_overlaps(boxes, boxes, np.zeros(len(boxes)))
+    overlaps = _widened_overlaps(boxes, boxes, np.zeros(len(boxes)))
     for row in np.argsort(-scores, kind="stable").tolist():
         if leader[row] < 0:
             leader[(leader < 0) & (overlaps[row] >= same)] = row
@@ -146,7 +146,7 @@ def one_each(boxes: Floats, scores: Floats, same: float) -> Ints:
     return leader
 
 
-def widened_overlaps(places: Floats, boxes: Floats, doubts: Floats) -> Floats:
+def _widened_overlaps(places: Floats, boxes: Floats, doubts: Floats) -> Floats:
     """Intersection over union of every place with every box, both widened on all sides by the place's doubt.
 
     Where nothing is known of the last second, boxes that only lie near each other may be the same; a moment later they

@@ -172,7 +172,7 @@ class StoredFlow:
 
 
 def open_flow(
-    method: str = "dis", *, preset: str = "medium", weights: Path | None = None, folder: Path | None = None,
+    method: str = "dis", *, preset: str = "medium", weights: str | Path | None = None, folder: str | Path | None = None,
     device: str = "cpu",
 ) -> FlowMethod:  # fmt: skip
     """The method of this name; RAFT needs a file of `weights` and torchvision, `files` a `folder`.
@@ -180,6 +180,8 @@ def open_flow(
     >>> open_flow("dis").record()["preset"]
     'medium'
     """
+    weights = None if weights is None else Path(weights)
+    folder = None if folder is None else Path(folder)
     if method not in FLOW_METHODS:
         raise BadInput(f"flow method: found {method!r}, expected one of {', '.join(FLOW_METHODS)}")
     if method == "files":

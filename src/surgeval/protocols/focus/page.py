@@ -47,14 +47,15 @@ _SCHEMES = {
 }
 
 
-def write_focus_report(scores: FocusScores, out: Path) -> Path:
+def write_focus_report(scores: FocusScores, out: str | Path) -> Path:
     """Store the scores in `out`, which makes it a run folder, and write their page there; returns the page's path."""
     scores.save(out)
     return write_page_of([scores], out)
 
 
-def write_page_of(results: Sequence[FocusScores], out: Path) -> Path:
+def write_page_of(results: Sequence[FocusScores], out: str | Path) -> Path:
     """Write page, tables and figures of a result below `out`; returns the page's path."""
+    out = Path(out)
     scores = results[0]
     save_tables(scores.tables, out / "tables")
     plots = save_figures(scores.figures, out, notes=_REMARK)

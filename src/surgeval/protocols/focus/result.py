@@ -232,8 +232,9 @@ def load_focus(folder: str | Path) -> FocusScores:
     return FocusScores(**{**fields, "notes": (*fields["notes"], *odd)}, pictures=pictures)
 
 
-def check_scores_folder(folder: Path) -> None:
+def check_scores_folder(folder: str | Path) -> None:
     """Refuse a folder for scores that holds the run of another protocol."""
+    folder = Path(folder)
     if (folder / "run.json").exists():
         protocol = load_record(folder).manifest.protocol
         if protocol != "focus":

@@ -24,8 +24,9 @@ from surgeval.stats import number_text
 __all__ = ["intent_sections", "write_page_of"]
 
 
-def write_page_of(results: Sequence[IntentScores], out: Path) -> Path:
+def write_page_of(results: Sequence[IntentScores], out: str | Path) -> Path:
     """Write page, tables and figures of one or several runs below `out`; returns the page's path."""
+    out = Path(out)
     names = names_on_page(results)
     save_tables(_tables(results), out / "tables")
     plots = save_figures(intent_figures(results), out, notes=_NOTES)

@@ -25,13 +25,14 @@ _METHOD = (
 )
 
 
-def write_page_of(results: Sequence[QualityScores], out: Path) -> Path:
+def write_page_of(results: Sequence[QualityScores], out: str | Path) -> Path:
     """Write page, tables and figures of one run below `out`.
 
     >>> write_page_of([], Path("page"))
     Traceback (most recent call last):
     surgeval.errors.BadInput: report: found 0 runs of quality, expected one
     """
+    out = Path(out)
     if len(results) != 1:
         raise BadInput(f"report: found {len(results)} runs of quality, expected one")
     (one,) = results

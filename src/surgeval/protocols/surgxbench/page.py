@@ -25,13 +25,14 @@ from surgeval.stats import number_text
 __all__ = ["surgxbench_sections", "write_page_of"]
 
 
-def write_page_of(results: Sequence[SurgXScores], out: Path) -> Path:
+def write_page_of(results: Sequence[SurgXScores], out: str | Path) -> Path:
     """Write page, tables and figures of one or several runs below `out`, with the pictures that the runs store.
 
     >>> write_page_of([], Path("both"))
     Traceback (most recent call last):
     surgeval.errors.BadInput: report: found no runs, expected at least one
     """
+    out = Path(out)
     names = names_on_page(results)
     if any(one.classes != results[0].classes for one in results):
         raise BadInput("report: found runs with different instruments, expected the same ones; write a page for each")

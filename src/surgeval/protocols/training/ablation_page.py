@@ -24,8 +24,9 @@ _METHOD = (
 )
 
 
-def write_ablation_page(one: AblationScores, out: Path) -> Path:
+def write_ablation_page(one: AblationScores, out: str | Path) -> Path:
     """Write page, tables and figures of an ablation below `out`."""
+    out = Path(out)
     table = one.paper()
     tables = {**one.tables, f"table_{table.paper.number}": table.frame()}
     save_tables(tables, out / "tables")

@@ -75,9 +75,9 @@ ABLATIONS: Mapping[AblationName, Ablation] = {
 }  # fmt: skip
 
 
-def ablation_home(folder: Path, configuration: str, seed: int) -> Path:
+def ablation_home(folder: str | Path, configuration: str, seed: int) -> Path:
     """Where the folds of one configuration and seed live."""
-    return folder / RUNS / safe_name(configuration) / f"seed-{seed}"
+    return Path(folder) / RUNS / safe_name(configuration) / f"seed-{seed}"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

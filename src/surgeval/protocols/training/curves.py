@@ -65,13 +65,13 @@ class Training:
         return max(known, key=_fitness, default=None)
 
 
-def is_training(folder: Path) -> bool:
+def is_training(folder: str | Path) -> bool:
     """Whether a folder holds a training.
 
     >>> is_training(Path("no/such/folder"))
     False
     """
-    return (folder / RECORD).is_file()
+    return (Path(folder) / RECORD).is_file()
 
 
 def load_training_folder(folder: str | Path) -> Training:

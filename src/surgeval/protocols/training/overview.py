@@ -27,7 +27,7 @@ def folder_kind() -> FolderKind:
     )  # fmt: skip
 
 
-def trainings_section(folder: Path, out: Path | None = None) -> Section | None:
+def trainings_section(folder: str | Path, out: str | Path | None = None) -> Section | None:
     """The trainings directly in a folder, each with its page written, for an index in `out`; None where there are none.
 
     What a link leads to is not in the folder, and a training that cannot be read hides no other.
@@ -37,6 +37,8 @@ def trainings_section(folder: Path, out: Path | None = None) -> Section | None:
     ...     trainings_section(Path(place)) is None
     True
     """
+    folder = Path(folder)
+    out = None if out is None else Path(out)
     found = [path for path in sorted(folder.iterdir()) if not path.is_symlink() and is_training(path)]
     rows, links, problems = list[tuple[str, ...]](), list[Link](), list[str]()
     for path in (path for path in found if not is_run(path)):

@@ -39,13 +39,14 @@ _METHOD = (
 )
 
 
-def write_page_of(results: Sequence[TrainingScores | AblationScores], out: Path) -> Path:
+def write_page_of(results: Sequence[TrainingScores | AblationScores], out: str | Path) -> Path:
     """Write page, tables and figures below `out`: of folds, several side by side, or of one ablation.
 
     >>> write_page_of([], Path("page"))
     Traceback (most recent call last):
     surgeval.errors.BadInput: report: found no runs, expected at least one
     """
+    out = Path(out)
     names_on_page(results)
     ablations = [one for one in results if isinstance(one, AblationScores)]
     if ablations:

@@ -86,13 +86,14 @@ def load_training(folder: str | Path) -> TrainingScores | AblationScores:
     return load_folds(place)
 
 
-def load_folds(place: Path) -> TrainingScores:
+def load_folds(place: str | Path) -> TrainingScores:
     """The folds of a folder, scored.
 
     >>> load_folds(Path("no/such/folder"))
     Traceback (most recent call last):
     surgeval.errors.DataError: no/such/folder/folds.json: found no such file, expected a plan of folds
     """
+    place = Path(place)
     plan = read_plan(place)
     scores = load_triplets(place / SCORES)
     names = list(scores.settings["scheme"]["groups"])

@@ -42,14 +42,15 @@ _INTERVALS = (
 )
 
 
-def write_triplets_report(scores: TripletScores, out: Path) -> Path:
+def write_triplets_report(scores: TripletScores, out: str | Path) -> Path:
     """Store the scores in a run folder and write their page there; returns the page's path."""
     scores.save(out)
     return write_page_of([scores], out)
 
 
-def write_page_of(results: Sequence[TripletScores], out: Path) -> Path:
+def write_page_of(results: Sequence[TripletScores], out: str | Path) -> Path:
     """Write page, tables and figures of one result, new or loaded, below `out`; returns the page's path."""
+    out = Path(out)
     (scores,) = results
     figures = scores.figures
     save_tables(scores.tables, out / "tables")

@@ -177,7 +177,7 @@ def _plain(text: str) -> str:
     return " ".join(norm(text).casefold().split())
 
 
-def read_verdicts(path: Path) -> dict[str, bool | None]:
+def read_verdicts(path: str | Path) -> dict[str, bool | None]:
     """A verdict file, checked: one JSON object, each question once, values true, false or null.
 
     >>> import tempfile
@@ -186,6 +186,7 @@ def read_verdicts(path: Path) -> dict[str, bool | None]:
     ...     read_verdicts(Path(folder) / "v.json")
     {'q1': True, 'q2': None}
     """
+    path = Path(path)
     expected = "a verdict file: a JSON object of question id → verdict"
     verdicts = read_json_object(path, expected=expected, limit=_MAX_BYTES, distinct=True)
     for qid, verdict in verdicts.items():

@@ -28,7 +28,7 @@ _EXAMPLES = 3  # of each kind of problem
 
 def write_dataset_report(
     dataset: Dataset,
-    out: Path,
+    out: str | Path,
     *,
     title: str | None = None,
     check: Checked | None = None,
@@ -50,6 +50,7 @@ def write_dataset_report(
     ...     page.name, (Path(folder) / "tables").is_dir()
     ('report.html', True)
     """
+    out = Path(out)
     statistics = dataset_statistics(dataset, on_problem=on_problem or (raise_errors if check is None else _go_on))
     tables = statistics.tables
     if check is not None:
@@ -76,7 +77,7 @@ def dataset_sections(
     statistics: DatasetStatistics,
     *,
     check: Checked | None = None,
-    root: Path | None = None,
+    root: str | Path | None = None,
     sheet: Image | None = None,
     linked: bool = False,
 ) -> tuple[Section, ...]:
@@ -92,6 +93,7 @@ def dataset_sections(
     >>> [section.title for section in sections][:2]
     ['Overview', 'Classes']
     """
+    root = None if root is None else Path(root)
     shelf = _Shelf(statistics.tables, statistics_figures(statistics), linked)
     sections = [
         _overview(statistics, shelf, sheet, check),

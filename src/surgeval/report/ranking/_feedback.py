@@ -36,7 +36,7 @@ _SAME = 0.0005  # scores that do not differ in what is printed
 def write_feedback(
     study: RankingStudy,
     tables: Mapping[str, pl.DataFrame],
-    out: Path,
+    out: str | Path,
     *,
     references: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
@@ -58,6 +58,7 @@ def write_feedback(
     ...     sorted(path.relative_to(folder).as_posix() for path in Path(folder).rglob("*.*"))
     ['index.html', 'net/answers.csv', 'net/feedback.html', 'prior/answers.csv', 'prior/feedback.html']
     """
+    out = Path(out)
     ranking = study.ranking
     baselines = ranking.gate.baselines if ranking.gate else ()
     teams = [m for m in ranking.order if ranking.models[m] not in baselines]

@@ -32,7 +32,7 @@ _SCHEMES = {
 }
 
 
-def write_ranking_report(study: RankingStudy, out: Path, *, title: str = "Ranking") -> Path:
+def write_ranking_report(study: RankingStudy, out: str | Path, *, title: str = "Ranking") -> Path:
     """Write page, tables, figures and `ranking.json` below `out`; returns the page's path.
 
     >>> import tempfile
@@ -45,6 +45,7 @@ def write_ranking_report(study: RankingStudy, out: Path, *, title: str = "Rankin
     ...     page.name, (Path(folder) / "ranking.json").exists()
     ('report.html', True)
     """
+    out = Path(out)
     ranking = study.ranking
     save_tables(study.tables, out / "tables")
     try:

@@ -21,7 +21,7 @@ _MAX_BYTES = 1 << 30
 _MAX_SCORES = 1 << 28
 
 
-def read_results(path: Path) -> pl.DataFrame:
+def read_results(path: str | Path) -> pl.DataFrame:
     r"""The results table of a file, or of a folder with `tables/results.csv`, all cells as text (empty ones null).
 
     A question without video is a cluster of its own, as in scoring. A folder whose scores say that the submission is
@@ -33,6 +33,7 @@ def read_results(path: Path) -> pl.DataFrame:
     >>> read_results(path)["video"].to_list()
     ['question q1', 'v']
     """
+    path = Path(path)
     if path.is_dir():
         _check_rankable(path / "scores.json")
         path = path / "tables" / "results.csv"

@@ -32,10 +32,10 @@ def rank(data: Any, *args: Any, **options: Any) -> Ranking:
         and bool(data)
         and all(isinstance(one, str | Path) for one in data)
     )
-    return rank_runs([Path(one) for one in data], **options) if paths else rank_outcomes(data, *args, **options)
+    return rank_runs(data, **options) if paths else rank_outcomes(data, *args, **options)
 
 
-def rank_runs(paths: Sequence[Path], *, max_unscored: float = 0.05, **options: Any) -> Ranking:
+def rank_runs(paths: Sequence[str | Path], *, max_unscored: float = 0.05, **options: Any) -> Ranking:
     """Rank run folders of one protocol, or results files (CSV); a model is called after its folder or file.
 
     A folder of runs stands for the runs in it.
@@ -48,7 +48,7 @@ def rank_runs(paths: Sequence[Path], *, max_unscored: float = 0.05, **options: A
     return rank_outcomes(outcomes, **options)
 
 
-def read_outcomes_of(paths: Sequence[Path]) -> dict[str, pl.DataFrame]:
+def read_outcomes_of(paths: Sequence[str | Path]) -> dict[str, pl.DataFrame]:
     r"""One table of right and wrong per model.
 
     >>> import tempfile
@@ -61,7 +61,7 @@ def read_outcomes_of(paths: Sequence[Path]) -> dict[str, pl.DataFrame]:
     tables: dict[str, pl.DataFrame] = {}
     places: dict[str, Path] = {}
     kinds: dict[str, Path] = {}
-    for path in (entry for given in paths for entry in _entries(given)):
+    for path in (entry for given in paths for entry in _entries(Path(given))):
         name = (path.name or path.resolve().name) if path.is_dir() else path.stem
         name = name.encode("utf-8", "replace").decode()  # a file name need not be text; a table's and a page's must
         if name in places:

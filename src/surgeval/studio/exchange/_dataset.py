@@ -72,12 +72,13 @@ class StudioDataset:
 
     def __init__(
         self,
-        folder: Path,
+        folder: str | Path,
         labels: LabelSpace | None = None,
         *,
         selection: Selection | None = None,
         database: Database | None = None,
     ) -> None:
+        folder = Path(folder)
         self.root = self.folder = folder
         self.selection, self._open = selection or Selection(), database
         with self._reading() as connection:

@@ -64,7 +64,7 @@ class _Source(StudioDataset):
 
 
 def preview_export(
-    folder: Path, database: Database, format: str, selection: Selection | None = None, *, images: bool = True
+    folder: str | Path, database: Database, format: str, selection: Selection | None = None, *, images: bool = True
 ) -> Export:
     """What an export would hold, and what it would not; nothing is written.
 
@@ -79,12 +79,13 @@ def preview_export(
     >>> told.instances, told.losses[-1]
     (1, '1 instances without a whole triplet were left out')
     """
+    folder = Path(folder)
     source = _source(folder, database, format, selection)
     return source.told(format, export_losses(source, format, images=images))
 
 
 def export_project(
-    folder: Path,
+    folder: str | Path,
     database: Database,
     name: str,
     format: str,
@@ -103,6 +104,7 @@ def export_project(
     ...     sorted(path.name for path in made.folder.iterdir())
     ['annotations.json', 'labels.json']
     """
+    folder = Path(folder)
     source = _source(folder, database, format, selection)
     if not name or safe_name(name) != name:
         raise BadInput(f"name: found {name[:80]!r}, expected letters, digits and _ . - that can name a folder")
@@ -132,7 +134,7 @@ def _source(folder: Path, database: Database, format: str, selection: Selection 
     return _Source(folder, database, selection or Selection())
 
 
-def zipped(folder: Path, stream: IO[bytes]) -> None:
+def zipped(folder: str | Path, stream: IO[bytes]) -> None:
     """A folder as a ZIP file.
 
     >>> import io, tempfile
@@ -142,6 +144,7 @@ def zipped(folder: Path, stream: IO[bytes]) -> None:
     >>> zipfile.ZipFile(stream).namelist()
     ['labels.json']
     """
+    folder = Path(folder)
     with zipfile.ZipFile(stream, "w") as archive:
         for path in sorted(folder.rglob("*")):
             if path.is_file() and not path.is_symlink():

@@ -64,7 +64,8 @@ class ImportReport:
     versions: tuple[int, ...] = ()  # of the operations
 
 
-def preview_import(database: Database, source: Path | Dataset, *, format: str | None = None, replace: bool = False,
+def preview_import(database: Database, source: str | Path | Dataset, *, format: str | None = None,
+                   replace: bool = False,
                    advance: Callable[[int], None] = lambda _count: None) -> ImportReport:  # fmt: skip
     """What `import_dataset` would do; nothing is stored.
 
@@ -83,7 +84,7 @@ def preview_import(database: Database, source: Path | Dataset, *, format: str | 
     return work.report(())
 
 
-def import_dataset(database: Database, source: Path | Dataset, *, author: str, session: str = "",
+def import_dataset(database: Database, source: str | Path | Dataset, *, author: str, session: str = "",
                    format: str | None = None, replace: bool = False, run: str | None = None,
                    advance: Callable[[int], None] = lambda _count: None) -> ImportReport:  # fmt: skip
     """Put the labels of a dataset into a project; with `replace` they take the place of what its frames have.
@@ -159,7 +160,7 @@ class _Import:
     """One pass over a source."""
 
     def __init__(
-        self, database: Database, source: Path | Dataset, format: str | None, replace: bool,
+        self, database: Database, source: str | Path | Dataset, format: str | None, replace: bool,
         advance: Callable[[int], None],
     ) -> None:  # fmt: skip
         self._database, self._replace, self._advance = database, replace, advance
@@ -296,8 +297,8 @@ class _Import:
         )  # fmt: skip
 
 
-def _opened(source: Path | Dataset, format: str | None) -> Dataset:
-    if not isinstance(source, Path):
+def _opened(source: str | Path | Dataset, format: str | None) -> Dataset:
+    if not isinstance(source, str | Path):
         return source
     dataset = open_dataset(source, format)
     if dataset.format == "studio" and format is None:

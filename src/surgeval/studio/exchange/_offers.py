@@ -25,7 +25,7 @@ class Offer:
     formats: tuple[str, ...]
 
 
-def offered_imports(folder: Path) -> tuple[Offer, ...]:
+def offered_imports(folder: str | Path) -> tuple[Offer, ...]:
     """What there is to import.
 
     >>> import tempfile
@@ -36,16 +36,18 @@ def offered_imports(folder: Path) -> tuple[Offer, ...]:
     ...     [(one.path, one.formats) for one in offered_imports(Path(place))]
     [('imports/mine', ('labelme',))]
     """
+    folder = Path(folder)
     found = (look(folder, path) for path in _places(folder)[:_MOST])
     return tuple(one for one in found if one.formats)
 
 
-def look(folder: Path, path: str) -> Offer:
+def look(folder: str | Path, path: str) -> Offer:
     """What one place of a project's folder holds; nothing where it holds no labels.
 
     >>> look(Path("nowhere"), "imports/mine")
     Offer(path='imports/mine', formats=())
     """
+    folder = Path(folder)
     every = {name: one for name, one in dataset_formats().items() if name not in _NOT}
     return Offer(path, tuple(name for name, one in every.items() if one.detect(folder / path)))
 
@@ -62,13 +64,14 @@ def _places(folder: Path) -> list[str]:
     return found
 
 
-def offered_path(folder: Path, path: str) -> Path:
+def offered_path(folder: str | Path, path: str) -> Path:
     """The place of an offer; anything else in the folder or outside is refused.
 
     >>> offered_path(Path("nowhere"), "../secrets")
     Traceback (most recent call last):
     surgeval.errors.BadInput: path: found '../secrets', expected one of the places that are offered
     """
+    folder = Path(folder)
     if path not in _places(folder) or not look(folder, path).formats:
         raise BadInput(f"path: found {path[:80]!r}, expected one of the places that are offered")
     return folder / path

@@ -43,7 +43,7 @@ _BROKEN = (
 _HIDDEN = re.compile(r"(^|/)(__MACOSX|\.[^./][^/]*)(/|$)")  # what desktops put beside the files
 
 
-def unpack(upload: Path, name: str, folder: Path, *, most: int = _BYTES) -> Path:
+def unpack(upload: str | Path, name: str, folder: str | Path, *, most: int = _BYTES) -> Path:
     """Put an uploaded file of this name into a new folder inside `folder`, a ZIP with what it holds; the new folder.
 
     >>> import tempfile
@@ -55,6 +55,7 @@ def unpack(upload: Path, name: str, folder: Path, *, most: int = _BYTES) -> Path
     ...     made.name, [path.name for path in made.rglob("*.json")]
     ('labels', ['1.json'])
     """
+    upload, folder = Path(upload), Path(folder)
     if folder.is_symlink():
         raise BadInput(f"{folder.name}: found a link, expected a folder (nothing is written through links)")
     zipped = zipfile.is_zipfile(upload)

@@ -31,7 +31,7 @@ from surgeval.studio.server._study import STUDY
 __all__ = ["build_app"]
 
 
-def build_app(project: Served, static: Path | None = None) -> Starlette:
+def build_app(project: Served, static: str | Path | None = None) -> Starlette:
     """The application; `static` is the folder of the built page.
 
     >>> import tempfile
@@ -45,6 +45,7 @@ def build_app(project: Served, static: Path | None = None) -> Starlette:
     >>> "/api/operations" in paths
     True
     """
+    static = None if static is None else Path(static)
     page = [] if static is None else [Mount("/", StaticFiles(directory=static, html=True))]
     blind = [*_routes(project, BLIND | GUIDELINE, BLIND_EDITING), *page]
     asked = READING | NEWS | FILTERS | STUDY | QUESTIONS | GIVING | SCHEMA_READ | PROPOSING_READ
