@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import pwd
+import random
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -18,6 +18,9 @@ from typing import Any
 
 import pytest
 
+_PATIENCE = 90  # seconds
+_PORTS = range(20_000, 32_000)  # Linux gives those above to whoever connects or asks for any
+
 
 class Postgres:
     """A server over a folder; `sync` stores as for people, else as fast as tests want it."""
@@ -28,16 +31,14 @@ class Postgres:
         if os.geteuid() == 0:  # it refuses to run as root
             shutil.chown(folder, account)
             self._how["user"] = account
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = 0
         made = subprocess.run(
             [programs / "initdb", "-D", folder / "data", "-U", "studio", "--auth=trust", "-E", "UTF8", "--no-sync"],
             check=False, capture_output=True, **self._how,
         )  # fmt: skip
         if made.returncode:
             pytest.skip(f"PostgreSQL cannot be set up here: {made.stderr.strip()[-200:]}")
-        self.process = self._started()
+        self.process = self._first()
 
     @property
     def url(self) -> str:
@@ -60,11 +61,12 @@ class Postgres:
     def kill(self) -> None:
         """The postmaster dies at once; its children notice and end."""
         self.process.send_signal(signal.SIGKILL)
-        self.process.wait(30)
+        self.process.wait(_PATIENCE)
 
     def restart(self) -> None:
         """Again over the same folder; it recovers from its log. Children of the old one may hold it for a moment."""
-        for _ in range(100):
+        until = time.monotonic() + _PATIENCE
+        while time.monotonic() < until:
             try:
                 self.process = self._started()
             except _EndedError:
@@ -75,7 +77,16 @@ class Postgres:
 
     def stop(self) -> None:
         self.process.send_signal(signal.SIGQUIT)  # at once: nobody wants the data
-        self.process.wait(30)
+        self.process.wait(_PATIENCE)
+
+    def _first(self) -> subprocess.Popen[str]:
+        """On a port that nobody else gets by chance, also not while the server is down."""
+        for self.port in random.SystemRandom().sample(_PORTS, 20):
+            try:
+                return self._started()
+            except _EndedError:  # somebody has that one
+                continue
+        pytest.fail("PostgreSQL did not start")
 
     def _started(self) -> subprocess.Popen[str]:
         fast = [] if self._sync else ["-c", "fsync=off"]
@@ -91,13 +102,14 @@ class Postgres:
     def _wait(self, process: subprocess.Popen[str]) -> None:
         import pg8000.native
 
-        for _ in range(300):
+        until = time.monotonic() + _PATIENCE
+        while time.monotonic() < until:
             if process.poll() is not None:
                 raise _EndedError
             try:
                 pg8000.native.Connection("studio", host="127.0.0.1", port=self.port, database="postgres").close()
             except (pg8000.native.InterfaceError, pg8000.native.DatabaseError):
-                time.sleep(0.1)
+                time.sleep(0.05)
             else:
                 return
         pytest.fail("PostgreSQL did not come up")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 _START = 90  # seconds
+_KEPT = 2.0  # seconds for which a connection is used again: the server closes it after five
 
 
 @dataclass
@@ -29,13 +30,13 @@ class Command:
     def kill(self) -> None:
         """Not politely: nothing is flushed, nobody is told."""
         self.process.send_signal(signal.SIGKILL)
-        self.process.wait(30)
+        self.process.wait(60)
 
     def stop(self) -> str:
         """Politely; what it said."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
-            self.process.wait(30)
+            self.process.wait(60)
         return self.log.read_text()
 
     @property
@@ -87,6 +88,7 @@ class Client:
     token: str | None = None
     base: int | None = None
     _kept: HTTPConnection | None = field(default=None, repr=False)
+    _used: float = field(default=0.0, repr=False)
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
         """Status and answer; an `OSError` where the server is gone."""
@@ -95,12 +97,15 @@ class Client:
             sent.setdefault("authorization", f"Bearer {self.token}")
         if body is not None:
             sent.setdefault("content-type", "application/json")
+        if time.monotonic() - self._used > _KEPT:
+            self.close()
         if self._kept is None:
             self._kept = HTTPConnection(self.host, timeout=60)
         try:
             self._kept.request(method, path, json.dumps(body).encode() if body is not None else None, sent)
             answer = self._kept.getresponse()
             content = answer.read()
+            self._used = time.monotonic()
         except (HTTPException, OSError) as error:
             self.close()
             raise ConnectionError(str(error)) from error
@@ -111,7 +116,7 @@ class Client:
     def get(self, path: str) -> Any:
         try:
             status, found = self.ask("GET", path)
-        except ConnectionError:  # a server closes a connection that was not used for some seconds
+        except ConnectionError:  # on a machine so busy that the server closed it meanwhile all the same
             status, found = self.ask("GET", path)
         assert status == 200, found
         return found

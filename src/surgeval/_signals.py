@@ -7,7 +7,27 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["deaf_children"]
+__all__ = ["deaf_children", "interrupts_blocked"]
+
+
+@contextmanager
+def interrupts_blocked(*signals: signal.Signals) -> Iterator[None]:
+    """A Ctrl-C that comes before a new process can ignore it must not end it: processes started inside inherit a block.
+
+    This one gets what came meanwhile at the end; so does a new process, which has to ignore it and to lift the block.
+
+    >>> with interrupts_blocked(signal.SIGINT):
+    ...     signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    True
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

@@ -22,19 +22,25 @@ def command(folder: Path, *options: str) -> list[str]:
 @contextmanager
 def started(folder: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
     """A run in a process group of its own, as a shell starts it; killed at the end of the block if it still lives."""
-    process = subprocess.Popen(
-        command(folder, *options),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    with _errors_of(folder).open("w") as said:
+        process = subprocess.Popen(
+            command(folder, *options), stdout=subprocess.DEVNULL, stderr=said, text=True, start_new_session=True
+        )
     try:
         yield process
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
-        process.communicate(timeout=PATIENCE)
+        process.wait(PATIENCE)
+
+
+def _errors_of(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.errors")
+
+
+def errors(folder: Path) -> str:
+    """What the run that was last started there has said on standard error so far."""
+    return _errors_of(folder).read_text()
 
 
 def finished(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
@@ -62,5 +68,5 @@ def alive(pid: int) -> bool:
     """Whether the process runs (a zombie that nobody has collected does not)."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # the latter where it ends while it is read
         return False

@@ -18,15 +18,21 @@ from surgeval.records import Case
 
 @dataclass(frozen=True)
 class Work:
-    """Sleeps, then yields cases; where `pids` names a folder it leaves its process number there first."""
+    """Sleeps, then yields cases; where `pids` names a folder it leaves its process number there first.
+
+    Where `until` names a file, all units but the first three wait for it.
+    """
 
     sleep: float
     cases: int
     pids: str
+    until: str
 
     def __call__(self, payload: int) -> list[Case]:
         if self.pids:
             Path(self.pids, str(os.getpid())).touch()
+        while self.until and payload > 2 and not Path(self.until).exists():
+            time.sleep(0.01)
         rng = random.Random(payload)
         time.sleep(self.sleep * rng.random() * 2)
         cluster = f"VID{payload % 7}"
@@ -42,6 +48,7 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=5)
     parser.add_argument("--sleep", type=float, default=0.004)
     parser.add_argument("--pids", default="")
+    parser.add_argument("--until", default="")
     parser.add_argument("--file-limit", type=int, help="bytes a file may have (RLIMIT_FSIZE)")
     options = parser.parse_args()
     if options.file_limit:
@@ -49,7 +56,7 @@ def main() -> None:
     try:
         summary = run(
             [Unit(f"unit {i}", i) for i in range(options.units)],
-            Work(options.sleep, options.cases, options.pids),
+            Work(options.sleep, options.cases, options.pids, options.until),
             folder=options.folder,
             manifest=Manifest("fault", {"units": options.units, "cases": options.cases}),
             executor=options.executor,

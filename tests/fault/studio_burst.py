@@ -62,11 +62,18 @@ class Burst:
         self.waiting = [list(numbers[k::PROGRAMS]) for k in range(PROGRAMS)]
         self.acknowledged: list[int] = []
         self.refused: list[tuple[int, Any]] = []
+        self._killed = threading.Event()
 
     def send(
         self, server: Command, *, after: int = 0, delay: float = 0.0, kill: Callable[[], None] | None = None
     ) -> None:
-        """Until everything is sent, or refused; after so many acknowledged edits and a moment something is killed."""
+        """Until everything is sent, or refused; after so many acknowledged edits and a moment something is killed.
+
+        Every program keeps its last edit until then: the burst is never over before.
+        """
+        self._killed = threading.Event()
+        if kill is None:
+            self._killed.set()
         threads = [threading.Thread(target=self._program, args=(server.host, part)) for part in self.waiting]
         for thread in threads:
             thread.start()
@@ -76,12 +83,15 @@ class Burst:
                 time.sleep(0.001)
             time.sleep(delay)
             kill()
+            self._killed.set()
         for thread in threads:
             thread.join()
 
     def _program(self, host: str, part: list[int]) -> None:
         client = Client(host)
         while part:
+            if len(part) == 1:
+                self._killed.wait()
             kind, payload = edit(part[0])
             try:
                 status, said = client.edit(f"edit-{part[0]}", kind, payload)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import subprocess
 import sys
 from pathlib import Path
@@ -92,7 +93,9 @@ def test_a_name_cannot_steer_the_terminal() -> None:
     try:
         words = [*SURGEVAL, "data", "check", "x\x1b[31m\ny"]
         done = subprocess.run(words, stdout=slave, stderr=slave, timeout=PATIENCE, check=False)
-        shown = os.read(master, 10_000).decode()
+        shown = ""
+        while "folder" not in shown and select.select([master], [], [], PATIENCE)[0]:
+            shown += os.read(master, 10_000).decode()  # as much as has come through
     finally:
         os.close(master)
         os.close(slave)

@@ -32,7 +32,7 @@ if __name__ == "__main__":
 def _runs(process: int) -> bool:
     try:
         return " Z " not in Path(f"/proc/{process}/stat").read_text()
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
 
 

@@ -9,9 +9,15 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.fault.engine_runs import PATIENCE, alive, cases, finished, parts, started, wait_until
+from tests.fault.engine_runs import PATIENCE, alive, cases, errors, finished, parts, started, wait_until
 
 UNITS = ("--units", "30")
+NOTICE = "finishing the units in flight; Ctrl-C again stops at once"
+
+
+def heard(folder: Path) -> None:
+    """Wait until the run says that it heard the signal."""
+    wait_until(lambda: NOTICE in errors(folder), "the run to answer")
 
 
 @pytest.mark.parametrize(
@@ -26,16 +32,18 @@ UNITS = ("--units", "30")
 def test_one_signal_finishes_the_units_in_flight_and_fails_none(
     tmp_path: Path, executor: str, signum: signal.Signals
 ) -> None:
-    with started(tmp_path / "run", *UNITS, "--sleep", "0.15", "--executor", executor) as process:
+    free = tmp_path / "free"
+    options = (*UNITS, "--sleep", "0", "--executor", executor, "--until", str(free))
+    with started(tmp_path / "run", *options) as process:
         wait_until(lambda: parts(tmp_path / "run") >= 2, "two parts")
         os.killpg(process.pid, signum)  # as a terminal does: to the whole group
-        _, errors = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 130
-    done = parts(tmp_path / "run")
+        heard(tmp_path / "run")
+        free.touch()
+        assert process.wait(PATIENCE) == 130
+    done, said = parts(tmp_path / "run"), errors(tmp_path / "run")
     assert 2 <= done < 30
-    assert f"interrupted, {done} of 30 units are done; the same command does the rest" in errors
-    assert "finishing the units in flight; Ctrl-C again stops at once" in errors
-    assert "Traceback" not in errors
+    assert f"interrupted, {done} of 30 units are done; the same command does the rest" in said
+    assert "Traceback" not in said
     record = json.loads((tmp_path / "run/run.json").read_text())
     assert (record["status"], record["finished"], record["failed"]) == ("interrupted", done, 0)
 
@@ -54,24 +62,26 @@ def test_a_second_ctrl_c_stops_at_once_and_drops_the_units_in_flight(tmp_path: P
     with started(tmp_path / "run", *options) as process:
         wait_until(lambda: any(pids.iterdir()), "a unit in flight")
         os.killpg(process.pid, signal.SIGINT)
-        time.sleep(0.7)  # two key presses, not one passed on twice
+        heard(tmp_path / "run")
+        time.sleep(0.6)  # two key presses, not one passed on twice
         assert process.poll() is None
         os.killpg(process.pid, signal.SIGINT)
-        _, errors = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 130
-    assert "interrupted, 0 of 30 units are done" in errors
-    assert "Traceback" not in errors
+        assert process.wait(PATIENCE) == 130
+    assert "interrupted, 0 of 30 units are done" in errors(tmp_path / "run")
+    assert "Traceback" not in errors(tmp_path / "run")
     assert not any(alive(int(path.name)) for path in pids.iterdir())
     assert json.loads((tmp_path / "run/run.json").read_text())["status"] == "interrupted"
 
 
 def test_ctrl_c_while_the_workers_start_is_clean_as_well(tmp_path: Path) -> None:
     for delay in (0.0, 0.1, 0.3):
-        folder = tmp_path / f"run-{delay}"
-        with started(folder, *UNITS, "--sleep", "0.15", "--executor", "processes") as process:
+        folder, free = tmp_path / f"run-{delay}", tmp_path / f"free-{delay}"
+        options = (*UNITS, "--sleep", "0", "--executor", "processes", "--until", str(free))
+        with started(folder, *options) as process:
             wait_until((folder / "run.json").exists, "the run to begin")
             time.sleep(delay)
             os.killpg(process.pid, signal.SIGINT)
-            _, errors = process.communicate(timeout=PATIENCE)
-        assert process.returncode == 130
-        assert "Traceback" not in errors and "KeyboardInterrupt" not in errors
+            heard(folder)
+            free.touch()
+            assert process.wait(PATIENCE) == 130
+        assert "Traceback" not in errors(folder) and "KeyboardInterrupt" not in errors(folder)

@@ -86,7 +86,7 @@ class Listener:
     versions: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.connection = HTTPConnection(self.host, timeout=30)
+        self.connection = HTTPConnection(self.host, timeout=120)
         self.connection.request("GET", "/api/events", headers=HEADER)
         self.answer = self.connection.getresponse()
         assert self.answer.status == 200
@@ -99,7 +99,7 @@ class Listener:
                 self.versions.append(json.loads(line[5:])["version"])
 
     def wait_for(self, version: int) -> None:
-        end = time.monotonic() + 10
+        end = time.monotonic() + 60
         while not self.versions or self.versions[-1] < version:
             assert time.monotonic() < end, self.versions[-3:]
             time.sleep(0.02)

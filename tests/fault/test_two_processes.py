@@ -13,13 +13,14 @@ from tests.fault.engine_runs import PATIENCE, cases, finished, parts, started, w
 
 @pytest.mark.parametrize("executor", [pytest.param("serial", marks=pytest.mark.long), "processes"])
 def test_the_second_process_is_refused_naming_the_first(tmp_path: Path, executor: str) -> None:
-    options = ("--units", "10", "--sleep", "0.3", "--executor", executor)
+    options = ("--units", "10", "--sleep", "0", "--executor", executor, "--until", str(tmp_path / "free"))
     with started(tmp_path / "run", *options) as first:
         wait_until(lambda: parts(tmp_path / "run") > 0, "a first part")
         second = finished(tmp_path / "run", *options)
         assert second.returncode == 2
         assert f"found process {first.pid} on {socket.gethostname()} at work on it" in second.stderr
         assert "Traceback" not in second.stderr
+        (tmp_path / "free").touch()
         assert first.wait(PATIENCE) == 0
     finished(tmp_path / "whole", "--units", "10", "--sleep", "0")
     assert cases(tmp_path / "run") == cases(tmp_path / "whole")

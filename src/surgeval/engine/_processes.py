@@ -13,11 +13,12 @@ import pickle
 import signal
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 
+from surgeval._signals import interrupts_blocked
 from surgeval.engine._evaluate import Worker, describe, failed_part
 from surgeval.engine._serve import serve
 from surgeval.engine._units import Job
@@ -82,7 +83,9 @@ class _Member:
             target=serve, args=(theirs, pickled, slot, os.getpid()), name=f"surgeval-{slot}"
         )
         try:
-            with _interrupts_blocked():
+            if hasattr(signal, "pthread_sigmask"):
+                resource_tracker.ensure_running()  # multiprocessing's helper; starting it later would lift the block
+            with interrupts_blocked(signal.SIGINT, signal.SIGTERM):
                 self._process.start()
         finally:
             theirs.close()
@@ -166,20 +169,6 @@ class _Member:
             self._process.kill()
         self._process.join()
         self._process.close()
-
-
-@contextmanager
-def _interrupts_blocked() -> Iterator[None]:
-    """A Ctrl-C that comes before a new process can ignore it must not end it: the process inherits the block."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    resource_tracker.ensure_running()  # multiprocessing's own helper; starting it later would lift the block
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _waited(members: Sequence[_Member]) -> list[_Member]:

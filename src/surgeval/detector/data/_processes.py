@@ -25,6 +25,7 @@ from typing import TypeAlias
 import cv2
 import numpy as np
 
+from surgeval._signals import interrupts_blocked
 from surgeval.arrays import AnyArray, Bytes
 from surgeval.detector.data._augment import Augment
 from surgeval.detector.data._threads import one_thread_each
@@ -75,7 +76,8 @@ def picture_processes(data: TrainingSet, batch: int, count: int) -> Iterator[Pic
     with one_thread_each():
         try:
             # The first errand starts all processes. They end with the thread that did so, and this one stays.
-            pool.submit(os.getpid)
+            with interrupts_blocked(signal.SIGINT):  # before `_begin` ignores it, it would end a process
+                pool.submit(os.getpid)
             yield PictureProcesses(data, slots, pool)
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
@@ -168,6 +170,7 @@ def _begin(data: TrainingSet, slots: Bytes, parent: int) -> None:
     """Serve this set; end with the parent, however it ends, and leave Ctrl-C to it."""
     global _serving
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it ended before the wish was heard
         os._exit(1)
