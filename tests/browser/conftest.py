@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,11 +12,13 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Dialog, Error, Page, Request, Route, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Error, Page, Request, Route, expect, sync_playwright
 from tests.conftest import LONG
 
 ARTIFACTS = Path(__file__).parents[2] / "test-artifacts"
 PICTURES = LONG or bool(os.environ.get("SURGEVAL_PICTURES"))  # nobody looks at those of an ordinary run
+PATIENCE = 30.0  # seconds that something may take to show: a loaded machine is slow, and only failures wait so long
+expect.set_options(timeout=1000 * PATIENCE)
 _FLAGS = [
     "--no-sandbox",  # containers run as root, where Chromium's sandbox does not start
     "--disable-gpu",
@@ -74,11 +77,10 @@ class Opened:
 
     def eventually(self, claim: str) -> None:
         """Wait until a JavaScript expression is true; Playwright's own way needs `eval`, which the policy forbids."""
-        for _ in range(200):
-            if self.page.evaluate(claim):
-                return
+        end = time.monotonic() + PATIENCE
+        while not self.page.evaluate(claim):
+            assert time.monotonic() < end, claim
             self.page.wait_for_timeout(50)
-        raise AssertionError(claim)
 
     def shot(self, name: str) -> None:
         """A picture of the whole page for people, under test-artifacts/."""

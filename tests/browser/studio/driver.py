@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from typing import Any
 
 from playwright.sync_api import ConsoleMessage, Error, Locator, Page
-from tests.browser.conftest import ARTIFACTS, PICTURES
+from tests.browser.conftest import ARTIFACTS, PATIENCE, PICTURES
 
 
 def track(number: int | None, frames: Iterable[int], *, name: str = "forceps",
@@ -177,12 +178,12 @@ class Studio:
             self.page.keyboard.press(name)
 
     def eventually(self, true: Callable[[], bool]) -> None:
-        for _ in range(200):
-            if true():
-                return
+        end = time.monotonic() + PATIENCE
+        while not true():
+            if time.monotonic() > end:
+                self.shot("did-not-come")
+                raise AssertionError("it did not come to pass")
             self.page.wait_for_timeout(25)
-        self.shot("did-not-come")
-        raise AssertionError("it did not come to pass")
 
     def drag(self, start: tuple[float, float], end: tuple[float, float]) -> None:
         """From one place of the frame to another, in its pixels."""

@@ -43,6 +43,7 @@ export class OperationQueue {
   private entries: Entry[] = []
   private running = false
   private count = 0
+  private pushed = 0
   private troubled = false
 
   constructor(
@@ -76,6 +77,7 @@ export class OperationQueue {
 
   private push(operation: Operation, waited: boolean): Promise<Outcome> {
     return new Promise((done, failed) => {
+      this.pushed += 1
       this.entries.push({ operation, done, failed, waited })
       this.report(null)
       void this.run()
@@ -84,6 +86,12 @@ export class OperationQueue {
 
   get pending(): number {
     return this.entries.length
+  }
+
+  /** Ask something; its answer then knows of every edit, if none was on its way and none was made meanwhile. */
+  quiet(): () => boolean {
+    const pushed = this.pending ? -1 : this.pushed
+    return () => pushed === this.pushed
   }
 
   get unsent(): Operation[] {

@@ -5,6 +5,7 @@ import { digitIndex, chordOf, type Action } from '../lib/keys'
 import { copyPrevious, decide, decideRange, duplicate, moveBy, redo, remove, undo } from './edits'
 import { interpolate, pasteRange } from './identity'
 import { CLASS_SLOT } from './answers'
+import { journeys } from './journeys'
 import { labelling } from './labelling.svelte'
 import { playback } from './playback.svelte'
 import { review } from './review.svelte'
@@ -167,18 +168,18 @@ let itsTurn = false
 
 /**
  * Keys typed faster than frames come: what is said after a step is meant for the frame it leads to, not for the one that
- * is still on the screen. Steps alone never wait.
+ * is still on the screen. Steps alone wait only where it is still asked for which frame is meant.
  */
 function mustWait(action: Action | undefined): boolean {
   if (itsTurn || playback.playing) return false
-  return waiting > 0 || (studio.frame !== studio.shown && !(action && MOVES.has(action)))
+  return waiting > 0 || journeys.underway || (studio.frame !== studio.shown && !(action && MOVES.has(action)))
 }
 
 /** The same key press again when its turn comes, with whatever is open then. */
 function later({ code, key, ctrlKey, metaKey, altKey, shiftKey, repeat }: KeyboardEvent): void {
   const again = { code, key, ctrlKey, metaKey, altKey, shiftKey, repeat, bubbles: true, cancelable: true }
   waiting += 1
-  line = line.then(() => studio.arriving).then(tick).then(() => {
+  line = line.then(() => journeys.arrived()).then(tick).then(() => {
     waiting -= 1
     itsTurn = true
     document.body.dispatchEvent(new KeyboardEvent('keydown', again))

@@ -88,6 +88,7 @@ export async function copyPrevious(): Promise<void> {
   const frame = studio.shown
   if (!video || frame < 1) return
   await studio.blocks?.load(frame - 1)
+  if (studio.video?.id !== video.id) return
   const here = new Set(studio.annotations(frame).map((one) => trackKey(trackOf(one))))
   const missing = studio.annotations(frame - 1).filter((one) => one.track === null || !here.has(trackKey(trackOf(one))))
   if (!missing.length) return messages.info(t('copiedNone'))

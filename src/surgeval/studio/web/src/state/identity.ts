@@ -14,6 +14,14 @@ async function send(kind: string, payload: Record<string, unknown>): Promise<boo
   return outcome !== null
 }
 
+/** An edit of numbers: what is selected stays selected under its new one, unless something else was selected meanwhile. */
+async function renumber(kind: string, payload: Record<string, unknown>): Promise<boolean> {
+  const { annotations: chosen, keys } = selection
+  if (!(await send(kind, payload))) return false
+  if (selection.keys === keys) selection.only(...chosen.flatMap((one) => studio.blocks?.find(one.id) ?? []))
+  return true
+}
+
 /** The one selected identity; tells where there is none. */
 export function theTrack(): { group: string; name: string; number: number } | null {
   const [track] = selection.trackList
@@ -32,10 +40,7 @@ export function otherNumbers(track: { group: string; name: string; number: numbe
 
 export async function setNumber(number: number | null): Promise<void> {
   const chosen = selection.annotations
-  if (!chosen.length) return
-  if (await send('track.set', { ids: chosen.map((one) => one.id), number })) {
-    selection.only(...chosen.flatMap((one) => studio.blocks?.find(one.id) ?? []))
-  }
+  if (chosen.length) await renumber('track.set', { ids: chosen.map((one) => one.id), number })
 }
 
 /** Another number for the selected track in the marked range only. */
@@ -43,11 +48,7 @@ export async function setNumberInRange(to: number): Promise<void> {
   const track = theTrack()
   const range = track && markedRange()
   if (!track || !range) return
-  const chosen = selection.annotations
-  if (await send('track.range', { video: studio.video?.id, ...track, to, ...range })) {
-    draft.cancel()
-    selection.only(...chosen.flatMap((one) => studio.blocks?.find(one.id) ?? []))
-  }
+  if (await renumber('track.range', { video: studio.video?.id, ...track, to, ...range })) draft.done(range)
 }
 
 export async function swapWith(number: number): Promise<void> {
@@ -55,10 +56,7 @@ export async function swapWith(number: number): Promise<void> {
   if (!track) return
   const { group, name } = track
   const payload = { group, name, first_number: track.number, second_number: number, at: studio.shown }
-  const chosen = selection.annotations
-  if (await send('track.swap', { video: studio.video?.id, ...payload })) {
-    selection.only(...chosen.flatMap((one) => studio.blocks?.find(one.id) ?? []))
-  }
+  await renumber('track.swap', { video: studio.video?.id, ...payload })
 }
 
 export async function mergeWith(number: number): Promise<void> {
@@ -69,11 +67,7 @@ export async function mergeWith(number: number): Promise<void> {
 
 export async function splitHere(): Promise<void> {
   const track = theTrack()
-  if (!track) return
-  const chosen = selection.annotations
-  if (await send('track.split', { video: studio.video?.id, ...track, at: studio.shown })) {
-    selection.only(...chosen.flatMap((one) => studio.blocks?.find(one.id) ?? []))
-  }
+  if (track) await renumber('track.split', { video: studio.video?.id, ...track, at: studio.shown })
 }
 
 export async function extendBack(): Promise<void> {
@@ -90,7 +84,7 @@ function markedRange(): { first: number; last: number } | null {
 export async function interpolate(): Promise<void> {
   const track = theTrack()
   const range = track && markedRange()
-  if (track && range && (await send('boxes.interpolate', { video: studio.video?.id, ...track, ...range }))) draft.cancel()
+  if (track && range && (await send('boxes.interpolate', { video: studio.video?.id, ...track, ...range }))) draft.done(range)
 }
 
 /** The selected boxes of this frame (or all) in every frame of the marked range. */
@@ -99,5 +93,5 @@ export async function pasteRange(): Promise<void> {
   if (!range) return
   const ids = selection.annotations.map((one) => one.id)
   const payload = { video: studio.video?.id, source: studio.shown, ...range, ...(ids.length ? { ids } : {}) }
-  if (await send('boxes.paste', payload)) draft.cancel()
+  if (await send('boxes.paste', payload)) draft.done(range)
 }

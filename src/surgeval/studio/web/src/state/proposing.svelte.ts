@@ -2,6 +2,7 @@
 
 import { api } from '../api'
 import type { Job } from '../lib/answers'
+import { Latest } from '../lib/latest'
 import { t } from '../text/i18n.svelte'
 import { messages } from './messages.svelte'
 
@@ -12,21 +13,26 @@ class Proposing {
   running = $derived(this.job?.standing === 'running')
   share = $derived(this.job?.total ? this.job.done / this.job.total : 0)
   private timer = 0
+  private readonly asked = new Latest()
   /** The job that is being waited for, and since when. */
   private waiting = { id: '', since: 0 }
 
   /** Ask how far it is, and go on asking until it has ended. */
   async look(): Promise<void> {
     window.clearTimeout(this.timer)
+    const latest = this.asked.ask()
+    const found = await api.proposing().catch(() => ({ job: this.job }))
+    if (!latest()) return
     const before = this.job
-    const found = await api.proposing().catch(() => ({ job: before }))
     this.job = found.job
     if (this.running) this.timer = window.setTimeout(() => void this.look(), PAUSE)
     else if (before?.standing === 'running' && this.job) this.tell(this.job)
   }
 
   async begin(asked: Record<string, unknown>): Promise<void> {
-    this.job = (await api.beginProposing(asked)).job
+    const { job } = await api.beginProposing(asked)
+    this.asked.ask() // an answer on its way is about the job before
+    this.job = job
     await this.look()
   }
 

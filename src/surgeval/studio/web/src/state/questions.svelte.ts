@@ -1,6 +1,7 @@
 /** One person's review of questions. Everything is stored on the server at once; here is only what is looked at. */
 
 import { api } from '../api'
+import { Latest } from '../lib/latest'
 import { judged, nextOpen, type AgreementTable, type QuestionItem, type QueueRow, type Role, type Verdict } from '../lib/questions'
 import { t } from '../text/i18n.svelte'
 import { messages } from './messages.svelte'
@@ -24,20 +25,39 @@ class QuestionReview {
   table = $state.raw<AgreementTable | null>(null)
   loaded = $state(false)
   done = $derived(judged(this.items))
-  /** Whether the question in sight is the one in turn, not the last one while the next is on its way. */
-  settled = $derived(this.item !== null && this.items[this.place]?.id === this.item.id)
+  private starting = $state(false)
+  /** Whether the question in sight is the one in turn, not the last one while the next (or another role's) is on its way. */
+  settled = $derived(!this.starting && this.item !== null && this.items[this.place]?.id === this.item.id)
   private prepared: { id: string; item: Promise<QuestionItem> } | null = null
+  private readonly starts = new Latest()
+  /** What the questions at hand were asked for by. */
+  private held: { role: Role; each: number } = { role: 'review', each: 0 }
+  /** Until the verdict on its way is stored and the next question in turn. */
+  private stored: Promise<void> = Promise.resolve()
 
   /** Begin where nothing is judged yet. */
   async start(): Promise<void> {
+    const latest = this.starts.ask()
+    const { role, each } = this
     this.table = null
-    await this.attempt(async () => {
-      const queue = await api.questions(this.author, this.role, this.each)
+    this.starting = true
+    await this.stored
+    try {
+      const queue = await api.questions(this.author, role, each)
+      if (!latest()) return
+      this.held = { role, each }
+      this.prepared = null
       this.reviewer = queue.reviewer
       this.items = queue.items
       this.loaded = true
-      await this.show(Math.max(0, nextOpen(this.items, -1, 1)))
-    })
+    } catch (error) {
+      if (!latest()) return
+      ;({ role: this.role, each: this.each } = this.held)
+      this.starting = false
+      return messages.error((error as Error).message)
+    }
+    await this.show(Math.max(0, nextOpen(this.items, -1, 1)))
+    if (latest()) this.starting = false
   }
 
   async show(place: number): Promise<void> {
@@ -66,11 +86,13 @@ class QuestionReview {
     if (place >= 0 && this.items[this.place]?.id === missed) this.place = place
   }
 
-  step(by: number): Promise<void> {
-    return this.show(Math.max(0, Math.min(this.items.length - 1, this.place + by)))
+  async step(by: number): Promise<void> {
+    await this.stored
+    await this.show(Math.max(0, Math.min(this.items.length - 1, this.place + by)))
   }
 
   async stepOpen(by: 1 | -1): Promise<void> {
+    await this.stored
     const next = nextOpen(this.items, this.place, by)
     if (next >= 0) await this.show(next)
     else messages.info(t('q_allDone'))
@@ -78,6 +100,7 @@ class QuestionReview {
 
   /** Jump to a question by its name, as links do. */
   async open(id: string): Promise<void> {
+    await this.stored
     const place = this.items.findIndex((row) => row.id === id)
     if (place >= 0) await this.show(place)
   }
@@ -106,26 +129,40 @@ class QuestionReview {
   async save(): Promise<void> {
     const { item, verdict } = this
     if (!item || !verdict || !this.settled || this.saving) return
+    const storing = this.store(item, verdict)
+    this.stored = storing.then(() => undefined)
+    if (await storing) await this.show(this.place)
+  }
+
+  /** Whether a verdict is stored; then the next question is in turn. */
+  private async store(item: QuestionItem, verdict: Verdict): Promise<boolean> {
     this.saving = true
     try {
       await api.judge({
-        item: item.id, content: item.content, verdict, answer: this.answer, comment: this.comment, role: this.role,
+        item: item.id, content: item.content, verdict, answer: this.answer, comment: this.comment, role: this.held.role,
         author: this.author,
       })
     } catch (error) {
-      return messages.error(t('q_notSaved', { text: (error as Error).message }))
+      messages.error(t('q_notSaved', { text: (error as Error).message }))
+      return false
     } finally {
       this.saving = false
     }
     this.items = this.items.map((row) => (row.id === item.id ? { ...row, verdict } : row))
     this.table = null
     const next = nextOpen(this.items, this.place, 1)
-    if (next < 0) messages.info(t('q_allDone'))
-    await this.show(next >= 0 ? next : this.place)
+    if (next >= 0) this.place = next
+    else messages.info(t('q_allDone'))
+    return true
   }
 
   async showAgreement(): Promise<void> {
-    await this.attempt(async () => (this.table = await api.agreement(this.author)))
+    await this.stored
+    try {
+      this.table = await api.agreement(this.author)
+    } catch (error) {
+      messages.error((error as Error).message)
+    }
   }
 
   private get author(): string {
@@ -135,24 +172,16 @@ class QuestionReview {
   private fetch(id: string): Promise<QuestionItem> {
     const prepared = this.prepared?.id === id ? this.prepared.item : null
     this.prepared = null
-    return prepared ?? api.question(this.author, this.role, id)
+    return prepared ?? api.question(this.author, this.held.role, id)
   }
 
   /** The next unjudged question with its first picture, so that it is there when it is wanted. */
   private prepareNext(): void {
     const next = this.items[nextOpen(this.items, this.place, 1)]
     if (!next || next.id === this.item?.id) return
-    const item = api.question(this.author, this.role, next.id)
+    const item = api.question(this.author, this.held.role, next.id)
     item.then(({ id, pictures }) => { if (pictures.length) new Image().src = api.questionPicture(id, 0) }, () => (this.prepared = null))
     this.prepared = { id: next.id, item }
-  }
-
-  private async attempt(work: () => Promise<unknown>): Promise<void> {
-    try {
-      await work()
-    } catch (error) {
-      messages.error((error as Error).message)
-    }
   }
 }
 

@@ -1,6 +1,7 @@
 /** Who has seen which frames, in which round. */
 
 import { api } from '../api'
+import { InOrder } from '../lib/latest'
 import { nextUnseen, seenBy, seenCount, withMark, type Reviews, type Round } from '../lib/study'
 import { t } from '../text/i18n.svelte'
 import { messages } from './messages.svelte'
@@ -12,6 +13,7 @@ class Review {
   reviews = $state.raw<Reviews | null>(null)
   /** The round at hand: the one that was chosen, else the last. */
   private chosen = $state(0)
+  private readonly asked = { rounds: new InOrder(), reviews: new InOrder() }
   round = $derived(this.rounds.find((one) => one.number === this.chosen) ?? this.rounds.at(-1) ?? null)
   me = $derived(studio.project?.author ?? '')
   /** Of this frame: by whom it was seen, of how many. */
@@ -32,20 +34,34 @@ class Review {
   async load(): Promise<void> {
     const video = studio.video
     if (!video || studio.blind) return
-    this.rounds = await api.rounds().catch(() => this.rounds)
-    const reviews = await api.reviews(video.id, this.round?.number ?? 1).catch(() => null)
-    // A mark that is still on its way is shown already and not in it; its answer brings the next look.
-    if (reviews && studio.video === video && !studio.queue.pending) this.reviews = reviews
+    const quiet = studio.queue.quiet()
+    await this.loadRounds()
+    const round = this.round?.number ?? 1
+    const inOrder = this.asked.reviews.ask()
+    const reviews = await api.reviews(video.id, round).catch(() => null)
+    if (studio.video !== video || (this.round?.number ?? 1) !== round) return // asked for once more meanwhile
+    if (!quiet()) studio.refreshLater(['reviews']) // a mark that is on its way is shown already and not in it
+    else if (reviews && inOrder()) this.reviews = reviews
   }
 
+  private async loadRounds(): Promise<void> {
+    const inOrder = this.asked.rounds.ask()
+    const rounds = await api.rounds().catch(() => null)
+    if (rounds && inOrder()) this.rounds = rounds
+  }
+
+  /** Who has seen what in another round: until that is known, nobody is said to have seen anything. */
   choose(number: number): void {
     this.chosen = number
+    this.reviews = null
     void this.load()
   }
 
   async begin(title: string, reviewers: string[]): Promise<void> {
     const outcome = await studio.edit('round.begin', { title, reviewers })
-    if (outcome) this.choose(Number(outcome.created[0]))
+    if (!outcome) return
+    await this.loadRounds() // it is chosen once it is one of them
+    this.choose(Number(outcome.created[0]))
   }
 
   /** Mark the marked range, which is done with then, or this frame; a frame that is marked already loses its mark. */

@@ -51,13 +51,20 @@ class Draft {
     this.previewError = ''
   }
 
+  /** A range was used: it is given up, unless another one was marked meanwhile. */
+  done(range: Range): void {
+    if (this.start === null || this.end === null) return
+    const { first, last } = rangeOf(this.start, this.end)
+    if (first === range.first && last === range.last) this.cancel()
+  }
+
   /** Ask, a moment after the last change, what confirming would do. */
   ask(): void {
     window.clearTimeout(this.timer)
+    const turn = ++this.asked
     this.preview = null
     this.previewError = ''
     if (!this.ready) return
-    const turn = ++this.asked
     this.timer = window.setTimeout(async () => {
       try {
         const outcome = await studio.preview(...(await this.request()))
@@ -73,8 +80,14 @@ class Draft {
     if (this.start !== null && this.end === null) this.end = studio.frame
     else if (this.end !== null && this.start === null) this.start = studio.frame
     if (!this.ready) return this.ask()
-    const request = await this.request()
+    const { start, end, values } = this
+    const asked = this.request() // of what is marked now: the next span may begin before it is there
     this.cancel()
+    const request = await asked.catch((error: Error) => messages.error(error.message))
+    if (!request) {
+      if (!this.active) Object.assign(this, { start, end, values })
+      return
+    }
     const outcome = await studio.edit(...request)
     if (!outcome) return
     const { changed, skipped, absent } = outcome
@@ -141,7 +154,10 @@ class Hold {
             id: studio.queue.newId(), video: studio.video?.id, ...range, values, ...(tracks.length ? { tracks } : {}),
             source: 'playing',
           })
-    const outcomes = await Promise.all(ranges.map(store))
+    const outcomes = await Promise.all(ranges.map(store)).catch((error: Error) => {
+      messages.error(error.message)
+      return []
+    })
     if (outcomes.some(Boolean)) messages.info(t('holdStored', { value: held.value, frames: ranges.map(({ first, last }) => `${first}–${last}`).join(', ') }))
   }
 }

@@ -1,6 +1,7 @@
 /** The project at hand: its video, what is cached of it, and the one way edits leave this tab. */
 
 import { api, listen } from '../api'
+import { InOrder } from '../lib/latest'
 import { LISTS, listsOf, touchesFrames, touchesLabels, touchesMuch, touchesProject, type List } from '../lib/needs'
 import { editText, Outbox, type Left } from '../lib/outbox'
 import type { Blind } from '../lib/study'
@@ -58,6 +59,9 @@ class Studio {
   private labelChanges = 0
   private stale = new Set<List>()
   private readonly loaders = new Map<List, () => Promise<void>>()
+  private readonly asked = new Map(LISTS.map((list) => [list, new InOrder()]))
+  private readonly problemsAsked = new InOrder()
+  private readonly projectAsked = new InOrder()
   /** Settled when the frame asked for last is on the screen. */
   arriving: Promise<void> = Promise.resolve()
 
@@ -252,11 +256,13 @@ class Studio {
   async refresh(lists: Set<List> = new Set(LISTS)): Promise<void> {
     const video = this.video
     if (!video) return
+    const inOrder = new Map([...lists].map((list) => [list, this.asked.get(list)?.ask()]))
+    const quiet = this.queue.quiet()
     const load = async <T>(list: List, asked: (id: string) => Promise<T>, show: (found: T) => void): Promise<void> => {
       if (!lists.has(list)) return
       const found = await asked(video.id).catch(() => null)
-      if (this.queue.pending) this.refreshLater([list]) // edits that are shown already are not in it
-      else if (found && this.video === video) show(found)
+      if (!quiet()) this.refreshLater([list]) // edits that are shown already are not in it
+      else if (found && this.video === video && inOrder.get(list)?.()) show(found)
     }
     await Promise.all([
       ...[...this.loaders].filter(([list]) => lists.has(list)).map(([, loader]) => loader()),
@@ -273,8 +279,9 @@ class Studio {
     if (!video) return
     try {
       const changes = this.labelChanges
+      const inOrder = this.problemsAsked.ask()
       const { problems, counts } = await api.problems(video.id)
-      if (this.video !== video) return
+      if (this.video !== video || !inOrder()) return
       this.problems = problems
       this.problemCounts = counts
       this.problemsKnown = changes === this.labelChanges ? 'yes' : 'before'
@@ -285,8 +292,10 @@ class Studio {
 
   /** The schema and the videos as they are now; what did not change stays the same object, so nothing is redrawn. */
   async reloadProject(): Promise<void> {
+    const inOrder = this.projectAsked.ask()
+    const project = await api.project(this.project?.shared ? this.project.author : '')
+    if (!inOrder()) return
     const before = this.project
-    const project = await api.project(before?.shared ? before.author : '')
     const same = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
     if (before && same(before.schema, project.schema) && same(before.videos, project.videos)) return
     this.project = project
@@ -348,7 +357,8 @@ class Studio {
     this.refreshLater(listsOf(kind))
   }
 
-  private refreshLater(lists: List[]): void {
+  /** Ask for lists again, a moment after the last edit. */
+  refreshLater(lists: List[]): void {
     for (const list of lists) this.stale.add(list)
     if (!this.stale.size) return
     window.clearTimeout(this.refreshTimer)

@@ -2,8 +2,10 @@
 
 import { api } from '../api'
 import { Refused } from '../lib/queue'
+import { InOrder, Latest } from '../lib/latest'
 import { nextOpen, type Disagreement, type Progress, type Results, type Segment, type Study } from '../lib/study'
 import { t } from '../text/i18n.svelte'
+import { goTo, journeys } from './journeys'
 import { messages } from './messages.svelte'
 import { selection } from './selection.svelte'
 import { studio } from './studio.svelte'
@@ -23,16 +25,21 @@ class Studies {
   progress = $state.raw<Progress | null>(null)
   chosen = $derived(this.list.find((one) => one.id === this.id) ?? this.list.at(-1) ?? null)
 
+  private readonly asked = { list: new InOrder(), results: new Latest(), rows: new InOrder() }
+
   constructor() {
     studio.whenStale('studies', () => this.load())
   }
 
   async load(): Promise<void> {
+    const inOrder = this.asked.list.ask()
     if (studio.blind) {
-      this.progress = await api.progress().catch(() => this.progress)
+      const progress = await api.progress().catch(() => null)
+      if (progress && inOrder()) this.progress = progress
       return
     }
-    this.list = await api.studies().catch(() => this.list)
+    const list = await api.studies().catch(() => null)
+    if (list && inOrder()) this.list = list
     if (ui.tab === 'disagreements') await this.compare()
   }
 
@@ -44,18 +51,21 @@ class Studies {
 
   /** The kappas of the chosen study: asked for when they are looked at, as they take the server a moment. */
   async measure(): Promise<void> {
+    const latest = this.asked.results.ask()
     this.results = null
     await this.ask(async (study) => {
       const results = await api.results(study, this.after)
-      if (this.chosen?.id === study) this.results = results
+      if (this.chosen?.id === study && latest()) this.results = results
     })
   }
 
   /** The instances on which people differ. */
   async compare(): Promise<void> {
+    const inOrder = this.asked.rows.ask()
+    const { unanswered } = this
     await this.ask(async (study) => {
-      const found = await api.disagreements(study, this.unanswered)
-      if (this.chosen?.id === study) this.rows = found.rows
+      const found = await api.disagreements(study, unanswered)
+      if (this.chosen?.id === study && this.unanswered === unanswered && inOrder()) this.rows = found.rows
     })
   }
 
@@ -88,7 +98,7 @@ class Studies {
 
   /** To the frame of a disagreement, with its instance selected. */
   async show(row: Disagreement): Promise<void> {
-    await goTo(row.video, row.frame, row.instance)
+    await goTo(row.frame, row.instance, row.video)
   }
 
   async decide(row: Disagreement, what: Record<string, unknown>): Promise<boolean> {
@@ -98,22 +108,18 @@ class Studies {
   }
 
   /** An annotator's next instance without a complete answer. */
-  async nextUnanswered(): Promise<void> {
-    await this.load()
-    const [selected] = selection.annotations
-    const next = nextOpen(this.progress?.open ?? [], studio.video?.id ?? '', studio.frame, selected?.id ?? '')
-    if (next) await goTo(...next)
-    else messages.info(t('allAnswered'))
+  nextUnanswered(): Promise<void> {
+    return journeys.begin(async () => {
+      const inOrder = this.asked.list.ask()
+      const progress = await api.progress()
+      if (inOrder()) this.progress = progress
+      const [selected] = selection.annotations
+      const next = nextOpen(progress.open, studio.video?.id ?? '', studio.frame, selected?.id ?? '')
+      if (!next) return messages.info(t('allAnswered'))
+      const [video, frame, instance] = next
+      await goTo(frame, instance, video)
+    })
   }
-}
-
-async function goTo(video: string, frame: number, id: string): Promise<void> {
-  const other = studio.project?.videos.find((one) => one.id === video)
-  if (!other) return
-  if (other.id === studio.video?.id) await studio.go(frame)
-  else await studio.open(other, frame)
-  const one = studio.blocks?.find(id)
-  if (one) selection.only(one)
 }
 
 export const studies = new Studies()

@@ -42,6 +42,11 @@ class Ui {
     return own && all.some((one) => one.group === own.group && one.name === own.name) ? own : (all[0] ?? null)
   }
 
+  /** Close a dialog that is done, unless another one was opened meanwhile. */
+  close(dialog: Dialog): void {
+    if (this.dialog === dialog) this.dialog = null
+  }
+
   fit(): void {
     this.fitted = true
     this.refit()
