@@ -1,4 +1,4 @@
-"""A slow line and a slow machine, to look for keys and clicks that act on what is not there yet: `-p tests.browser.slowly`.
+"""A slow line and a slow machine, to look for keys that act on what is not there yet: `-p tests.browser.slowly`.
 
 SURGEVAL_SLOW_LINE=300 keeps every answer of the studio to its page back by up to 300 milliseconds at random (pictures
 and news too, not the tests' own requests), SURGEVAL_SLOW_MACHINE=6 gives the page a sixth of the processor. The tests
@@ -28,7 +28,8 @@ def _slow_line(app: ASGIApp) -> ASGIApp:
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         asks = any(name == b"sec-fetch-mode" and value != b"navigate" for name, value in scope.get("headers", ()))
         if not asks or "/assets/" in scope["path"]:  # another program, or the page itself
-            return await app(scope, receive, send)
+            await app(scope, receive, send)
+            return
 
         async def late(message: Message) -> None:
             first = message["type"] == "http.response.start"

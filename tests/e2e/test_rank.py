@@ -147,7 +147,7 @@ def test_what_score_writes_rank_reads_whatever_the_questions_are_called(surgeval
     assert sum(found["bucket_questions"].values()) == len(odd) - 1
     left_out, few = found["notes"]
     assert left_out == "1 questions without a verdict for any model are left out"
-    assert few.startswith("fewer than 20 videos in 1 of the 1 buckets")
+    assert few.startswith("fewer than 20 videos (9) in the only bucket that decides")
     foreign = [HEAD, *(f'"{qid.replace(chr(34), 2 * chr(34))}",{"v" + str(k % 8) if k else ""},aggregation,0,0'
                        for k, qid in enumerate(odd))]  # fmt: skip
     (tmp_path / "foreign.csv").write_text("\n".join(foreign) + "\n")

@@ -80,7 +80,7 @@ def draw_evenly(strata: Mapping[Hashable, Sequence[tuple[str, ...]]], limit: int
     The same strata and seed give the same draw, and a larger limit keeps what a smaller one drew of single ids.
 
     >>> sorted(draw_evenly({"v1": [("a",), ("b",), ("c",)], "v2": [("d",), ("e",)]}, 2))
-    ['b', 'e']
+    ['b', 'd']
     """
     left = {key: list(groups) for key, groups in strata.items()}
     for key, groups in left.items():

@@ -17,7 +17,6 @@ import { messages } from './messages.svelte'
 import { Pictures } from './pictures'
 import { settings } from './settings.svelte'
 
-
 /** Changed instances above which blocks are fetched again when they are needed, instead of every change now. */
 const MANY = 500
 const TAB_LOCK = 'surgeval studio tab: '
