@@ -146,7 +146,7 @@ def test_what_score_writes_rank_reads_whatever_the_questions_are_called(surgeval
     assert found["final_order"] == [["good"], ["bad"]]
     assert sum(found["bucket_questions"].values()) == len(odd) - 1
     left_out, few = found["notes"]
-    assert left_out == "1 questions without a verdict for any model are left out"
+    assert left_out == "left out, without a verdict for any model: 1 question"
     assert few.startswith("fewer than 20 videos (9) in the only bucket that decides")
     foreign = [HEAD, *(f'"{qid.replace(chr(34), 2 * chr(34))}",{"v" + str(k % 8) if k else ""},aggregation,0,0'
                        for k, qid in enumerate(odd))]  # fmt: skip

@@ -79,7 +79,7 @@ def test_a_failed_question_is_no_wrong_answer_and_retry_asks_only_it(
     command = ("run", "focus", "--data", "D", "--model", server.model, "--out", "run")
     code, out, _ = quick(*command)
     assert code == 1
-    assert "not scored: 4 questions have no answer yet" in out
+    assert "not scored: 4 questions without an answer yet" in out
     assert "HTTP 404" in out
     assert not (tmp_path / "run" / "tables").exists()
     assert set(responses(tmp_path / "run")) == {f"q{n}" for n in range(40) if n % 10 != 3}

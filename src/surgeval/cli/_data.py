@@ -167,8 +167,10 @@ class _Listing:
                 console().print(f"{level}: {equal[0]} ({kind})")
                 continue
             files = len({problem.file for problem in equal})
-            where = "1 file" if files == 1 else f"{files:,} files"
-            console().print(f"{level}: {kind}: {len(equal):,} times in {where}" + (", first:" if self._limit else ""))
+            console().print(
+                f"{level}: {kind}: {len(equal):,} times in {counted(files, 'file')}"
+                + (", first:" if self._limit else "")
+            )
             for problem in equal[: self._limit]:
                 console().print(f"  {problem}")
             hidden += len(equal) - self._limit
@@ -228,7 +230,7 @@ def _print_quality(drops: QualityRun) -> None:
     if drops.verdict is not None:
         console().print(visible(str(drops.verdict)))
     if drops.to_frame().height:
-        print_frame(f"{drops.to_frame().height} frames to drop", drops.to_frame())
+        print_frame(f"{counted(drops.to_frame().height, 'frame')} to drop", drops.to_frame())
 
 
 def _print_check(report: CheckReport, accepted: frozenset[str]) -> None:

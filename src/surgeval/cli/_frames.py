@@ -13,6 +13,7 @@ from surgeval.console.options import JsonOption
 from surgeval.console.panels import grouped
 from surgeval.errors import BadInput
 from surgeval.files import path_inside, safe_name
+from surgeval.results import counted
 
 
 def register(app: typer.Typer) -> None:
@@ -75,7 +76,7 @@ def frames(
         print_json(made)
         return
     for place, count in made.items():
-        console().print(place if window else f"{place}: {count} frames")
+        console().print(place if window else f"{place}: {counted(count, 'frame')}")
 
 
 def seconds_of(text: str, option: str) -> float:

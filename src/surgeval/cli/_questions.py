@@ -14,6 +14,7 @@ from surgeval.console import claim_folder, console, print_frame, print_json, pri
 from surgeval.console.options import JsonOption, ResamplesOption, SeedOption
 from surgeval.console.panels import RUNNING, grouped
 from surgeval.errors import BadInput
+from surgeval.results import counted
 
 if TYPE_CHECKING:
     from surgeval.qa.chat import Price, SchemaChat, Usage
@@ -145,7 +146,7 @@ def _tell_made(made: Made, out: Path, price: Price | None, json: bool) -> None:
                     "from_store": made.stored})  # fmt: skip
         return
     say = console().print
-    say(f"{len(made.items)} questions in {out / 'items.jsonl'}")
+    say(f"{counted(len(made.items), 'question')} in {out / 'items.jsonl'}")
     say(f"{len(made.refused)} replies or records refused, {lost} of them for good: {out / 'refused.jsonl'}")
     if counts:
         print_table("", ("check", "failed"), counts.most_common())
@@ -181,7 +182,7 @@ def _tell_report(report: SetReport, every: bool) -> None:
 
     say = console().print
     faults = "no check failed" if report.sound else f"faults: {len(report.faults)}"
-    say(f"{report.items} questions, {faults}")
+    say(f"{counted(report.items, 'question')}, {faults}")
     if every:
         print_table("", ("check", "where", "found"), [(f.check, f.where, f.found) for f in report.faults])
     elif not report.sound:
@@ -309,7 +310,7 @@ def export(
         print_json({**told, "skills_by_scenario": table.to_dicts()})
         return
     say = console().print
-    say(f"{len(done.items)} questions in {out / 'items.jsonl'}")
+    say(f"{counted(len(done.items), 'question')} in {out / 'items.jsonl'}")
     for why, count in reasons.most_common():
         say(f"{count} not exported: {why}")
     print_frame("", table)

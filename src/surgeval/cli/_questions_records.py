@@ -12,6 +12,7 @@ from surgeval.console import claim_folder, console, open_named, print_json, prog
 from surgeval.console.options import FormatOption, JsonOption, LabelsOption
 from surgeval.console.panels import RUNNING, grouped
 from surgeval.errors import BadInput
+from surgeval.results import counted
 
 if TYPE_CHECKING:
     from surgeval.records import Gaze
@@ -64,7 +65,7 @@ def records(
     if json:
         print_json({"out": str(out), "records": len(made), "without_gaze": bare})
         return
-    console().print(f"{len(made)} records in {out / 'records.jsonl'}, {bare} of them without gaze")
+    console().print(f"{counted(len(made), 'record')} in {out / 'records.jsonl'}, {bare} of them without gaze")
 
 
 def _gaze(path: Path | None, mapping: Path | None) -> dict[str, Sequence[Gaze]] | None:

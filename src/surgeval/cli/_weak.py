@@ -11,6 +11,7 @@ from surgeval.console import console, open_named, print_json, progress, require_
 from surgeval.console.options import FormatOption, JsonOption, LabelsOption
 from surgeval.console.panels import READING, RUNNING, grouped
 from surgeval.errors import BadInput, visible
+from surgeval.results import counted
 
 PromptsName: TypeAlias = Literal["paired", "triplets", "instruments"]
 _CUTTING = "Advanced: from maps to boxes"
@@ -77,7 +78,7 @@ def weak_boxes(
                     "boxes": report.rows, "losses": list(report.losses)})  # fmt: skip
         return
     missing = f", {len(found.unread):,} without a picture" if found.unread else ""
-    console().print(f"{found.frames:,} frames{missing}, {report.rows:,} boxes")
+    console().print(f"{counted(found.frames, 'frame')}{missing}, {report.rows:,} boxes")
     for loss in report.losses:
         console().print(f"lost: {visible(loss)}")
     console().print(visible(str(report.path)))

@@ -104,7 +104,7 @@ def test_a_question_without_a_verdict_is_left_out_of_both(tmp_path: Path) -> Non
     flat = by_key(found.numbers, "flat_accuracy").difference
     assert (flat.a, flat.b, flat.interval.n) == (1, 1 / 2, 2)
     assert found.notes[0].startswith("only 2 videos: no test of so few can reach 0.05")
-    assert found.notes[1] == "2 questions that one run has no verdict for are left out of both"
+    assert found.notes[1] == "left out of both, without a verdict in one: 2 questions"
     assert found.notes[2] == "other judges decided: table of a for a, table of b for b"
     assert found.notes[3].startswith("a is not to be ranked: 1 of 4 judged answers have no verdict")
     nothing = _open(dict.fromkeys("1234"), tmp_path / "none", "none")

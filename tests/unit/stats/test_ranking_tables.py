@@ -87,13 +87,13 @@ def test_a_question_nobody_has_a_verdict_for_is_left_out_and_counted() -> None:
     frame = put(table(), "correctness", 4, None)
     found = rank({"a": frame, "b": frame}, n_boot=50)
     assert sum(found.questions) == 23
-    assert found.notes[0] == "1 questions without a verdict for any model are left out"
+    assert found.notes[0] == "left out, without a verdict for any model: 1 question"
 
 
 def test_a_judges_error_leaves_the_question_out_for_every_model_and_too_many_refuse_the_ranking() -> None:
     frame = put(table(), "correctness", 4, None)
     found = Outcomes.from_tables({"a": table(), "b": frame})
-    assert found.correct.shape == (23, 2) and "for some model are left out for all models" in found.notes[0]
+    assert found.correct.shape == (23, 2) and "left out for all models, without a verdict for some:" in found.notes[0]
     with pytest.raises(DataError, match=r"b: qID q04: correctness: found nothing, as for 2 questions \(8.3%\)"):
         Outcomes.from_tables({"a": table(), "b": put(frame, "correctness", 5, None)})
     assert (

@@ -18,6 +18,7 @@ from surgeval.console.options import JsonOption, ResamplesOption, SeedOption
 from surgeval.console.panels import JUDGING, READING, RUNNING, SCORING, grouped
 from surgeval.errors import BadInput, visible
 from surgeval.progress import phases
+from surgeval.results import counted
 
 if TYPE_CHECKING:
     from surgeval.protocols.focus._run import FocusRun
@@ -331,7 +332,8 @@ def _say(run: FocusRun, scores: FocusScores | None, page: Path | None, track: Tr
         say()
         _print(scores, page)
     elif run.unasked:
-        say(f"not scored: {run.unasked} questions have no answer yet; the same command with --retry asks only those")
+        waiting = counted(run.unasked, "question")
+        say(f"not scored: {waiting} without an answer yet; the same command with --retry asks only those")
     else:
         say("some answers need a judge (SPEC: openai:MODEL@URL, hf:PATH, table:FILE, exact or manual):")
         say(f"  {visible(_command(run, track))}")
@@ -365,4 +367,4 @@ def _print_problems(scores: FocusScores) -> None:
     if unheard.height > _LISTED:
         say(f"no verdict: … and {unheard.height - _LISTED} more, in tables/results.csv")
     if scores.problems:
-        say(f"{len(scores.problems)} problems in the files, first: {scores.problems[0]}")
+        say(f"{counted(len(scores.problems), 'problem')} in the files, first: {scores.problems[0]}")

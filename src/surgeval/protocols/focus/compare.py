@@ -18,6 +18,7 @@ from surgeval.errors import BadInput, visible
 from surgeval.protocols.contract import Compared, Comparison, few_video_notes
 from surgeval.protocols.focus._summary import bucket_mean, with_clusters
 from surgeval.protocols.focus.result import FocusScores, load_focus
+from surgeval.results import counted
 from surgeval.stats import Difference, paired_difference, paired_statistic
 
 __all__ = ["compare_focus"]
@@ -140,7 +141,7 @@ def _refusal(a: FocusScores, b: FocusScores, found: str, expected: str = "the sa
 def _notes(a: FocusScores, b: FocusScores, left_out: int) -> tuple[str, ...]:
     notes = []
     if left_out:
-        notes.append(f"{left_out} questions that one run has no verdict for are left out of both")
+        notes.append(f"left out of both, without a verdict in one: {counted(left_out, 'question')}")
     judges = [", ".join(tally.judge for tally in side.judges.judges) or "nobody" for side in (a, b)]
     if judges[0] != judges[1]:
         notes.append(f"other judges decided: {judges[0]} for {a.name}, {judges[1]} for {b.name}")

@@ -129,7 +129,9 @@ def _warnings(scores: FocusScores) -> list[str]:
     )
     said += [f"Not to be ranked: {scores.unrankable}."] if scores.unrankable else []
     if scores.counts["judge_error"]:
-        said.append(f"{scores.counts['judge_error']} answers have no verdict; the same command asks again.")
+        said.append(
+            f"{counted(scores.counts['judge_error'], 'answer')} without a verdict; the same command asks again."
+        )
     said += [_problems_told(scores)] if scores.problems else []
     return [*said, *(f"{note[:1].upper()}{note[1:]}." for note in scores.notes)]
 
@@ -172,7 +174,7 @@ def _judging(scores: FocusScores) -> Section | None:
     if not scores.verdicts:
         return None
     judges, calls = scores.judges, scores.judge_calls
-    text = f"{judges.answers} answers went to {'the judge' if len(calls) == 1 else 'the judges'}."
+    text = f"{counted(judges.answers, 'answer')} went to {'the judge' if len(calls) == 1 else 'the judges'}."
     if len(calls) > 1:
         asked = f"{', '.join(map(str, calls[:-1]))} and {calls[-1]}"
         text += f" They were asked about {asked} of them, in this order: a judge is spared what is decided."

@@ -12,6 +12,7 @@ from surgeval.protocols.asked import draw_evenly
 from surgeval.protocols.intent._cases import case_id, rotation, split_id
 from surgeval.protocols.intent._items import ItemSet, OpenedItems
 from surgeval.records import IntentQuestion
+from surgeval.results import counted
 
 __all__ = ["DEFAULT_INTERVENTIONS", "INTERVENTIONS", "Intervention", "asked_again", "asked_first",
            "chosen_interventions", "has_gaze", "numbers_asked", "of_split", "own_option", "posed",
@@ -121,7 +122,7 @@ def numbers_asked(asked: Sequence[IntentQuestion], traps: int, *, again: bool) -
     conditions = (split_id(question.id)[1] for question in asked)
     kinds = Counter("order" if rotation(condition) else condition for condition in conditions)
     parts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
-    said = f"{len(asked)} questions" + (f" ({parts})" if len(kinds) > 1 else "")
+    said = counted(len(asked), "question") + (f" ({parts})" if len(kinds) > 1 else "")
     return f"{said}, and the failed ones of {traps} traps again" if again and traps else said
 
 

@@ -13,6 +13,7 @@ from surgeval.console.options import JsonOption, SeedOption
 from surgeval.console.panels import READING, RUNNING, SCORING, grouped
 from surgeval.errors import BadInput, visible
 from surgeval.progress import phases
+from surgeval.results import counted
 
 if TYPE_CHECKING:
     from surgeval.protocols.intent._run import IntentRun
@@ -203,7 +204,7 @@ def _say(run: IntentRun, scores: IntentScores, page: Path) -> None:
     for line in str(run).splitlines():
         say(visible(line))
     if run.unasked:
-        say(f"{run.unasked} questions have no answer yet and are in no number; --retry asks only those")
+        say(f"{counted(run.unasked, 'question')} without an answer yet, in no number; --retry asks only those")
     say()
     _print(scores, page)
 

@@ -44,6 +44,7 @@ from surgeval.protocols.training.result import TrainingScores, load_folds
 from surgeval.protocols.training.scheme import Fold, Scheme, SchemeSpec, choose_folds
 from surgeval.protocols.triplets import RESAMPLES, TripletScores, score_triplets
 from surgeval.protocols.triplets.page import write_triplets_report
+from surgeval.results import counted
 
 __all__ = ["train_folds"]
 
@@ -131,9 +132,9 @@ def _do_fold(folder: Path, dataset: Dataset, fold: Fold, method: TrainableDetect
         return
     make_folder(path_inside(folder, "folds", fold.name))
     with folder_lock(home):
-        tell(f"{fold.name}: training on {len(fold.train)} videos")
+        tell(f"{fold.name}: training on {counted(len(fold.train), 'video')}")
         method.learn(dataset, fold, path_inside(home, TRAINING), tell)
-        tell(f"{fold.name}: detecting in {len(fold.test)} videos")
+        tell(f"{fold.name}: detecting in {counted(len(fold.test), 'video')}")
         found = method.detect(dataset, fold.test, home / TRAINING)
         with atomic_file(home / BOXES) as file:
             found.table.write_parquet(file)

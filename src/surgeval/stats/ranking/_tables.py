@@ -14,6 +14,7 @@ import polars as pl
 
 from surgeval.arrays import Bools
 from surgeval.errors import DataError
+from surgeval.results import counted
 
 __all__ = ["MAX_UNSCORED", "SideBySide", "joined_results"]
 
@@ -130,7 +131,7 @@ def _unscored(empty: Bools, ids: pl.Series, models: tuple[str, ...], most: float
         )
     notes = []
     if everywhere.any():
-        notes.append(f"{int(everywhere.sum())} questions without a verdict for any model are left out")
+        notes.append(f"left out, without a verdict for any model: {counted(int(everywhere.sum()), 'question')}")
     if some.any():
-        notes.append(f"{int(some.sum())} questions without a verdict for some model are left out for all models")
+        notes.append(f"left out for all models, without a verdict for some: {counted(int(some.sum()), 'question')}")
     return tuple(notes)
