@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from surgeval.engine import Manifest, save_scored
+
 if TYPE_CHECKING:
     from tests.e2e.conftest import Quick, Surgeval
 
@@ -268,15 +270,8 @@ def test_a_report_is_one_page_with_tables(surgeval: Surgeval, small_phantom: Pat
 
 
 def test_frames_of_films_stay_in_the_folder_whatever_the_films_are_called(surgeval: Surgeval, tmp_path: Path) -> None:
-    import av
-    import numpy as np
-
     for name in ("con.mp4", "a:b.mp4", "a-b.mp4", "A-B.mp4"):
-        with (tmp_path / name).open("wb") as file, av.open(file, "w", format="mp4") as container:
-            stream = container.add_stream("libx264", rate=5)
-            stream.width, stream.height, stream.pix_fmt = 64, 64, "yuv420p"
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(np.zeros((64, 64, 3), np.uint8), format="rgb24")))
-            container.mux(stream.encode())
+        _film(tmp_path / name)
     done = surgeval("data", "frames", "con.mp4", "a:b.mp4", "--out", "frames")
     assert done.returncode == 0, done.stderr
     assert sorted(path.name for path in (tmp_path / "frames").iterdir()) == ["a-b", "con-"]
@@ -285,3 +280,50 @@ def test_frames_of_films_stay_in_the_folder_whatever_the_films_are_called(surgev
         assert done.returncode == 2
         assert "two videos are called a-b" in _one_sentence(done.stderr)
     assert not (tmp_path / "other").exists()
+
+
+def _film(path: Path) -> None:
+    import av
+    import numpy as np
+
+    with path.open("wb") as file, av.open(file, "w", format="mp4") as container:
+        stream = container.add_stream("libx264", rate=5)
+        stream.width, stream.height, stream.pix_fmt = 64, 64, "yuv420p"
+        container.mux(stream.encode(av.VideoFrame.from_ndarray(np.zeros((64, 64, 3), np.uint8), format="rgb24")))
+        container.mux(stream.encode())
+
+
+@pytest.mark.parametrize("below", ["", "teams"])
+def test_a_folder_of_runs_is_reported_on_although_a_film_lies_beside_them(
+    quick: Quick, tmp_path: Path, below: str
+) -> None:
+    save_scored(tmp_path / "runs" / below / "net", Manifest("triplets", model="net"), cases=1)
+    _film(tmp_path / "runs" / "operation.mp4")
+    code, said, errors = quick("report", "runs", "--out", "pages")
+    assert code == 0, errors
+    assert "pages/index.html" in said and (tmp_path / "pages" / "index.html").is_file()
+    assert not (tmp_path / "pages" / "report.html").exists()
+    code, said, errors = quick("data", "check", "runs", "--no-images")
+    assert code == 0 and "runs: found no labels, read as video: operation.mp4" in errors
+
+
+def test_a_ranking_is_named_with_its_page(quick: Quick, tmp_path: Path) -> None:
+    (tmp_path / "ranking").mkdir()
+    for name in ("ranking.json", "report.html"):
+        (tmp_path / "ranking" / name).write_text("{}")
+    for more in ((), ("--out", "other")):
+        code, _, errors = quick("report", "ranking", *more)
+        assert code == 2 and "ranking: found a ranking, whose page is ranking/report.html" in errors
+
+
+def test_two_formats_in_one_folder_say_which_option_decides(quick: Quick, small_phantom: Path, tmp_path: Path) -> None:
+    for to in ("voc", "cholect50"):
+        assert quick("data", "convert", small_phantom, "--to", to, "--no-images", "--out", to)[0] == 0
+        shutil.copytree(tmp_path / to, tmp_path / "both", dirs_exist_ok=True)
+    code, _, errors = quick("data", "check", "both")
+    assert code == 2 and "expected one format: say which, for example --format" in errors
+
+
+def test_an_embedded_detector_is_loaded_and_its_command_named(quick: Quick) -> None:
+    code, said, _ = quick("models", "check", "tdnet-p")
+    assert code == 0 and "surgeval detect SOURCE --model tdnet-p" in " ".join(said.split())

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 app = command_group("Look at, check, convert and make datasets.", "surgeval data check my_dataset")
 
 
-# Colour cue of the phantom's tissue.
+SHOWN = 5  # films named in a line
 
 
 @app.command("list")
@@ -103,6 +103,8 @@ def check(
             "--quality: found --mapping or --boxes as well, expected one or the other: it looks at pixels only"
         )
     dataset = open_named(path, format, labels, mapping, boxes)
+    if format is None and path.is_dir() and dataset.format == "video":
+        typer.echo(f"note: {visible(str(path))}: found no labels, read as video: {visible(_films(path))}", err=True)
     if out is not None:
         claim_folder(out, "run.json" if quality else "tables/problems.csv")
     accepted = frozenset(allow or ())
@@ -128,6 +130,15 @@ def check(
     if listing.found:
         return 2
     return drops.summary.exit_code if drops else 0
+
+
+def _films(folder: Path) -> str:
+    """The films that are read: one may lie in a folder of something else."""
+    from surgeval.datasets.io import video_files
+
+    files = video_files(folder)
+    more = len(files) - SHOWN
+    return ", ".join(file.name for file in files[:SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def _check_kinds(accepted: frozenset[str], dataset: Dataset) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -56,14 +57,29 @@ def check(
 
     Example: [bold]surgeval models check "surgvlp:SurgVLP.pth?vocab=vocab.txt"[/bold]
     """
-    from surgeval.models import check_model
+    from surgeval.models import EMBEDDED_DETECTORS, check_model
 
+    if path in EMBEDDED_DETECTORS and not Path(path).exists():
+        return _check_detector(path, json)
     result = check_model(path)
     if json:
         print_json(result.to_json())
     else:
         _print(result)
     return 0 if result.usable else 2
+
+
+def _check_detector(name: str, json: bool) -> int:
+    """An embedded detector is loaded too, but another command uses it."""
+    from surgeval.detector.inference import open_detector
+
+    space = open_detector(name, device="cpu").classes.space.name
+    use = f"surgeval detect SOURCE --model {name} --out OUT"
+    if json:
+        print_json({"spec": name, "loads": True, "usable": True, "family": "detector", "use": use})
+    else:
+        console().print(f"{name}: a detector of the classes of {space}; it can be used: {use}")
+    return 0
 
 
 def _print(result: ModelCheck) -> None:

@@ -44,7 +44,8 @@ def report(
 ) -> int:
     """Write one offline page: about a dataset, about a run from what it stored, or an index of several runs.
 
-    A dataset with errors gets its page too, with the errors on it, and exit code 2.
+    A dataset with errors gets its page too, with the errors on it, and exit code 2. A folder with runs in it, or one
+    folder further down, is a folder of runs; `--format` reads it as a dataset all the same.
 
     Example: [bold]surgeval report my_dataset --out my_report[/bold]
 
@@ -80,11 +81,11 @@ def report(
         raise BadInput(f"{paths[1]}: found a second dataset, expected one dataset or several run folders")
     if runs:
         page = _of_runs(runs, out)
-    elif format is None and paths[0].is_dir() and _holds_runs(paths[0]) and not is_dataset(paths[0]):
+    elif format is None and paths[0].is_dir() and _holds_runs(paths[0]):  # first: a film may lie beside the runs
         page = _of_folder(paths[0], out, "index.html", "reading the runs and writing their pages", write_index)
     else:
-        if out is None and format is None and not is_dataset(paths[0]):
-            raise BadInput(f"{paths[0]}: found nothing to report on, expected a dataset, a run or a folder of runs")
+        if format is None and not is_dataset(paths[0]):
+            raise BadInput(f"{paths[0]}: {_instead(paths[0])}, expected a dataset, a run or a folder of runs")
         return _of_dataset(paths[0], _needed(out), format, labels, json)
     _tell(page, json)
     return 0
@@ -94,6 +95,13 @@ def _holds_runs(folder: Path) -> bool:
     from surgeval.protocols.registry import folder_kind_of, runs_in
 
     return bool(runs_in(folder)) or any(folder_kind_of(path) is not None for path in folder.iterdir())
+
+
+def _instead(path: Path) -> str:
+    """What there is where nothing can be reported on; the page of a ranking is made by `surgeval rank` alone."""
+    if (path / "ranking.json").is_file() and (path / "report.html").is_file():
+        return f"found a ranking, whose page is {path / 'report.html'}"
+    return "found nothing to report on"
 
 
 def _of_dataset(path: Path, out: Path, format: str | None, labels: str | None, json: bool) -> int:

@@ -146,13 +146,13 @@ def _found(path: Path, format: str | None) -> Format:
     if len(fitting) == 1:
         return known[fitting[0]]
     if fitting:
-        raise BadInput(f"{path}: found files of {' and '.join(fitting)}, expected one format: "
-                       f"name it, for example {fitting[0]}")  # fmt: skip
+        raise BadInput(f"{path}: found files of {' and '.join(fitting)}, expected one format: say which, for example "
+                       f"--format {fitting[0]} (in Python format={fitting[0]!r})")  # fmt: skip
     if path.is_file():
         raise BadInput(f"{path}: found a file of unknown kind, expected a dataset folder, COCO or FOCUS JSON, CVAT "
                        "XML, items.jsonl, published rows (Parquet), a table with its mapping or a video")  # fmt: skip
-    looked = "; ".join(one.title for one in known.values())
-    raise BadInput(f"{path}: found no dataset of a known format, looked for: {looked}")
+    raise BadInput(f"{path}: found no dataset of a known format, expected one of {', '.join(known)} "
+                   "(surgeval data list describes them)")  # fmt: skip
 
 
 def open_images(path: str | Path, labels: LabelSpace | None = None) -> ImageFolder:

@@ -139,8 +139,9 @@ def load_record(folder: str | Path, protocol: str | None = None) -> RunRecord:
     ('triplets', 'net', 'done')
     """
     path = Path(folder) / "run.json"
-    if Path(folder).is_file():
-        raise DataError(Path(folder), found="a file", expected="the folder of a run")
+    if not Path(folder).is_dir():
+        found = "a file" if Path(folder).exists() else "no such folder"
+        raise DataError(Path(folder), found=found, expected="the folder of a run")
     content = read_json_object(path, expected="the record of a run", names=True)
     if content.get("format") != FORMAT:
         raise DataError(path, field="format", found=content.get("format"), expected=f"{FORMAT}")

@@ -128,7 +128,7 @@ def descriptor_of(folder: str | Path) -> Descriptor:
 
     >>> descriptor_of(Path("no/such/run"))
     Traceback (most recent call last):
-    surgeval.errors.DataError: no/such/run/run.json: found no such file, expected the record of a run
+    surgeval.errors.DataError: no/such/run: found no such folder, expected the folder of a run
     """
     from surgeval.engine import load_record  # the command line lists protocols before it needs tables
 
@@ -146,7 +146,7 @@ def load_run(folder: str | Path) -> RunResult:
 
     >>> load_run("no/such/run")
     Traceback (most recent call last):
-    surgeval.errors.DataError: no/such/run/run.json: found no such file, expected the record of a run
+    surgeval.errors.DataError: no/such/run: found no such folder, expected the folder of a run
     """
     run = Path(folder)
     result: RunResult = descriptor_of(run).part("load")(run)

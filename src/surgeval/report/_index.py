@@ -28,7 +28,7 @@ def write_run_pages(folders: Sequence[str | Path], out: str | Path | None = None
 
     >>> write_run_pages([Path("nowhere")])
     Traceback (most recent call last):
-    surgeval.errors.DataError: nowhere/run.json: found no such file, expected the record of a run
+    surgeval.errors.DataError: nowhere: found no such folder, expected the folder of a run
     """
     places = [Path(folder) for folder in folders]
     kinds = [descriptor_of(place) for place in places]

@@ -82,9 +82,12 @@ def test_an_impossible_combination_of_components_is_named(truth: GroundTruth, tm
     [
         ("", "an empty file"),
         (HEAD + ",".join([*GOOD.values(), "9", "9"]) + "\n", "line 2: found 13 fields, expected 11 fields as in"),
-        (HEAD.replace("score", "conf") + "a\n", "score: found conf, expected columns video, frame, triplet"),
+        (
+            HEAD.replace("score", "conf") + "a\n",
+            "score: found no such column among conf, expected columns video, frame, triplet",
+        ),
         (HEAD.replace("verb", "score"), "score: found the column twice, expected each column once"),
-        (HEAD.replace(",", ";"), "video: found video;frame;"),
+        (HEAD.replace(",", ";"), "video: found no such column among video;frame;"),
     ],
 )
 def test_a_table_of_the_wrong_shape_is_named(truth: GroundTruth, tmp_path: Path, text: str, sentence: str) -> None:

@@ -89,10 +89,10 @@ def known_columns(found: Sequence[str], place: Place) -> list[str]:
         missing = ["triplet"]
     others = [name for name in found if name not in ours and name not in HEADS]
     if missing:
-        listed = ", ".join(others[:8] if others else ours) or "no column"
+        listed = ", ".join(others[:8] if others else ours) or "none"
         near = nearest(missing[0], others)
         expected = f"columns {', '.join(COLUMNS)}{f' (is it {near!r}?)' if near else ''}"
-        place.report("column-missing", f"{listed[:120]}", expected, missing[0])
+        place.report("column-missing", f"no such column among {listed[:120]}", expected, missing[0])
         return []
     for name in others:
         place.warn("column-unknown", "a column without meaning here, left out", ", ".join((*COLUMNS, *OPTIONAL)), name)

@@ -218,7 +218,7 @@ def load_focus(folder: str | Path) -> FocusScores:
 
     >>> load_focus("no/such/run")
     Traceback (most recent call last):
-    surgeval.errors.DataError: no/such/run/run.json: found no such file, expected the record of a run
+    surgeval.errors.DataError: no/such/run: found no such folder, expected the folder of a run
     """
     place = Path(folder)
     record = load_record(place, "focus")

@@ -33,7 +33,7 @@ def compare_intent(a: IntentScores | str | Path, b: IntentScores | str | Path) -
 
     >>> compare_intent("runs/lvlm", "runs/sister")
     Traceback (most recent call last):
-    surgeval.errors.DataError: runs/lvlm/run.json: found no such file, expected the record of a run
+    surgeval.errors.DataError: runs/lvlm: found no such folder, expected the folder of a run
     """
     first, second = (one if isinstance(one, IntentScores) else load_intent(one) for one in (a, b))
     _require_comparable(first, second)

@@ -191,7 +191,7 @@ def load_intent(folder: str | Path, *, invalid: Invalid | None = None, name: str
 
     >>> load_intent("runs/lvlm")
     Traceback (most recent call last):
-    surgeval.errors.DataError: runs/lvlm/run.json: found no such file, expected the record of a run
+    surgeval.errors.DataError: runs/lvlm: found no such folder, expected the folder of a run
     """
     place = Path(folder)
     record = load_record(place, "intent")

@@ -21,7 +21,7 @@ def compare_quality(a: QualityScores | str | Path, b: QualityScores | str | Path
 
     >>> compare_quality("first", "second")
     Traceback (most recent call last):
-    surgeval.errors.DataError: first/run.json: found no such file, expected the record of a run
+    surgeval.errors.DataError: first: found no such folder, expected the folder of a run
     """
     first, second = (one if isinstance(one, QualityScores) else load_quality(one) for one in (a, b))
     names = f"{first.name} and {second.name}"

@@ -117,7 +117,7 @@ def load_quality(folder: str | Path) -> QualityScores:
 
     >>> load_quality("nowhere")
     Traceback (most recent call last):
-    surgeval.errors.DataError: nowhere/run.json: found no such file, expected the record of a run
+    surgeval.errors.DataError: nowhere: found no such folder, expected the folder of a run
     """
     folder = Path(folder)
     record = load_record(folder, "quality")

@@ -32,7 +32,7 @@ def compare_surgxbench(a: SurgXScores | str | Path, b: SurgXScores | str | Path)
 
     >>> compare_surgxbench("runs/clip", "runs/shortcut")
     Traceback (most recent call last):
-    surgeval.errors.DataError: runs/clip/run.json: found no such file, expected the record of a run
+    surgeval.errors.DataError: runs/clip: found no such folder, expected the folder of a run
     """
     first, second = (one if isinstance(one, SurgXScores) else load_surgxbench(one) for one in (a, b))
     _require_comparable(first, second)

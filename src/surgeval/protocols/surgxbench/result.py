@@ -117,7 +117,7 @@ def load_surgxbench(
 
     >>> load_surgxbench("runs/clip")
     Traceback (most recent call last):
-    surgeval.errors.DataError: runs/clip/run.json: found no such file, expected the record of a run
+    surgeval.errors.DataError: runs/clip: found no such folder, expected the folder of a run
     """
     return join_runs([folder], name=name, resamples=resamples, seed=seed)
 

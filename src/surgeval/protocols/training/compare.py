@@ -18,7 +18,7 @@ def compare_training(a: TrainingScores | str | Path, b: TrainingScores | str | P
 
     >>> compare_training("first", "second")
     Traceback (most recent call last):
-    surgeval.errors.DataError: first/run.json: found no such file, expected the record of a run
+    surgeval.errors.DataError: first: found no such folder, expected the folder of a run
     """
     first, second = (_folds(one) for one in (a, b))
     made = compare_triplets(first.scores, second.scores)

@@ -77,7 +77,7 @@ def load_training(folder: str | Path) -> TrainingScores | AblationScores:
 
     >>> load_training("no/such/folder")
     Traceback (most recent call last):
-    surgeval.errors.DataError: no/such/folder/run.json: found no such file, expected the record of a run
+    surgeval.errors.DataError: no/such/folder: found no such folder, expected the folder of a run
     """
     place = Path(folder)
     record = load_record(place, "training")
