@@ -99,7 +99,7 @@ def test_own_items_with_pictures_and_no_other_file(quick: Quick, model: Model, t
     )
     code, out, err = quick("run", "intent", "--data", items, "--model", model.model, "--out", "run")
     assert code == 0, err
-    assert "50 questions (20 plain, 10 gaze, 20 text-only), and the failed ones of 7 traps again" in err
+    assert "50 questions (20 plain, 10 gaze, 20 text-only), and those of 7 traps that are failed again" in err
     assert (tmp_path / "run" / "report.html").is_file()
     assert "open run/report.html" in out
     cases = load_intent("run").answers

@@ -12,6 +12,7 @@ from surgeval.cli._single_file import writes_pages
 from surgeval.console import claim_folder, console, print_json, print_pieces, progress
 from surgeval.console.options import JsonOption
 from surgeval.errors import BadInput, visible
+from surgeval.results import counted
 
 _SHOWN = 12  # numbers on the screen where a page has all of them: the main ones come first
 
@@ -59,7 +60,7 @@ def compare(
     for title, frame in readable_comparison(found).items():
         print_pieces(title, frame.head(_SHOWN) if page is not None else frame)
         if page is not None and frame.height > _SHOWN:
-            console().print(f"and {frame.height - _SHOWN} more numbers on the page")
+            console().print(f"and {counted(frame.height - _SHOWN, 'more number')} on the page")
     for note in found.notes:
         console().print(f"note: {visible(note)}")
     if page is not None:

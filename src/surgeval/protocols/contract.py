@@ -95,6 +95,12 @@ class RunResult(Result):
         """The numbers to read first, best known first."""
         raise NotImplementedError
 
+    def number(self) -> Interval:
+        """The first of the headlines, with its interval."""
+        for headline in self.headlines():
+            return headline.interval
+        raise BadInput(f"{self.name}: found no number that is defined, expected one")
+
     def evidence(self) -> Evidence | None:
         """Every case as the page's evidence browser shows it; None where a protocol or an older run has none."""
         return None

@@ -127,7 +127,7 @@ def _others(comparison: Comparison, main: Compared) -> str:
         return ""
     names = (comparison.a, comparison.b)
     wins = {name: [one.label for one in others if who(one, *names) == name] for name in names}
-    said = [f"{name} is better in {len(labels)} ({listed(labels)})" for name, labels in wins.items() if labels]
+    said = [f"{name} is better in {len(labels)} ({listed(labels, between="; ")})" for name, labels in wins.items() if labels]
     count = f"the {len(others)} other numbers" if len(others) > 1 else "the other number"
     neither = sum(one.higher_is_better is None for one in others)
     rest = f"; {neither} of them {'has' if neither == 1 else 'have'} no better direction" if neither else ""

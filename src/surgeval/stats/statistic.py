@@ -55,10 +55,12 @@ def bootstrap_vector(
     *,
     batched: bool = False,
     sizes: npt.ArrayLike | None = None,
-    bounds: Bounds = UNBOUNDED,
+    bounds: Bounds | Sequence[Bounds] = UNBOUNDED,
     **drawing: Unpack[NamedDrawing],
 ) -> Intervals:
     """The same for a function that returns several numbers at once (one per entry of `names`), on shared resamples.
+
+    `bounds` are those of all numbers, or a pair for each of them.
 
     >>> import numpy as np
     >>> hits, called, there = np.array([3, 5, 2, 6, 4, 3]), np.array([6, 8, 5, 7, 9, 6]), np.array([4, 6, 3, 9, 5, 4])
@@ -70,8 +72,11 @@ def bootstrap_vector(
     plan = Resampling(**drawing)
     check_names(names)
     drawn = replicate(as_matrix(statistic, batched, len(names)), clusters, plan, sizes)
-    made = [interval_of(drawn, column, plan, label, bounds) for column, label in enumerate(names)]
-    return Intervals(tuple(unmoved(interval, drawn.sizes, bounds) for interval in made))
+    limits = [(float(low), float(high)) for low, high in np.broadcast_to(np.asarray(bounds), (len(names), 2))]
+    made = [
+        interval_of(drawn, column, plan, *of_number) for column, of_number in enumerate(zip(names, limits, strict=True))
+    ]
+    return Intervals(tuple(unmoved(one, drawn.sizes, limit) for one, limit in zip(made, limits, strict=True)))
 
 
 def with_still_parts(made: Interval, parts: Iterable[tuple[float, Interval]], bounds: Bounds) -> Interval:

@@ -4,7 +4,14 @@
 A label space names instruments, verbs and targets and says which combinations are classes; ids are positions.
 """
 
-from surgeval.vocab._focus import Capability, ForeignObject, capabilities, foreign_objects, track_limits
+from surgeval.vocab._focus import (
+    Capability,
+    ForeignObject,
+    capabilities,
+    capability_expected,
+    foreign_objects,
+    track_limits,
+)
 from surgeval.vocab._space import LabelSpace, from_json, label_space_names, load_labels
 from surgeval.vocab._splits import Split, fold_names, folds
 from surgeval.vocab._spoken import tools_question, triplets_question
@@ -16,6 +23,7 @@ __all__ = [
     "LabelSpace",
     "Split",
     "capabilities",
+    "capability_expected",
     "fold_names",
     "folds",
     "foreign_objects",

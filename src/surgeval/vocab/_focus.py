@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 
 from surgeval.vocab._data import packaged
@@ -50,6 +51,19 @@ def capabilities() -> tuple[Capability, ...]:
         for group in packaged("taxonomy")["groups"]
         for leaf in group["leaves"]
     )
+
+
+def capability_expected(value: object) -> str:
+    """What a message says was expected where a capability is unknown: the nearest ones, or where all of them stand.
+
+    >>> capability_expected("object_counting")
+    'a capability of the taxonomy, such as object_identification or object_aggregation'
+    >>> capability_expected(7)
+    'a capability of the taxonomy: object_identification, instance_matching, object_attributes, ...'
+    """
+    known = [leaf.value for leaf in capabilities()]
+    near = get_close_matches(value.strip().casefold().replace(" ", "_"), known, 2) if isinstance(value, str) else []
+    return "a capability of the taxonomy" + (f", such as {' or '.join(near)}" if near else f": {', '.join(known)}")
 
 
 def track_limits() -> dict[str, float]:

@@ -137,7 +137,7 @@ def test_a_field_of_the_wrong_type_is_named(tmp_path: Path, key: str, value: obj
 
 
 def test_a_folder_without_a_run_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="run.json: found no such file, expected the record of a run"):
+    with pytest.raises(DataError, match=r"run\.json: found no such file, expected the record of a run"):
         load_record(tmp_path)
     with pytest.raises(DataError, match=r"nowhere: found no such folder, expected the folder of a run"):
         load_record(tmp_path / "nowhere")

@@ -112,7 +112,7 @@ def test_the_number_of_questions_is_said_before() -> None:
     items = ItemSet(tuple(replace(item, media=("a.jpg",)) for item in make_items(1)))
     asked = asked_first(items, ["gaze", "text-only", "order"], looks=True)
     assert numbers_asked(asked, 6, again=True) == (
-        "135 questions (27 plain, 27 gaze, 27 text-only, 54 order), and the failed ones of 6 traps again"
+        "135 questions (27 plain, 27 gaze, 27 text-only, 54 order), and those of 6 traps that are failed again"
     )
 
 

@@ -205,3 +205,26 @@ def test_a_label_space_without_triplets_scores_instruments() -> None:
     scores = score_detection(TRUTH, {**TRUTH, "score": [1]}, space=load_labels("cholec80"), resamples=5)
     assert scores.settings["components"] == ["i"]
     assert scores.number("i").estimate == 1
+
+
+def test_classes_that_nobody_calls_triplets_are_called_classes() -> None:
+    labels = np.eye(3)[[0, 1, 2] * 8]
+    videos = [f"v{k // 3}" for k in range(24)]
+    bare, said = (score_recognition(labels, labels, videos, resamples=20), "It finds classes better than the class")
+    assert bare.headlines()[0].label == "mAP" and "IVT" not in repr(bare)
+    assert str(bare.verdict()).startswith(said) or said.removeprefix("It ") in str(bare.verdict())
+    assert readable_scores(bare)[0].frame["component"].to_list() == ["classes"]
+    assert all("triplet" not in figure.title for figure in bare.figures.values())
+    assert compare_triplets(bare, bare).numbers[0].label == "mAP"
+    assert bare.number() == bare.headlines()[0].interval
+
+
+def test_no_part_of_the_cost_aware_f1_reaches_beyond_its_weight() -> None:
+    space = load_labels("phantom")
+    truth = {"video": [f"v{k}" for k in range(7)], "frame": [1] * 7, "class": [0, 1, 0, 1, 0, 1, 0],
+             "box": [[0, 0, 4, 4]] * 7}  # fmt: skip
+    found = {**truth, "class": [0, 1, 0, 1, 0, 0, 1], "score": [0.9] * 7}
+    scores = score_detection(truth, found, space=space)
+    parts = {one.key.component: one.interval for one in scores.numbers if one.key.scope == "cost-aware"}
+    for part, weight in {"bbox": 0.1, "i": 0.5, "v": 0.2, "t": 0.2, "ivt": 1.0}.items():
+        assert parts[part].low <= parts[part].estimate <= parts[part].high <= weight + 1e-12, part

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import get_args, get_type_hints
 
 import polars as pl
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from surgeval.engine import Manifest, save_scored
 from surgeval.errors import BadInput
 from surgeval.protocols.contract import Compared, Comparison, Headline, RunResult
-from surgeval.protocols.registry import runs_in
+from surgeval.protocols.registry import descriptors, runs_in
 from surgeval.report import read_outcomes_of, readable_comparison, write_comparison, write_index
 from surgeval.report._comparison import reason, tally, verdict, who
 from surgeval.report._index import _range, _tables
@@ -39,6 +40,16 @@ class Shown(RunResult):
     @property
     def tables(self) -> dict[str, pl.DataFrame]:
         return {"empty": pl.DataFrame()}
+
+
+def test_every_run_has_its_first_number_at_hand() -> None:
+    first, second = headline("accuracy", 0.5), headline("score", 0.7)
+    assert Shown("net", first, second).number() is first.interval
+    with pytest.raises(BadInput, match="net: found no number that is defined"):
+        Shown("net").number()
+    for one in descriptors().values():
+        given = get_args(kind := get_type_hints(one.part("load"))["return"]) or (kind,)
+        assert all(issubclass(result, RunResult) for result in given), one.name
 
 
 def headline(label: str, value: float, chance: float | None = None) -> Headline:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -202,3 +203,11 @@ def test_a_label_file_that_is_no_ordinary_json_is_one_sentence(tmp_path: Path, t
     (tmp_path / "labels.json").write_text(text)
     with pytest.raises(DataError, match=r"labels\.json: found (nesting|cut off).*, expected a JSON label space"):
         vocab.load_labels(tmp_path / "labels.json")
+
+
+def test_the_documentation_lists_every_capability() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "focus.md").read_text(encoding="utf-8")
+    chapter = page.partition("## Capabilities\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", chapter, re.MULTILINE)
+    listed = [(group, *leaf) for group, leaves in rows for leaf in re.findall(r"`(\w+)` \((\w+)\)", leaves)]
+    assert listed == [(leaf.group, leaf.value, leaf.code) for leaf in vocab.capabilities()]

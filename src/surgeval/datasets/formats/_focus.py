@@ -25,7 +25,7 @@ from surgeval.errors import BadInput, DataError
 from surgeval.files import NOT_REGULAR, collect_parquet, scan_parquet_file
 from surgeval.qa.formats import formats
 from surgeval.records import Frame, Question, Video, VqaQuestion
-from surgeval.vocab import LabelSpace, capabilities
+from surgeval.vocab import LabelSpace, capabilities, capability_expected
 
 _REQUEST = ("qID", "videoID", "start_time", "end_time", "procedure_type", "question")
 _CLOCK = re.compile(r"([0-9]{1,2}):([0-5][0-9]):([0-5][0-9])")
@@ -56,7 +56,7 @@ def _primary(value: Any, place: Place, field: str) -> str | None:
         place.warn("capability-group", shown(text), "a leaf of the taxonomy", field)
         return _groups()[_spelling(text)]
     if leaf is None:
-        place.report("capability-unknown", shown(text), "a capability of the taxonomy", field)
+        place.report("capability-unknown", shown(text), capability_expected(text), field)
     return leaf
 
 
@@ -65,7 +65,7 @@ def _secondaries(value: Any, place: Place, field: str) -> tuple[str, ...]:
     for item in (place.items(value, field) or ()) if value is not None else ():
         leaf = _leaves().get(_spelling(item)) if isinstance(item, str) else None
         if leaf is None:
-            place.warn("capability-unknown", shown(item), "a capability of the taxonomy", field)
+            place.warn("capability-unknown", shown(item), capability_expected(item), field)
         else:
             result.append(leaf)
     return tuple(result)

@@ -392,7 +392,7 @@ document.querySelectorAll(".evidence").forEach(async (root) => {
     if (place >= 0) { move(place); reveal(place); } else {
       state.open = null;
       part("#ev-title").textContent = `There is no ${noun} ${wanted.slice(0, 80)}`;
-      part(".ev-body").replaceChildren(make("p", "", `The address names a ${noun} that this page does not have, or that its filters leave out. All ${noun}s are in the list.`));
+      part(".ev-body").replaceChildren(make("p", "", `The address names no ${noun} of this page, or one that its filters leave out. All ${noun}s are in the list.`));
       if (!dialog.open) dialog.showModal();
     }
     return true;

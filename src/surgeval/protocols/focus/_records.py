@@ -17,7 +17,7 @@ from surgeval.datasets import OnProblem, Problem
 from surgeval.datasets.io import as_float, shown
 from surgeval.errors import BadInput, printable
 from surgeval.qa.formats import check_reference
-from surgeval.vocab import capabilities
+from surgeval.vocab import capabilities, capability_expected
 
 __all__ = ["FocusQuestion", "FocusResponse", "Here", "check_shape", "example", "read_question", "read_response"]
 
@@ -110,7 +110,7 @@ def read_question(
     asked = _read_request(*request, aborts) if request else _Request()
     primary, group = _capability(record.get("primary"))
     if not group:
-        fault("primary", record.get("primary"), "a capability of the taxonomy")
+        fault("primary", record.get("primary"), capability_expected(record.get("primary")))
         aborts.append("unknown primary")
     elif primary == group:
         place.warn("capability-group", shown(record.get("primary")), "a leaf of the taxonomy", "primary")
@@ -121,7 +121,7 @@ def read_question(
     secondaries = record.get("secondaries") or []
     for value in secondaries if isinstance(secondaries, list) else [secondaries]:
         if not _capability(value)[1]:
-            place.warn("capability-unknown", shown(value), "a capability of the taxonomy", "secondaries")
+            place.warn("capability-unknown", shown(value), capability_expected(value), "secondaries")
     format, options, answer = record.get("format"), record.get("format_kwargs", {}), record.get("answer")
     unreadable = check_reference(format, options, answer, compat)
     if unreadable:

@@ -121,9 +121,9 @@ def _sentences(scored: Mapping[str, FocusScores]) -> tuple[str, str]:
     from surgeval.protocols.focus.compare import compare_focus
 
     numbers = compare_focus(scored["keen"], scored["vague"], resamples=RESAMPLES).numbers
-    buckets = [number.difference.interval for number in numbers if number.key.startswith("bucket/")]
-    ahead = sum(bucket.low > 0 and not bucket.few_clusters for bucket in buckets)
-    behind = sum(bucket.high < 0 and not bucket.few_clusters for bucket in buckets)
+    buckets = [number.difference for number in numbers if number.key.startswith("bucket/")]
+    ahead = sum(bucket.told_apart and bucket.estimate > 0 for bucket in buckets)
+    behind = sum(bucket.told_apart and bucket.estimate < 0 for bucket in buckets)
 
     def beats(name: str, baseline: str) -> bool:
         against = compare_focus(scored[name], scored[baseline], resamples=RESAMPLES).numbers
@@ -131,7 +131,8 @@ def _sentences(scored: Mapping[str, FocusScores]) -> tuple[str, str]:
 
     better = [name for name in scored if name not in BASELINES and all(beats(name, other) for other in BASELINES)]
     return (
-        f"keen is better than vague in {ahead} of {len(buckets)} buckets, worse in {behind}",
+        f"keen is better than vague in {ahead} of {len(buckets)} buckets, worse in {behind}, by the paired test of "
+        "surgeval compare (the ranking's bootstrap may tell more of them apart)",
         f"better than {' and '.join(BASELINES)}: {', '.join(better) or 'nobody'}",
     )
 

@@ -117,13 +117,13 @@ def numbers_asked(asked: Sequence[IntentQuestion], traps: int, *, again: bool) -
     """How much will be asked, in words, before it is.
 
     >>> numbers_asked([], 3, again=True)
-    '0 questions, and the failed ones of 3 traps again'
+    '0 questions, and those of 3 traps that are failed again'
     """
     conditions = (split_id(question.id)[1] for question in asked)
     kinds = Counter("order" if rotation(condition) else condition for condition in conditions)
     parts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
     said = counted(len(asked), "question") + (f" ({parts})" if len(kinds) > 1 else "")
-    return f"{said}, and the failed ones of {traps} traps again" if again and traps else said
+    return f"{said}, and those of {counted(traps, 'trap')} that are failed again" if again and traps else said
 
 
 def of_split(item_set: OpenedItems, split: str | None) -> tuple[OpenedItems, str]:

@@ -26,6 +26,7 @@ from surgeval.protocols.triplets.tables import (
     component_table,
     convention_table,
     detection_classes,
+    frame_labels,
     group_table,
     plain,
     recognition_classes,
@@ -199,7 +200,7 @@ def assemble_recognition(plan: ScoringPlan, frames: FrameScores, components: Seq
     curves = {}
     for component in components:
         rankings = [part.rankings[component] for part in parts]
-        names = class_labels(frames.space, component, len(rankings[0].positives))
+        names = frame_labels(frames, component, len(rankings[0].positives))
         totals = plan.totals if component == frames.main else None
         sheets[f"classes_{component}"] = recognition_classes(parts, component, names, totals)
         curves[component] = component_curves(

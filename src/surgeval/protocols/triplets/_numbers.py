@@ -15,6 +15,7 @@ import polars as pl
 
 from surgeval.arrays import Floats, Ints
 from surgeval.errors import DataError
+from surgeval.metrics.ordinal import WEIGHTS
 from surgeval.stats import FEW_CLUSTERS, Interval, bootstrap_vector
 
 __all__ = ["NAMES", "OUTCOMES", "Key", "ScoreNumber", "Statistic", "StoredReplicates", "bootstrap",
@@ -73,6 +74,15 @@ class Key(NamedTuple):
     def higher_is_better(self) -> bool:
         """All but the shares of boxes that went wrong."""
         return self.scope != "association" or self.metric == "lm"
+
+    @property
+    def most(self) -> float:
+        """The most it can be: a part of the cost-aware F1 adds no more than its weight.
+
+        >>> Key("cost-aware", "bbox", "F1").most, Key("cost-aware", "ivt", "F1").most, Key("global", "i", "F1").most
+        (0.1, 1.0, 1.0)
+        """
+        return WEIGHTS.get(self.component, 1.0) if self.scope == "cost-aware" else 1.0
 
     @classmethod
     def parse(cls, text: str) -> Key:
@@ -170,6 +180,7 @@ def bootstrap(
             progress(1)
         return seen[draw]
 
-    intervals = bootstrap_vector(remembered, videos, [key.text for key in keys], sizes=sizes, bounds=(0.0, 1.0))
+    intervals = bootstrap_vector(remembered, videos, [key.text for key in keys], sizes=sizes,
+                                 bounds=[(0.0, key.most) for key in keys])  # fmt: skip
     numbers = tuple(ScoreNumber(key, interval) for key, interval in zip(keys, intervals, strict=True))
     return numbers, StoredReplicates(tuple(keys), seen)

@@ -23,9 +23,6 @@ _GROUPS = ("component", "group", "videos", "mAP50", "mAP50:95", "F1", "video-wis
 _CLASSES = ("name", "instances", "AP50", "video-wise AP50", "F1", "AP", "video-wise AP")
 
 
-_WEIGHTS = {"bbox": 0.1, "i": 0.5, "v": 0.2, "t": 0.2}  # what each part adds to the cost-aware F1 at most
-
-
 @dataclass(frozen=True, slots=True)
 class Readable:
     """A table of short texts; `name` is the CSV file with the full numbers."""
@@ -82,6 +79,10 @@ def readable_scores(scores: TripletScores) -> list[Readable]:
     return tables
 
 
+def _part(scores: TripletScores, component: str) -> str:
+    return NAMES[component] if scores.settings["label_space"] or component != "ivt" else "classes"
+
+
 def _grid(scores: TripletScores, scope: str) -> pl.DataFrame:
     """Components by metrics."""
     kind = scores.settings["scheme"]["kind"]
@@ -100,7 +101,7 @@ def _grid(scores: TripletScores, scope: str) -> pl.DataFrame:
                 head, gap, tail = text.partition(" ")
                 text = f"{head} ± {spreads[component, metric]:.3f}{gap}{tail}"
             rows.setdefault(component, {})[metric] = text
-    table = pl.DataFrame([{"component": NAMES[component], **row} for component, row in rows.items()])
+    table = pl.DataFrame([{"component": _part(scores, component), **row} for component, row in rows.items()])
     if scope == SCOPES[0] and floors_of(scores):
         known = floors_of(scores)
         cells = ["–" if (value := known.get(component)) is None else f"{value:.3f}" for component in rows]
@@ -114,8 +115,8 @@ def _line(scores: TripletScores, scope: str) -> pl.DataFrame:
     for number in scores.numbers:
         if number.key.scope.startswith(scope):
             where = number.key.scope.partition(", ")[2].partition(" ")[0]
-            part = NAMES[number.key.component]
-            name = {"cost": f"{part} (of {_WEIGHTS.get(number.key.component, 1)})", "recall": number.key.metric}.get(
+            part = _part(scores, number.key.component)
+            name = {"cost": f"{part} (of {number.key.most:g})", "recall": number.key.metric}.get(
                 scope, f"{part} {number.key.metric} ({where})"
             )
             row[name] = number.interval.cell()

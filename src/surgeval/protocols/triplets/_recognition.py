@@ -39,7 +39,7 @@ class FrameScores:
     """Labels and scores of frames (frames × classes), the video number of each and whether it was answered at all.
 
     With a label space the columns are its triplets; without one they are scored as they are, as component `alone`, and
-    `classes` may say which class of another component each column belongs to.
+    `classes` may say which class of another component each column belongs to. `names` are what such columns are called.
     """
 
     targets: Bools
@@ -49,6 +49,7 @@ class FrameScores:
     space: LabelSpace | None
     alone: str = "ivt"
     classes: Mapping[str, Ints] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
 
     @property
     def main(self) -> str:

@@ -61,7 +61,7 @@ def compare_triplets(a: TripletScores | str | Path, b: TripletScores | str | Pat
                 mixed=False,
                 bounds=_BOUNDS,
             )
-        numbers.append(Compared(key.text, key.label, found, higher_is_better=key.higher_is_better))
+        numbers.append(Compared(key.text, first.label_of(key), found, higher_is_better=key.higher_is_better))
     names = [one.folder.name if one.folder and first.name == second.name else one.name for one in (first, second)]
     return TripletComparison(
         protocol=first.protocol, a=names[0], b=names[1], numbers=tuple(numbers), settings=dict(first.settings),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,7 +14,7 @@ from surgeval.figures import Cloud, Curve, Curves, Estimate, EstimateBars, Estim
 from surgeval.metrics import Confusion
 from surgeval.stats import Interval
 
-__all__ = ["MOST_CLASSES", "TITLES", "score_figures"]
+__all__ = ["MOST_CLASSES", "TITLES", "score_figures", "title_of"]
 
 
 TITLES = {"i": "instruments", "v": "verbs", "t": "targets", "iv": "instrument and verb", "it": "instrument and target",
@@ -21,8 +22,18 @@ TITLES = {"i": "instruments", "v": "verbs", "t": "targets", "iv": "instrument an
 MOST_CLASSES = 20  # of a confusion matrix; the table has them all
 
 
+def title_of(component: str, settings: Mapping[str, Any]) -> str:
+    """What the classes of a component are: where there is no label space, nobody says that they are triplets.
+
+    >>> title_of("ivt", {"label_space": "cholect50"}), title_of("ivt", {"label_space": ""})
+    ('triplets', 'classes')
+    """
+    return "classes" if component == "ivt" and not settings["label_space"] else TITLES[component]
+
+
 def score_figures(
     task: str,
+    settings: Mapping[str, Any],
     sheets: Mapping[str, pl.DataFrame],
     curves: Mapping[str, tuple[Curve, ...]],
     confusions: Mapping[str, tuple[Confusion, tuple[str, ...]]],
@@ -33,12 +44,12 @@ def score_figures(
     at = " at IoU 0.5" if task == "detection" else ""
     for component, lines in curves.items():
         if lines:
-            title = f"Precision over recall of {TITLES[component]}{at}"
+            title = f"Precision over recall of {title_of(component, settings)}{at}"
             figures[f"curves_{component}"] = Curves(title, "recall", "precision", lines)
     for component, (confusion, names) in confusions.items():
         if confusion.counts.sum():
-            figures[f"confusion_{component}"] = _confusion(component, confusion, names)
-    scatter = _by_frequency(task, sheets)
+            figures[f"confusion_{component}"] = _confusion(title_of(component, settings), confusion, names)
+    scatter = _by_frequency(task, settings, sheets)
     if scatter is not None:
         figures["ap_by_frequency"] = scatter
     if "conventions" in sheets:
@@ -46,15 +57,15 @@ def score_figures(
     return figures
 
 
-def _by_frequency(task: str, sheets: Mapping[str, pl.DataFrame]) -> Scatter | None:
+def _by_frequency(task: str, settings: Mapping[str, Any], sheets: Mapping[str, pl.DataFrame]) -> Scatter | None:
     metric = "AP50" if task == "detection" else "AP"
     clouds = []
-    for component, title in TITLES.items():
+    for component in TITLES:
         table = sheets.get(f"classes_{component}")
         if table is not None and component in ("i", "v", "t", "ivt"):
             seen = table.filter((pl.col("instances") > 0) & pl.col(metric).is_not_null())
             columns = [tuple(seen[name].to_list()) for name in ("name", "instances", metric)]
-            clouds.append(Cloud(title, columns[0], columns[1], columns[2]))
+            clouds.append(Cloud(title_of(component, settings), columns[0], columns[1], columns[2]))
     clouds = [cloud for cloud in clouds if cloud.x]
     unit = "instances" if task == "detection" else "frames"
     return Scatter(f"{metric} of each class against how often it occurs", unit, metric, tuple(clouds), log=True) \
@@ -78,7 +89,7 @@ def _estimate(value: float | None, interval: Interval | None) -> Estimate:
     return Estimate(value, interval.low, interval.high)
 
 
-def _confusion(component: str, confusion: Confusion, names: Sequence[str]) -> Heatmap:
+def _confusion(what: str, confusion: Confusion, names: Sequence[str]) -> Heatmap:
     """Shares of each true class; the classes beyond the most frequent stand together as one."""
     n = len(names)
     counts = confusion.counts
@@ -96,7 +107,7 @@ def _confusion(component: str, confusion: Confusion, names: Sequence[str]) -> He
     kept = [c for c in range(len(groups)) if total[c]]
     cells = tuple(tuple(_percent(merged[r, c] / total[c]) for c in kept) for r in range(len(groups)))
     columns = (*labels, "background")
-    title = f"What became of {TITLES[component]}: predicted (rows) for true (columns)"
+    title = f"What became of {what}: predicted (rows) for true (columns)"
     return Heatmap(title, (*labels, "missed"), tuple(columns[c] for c in kept), cells, "% of the true class")
 
 

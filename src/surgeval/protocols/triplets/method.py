@@ -36,7 +36,7 @@ from surgeval.protocols.triplets._objects import box_objects, label_objects
 from surgeval.protocols.triplets._recognition import FrameScores
 from surgeval.protocols.triplets.evidence import kept_pictures
 from surgeval.protocols.triplets.result import TripletScores, load_triplets
-from surgeval.protocols.triplets.tables import class_labels
+from surgeval.protocols.triplets.tables import class_labels, frame_labels
 
 __all__ = ["DETECTION", "RECOGNITION", "RESAMPLES", "score_triplets"]
 
@@ -117,9 +117,12 @@ def score_triplets(
     if task == "recognition":
         answers = source.recognition(truth)
         chosen = tuple(components) if components else (RECOGNITION if truth.space.triplets else ("i",))
-        frames = FrameScores(answers.targets, answers.scores, answers.video, answers.answered, answers.space, "i")
+        frames = FrameScores(
+            answers.targets, answers.scores, answers.video, answers.answered, answers.space, "i",
+            names=truth.space.instruments,
+        )  # fmt: skip
         made = assemble_recognition(plan(answers.notes(), frames.main, {"components": list(chosen)}), frames, chosen)
-        names = class_labels(frames.space, made.main, frames.of(made.main)[0].shape[1])
+        names = frame_labels(frames, made.main, frames.of(made.main)[0].shape[1])
         return _with_evidence(made, label_objects(_scored(truth), frames, made.main, names), dataset, pictures)
     joined = source.detections(truth)
     chosen = tuple(components) if components else tuple(c for c in DETECTION if c in joined.components())

@@ -12,7 +12,7 @@ from pathlib import Path
 from surgeval.pages import Fact, Plot, Section, Table, save_figures, save_tables, write_page
 from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.triplets._readable import Readable, readable_scores
-from surgeval.protocols.triplets.figures import MOST_CLASSES, TITLES
+from surgeval.protocols.triplets.figures import MOST_CLASSES, title_of
 from surgeval.protocols.triplets.result import TripletScores
 from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
 from surgeval.results import counted
@@ -105,7 +105,7 @@ def _lead(scores: TripletScores) -> str:
     number = scores.number(scores.main)
     said = verdict_lead({scores.name: scores.verdict()})
     return (
-        said or f"{what} of {TITLES[scores.main]}: {number}, over {counted(len(scores.settings['videos']), 'video')}."
+        said or f"{what} of {title_of(scores.main, scores.settings)}: {number}, over {counted(len(scores.settings['videos']), 'video')}."
     )
 
 
@@ -114,7 +114,7 @@ def _facts(scores: TripletScores) -> tuple[Fact, ...]:
     facts = []
     for metric in wanted:
         number = scores.number(scores.main, metric)
-        facts.append(Fact(f"{metric} of {TITLES[scores.main]}", f"{number.estimate:.3f}", number.ends()))
+        facts.append(Fact(f"{metric} of {title_of(scores.main, scores.settings)}", f"{number.estimate:.3f}", number.ends()))
     few = scores.number(scores.main).few_clusters
     return (*facts, Fact("videos", str(len(scores.settings["videos"])), "too few for a general claim" if few else ""))
 
@@ -135,7 +135,7 @@ def _class_tables(scores: TripletScores) -> tuple[Table, ...]:
     order = [scores.main, *(component for component in scores.settings["components"] if component != scores.main)]
     return tuple(
         Table(
-            f"Each of the {TITLES[component]}",
+            f"Each of the {title_of(component, scores.settings)}",
             scores.sheets[f"classes_{component}"].sort("instances", descending=True, maintain_order=True).drop("class"),
             file=f"tables/classes_{component}.csv",
             folded=True,

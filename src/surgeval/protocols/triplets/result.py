@@ -37,7 +37,7 @@ from surgeval.protocols.triplets._check import check_scores
 from surgeval.protocols.triplets._inputs import Task
 from surgeval.protocols.triplets._mixing import RankedBoxes, ScoredFrames
 from surgeval.protocols.triplets._mixing_files import MIXING_FILES, Layout, read_mixable, write_mixable
-from surgeval.protocols.triplets._numbers import Key, ScoreNumber, StoredReplicates, reading_order
+from surgeval.protocols.triplets._numbers import NAMES, Key, ScoreNumber, StoredReplicates, reading_order
 from surgeval.protocols.triplets._objects import OBJECTS, read_objects, write_objects
 from surgeval.protocols.triplets._stored import Confusions, details_json, read_details
 from surgeval.protocols.triplets.evidence import triplet_evidence
@@ -102,13 +102,18 @@ class TripletScores(RunResult):
             return frozenset()
         return frozenset(number.key for number in self.numbers if number.key.scope.startswith("rare"))
 
-    def number(self, component: str = "ivt", metric: str | None = None, scope: str = "global") -> Interval:
-        """One headline number with its interval; `metric` is mAP50 (mAP for recognition) unless it is said."""
+    def number(self, component: str | None = None, metric: str | None = None, scope: str = "global") -> Interval:
+        """One number with its interval; mAP50 (mAP for recognition) of the triplets, where there are any, unless said."""
+        component = component or self.main
         wanted = metric or ("mAP50" if self.task == "detection" else "mAP")
         for number in self.numbers:
             if number.key == (scope, component, wanted):
                 return number.interval
         raise BadInput(f"number {scope!r}, {component!r}, {wanted!r}: expected one of the rows of to_frame()")
+
+    def label_of(self, key: Key) -> str:
+        """What a number is called; of classes without a label space nobody says that they are triplets."""
+        return key.label if self.settings["label_space"] else key.label.removeprefix(f"{NAMES['ivt']} ")
 
     def headlines(self) -> tuple[Headline, ...]:
         """The defined numbers to read first; chance is what the same answer in every frame reaches, known of mAPs."""
@@ -116,7 +121,7 @@ class TripletScores(RunResult):
         metric = "mAP50" if self.task == "detection" else "mAP"
         chance = {Key("global", component, metric): value for component, value in floors_of(self).items()}
         return tuple(
-            Headline(key.text, key.label, intervals[key], chance=chance.get(key))
+            Headline(key.text, self.label_of(key), intervals[key], chance=chance.get(key))
             for key in reading_order(intervals, self.main)[0]
             if not math.isnan(intervals[key].estimate) and key not in self.repeated
         )
@@ -139,7 +144,7 @@ class TripletScores(RunResult):
         convention = self.settings.get("convention", "")
         known = {(convention, number.key.component, number.key.metric): number.interval
                  for number in self.numbers if number.key.scope == "global"}  # fmt: skip
-        return score_figures(self.task, self.sheets, self.curves, self.confusions, known)
+        return score_figures(self.task, self.settings, self.sheets, self.curves, self.confusions, known)
 
     def evidence(self) -> Evidence | None:
         """A row per frame: labelled, said, and what became of each."""

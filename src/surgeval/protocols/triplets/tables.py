@@ -16,11 +16,11 @@ from surgeval.arrays import Floats, Ints
 from surgeval.metrics import ASSOCIATION_COUNTS, Confusion, mean_along, weighted_average_precision
 from surgeval.protocols.triplets._detection import METRICS, SCOPES, DetectionPart
 from surgeval.protocols.triplets._numbers import OUTCOMES, Key, ScoreNumber
-from surgeval.protocols.triplets._recognition import RecognitionPart
+from surgeval.protocols.triplets._recognition import FrameScores, RecognitionPart
 from surgeval.vocab import LabelSpace
 
 __all__ = ["association_table", "class_labels", "component_table", "confusion_table", "convention_table",
-           "detection_classes", "group_table", "headline_table", "plain", "recognition_classes"]  # fmt: skip
+           "detection_classes", "frame_labels", "group_table", "headline_table", "plain", "recognition_classes"]  # fmt: skip
 
 
 def class_labels(space: LabelSpace | None, component: str, n_classes: int) -> tuple[str, ...]:
@@ -36,6 +36,13 @@ def class_labels(space: LabelSpace | None, component: str, n_classes: int) -> tu
         chosen = dict(zip("ivt", triplet, strict=True))
         names[k] = ",".join(parts[letter][chosen[letter]] for letter in component)
     return tuple(names)
+
+
+def frame_labels(frames: FrameScores, component: str, n_classes: int) -> tuple[str, ...]:
+    """What the classes of a component of scored frames are called, also where their space has no triplets."""
+    if frames.space is None and frames.names and component == frames.main:
+        return frames.names
+    return class_labels(frames.space, component, n_classes)
 
 
 def headline_table(numbers: Sequence[ScoreNumber]) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from surgeval.protocols.triplets.figures import TITLES
+from surgeval.protocols.triplets.figures import title_of
 from surgeval.protocols.verdict import Claim, Reason, Rule, Verdict, above, listed, verdict_of
 from surgeval.results import percent
 from surgeval.stats import Interval
@@ -173,7 +173,7 @@ def facts_of(scores: TripletScores) -> TripletFacts:
     boxes = scores.sheets.get("association", pl.DataFrame())
     shares = {} if boxes.is_empty() else dict(boxes.select("meaning", "share").iter_rows())
     return TripletFacts(
-        videos=len(scores.settings["videos"]), what=TITLES[scores.main], metric=metric,
+        videos=len(scores.settings["videos"]), what=title_of(scores.main, scores.settings), metric=metric,
         number=scores.number(scores.main), floor=floors_of(scores).get(scores.main),
         without={video: math.nan if value is None else value for video, value in without.items()},
         classes=_class_scores(scores), boxes={name: value for name, value in shares.items() if value is not None},
