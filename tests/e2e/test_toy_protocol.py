@@ -79,7 +79,7 @@ def test_two_runs_are_compared_and_ranked(toy: Call, runs: Path, tmp_path: Path)
     said = json.loads(done.stdout)
     assert said["differences"][0]["difference"] > 0
     assert (tmp_path / "both" / "report.html").is_file()
-    ranked = toy("rank", runs / "all", runs / "few", "--json", "--stability", 0, "--n-boot", 200)
+    ranked = toy("rank", runs / "all", runs / "few", "--json", "--stability", 0, "--resamples", 200)
     assert ranked.returncode == 0, ranked.stderr
     assert set(json.loads(ranked.stdout)["models"]) == {"all", "few"}
 

@@ -111,7 +111,7 @@ def chapter(demo: Demo) -> Chapter:
         runs=tuple(out / name for name in scored),
         table=pl.DataFrame(rows),
         sentences=_sentences(scored),
-        ranking={"baselines": BASELINES, "outer": OUTER, "n_boot": INNER},
+        ranking={"baselines": BASELINES, "outer": OUTER, "resamples": INNER},
     )
 
 

@@ -104,24 +104,24 @@ def study_ranking(
     ranking: Ranking,
     *,
     outer: int = 200,
-    n_boot: int = 1000,
+    resamples: int = 1000,
     challenges: int = 200,
     tables: Mapping[str, pl.DataFrame] | None = None,
 ) -> RankingStudy:
     """Everything about how far a ranking can be trusted.
 
-    `outer` resamples of the videos and `challenges` of equal models are made (0: none), with `n_boot` resamples in
+    `outer` resamples of the videos and `challenges` of equal models are made (0: none), with `resamples` in
     each. `tables` are the results behind the ranking, whose statuses are counted. With baselines, a claim against them
     also needs 95 % of the resamples.
 
     >>> from surgeval.stats import rank
     >>> right = {"net": [1] * 16, "prior": [1, 0] * 8, "weak": [0] * 16}
-    >>> places = rank(right, buckets=["verb|id"] * 16, videos=[v for v in "abcdefgh" for _ in range(2)], n_boot=100)
-    >>> study = study_ranking(places, outer=10, n_boot=100)
+    >>> places = rank(right, buckets=["verb|id"] * 16, videos=[v for v in "abcdefgh" for _ in range(2)], resamples=100)
+    >>> study = study_ranking(places, outer=10, resamples=100)
     >>> study.places.share.tolist()[0], study.without_model.final_rank.tolist()
     ([1.0, 0.0, 0.0], [[0, 1, 2], [1, 0, 2], [1, 2, 0]])
     """
-    places = stability(ranking, outer=outer, n_boot=n_boot) if outer else None
+    places = stability(ranking, outer=outer, resamples=resamples) if outer else None
     if ranking.gate is not None and places is not None:
         ranking = replace(ranking, gate=gate_with_stability(ranking, places))
     return RankingStudy(
@@ -131,7 +131,7 @@ def study_ranking(
         leave_one_model_out(ranking) if len(ranking.models) > 2 else None,
         minimum_detectable_difference(ranking),
         dict(_variants(ranking)),
-        calibration(ranking, challenges=challenges, n_boot=n_boot) if challenges else None,
+        calibration(ranking, challenges=challenges, resamples=resamples) if challenges else None,
         None if tables is None else status_counts(tables),
     )
 
