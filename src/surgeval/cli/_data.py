@@ -222,13 +222,14 @@ def _check_json(path: Path, report: CheckReport, listing: _Listing, drops: Quali
     }
     if drops is not None:
         value["drop"] = drops.to_frame().to_dicts()
-        value["verdict"] = drops.verdict.to_json() if drops.verdict else None
+        value["verdict"] = verdict.to_json() if (verdict := drops.verdict()) else None
     return value
 
 
 def _print_quality(drops: QualityRun) -> None:
-    if drops.verdict is not None:
-        console().print(visible(str(drops.verdict)))
+    verdict = drops.verdict()
+    if verdict is not None:
+        console().print(visible(str(verdict)))
     if drops.to_frame().height:
         print_frame(f"{counted(drops.to_frame().height, 'frame')} to drop", drops.to_frame())
 

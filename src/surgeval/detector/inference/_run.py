@@ -21,6 +21,7 @@ from surgeval.detector.inference.tracking import Tracking
 from surgeval.detector.nms import Selecting
 from surgeval.errors import BadInput
 from surgeval.files import folder_lock, make_folder
+from surgeval.results import Tabular
 
 __all__ = ["DetectSettings", "Detected", "detect"]
 
@@ -41,7 +42,7 @@ class DetectSettings:
 
 
 @dataclass(frozen=True)
-class Detected:
+class Detected(Tabular):
     """What was done: frames looked at, boxes by class, and what a format could not hold."""
 
     out: Path
@@ -59,6 +60,10 @@ class Detected:
     def rate(self) -> float:
         """Frames a second, from reading to boxes."""
         return self.frames / self.seconds if self.seconds > 0 else 0.0
+
+    def to_frame(self) -> pl.DataFrame:
+        """A row per class: boxes, how many are sure, in how many frames, and the best score."""
+        return self.classes
 
 
 def detect(

@@ -17,7 +17,6 @@ import polars as pl
 from surgeval.errors import BadInput
 from surgeval.files import write_atomically
 from surgeval.pages import Fact, Plot, Section, Table, distinct, save_figures, save_tables, write_page
-from surgeval.report.ranking._figures import ranking_figures
 from surgeval.report.ranking._findings import equal_models, findings, leading
 from surgeval.report.ranking._study import RankingStudy
 from surgeval.report.ranking._words import NARROW, listed, percent, place_span, points, score_name
@@ -49,7 +48,7 @@ def write_ranking_report(study: RankingStudy, out: str | Path, *, title: str = "
     ranking = study.ranking
     save_tables(study.tables, out / "tables")
     try:
-        save_figures(ranking_figures(study), out)
+        save_figures(study.figures, out)
         text = json.dumps(study.to_json(), indent=2, ensure_ascii=False, allow_nan=False)
         write_atomically(out / "ranking.json", f"{text}\n".encode("utf-8", "replace"))
     except OSError as error:
@@ -76,7 +75,7 @@ def ranking_sections(study: RankingStudy) -> tuple[Section, ...]:
     """
     plots = {
         name: Plot(figure, _REMARKS.get(name, ""), (f"figures/{name}.svg", f"figures/{name}.png"), wide=True)
-        for name, figure in ranking_figures(study).items()
+        for name, figure in study.figures.items()
     }
 
     def drawn(*names: str) -> tuple[Plot, ...]:

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from surgeval.figures import Figure
 from surgeval.report.ranking._entries import status_counts
+from surgeval.results import Result
 from surgeval.stats import (
     Calibration,
     Detectable,
@@ -34,8 +36,8 @@ __all__ = ["RankingStudy", "study_ranking"]
 _COLLAPSES = ("pairwise", "upper_bound", "wins", "leader", "chain", "closure")
 
 
-@dataclass(frozen=True, eq=False)
-class RankingStudy:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class RankingStudy(Result):
     """A ranking with what it hangs on; a part is None where there is too little to leave out (or it was not asked for).
 
     `variants` maps a rule to the places it gives, in the order of `ranking.models`; the first is the one used. `equal`
@@ -94,6 +96,16 @@ class RankingStudy:
                 tables[name] = part.to_frame()
         return tables
 
+    @property
+    def figures(self) -> dict[str, Figure]:
+        """The pictures of the page, `significance` first."""
+        from surgeval.report.ranking._figures import ranking_figures  # which draws studies
+
+        return ranking_figures(self)
+
+    def __repr__(self) -> str:
+        return f"RankingStudy: {' > '.join(' = '.join(place) for place in self.ranking.final_order)}"
+
     def _variant_table(self) -> pl.DataFrame:
         models = self.ranking.models
         places = {f"place {name}": [row[m] for row in self.variants.values()] for m, name in enumerate(models)}
@@ -125,14 +137,14 @@ def study_ranking(
     if ranking.gate is not None and places is not None:
         ranking = replace(ranking, gate=gate_with_stability(ranking, places))
     return RankingStudy(
-        ranking,
-        places,
-        leave_one_bucket_out(ranking) if len(ranking.buckets) > 1 else None,
-        leave_one_model_out(ranking) if len(ranking.models) > 2 else None,
-        minimum_detectable_difference(ranking),
-        dict(_variants(ranking)),
-        calibration(ranking, challenges=challenges, resamples=resamples) if challenges else None,
-        None if tables is None else status_counts(tables),
+        ranking=ranking,
+        places=places,
+        without_bucket=leave_one_bucket_out(ranking) if len(ranking.buckets) > 1 else None,
+        without_model=leave_one_model_out(ranking) if len(ranking.models) > 2 else None,
+        detectable=minimum_detectable_difference(ranking),
+        variants=dict(_variants(ranking)),
+        equal=calibration(ranking, challenges=challenges, resamples=resamples) if challenges else None,
+        statuses=None if tables is None else status_counts(tables),
     )
 
 
