@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import polars as pl
 from surgeval.arrays import Floats
 from surgeval.errors import BadInput
 from surgeval.protocols.contract import Compared, Comparison, few_video_notes
-from surgeval.protocols.quality.result import QualityScores, load_quality
+from surgeval.protocols.quality.result import SHARES, QualityScores, load_quality
 from surgeval.stats import Difference, paired_statistic
 
 __all__ = ["compare_quality"]
@@ -53,9 +54,11 @@ def _notes(first: QualityScores, second: QualityScores, alone: int) -> tuple[str
 def _difference(first: QualityScores, second: QualityScores, measure: str, videos: list[str]) -> Difference:
     sums = [_sums(one.cases, measure, videos) for one in (first, second)]
     total, frames = np.concatenate([part[0] for part in sums]), np.concatenate([part[1] for part in sums])
+    bounds = (-1.0, 1.0) if measure in SHARES else (-math.inf, math.inf)
     return paired_statistic(
-        lambda counted: np.asarray((counted @ total) / (counted @ frames)), videos, batched=True, sizes=sums[0][1]
-    )
+        lambda counted: np.asarray((counted @ total) / (counted @ frames)), videos, batched=True, sizes=sums[0][1],
+        bounds=bounds,
+    )  # fmt: skip
 
 
 def _sums(cases: pl.DataFrame, measure: str, videos: list[str]) -> tuple[Floats, Floats]:

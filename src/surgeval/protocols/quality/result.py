@@ -27,10 +27,10 @@ from surgeval.protocols.quality.verdict import judge
 from surgeval.protocols.verdict import Verdict
 from surgeval.stats import bootstrap_mean
 
-__all__ = ["MEASURES", "QualityScores", "drop_table", "load_quality"]
+__all__ = ["MEASURES", "SHARES", "QualityScores", "drop_table", "load_quality"]
 
 # Measure, what it is in words, and whether more of it is better (None: neither).
-_SHARES = ("dropped", "tissue", "saturated", "dark")
+SHARES = ("dropped", "tissue", "saturated", "dark")
 MEASURES: Mapping[str, tuple[str, bool | None]] = {
     "brightness": ("brightness (95th percentile, 0–255)", None),
     "sharpness": ("sharpness (variance of the Laplacian)", True),
@@ -70,7 +70,7 @@ class QualityScores(RunResult):
         videos = self.cases["video"].to_list()
         return tuple(
             Headline(key, label, bootstrap_mean(self.cases[key].cast(pl.Float64).to_numpy(), videos, name=key),
-                     higher_is_better=better, unit="share" if key in _SHARES else "score")
+                     higher_is_better=better, unit="share" if key in SHARES else "score")
             for key, (label, better) in labels.items()
         )  # fmt: skip
 

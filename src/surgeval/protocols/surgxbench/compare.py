@@ -71,8 +71,6 @@ def _difference(sums: Sequence[VideoSums], place: int, first: SurgXScores) -> Di
     )  # fmt: skip
     videos = min(int((one.under[:, one.groups == place] > 0).any(axis=1).sum()) for one in sums)
     interval = replace(found.interval, clusters=videos)
-    if not math.isnan(interval.low):
-        interval = replace(interval, low=max(interval.low, bounds[0]), high=min(interval.high, bounds[1]))
     if videos < 2:
         interval = replace(interval, low=math.nan, high=math.nan, note="one video has no interval")
     return replace(found, interval=interval, p=found.p if videos >= FEW_CLUSTERS else math.nan)
