@@ -18,6 +18,7 @@ from surgeval.console.options import JsonOption, ResamplesOption, SeedOption
 from surgeval.console.panels import JUDGING, READING, RUNNING, SCORING, grouped
 from surgeval.errors import BadInput, visible
 from surgeval.progress import phases
+from surgeval.qa.chat import MODEL_SPECS
 from surgeval.results import counted
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ def run(
         str,
         typer.Option(
             metavar="SPEC", show_default=False,
-            help="openai:MODEL@URL, hf:PATH, replay:FILE, prior[:TRAIN], random[:SEED] or oracle.",
+            help=f"One of {', '.join(MODEL_SPECS)}.",
         ),
     ],
     out: Annotated[Path, typer.Option(help="The run's folder: new, or one to resume.", show_default=False)],
