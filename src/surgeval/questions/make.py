@@ -98,7 +98,7 @@ def make_questions(
     *,
     use: Sequence[Template] = (),
     traps: bool = False,
-    workers: int = 4,
+    concurrency: int = 4,
 ) -> Made:
     """Make questions from records whose media lie in `folder`, and write the set to `out`.
 
@@ -124,7 +124,7 @@ def make_questions(
     asker = Asker(chat, out / "replies.sqlite")
     try:
         calls = [partial(_counted, asker, chat.sees, record, template, folder, making) for record, template in batches]
-        done = in_threads(calls, workers)
+        done = in_threads(calls, concurrency)
     finally:
         asker.close()
     made = Made(

@@ -21,7 +21,7 @@ _LABELS = ("visible", "absent", "accepts", "rejects")
 
 
 def read_intent_items(
-    path: str | Path, tell: OnProblem = raise_errors, root: str | Path | None = None
+    path: str | Path, on_problem: OnProblem = raise_errors, root: str | Path | None = None
 ) -> Iterator[IntentQuestion]:
     """The questions of a file, line by line; media must lie inside `root` (default: `media_home` of the file).
 
@@ -31,11 +31,11 @@ def read_intent_items(
     """
     path = Path(path)
     root = None if root is None else Path(root)
-    place = Place(str(path), tell)
+    place = Place(str(path), on_problem)
     seen: dict[str, IntentQuestion] = {}
     lines: dict[str, Place] = {}
     home = root or media_home(path)
-    for number, line in read_lines(path, tell):
+    for number, line in read_lines(path, on_problem):
         here = place.at(f"line {number}")
         value = told_json(line, here)
         record = here.mapping(value) if value is not UNREAD else None

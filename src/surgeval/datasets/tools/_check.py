@@ -190,26 +190,26 @@ class _TinyBoxes:
             )
 
 
-def _check_names(dataset: Dataset, videos: tuple[Video, ...], tell: OnProblem) -> None:
+def _check_names(dataset: Dataset, videos: tuple[Video, ...], on_problem: OnProblem) -> None:
     """Splits and videos become folders and files wherever the dataset is written."""
     splits = dict.fromkeys(split for video in videos for split in video.split.split(",") if split)
     for name, what in (*((video.name, "video") for video in videos), *((split, "split") for split in splits)):
         fit = safe_name(name)
         if fit != name:
-            place = Place(str(dataset.root), tell, f"{what} {shown(name)}")
+            place = Place(str(dataset.root), on_problem, f"{what} {shown(name)}")
             place.report("name-unsafe", "a name that leaves its folder or fits no file", f"a name like {shown(fit)}")
 
 
-def _check_images(frame: Frame, root: Path, tell: OnProblem, decoding: bool) -> int:
+def _check_images(frame: Frame, root: Path, on_problem: OnProblem, decoding: bool) -> int:
     """Look at the image of a frame and at its successor; returns how many are there."""
     refs = [(ref, role) for ref, role in ((frame.image, "image"), (frame.successor, "successor")) if ref]
-    return sum(_check_image(ref, role, frame, root, tell, decoding) for ref, role in refs)
+    return sum(_check_image(ref, role, frame, root, on_problem, decoding) for ref, role in refs)
 
 
-def _check_image(ref: ImageRef, role: str, frame: Frame, root: Path, tell: OnProblem, decoding: bool) -> bool:
+def _check_image(ref: ImageRef, role: str, frame: Frame, root: Path, on_problem: OnProblem, decoding: bool) -> bool:
     if ref.frame is not None:
         return True  # the video's index was built from the file itself
-    place = Place(str(ref.path), tell, f"{frame.video} frame {frame.name}")
+    place = Place(str(ref.path), on_problem, f"{frame.video} frame {frame.name}")
     if is_there(ref.path) and not is_file(ref.path):
         place.report("file-not-regular", NOT_REGULAR, "a regular file")
         return False

@@ -266,8 +266,8 @@ def _alive(process: int) -> bool:
 
 def _write(
     source: Dataset, target: Path, format: str, images: bool, pixels: Pixels | None,
-    geometry: Callable[[Frame], Letterbox] | None, tell: OnProblem, progress: Callable[[Video, Frame], None] | None,
-    *, dry: bool = False,
+    geometry: Callable[[Frame], Letterbox] | None, on_problem: OnProblem,
+    progress: Callable[[Video, Frame], None] | None, *, dry: bool = False,
 ) -> tuple[dict[str, int], tuple[str, ...], int]:  # fmt: skip
     writer = writers()[format]
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
@@ -275,16 +275,16 @@ def _write(
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     try:
-        videos = source.videos(tell)
-        output = Output(source, partial, writer, videos, tell, images, dry, pixels, progress=progress,
+        videos = source.videos(on_problem)
+        output = Output(source, partial, writer, videos, on_problem, images, dry, pixels, progress=progress,
                         geometry=geometry)  # fmt: skip
         writer.write(output)
         for sentence in left_out(source):
             output.lost(sentence)
         if "questions" not in writer.keeps:
-            for _ in source.questions(tell):
+            for _ in source.questions(on_problem):
                 output.lost("{n} questions are not kept")
-        elif any(True for video in videos[:1] for _ in source.frames(video.name, tell)):
+        elif any(True for video in videos[:1] for _ in source.frames(video.name, on_problem)):
             output.lost("frames and labels are not kept")
         if target.exists():
             target.rmdir()

@@ -161,8 +161,12 @@ def score(
     Example: [bold]surgeval score intent --data items.jsonl --responses replies.jsonl --out runs/vlm[/bold]
     """
     from surgeval.protocols.intent.method import score_intent
+    from surgeval.protocols.intent.result import check_scores_folder
 
-    scores = score_intent(data, responses, out, invalid=invalid, name=name or "", pictures=pictures, progress=not json)
+    check_scores_folder(out)
+    called = name or out.resolve().name
+    scores = score_intent(data, responses, invalid=invalid, name=called, pictures=pictures, progress=not json)
+    scores.save(out)
     page = _page(scores, out)
     if json:
         print_json({**_numbers(scores), "report": str(page)})

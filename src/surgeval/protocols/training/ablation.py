@@ -45,7 +45,7 @@ def run_ablation(
     resamples: int = RESAMPLES,
     format: str | None = None,
     labels: str | Path | None = None,
-    tell: Tell = lambda _text: None,
+    progress: Tell = lambda _text: None,
 ) -> AblationScores:
     """Train every configuration with every seed on every fold of `scheme`; what is finished is not trained again.
 
@@ -66,9 +66,9 @@ def run_ablation(
         for seed in seeds:
             home = ablation_home(folder, configuration.name, seed)
             path_inside(folder, *home.relative_to(folder).parts)  # refuses links
-            tell(f"{configuration.name}, seed {seed}")
+            progress(f"{configuration.name}, seed {seed}")
             train_folds(data, home, method_of(configuration, seed), scheme=scheme, resamples=resamples, format=format,
-                        labels=labels, pages=False, tell=tell)  # fmt: skip
+                        labels=labels, pages=False, progress=progress)  # fmt: skip
     first = load_triplets(ablation_home(folder, ablation.reference, seeds[0]) / SCORES)
     manifest = Manifest("training", config={"kind": "ablation", **plan}, dataset=first.settings["data"], model="TDnet")
     save_scored(folder, manifest, cases=first.settings["frames"])

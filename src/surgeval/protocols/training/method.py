@@ -63,7 +63,7 @@ def train_folds(
     format: str | None = None,
     labels: str | Path | None = None,
     pages: bool = True,
-    tell: Tell = lambda _text: None,
+    progress: Tell = lambda _text: None,
 ) -> TrainingScores | None:
     """Train what is not trained yet, detect in the test videos, score every fold on its own: mean ± std over folds.
 
@@ -80,10 +80,10 @@ def train_folds(
     plan = _claim(folder, dataset, chosen, method)
     wanted = [chosen.fold(name) for name in only] if only is not None else list(chosen.folds)
     for fold in wanted:
-        _do_fold(folder, dataset, fold, method, plan, tell)
+        _do_fold(folder, dataset, fold, method, plan, progress)
     if only is not None:
         return None
-    tell("scoring all folds")
+    progress("scoring all folds")
     scores = _scored(folder, dataset, chosen, method.name, convention, rare, resamples, seed)
     place = path_inside(folder, SCORES)
     if pages:
@@ -125,16 +125,16 @@ def _data_identity(dataset: Dataset) -> str:
     return fingerprint({"space": dataset.space.to_json(), "frames": frames})
 
 
-def _do_fold(folder: Path, dataset: Dataset, fold: Fold, method: TrainableDetector, plan: str, tell: Tell) -> None:
+def _do_fold(folder: Path, dataset: Dataset, fold: Fold, method: TrainableDetector, plan: str, progress: Tell) -> None:
     home = fold_home(folder, fold.name)
     if fold_record(home, plan) is not None:
-        tell(f"{fold.name}: finished before")
+        progress(f"{fold.name}: finished before")
         return
     make_folder(path_inside(folder, "folds", fold.name))
     with folder_lock(home):
-        tell(f"{fold.name}: training on {counted(len(fold.train), 'video')}")
-        method.learn(dataset, fold, path_inside(home, TRAINING), tell)
-        tell(f"{fold.name}: detecting in {counted(len(fold.test), 'video')}")
+        progress(f"{fold.name}: training on {counted(len(fold.train), 'video')}")
+        method.learn(dataset, fold, path_inside(home, TRAINING), progress)
+        progress(f"{fold.name}: detecting in {counted(len(fold.test), 'video')}")
         found = method.detect(dataset, fold.test, home / TRAINING)
         with atomic_file(home / BOXES) as file:
             found.table.write_parquet(file)
