@@ -95,7 +95,7 @@ class RunRecord:
     seconds: float
 
 
-def save_record(folder: Path, record: RunRecord) -> None:
+def save_record(folder: str | Path, record: RunRecord) -> None:
     """Write run.json in one step."""
     state = {key: getattr(record, key) for key in _STATE}
     text = json.dumps({"format": FORMAT, **record.manifest.stored(), **state}, indent=2, allow_nan=False)
