@@ -55,7 +55,7 @@ def rank(
     baselines: Sequence[str] = (),
     max_unscored: float = MAX_UNSCORED,
 ) -> Ranking:
-    """Rank models by run folders and results files, by tables of results, or by arrays of right and wrong.
+    r"""Rank models by run folders and results files, by tables of results, or by arrays of right and wrong.
 
     `data` is a folder of runs, a list of run folders, folders of runs and results files (CSV), or what
     `surgeval.stats.rank` takes: a table per model, one table with a `model` column, or a 0/1 array per model with the
@@ -66,6 +66,13 @@ def rank(
     >>> right = {"a": [1, 1, 1, 1, 1, 1, 1, 1], "b": [0, 0, 0, 0, 0, 0, 0, 0]}
     >>> rank(right, ["all"] * 8, list("abcdefgh"), resamples=200).final_order
     [['a'], ['b']]
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name, right in (("net", "1" * 16), ("prior", "10" * 8)):
+    ...         rows = [f"q{k},VID{k // 2},verb,False,{one}" for k, one in enumerate(right)]
+    ...         _ = Path(folder, f"{name}.csv").write_text("\n".join(["qID,video,group,ood,correctness", *rows]))
+    ...     rank([f"{folder}/net.csv", f"{folder}/prior.csv"], resamples=200).final_order
+    [['net'], ['prior']]
     >>> rank("runs")
     Traceback (most recent call last):
     surgeval.errors.DataError: runs: found no such file or folder, expected a run, a folder of runs or a results...
