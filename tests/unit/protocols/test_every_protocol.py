@@ -186,7 +186,7 @@ def test_a_question_without_an_answer_is_no_wrong_answer_of_a_figure(tmp_path: P
         (tmp_path / f"{name}.json").write_text(json.dumps(rows))
     model = SimpleNamespace(identity="gone", costly=False, looks=False, answer=fails)
     files: dict[str, Any] = {"requests": tmp_path / "requests.json", "references": tmp_path / "references.json"}
-    asked = run_focus(None, model, tmp_path / "run", **files, progress=False)  # type: ignore[arg-type]
+    asked = run_focus(None, model, tmp_path / "run", **files, progress=False)
     assert list(asked.tables) == ["answers", "failures"] and asked.tables["failures"].height == 1
     with pytest.raises(RunError, match="found 1 question without an answer, expected all: retry asks only those"):
         asked.plot()
