@@ -20,12 +20,20 @@ from surgeval.stats import number_text
 __all__ = ["write_index", "write_run_pages"]
 
 _OPEN = 12  # runs whose verdicts stand open
+_LEVELS = {"chance": "chance", "unseeing": "one who never looks"}
 _FIRST = 4  # numbers beside each run; the folded table has them all
 
 
 def write_run_pages(folders: Sequence[str | Path], out: str | Path | None = None) -> Path:
     """The page of a run (into its own folder, or `out`), of several runs side by side, or an index of unlike runs.
 
+    >>> import tempfile
+    >>> from surgeval import score_recognition
+    >>> labels = [[1, 0], [0, 1]] * 2
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = score_recognition(labels, labels, ["v1", "v1", "v2", "v2"], resamples=20).save(f"{folder}/net")
+    ...     write_run_pages([f"{folder}/net"]).relative_to(folder).as_posix()
+    'net/report.html'
     >>> write_run_pages([Path("nowhere")])
     Traceback (most recent call last):
     surgeval.errors.DataError: nowhere: found no such folder, expected the folder of a run
@@ -57,6 +65,14 @@ def write_index(
 
     `links` are further pages. What protocols left beside runs, such as a training, has a section of its own.
 
+    >>> import tempfile
+    >>> from surgeval import score_recognition
+    >>> labels = [[1, 0], [0, 1]] * 2
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = score_recognition(labels, labels, ["v1", "v1", "v2", "v2"], resamples=20).save(f"{folder}/net")
+    ...     _ = write_index(folder)
+    ...     sorted(path.relative_to(folder).as_posix() for path in Path(folder).rglob("*.html"))
+    ['index.html', 'net/report.html']
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_index(Path(folder))
@@ -127,8 +143,9 @@ def _tables(runs: Sequence[RunResult]) -> tuple[Table, ...]:
     judged = any(verdicts)
     said = [[one.grade if one else "–"] if judged else [] for one in verdicts]
     rows = [[name, *said[n], *(_cell(numbers[label], n) for label in first)] for n, name in enumerate(names)]
-    if any(one.chance is not None for label in first for one in numbers[label].values()):
-        rows.append(["chance", *[""] * judged, *(_range(numbers[label].values()) for label in first)])
+    for level in ("chance", "unseeing"):
+        cells = [_range(numbers[label].values(), level) for label in first]
+        rows += [[_LEVELS[level], *[""] * judged, *cells]] if any(cells) else []
     heads = distinct(["run", *["verdict"] * judged, *first])
     tables = [Table("Verdicts and headline numbers" if judged else "Headline numbers", _frame(heads, rows))]
     if judged:
@@ -153,10 +170,10 @@ def _cell(known: Mapping[int, Headline], run: int) -> str:
     return known[run].cell if run in known else "–"
 
 
-def _range(headlines: Collection[Headline]) -> str:
+def _range(headlines: Collection[Headline], level: str = "chance") -> str:
     """One level, or from the lowest to the highest where runs differ."""
-    known = sorted((one.chance, one.unit) for one in headlines if one.chance is not None)
-    texts = [number_text(level, unit) for level, unit in known]
+    known = sorted((value, one.unit) for one in headlines if (value := getattr(one, level)) is not None)
+    texts = [number_text(value, unit) for value, unit in known]
     return "" if not texts else texts[0] if texts[0] == texts[-1] else f"{texts[0]} to {texts[-1]}"
 
 

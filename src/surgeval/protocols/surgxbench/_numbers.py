@@ -16,7 +16,17 @@ from surgeval.protocols.surgxbench._ratios import EITHER_WAY, Ratio, ratio_of_su
 from surgeval.protocols.surgxbench.tables import CONTROLS, RIGHT, USED, count_of, grounding_ratios, masked
 from surgeval.stats import Interval, NumberUnit
 
-__all__ = ["LABELS", "NUMBERS", "Number", "guessing", "headline_numbers", "headlines_of", "task_cases", "wanted_of"]
+__all__ = [
+    "LABELS",
+    "NUMBERS",
+    "Number",
+    "guessing",
+    "headline_numbers",
+    "headlines_of",
+    "shares_shown",
+    "task_cases",
+    "wanted_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +131,22 @@ def headlines_of(numbers: Mapping[str, Interval], cases: pl.DataFrame, classes: 
         if one.first and key in numbers:
             chance = one.chance if not isinstance(one.chance, str) else _estimate(numbers.get(one.chance))
             chance = guessing(cases, classes) if key == "accuracy" else chance
-            made.append(Headline(key, one.label, numbers[key], chance=chance, higher_is_better=one.higher_is_better,
-                                 unit=one.unit))  # fmt: skip
+            unseeing = max(shares_shown(cases).values(), default=None) if key == "accuracy" else None
+            made.append(Headline(key, one.label, numbers[key], chance=chance, unseeing=unseeing,
+                                 higher_is_better=one.higher_is_better, unit=one.unit))  # fmt: skip
     return tuple(made)
 
 
 def _estimate(interval: Interval | None) -> float | None:
     return None if interval is None else interval.estimate
+
+
+def shares_shown(cases: pl.DataFrame) -> dict[str, float]:
+    """How often always naming an instrument is right, by instrument, over frames that show any."""
+    rows = cases.filter(pl.col("task") == "instruments")
+    frames = rows.filter(pl.col("best") & (pl.col("shown") > 0)).height
+    known = rows.filter(pl.col("present")).group_by("class").len().sort("class")
+    return {name: count / frames for name, count in known.iter_rows()} if frames else {}
 
 
 def guessing(cases: pl.DataFrame, classes: int) -> float | None:

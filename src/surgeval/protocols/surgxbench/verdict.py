@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from surgeval.protocols.surgxbench._numbers import guessing
+from surgeval.protocols.surgxbench._numbers import guessing, shares_shown
 from surgeval.protocols.surgxbench._ratios import EITHER_WAY, Ratio, ratios
 from surgeval.protocols.surgxbench.tables import NONE_NAMED, RIGHT, USED
 from surgeval.protocols.verdict import (
@@ -226,7 +226,7 @@ def facts_of(scores: SurgXScores) -> GroundingFacts | None:
     if best.is_empty() or "accuracy" not in scores.numbers:
         return None
     present = rows.filter(pl.col("present"))
-    shown = {name: present.filter(pl.col("class") == name).height / best.height for name in scores.classes}
+    shown = dict.fromkeys(scores.classes, 0.0) | shares_shown(scores.cases)
     usual = max(shown, key=lambda name: shown[name])
     said = best.group_by("class").len().sort("len", "class", descending=[True, False])
     numbers, looks = scores.numbers, _against_maps(scores, rows)

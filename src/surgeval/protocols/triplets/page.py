@@ -105,7 +105,8 @@ def _lead(scores: TripletScores) -> str:
     number = scores.number(scores.main)
     said = verdict_lead({scores.name: scores.verdict()})
     return (
-        said or f"{what} of {title_of(scores.main, scores.settings)}: {number}, over {counted(len(scores.settings['videos']), 'video')}."
+        said
+        or f"{what} of {title_of(scores.main, scores.settings)}: {number}, over {counted(len(scores.settings['videos']), 'video')}."
     )
 
 
@@ -114,7 +115,9 @@ def _facts(scores: TripletScores) -> tuple[Fact, ...]:
     facts = []
     for metric in wanted:
         number = scores.number(scores.main, metric)
-        facts.append(Fact(f"{metric} of {title_of(scores.main, scores.settings)}", f"{number.estimate:.3f}", number.ends()))
+        facts.append(
+            Fact(f"{metric} of {title_of(scores.main, scores.settings)}", f"{number.estimate:.3f}", number.ends())
+        )
     few = scores.number(scores.main).few_clusters
     return (*facts, Fact("videos", str(len(scores.settings["videos"])), "too few for a general claim" if few else ""))
 

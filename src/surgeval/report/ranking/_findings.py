@@ -24,7 +24,8 @@ def leading(study: RankingStudy) -> str:
     >>> from surgeval.stats import rank
     >>> right = {"net": [1] * 40, "prior": [1, 0] * 20}
     >>> videos = [v for v in range(20) for _ in range(2)]
-    >>> study = study_ranking(rank(right, ["verb|id"] * 40, videos, n_boot=100), outer=10, n_boot=100, challenges=0)
+    >>> ranking = rank(right, ["verb|id"] * 40, videos, resamples=100)
+    >>> study = study_ranking(ranking, outer=10, resamples=100, challenges=0)
     >>> leading(study)
     'net is first. On resampled videos it stays there in 100\xa0% of the cases.'
     """
@@ -49,7 +50,7 @@ def findings(study: RankingStudy) -> list[str]:
 
     >>> from surgeval.report.ranking import study_ranking
     >>> from surgeval.stats import rank
-    >>> ranking = rank({"net": [1] * 20, "prior": [1, 0] * 10}, ["verb|id"] * 20, range(20), n_boot=100)
+    >>> ranking = rank({"net": [1] * 20, "prior": [1, 0] * 10}, ["verb|id"] * 20, range(20), resamples=100)
     >>> findings(study_ranking(ranking, outer=0, challenges=0))
     ['net is better than each of the others in more buckets than the other way round.']
     """
