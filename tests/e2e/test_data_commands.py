@@ -80,6 +80,15 @@ def test_the_same_seed_gives_identical_files_and_another_does_not(
     assert not any(filecmp.cmp(small_phantom / p, tmp_path / "other" / p, shallow=False) for p in images)
 
 
+def test_a_check_says_which_questions_are_for_which_protocol(quick: Quick, small_phantom: Path) -> None:
+    code, said, _ = quick("data", "check", small_phantom, "--no-images", "--json")
+    found = json.loads(said)
+    assert code == 0 and 0 < found["intent"] < found["questions"]
+    focus = found["questions"] - found["intent"]
+    _, said, _ = quick("data", "check", small_phantom, "--no-images")
+    assert f"{found['questions']} questions ({focus} for focus, {found['intent']} for intent)" in " ".join(said.split())
+
+
 def test_a_fresh_phantom_checks_clean(surgeval: Surgeval, small_phantom: Path) -> None:
     done = surgeval("data", "check", small_phantom)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -80,6 +80,8 @@ def practice(once: Once) -> Path:
 
 def test_every_example_file_is_read_as_the_page_says(quick: Quick, tmp_path: Path) -> None:
     assert follow((DOCS / "files.md").read_text(), tmp_path, quick, sound=True) >= 12
+    named = (tmp_path / "runs" / "recognition" / "tables" / "classes_i.csv").read_text()
+    assert "left arm" in named and "right arm" in named
 
 
 @pytest.mark.parametrize("name", ["researcher", "organiser", "engineer", "chat"])

@@ -14,7 +14,7 @@ from surgeval.cli._group import command_group
 from surgeval.console import claim_folder, console, open_named, print_json, print_table, progress
 from surgeval.console.options import BoxesOption, FormatOption, JsonOption, LabelsOption, MappingOption
 from surgeval.console.panels import READING, RUNNING, grouped
-from surgeval.errors import BadInput
+from surgeval.errors import BadInput, visible
 from surgeval.protocols.quality.command import print_quality, quality_json
 from surgeval.results import counted
 
@@ -221,7 +221,7 @@ def _save(out: Path, listing: _Listing, drops: QualityRun | None) -> None:
 
 
 def _check_json(path: Path, report: CheckReport, listing: _Listing, drops: QualityRun | None) -> dict[str, object]:
-    counts = ("videos", "frames", "unlabelled", "instances", "boxes", "masks", "images", "questions")
+    counts = ("videos", "frames", "unlabelled", "instances", "boxes", "masks", "images", "questions", "intent")
     value: dict[str, object] = {
         "path": str(path),
         "format": report.format,

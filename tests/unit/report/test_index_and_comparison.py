@@ -96,6 +96,9 @@ def test_the_headline_leads_with_the_main_number_and_counts_every_row() -> None:
     )
     (frame,) = readable_comparison(both).values()
     assert frame.height == 1 + 4
+    commas = tuple(named(label, compared(0.1, 0.3)) for label in ("I mAP, video-wise", "V mAP, video-wise"))
+    listed = tally(Comparison(protocol="toy", a="net", b="twin", numbers=(main, *commas)))
+    assert "better in 2 (I mAP, video-wise; V mAP, video-wise)" in listed
     level = Comparison(protocol="toy", a="net", b="twin", numbers=(compared(-0.1, 0.3),))
     assert (
         tally(level)

@@ -30,7 +30,7 @@ from surgeval.results import Result, counted
 __all__ = ["CheckReport", "check"]
 
 _COLUMNS = ("level", "kind", "file", "record", "field", "found", "expected")
-_READ = ("videos", "frames", "unlabelled", "instances", "boxes", "masks", "images", "questions")
+_READ = ("videos", "frames", "unlabelled", "instances", "boxes", "masks", "images", "questions", "intent")
 
 TINY_PIXELS, TINY_SHARE = 4, 0.005  # a box with a side below either is too small to show an instrument
 
@@ -52,11 +52,11 @@ class CheckReport(Result):
     masks: int
     images: int
     questions: int
+    intent: int  # of the questions: those of clinical intent, which `surgeval run focus` does not ask
     errors: int
     warnings: int
     counts: Mapping[str, int]  # kind of problem → how many
     problems: tuple[Problem, ...]
-    intent: int = 0  # of the questions: those of clinical intent, which `surgeval run focus` does not ask
 
     @property
     def ok(self) -> bool:

@@ -104,10 +104,8 @@ def _lead(scores: TripletScores) -> str:
     what = "mAP50" if scores.task == "detection" else "mAP"
     number = scores.number(scores.main)
     said = verdict_lead({scores.name: scores.verdict()})
-    return (
-        said
-        or f"{what} of {title_of(scores.main, scores.settings)}: {number}, over {counted(len(scores.settings['videos']), 'video')}."
-    )
+    classes, videos = title_of(scores.main, scores.settings), counted(len(scores.settings["videos"]), "video")
+    return said or f"{what} of {classes}: {number}, over {videos}."
 
 
 def _facts(scores: TripletScores) -> tuple[Fact, ...]:

@@ -103,7 +103,7 @@ class TripletScores(RunResult):
         return frozenset(number.key for number in self.numbers if number.key.scope.startswith("rare"))
 
     def number(self, component: str | None = None, metric: str | None = None, scope: str = "global") -> Interval:
-        """One number with its interval; mAP50 (mAP for recognition) of the triplets, where there are any, unless said."""
+        """One number with its interval: unless it is said, mAP50 (mAP for recognition) of the main component."""
         component = component or self.main
         wanted = metric or ("mAP50" if self.task == "detection" else "mAP")
         for number in self.numbers:

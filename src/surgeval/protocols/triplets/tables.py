@@ -20,7 +20,8 @@ from surgeval.protocols.triplets._recognition import FrameScores, RecognitionPar
 from surgeval.vocab import LabelSpace
 
 __all__ = ["association_table", "class_labels", "component_table", "confusion_table", "convention_table",
-           "detection_classes", "frame_labels", "group_table", "headline_table", "plain", "recognition_classes"]  # fmt: skip
+           "detection_classes", "frame_labels", "group_table", "headline_table", "plain",
+           "recognition_classes"]  # fmt: skip
 
 
 def class_labels(space: LabelSpace | None, component: str, n_classes: int) -> tuple[str, ...]:
