@@ -63,6 +63,15 @@ def test_the_classes_table_is_worked_by_hand() -> None:
     _numbers(grasper, tp_ac=0.4, tp_aa=0.3, tp_lift=4, fp_ac=0.9)  # 0.9, not the 0 of the frame without a label
 
 
+def test_a_share_that_the_settings_fix_has_no_interval() -> None:
+    """Each map attends a fifth of its view, up to a pixel: no other video could show another share."""
+    rows = [{**TP, "class": "hook", "area": 0.2 + n * 1e-5, "cluster": video} for n, video in enumerate("aabbcc")]
+    fixed, moving = (headline_numbers(_cases(*some, task="instruments"))["area"] for some in (rows, [
+        {**row, "area": 0.1 * (n + 1)} for n, row in enumerate(rows)]))  # fmt: skip
+    assert fixed.cell("share") == "20.0 %" and fixed.note == "the settings fix it"
+    assert moving.low < moving.estimate < moving.high
+
+
 def test_the_mean_is_over_instruments_that_occur_and_never_over_frames() -> None:
     table = tables.classes_table(SAID, ("grasper", "hook", "scissors", "clipper"))
     mean = _row(table, "mean")

@@ -6,9 +6,11 @@ the same line.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
 import polars as pl
 
 from surgeval.protocols.contract import Headline
@@ -20,6 +22,7 @@ __all__ = [
     "LABELS",
     "NUMBERS",
     "Number",
+    "area_is_set",
     "guessing",
     "headline_numbers",
     "headlines_of",
@@ -98,6 +101,8 @@ def _numbers() -> dict[str, Number]:
 
 NUMBERS: Mapping[str, Number] = _numbers()
 LABELS: Mapping[str, str] = {key: one.label for key, one in NUMBERS.items()}
+_PIXELS = 0.001  # a share of a view is rounded to whole pixels
+_SET = "the settings fix it"
 _TASKS = tuple(dict.fromkeys(one.task for one in NUMBERS.values()))
 
 
@@ -116,11 +121,23 @@ def task_cases(cases: pl.DataFrame) -> dict[str, pl.DataFrame]:
     return {task: part for task, part in parts.items() if not part.is_empty()}
 
 
+def area_is_set(cases: pl.DataFrame) -> bool:
+    """Whether every map attends the same share of its view, up to pixels: the settings say which, and no video does.
+
+    >>> area_is_set(pl.DataFrame({"predicted": [True] * 2, "excluded": [""] * 2, "area": [0.20001, 0.2]}))
+    True
+    """
+    area = cases.filter(USED & pl.col("predicted"))["area"].drop_nulls().to_numpy()
+    return len(area) > 1 and bool(np.ptp(area) < _PIXELS)
+
+
 def headline_numbers(cases: pl.DataFrame) -> dict[str, Interval]:
     """Every number that the cases define, with its interval over videos, in the order of `NUMBERS`."""
     made: dict[str, Interval] = {}
     for task, part in task_cases(cases).items():
         made |= ratios(part, wanted_of(task))
+        if task == "instruments" and area_is_set(part):
+            made["area"] = replace(made["area"], low=math.nan, high=math.nan, method="none", note=_SET)
     return {key: made[key] for key in NUMBERS if key in made and made[key].estimate == made[key].estimate}
 
 
