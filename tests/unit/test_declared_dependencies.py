@@ -80,7 +80,8 @@ def imported(*folders: str) -> dict[str, str]:
 
 
 def test_likely_imports_hold_every_certain_one() -> None:
-    text = "import a.b as c, d\nif x: from e.f import g\nimport h, \\\n    i\ntry:\n    import j\nexcept E: k = 1; import l\n"
+    text = "import a.b as c, d\nif x: from e.f import g\nimport h, \\\n    i\n"
+    text += "try:\n    import j\nexcept E: k = 1; import l\n"
     assert certain(text) == set("adehijl") <= likely(text)
     assert certain('"""\nimport a\n"""') == set()
 

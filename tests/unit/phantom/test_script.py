@@ -27,6 +27,7 @@ KINDS = st.sampled_from(sorted(PROCEDURES))
 
 @cache
 def procedures(seeds: int = 4) -> tuple[Procedure, ...]:
+    assert PROCEDURES
     return tuple(make_procedure(seed, 60.0, name) for seed in range(seeds) for name in PROCEDURES)
 
 
