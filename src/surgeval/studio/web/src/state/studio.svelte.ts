@@ -6,7 +6,6 @@ import { LISTS, listsOf, touchesFrames, touchesLabels, touchesMuch, touchesProje
 import { editText, Outbox, type Left } from '../lib/outbox'
 import type { Blind } from '../lib/study'
 import { OperationQueue, Refused, sessionName } from '../lib/queue'
-import { frameAtTime, parseFrame, parseSeconds } from '../lib/spans'
 import type {
   Annotation, Flag, ImageRun, Outcome, Presence, Problem, Project, Span, StudioEvent, TrackSummary, Values, Video,
 } from '../lib/types'
@@ -57,6 +56,8 @@ class Studio {
   private manyChanged = false
   private labelChanges = 0
   private stale = new Set<List>()
+  /** Lists of this video that are in sight. */
+  private readonly known = new Set<List>()
   private readonly loaders = new Map<List, () => Promise<void>>()
   private readonly asked = new Map(LISTS.map((list) => [list, new InOrder()]))
   private readonly problemsAsked = new InOrder()
@@ -70,6 +71,7 @@ class Studio {
       messages.pending = news.pending
       messages.trouble = news.trouble
       this.outbox?.keep(this.queue.unsent)
+      if (!news.pending) this.refreshLater([]) // what waited for the edits on their way
     }, () => (this.project?.shared ? this.project.author : ''))
   }
 
@@ -117,6 +119,7 @@ class Studio {
     this.problems = []
     this.problemCounts = {}
     this.problemsKnown = 'no'
+    this.known.clear()
     void this.refresh()
     await this.go(Math.min(frame, Math.max(0, video.frames - 1)))
   }
@@ -187,20 +190,6 @@ class Studio {
     }
   }
 
-  /** A frame as it is typed: its number, or a time, by the frames' own times where they have some. */
-  async typedFrame(text: string): Promise<number | null> {
-    const { video, blocks } = this
-    if (!video || !blocks) return null
-    const seconds = parseSeconds(text.trim())
-    if (seconds === null) return parseFrame(text, video.frames, video.fps)
-    const begin = Math.min(video.frames - 1, Math.round(seconds * video.fps))
-    const time = async (frame: number): Promise<number> => {
-      await blocks.load(frame)
-      return blocks.time(frame) ?? frame / video.fps
-    }
-    return frameAtTime(seconds, begin, video.frames, time)
-  }
-
   /** Whether the picture of a frame is decoded comes with it: playback waits for this. */
   step(by: number): Promise<void> {
     return this.go(this.frame + by)
@@ -260,16 +249,18 @@ class Studio {
     const load = async <T>(list: List, asked: (id: string) => Promise<T>, show: (found: T) => void): Promise<void> => {
       if (!lists.has(list)) return
       const found = await asked(video.id).catch(() => null)
-      if (!quiet()) this.refreshLater([list]) // edits that are shown already are not in it
-      else if (found && this.video === video && inOrder.get(list)?.()) show(found)
+      const whole = quiet()
+      if (!whole) this.refreshLater([list]) // edits that are shown already are not in it
+      if (!found || this.video !== video || (!whole && this.known.has(list)) || !inOrder.get(list)?.()) return
+      this.known.add(list)
+      show(found)
     }
     await Promise.all([
       ...[...this.loaders].filter(([list]) => lists.has(list)).map(([, loader]) => loader()),
       load('spans', api.spans, (found) => (this.spans = found)),
       ...(this.blind ? [] : [load('image', api.imageRuns, (found) => (this.imageRuns = found))]),
       load('flags', api.flags, (found) => (this.flags = found)),
-      load('presence', api.tracks, (found) => (this.tracks = found)),
-      load('presence', api.presence, (found) => (this.presence = found)),
+      load('presence', (id) => Promise.all([api.tracks(id), api.presence(id)]), (found) => ([this.tracks, this.presence] = found)),
     ])
   }
 
@@ -356,12 +347,13 @@ class Studio {
     this.refreshLater(listsOf(kind))
   }
 
-  /** Ask for lists again, a moment after the last edit. */
+  /** Ask for lists again, a moment after the last edit has arrived. */
   refreshLater(lists: List[]): void {
     for (const list of lists) this.stale.add(list)
     if (!this.stale.size) return
     window.clearTimeout(this.refreshTimer)
     this.refreshTimer = window.setTimeout(() => {
+      if (this.queue.pending) return
       const lists = this.stale
       this.stale = new Set()
       void this.refresh(lists)
