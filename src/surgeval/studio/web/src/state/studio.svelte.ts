@@ -4,8 +4,10 @@ import { api, listen } from '../api'
 import { InOrder } from '../lib/latest'
 import { LISTS, listsOf, touchesFrames, touchesLabels, touchesMuch, touchesProject, type List } from '../lib/needs'
 import { editText, Outbox, type Left } from '../lib/outbox'
+import { placeOf, rememberPlace } from '../lib/place'
 import type { Blind } from '../lib/study'
 import { OperationQueue, Refused, sessionName } from '../lib/queue'
+import { openTabs } from '../lib/tabs'
 import type {
   Annotation, Flag, ImageRun, Outcome, Presence, Problem, Project, Span, StudioEvent, TrackSummary, Values, Video,
 } from '../lib/types'
@@ -18,7 +20,6 @@ import { settings } from './settings.svelte'
 
 /** Changed instances above which blocks are fetched again when they are needed, instead of every change now. */
 const MANY = 500
-const TAB_LOCK = 'surgeval studio tab: '
 const NAME_KEY = 'surgeval studio name'
 
 class Studio {
@@ -91,7 +92,7 @@ class Studio {
     })
     this.outbox = new Outbox(localStorage, this.sitting, this.session)
     this.unsent = this.outbox.left(await openTabs(this.session))
-    const before = this.remembered()
+    const before = placeOf(localStorage, this.sitting)
     const video = this.project.videos.find((one) => one.id === before?.video) ?? this.project.videos[0]
     if (video) await this.open(video, before?.video === video.id ? before.frame : await this.firstFrame(video))
     listen((event) => this.heard(event), (well) => this.connected(well))
@@ -186,7 +187,7 @@ class Studio {
     this.shown = wanted
     if (this.frame === wanted) {
       pictures.prefetch(wanted, this.direction, video.frames)
-      this.remember()
+      rememberPlace(localStorage, this.sitting, { video: video.id, frame: wanted })
     }
   }
 
@@ -359,34 +360,6 @@ class Studio {
       void this.refresh(lists)
     }, 120)
   }
-
-  private remembered(): { video: string; frame: number } | null {
-    try {
-      const place = JSON.parse(localStorage.getItem(this.placeKey()) ?? 'null') as { video?: unknown; frame?: unknown }
-      return typeof place?.video === 'string' && typeof place.frame === 'number'
-        ? { video: place.video, frame: place.frame }
-        : null
-    } catch {
-      return null
-    }
-  }
-
-  private remember(): void {
-    localStorage.setItem(this.placeKey(), JSON.stringify({ video: this.video?.id, frame: this.frame }))
-  }
-
-  private placeKey(): string {
-    return `surgeval studio place: ${this.sitting}`
-  }
-}
-
-/** The tabs that are open: each holds a lock of its name as long as it lives. Empty where the browser has no locks. */
-async function openTabs(own: string): Promise<Set<string>> {
-  const locks = (navigator as { locks?: LockManager }).locks // absent on a plain-text address of another machine
-  if (!locks) return new Set()
-  void locks.request(`${TAB_LOCK}${own}`, () => new Promise(() => undefined))
-  const { held = [] } = await locks.query()
-  return new Set(held.flatMap(({ name }) => (name?.startsWith(TAB_LOCK) ? name.slice(TAB_LOCK.length) : [])))
 }
 
 export const studio = new Studio()
