@@ -66,10 +66,12 @@ def test_lists_are_asked_for_again_once_edits_have_arrived_and_not_all_the_time_
 
 
 def test_a_refused_round_can_be_sent_again_as_it_was_typed(studio: Studio) -> None:
-    refusal = {"status": 400, "content_type": "application/json", "body": '{"error": "not now"}'}
+    def refuse(route: Route) -> None:
+        route.fulfill(status=400, content_type="application/json", body='{"error": "not now"}')
+
     studio.page.get_by_test_id("review-chip").click()
     studio.by_id("round-people").fill("bo, cy")
-    studio.page.route("**/api/operations", lambda route: route.fulfill(**refusal), times=1)  # type: ignore[arg-type]
+    studio.page.route("**/api/operations", refuse, times=1)
     studio.click("round-begin")
     studio.hears("not now")
     expect(studio.by_id("round-people")).to_have_value("bo, cy")
