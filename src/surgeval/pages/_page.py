@@ -90,7 +90,7 @@ def _rendered(title: str, sections: Sequence[Section], inside: bool, head: Head)
     if len(evidence) > 1:
         raise BadInput("page: found evidence in two sections, expected it in one: links to a case name no section")
     style += inline(_source("evidence.css"), "style") if evidence else ""
-    browser = inline(_source("evidence.js"), "script") if evidence else ""
+    browser = inline(_source("evidence_cases.js") + _source("evidence.js"), "script") if evidence else ""
     plotly = library() if drawn else ""
     beside = library_name() if plotly and not inside else ""
     inside_scripts = [script, browser, "" if beside else plotly]
