@@ -31,7 +31,7 @@ const evidenceCases = async (root) => {
   const [idOf, videoOf, frameOf, askedOf, referenceOf] = ["id", "video", "frame", "asked", "reference"].map((name) => reader(data[name]));
   const said = data.said.map((one) => ({ answer: reader(one.answer), verdict: reader(one.verdict), reason: reader(one.reason) }));
   const several = data.models.length > 1;
-  const good = new Set(data.right), open = new Set(data.open);
+  const good = new Set(data.right), open = new Set(data.open), doubtful = new Set(data.doubtful);
   const tone = (verdict) => (good.has(verdict) ? "good" : open.has(verdict) ? "neutral" : "bad");
   if (several) root.dataset.several = "";
   root.style.setProperty("--models", data.models.length);
@@ -109,7 +109,7 @@ const evidenceCases = async (root) => {
   };
   const verdictOf = (row, model) => {
     const verdict = said[model].verdict(row);
-    return verdict == null ? make("span", "ev-verdict neutral", "not asked") : make("span", `ev-verdict ${tone(verdict)}`, verdict);
+    return verdict == null ? make("span", "ev-verdict neutral", "not asked") : make("span", `ev-verdict ${tone(verdict)}${doubtful.has(verdict) ? " doubtful" : ""}`, verdict);
   };
   return {
     data, total, models, several, pictured, referenced, said, idOf, videoOf, frameOf, askedOf, referenceOf, boxesOf, pictureOf,
