@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from surgeval.datasets.formats._coco import Coco
-from surgeval.datasets.formats._coco_index import id_of
 from surgeval.datasets.formats._labels import _key
+from surgeval.datasets.formats.coco._format import Coco
+from surgeval.datasets.formats.coco._index import id_of
 from surgeval.datasets.io._json import Members
 from surgeval.datasets.io._layout import is_printable
 from surgeval.datasets.io._values import Place, shown

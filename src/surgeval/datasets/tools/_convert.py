@@ -19,8 +19,8 @@ from surgeval.arrays import Image
 from surgeval.datasets._base import Dataset, OnProblem, left_out, raise_errors
 from surgeval.datasets._memory import MemoryDataset
 from surgeval.datasets._registry import writers
-from surgeval.datasets.formats._labelme import Labelme
 from surgeval.datasets.formats._writing import Output, Pixels
+from surgeval.datasets.formats.labelme._format import Labelme
 from surgeval.datasets.io._files import sweep
 from surgeval.datasets.io._images import read_image
 from surgeval.datasets.io._letterbox import Letterbox

@@ -29,8 +29,8 @@ from surgeval.phantom.dataset._film import video_mp4
 from surgeval.phantom.dataset._graph import build_graph, graph_from_json, known_things
 from surgeval.phantom.dataset._layout import focus_records, frame_json, index_text, intent_json, truth_text
 from surgeval.phantom.dataset._truth import label
-from surgeval.phantom.questions._focus_questions import make_focus_questions
 from surgeval.phantom.questions._intent_questions import make_intent_questions
+from surgeval.phantom.questions.focus._questions import make_focus_questions
 from surgeval.phantom.scene._footage import Footage
 from surgeval.phantom.scene._texture import one_thread
 from surgeval.phantom.scene._tissue import ORGANS

@@ -2,7 +2,7 @@
 
 Layouts: `VIDEO/frame.json` beside `frame.jpg`, or `VIDEO/ann_dir` with `VIDEO/img_dir`. Polygons of one label and one
 `group_id` are parts of one instance. `restore=True` undoes a 640-pixel export by its `transformInfo`. What a file says
-beyond that stays with the records, so that it can be written back (`_labelme_fields`).
+beyond that stays with the records, so that it can be written back (`_fields`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from surgeval.datasets._base import Level, OnProblem, Problem, raise_errors
-from surgeval.datasets.formats import _labelme_write
-from surgeval.datasets.formats._labelme_fields import (
+from surgeval.datasets.formats._labels import null_of, packaged_with, space_beside, space_of_names, space_seen
+from surgeval.datasets.formats._writing import Output
+from surgeval.datasets.formats.labelme import _write
+from surgeval.datasets.formats.labelme._fields import (
     COMPONENTS,
     PHASE,
     WORDS,
@@ -25,9 +27,7 @@ from surgeval.datasets.formats._labelme_fields import (
     shape_extras,
     track_of,
 )
-from surgeval.datasets.formats._labelme_layout import Group, label_groups
-from surgeval.datasets.formats._labels import null_of, packaged_with, space_beside, space_of_names, space_seen
-from surgeval.datasets.formats._writing import Output
+from surgeval.datasets.formats.labelme._layout import Group, label_groups
 from surgeval.datasets.io._images import image_size
 from surgeval.datasets.io._json import read_json, read_mapping
 from surgeval.datasets.io._layout import (
@@ -288,7 +288,7 @@ class LabelmeFormat:
 
     name = "labelme"
     title = "labelme JSON per frame (ProstaTD rectangles with actions and targets, polygons)"
-    keeps = _labelme_write.KEEPS
+    keeps = _write.KEEPS
 
     def detect(self, path: Path) -> bool:
         """A folder (up to three levels) with JSON files that have `shapes`."""
@@ -300,4 +300,4 @@ class LabelmeFormat:
 
     def write(self, out: Output) -> None:
         """`[SPLIT/]VIDEO/FRAME.json` beside the image, with `labels.json` at the top."""
-        _labelme_write.write(out)
+        _write.write(out)

@@ -10,9 +10,9 @@ import shutil
 from pathlib import Path
 from typing import IO, Any
 
-from surgeval.datasets.formats._coco_index import COMMON
 from surgeval.datasets.formats._labels import FILE
 from surgeval.datasets.formats._writing import FRAME_ATTRIBUTE, Output
+from surgeval.datasets.formats.coco._index import COMMON
 from surgeval.datasets.io._outline import parts_of
 from surgeval.files import path_inside
 from surgeval.records import UNKNOWN, Frame, Instance, Video

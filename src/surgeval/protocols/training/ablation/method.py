@@ -15,7 +15,7 @@ from surgeval.errors import BadInput, RunError
 from surgeval.files import path_inside, read_json_object
 from surgeval.protocols.contract import refuse_dataset
 from surgeval.protocols.training._stored import SCORES, write_plan
-from surgeval.protocols.training.ablation_result import (
+from surgeval.protocols.training.ablation.result import (
     ABLATION_FILE,
     ABLATIONS,
     AblationName,

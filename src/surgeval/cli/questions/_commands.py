@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from surgeval.cli._group import command_group
-from surgeval.cli._questions_records import records
-from surgeval.cli._questions_review import review
+from surgeval.cli.questions._records import records
+from surgeval.cli.questions._review import review
 from surgeval.console import claim_folder, console, print_frame, print_json, print_table, progress
 from surgeval.console.options import JsonOption, ResamplesOption, SeedOption
 from surgeval.console.panels import RUNNING, grouped

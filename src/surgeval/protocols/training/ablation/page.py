@@ -12,7 +12,7 @@ from surgeval.protocols.training.paper_page import paper_section
 from surgeval.stats import with_ends
 
 if TYPE_CHECKING:
-    from surgeval.protocols.training.ablation_result import AblationScores
+    from surgeval.protocols.training.ablation.result import AblationScores
 
 __all__ = ["write_ablation_page"]
 

@@ -13,7 +13,7 @@ from surgeval.console import console, print_json, print_table, progress
 from surgeval.errors import BadInput, visible
 
 if TYPE_CHECKING:
-    from surgeval.cli._explain_options import ExplainOptions
+    from surgeval.cli.explain._options import ExplainOptions
 
 __all__ = ["save_picture", "say_unknown", "show_causes"]
 

@@ -1,6 +1,6 @@
 """COCO files: ProstaTD's (categories are triplets), PSI-AVA's, CholecInstanceSeg's and the like.
 
-A file is walked, not held: kept are the places of its records (about 40 bytes each, see `_coco_index`), and a frame's
+A file is walked, not held: kept are the places of its records (about 40 bytes each, see `_index`), and a frame's
 records are parsed again when the frame is reached. The label space comes from the categories.
 """
 
@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from surgeval.datasets._base import OnProblem, Problem, raise_errors
-from surgeval.datasets.formats import _coco_write
-from surgeval.datasets.formats._coco_index import CocoIndex, id_of
 from surgeval.datasets.formats._labels import FILE, space_beside, space_of_names, space_of_triplet_names
 from surgeval.datasets.formats._writing import Output
+from surgeval.datasets.formats.coco import _write
+from surgeval.datasets.formats.coco._index import CocoIndex, id_of
 from surgeval.datasets.io._files import ends
 from surgeval.datasets.io._layout import inside, names, number_of
 from surgeval.datasets.io._outline import Polygon, bounds, outline_fields, read_flat, read_mask
@@ -148,7 +148,7 @@ class Coco:
             box = place.box(record.get("bbox"), *size, "bbox")
         if box is None:
             return None
-        extra: dict[str, object] = {key: value for key, value in record.items() if key not in _coco_write.OWN}
+        extra: dict[str, object] = {key: value for key, value in record.items() if key not in _write.OWN}
         if extra.get("iscrowd") == 0:
             extra.pop("iscrowd")
         area = as_float(extra.get("area"))
@@ -222,7 +222,7 @@ class CocoFormat:
 
     name = "coco"
     title = "COCO JSON (ProstaTD triplet categories, PSI-AVA, CholecInstanceSeg, …)"
-    keeps = _coco_write.KEEPS
+    keeps = _write.KEEPS
 
     def detect(self, path: Path) -> bool:
         """A JSON file with lists `images` and `annotations`, or a folder with such files."""
@@ -241,4 +241,4 @@ class CocoFormat:
 
     def write(self, out: Output) -> None:
         """`SPLIT_annotations.json` with `images/VIDEO/FRAME.jpg`, and `labels.json` beside."""
-        _coco_write.write(out)
+        _write.write(out)

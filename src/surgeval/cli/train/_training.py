@@ -13,7 +13,7 @@ from surgeval.progress import phases
 from surgeval.results import counted
 
 if TYPE_CHECKING:
-    from surgeval.cli._train_options import TaskName, TrainOptions
+    from surgeval.cli.train._options import TaskName, TrainOptions
     from surgeval.datasets import Dataset
     from surgeval.detector.data import TrainingSet
     from surgeval.detector.training import Rehearsal, Trained, TrainSettings

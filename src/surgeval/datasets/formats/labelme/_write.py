@@ -1,6 +1,6 @@
 """Writing labelme files in the dialect of ProstaTD's authors: action and target as attributes, a score as description.
 
-A frame that was read from labelme is written from its file's own words (`_labelme_fields`), in the folders it had; what
+A frame that was read from labelme is written from its file's own words (`_fields`), in the folders it had; what
 nobody changed is the same again. `transformInfo` and `originalPoints` say how a padded frame goes back.
 """
 
@@ -12,7 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from surgeval.datasets.formats._labelme_fields import (
+from surgeval.datasets.formats._labels import FILE
+from surgeval.datasets.formats._writing import FRAME_ATTRIBUTE, Output
+from surgeval.datasets.formats.labelme._fields import (
     PHASE,
     WORDS,
     file_extras,
@@ -23,9 +25,7 @@ from surgeval.datasets.formats._labelme_fields import (
     with_facts,
     with_labels,
 )
-from surgeval.datasets.formats._labelme_layout import IMAGE_FOLDERS, LABEL_FOLDERS
-from surgeval.datasets.formats._labels import FILE
-from surgeval.datasets.formats._writing import FRAME_ATTRIBUTE, Output
+from surgeval.datasets.formats.labelme._layout import IMAGE_FOLDERS, LABEL_FOLDERS
 from surgeval.datasets.io._layout import IMAGES
 from surgeval.datasets.io._letterbox import Letterbox
 from surgeval.datasets.io._outline import Polygon, bounds, parts_of

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from surgeval.phantom.dataset._graph import Event, Visibility
-from surgeval.phantom.questions._focus_scene import (
+from surgeval.phantom.questions._phrases import HARM, PURPOSE, REASON, deed, reason, with_article, words
+from surgeval.phantom.questions.focus._scene import (
     CLASSES,
     NONE,
     QUADRANTS,
@@ -20,7 +21,6 @@ from surgeval.phantom.questions._focus_scene import (
     quadrant,
     tolerance,
 )
-from surgeval.phantom.questions._phrases import HARM, PURPOSE, REASON, deed, reason, with_article, words
 from surgeval.phantom.script._foreign import STAYS_IN
 
 # ── 1 object recognition ────────────────────────────────────────────────────────────────────────────────────────

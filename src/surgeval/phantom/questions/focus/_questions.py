@@ -7,9 +7,9 @@ half are answered yes, and one is asked only where the video could have had eith
 from __future__ import annotations
 
 from surgeval.phantom.dataset._graph import SceneGraph
-from surgeval.phantom.questions._focus_makers import MAKERS, Maker
-from surgeval.phantom.questions._focus_scene import AskedQuestion, QuestionScene
 from surgeval.phantom.questions._phrases import PHRASES
+from surgeval.phantom.questions.focus._makers import MAKERS, Maker
+from surgeval.phantom.questions.focus._scene import AskedQuestion, QuestionScene
 from surgeval.phantom.script._dice import Dice
 from surgeval.records import VqaQuestion
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import typer
 
 from surgeval.cli._group import command_group
-from surgeval.cli._train_options import RTDetrOptions, TrainOptions
-from surgeval.cli._training import train
+from surgeval.cli.train._options import RTDetrOptions, TrainOptions
+from surgeval.cli.train._training import train
 from surgeval.console import takes
 from surgeval.console.panels import READING, RUNNING, grouped
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from surgeval.cli._causes import save_picture, say_unknown, show_causes
-from surgeval.cli._explain_options import ExplainOptions
+from surgeval.cli.explain._causes import save_picture, say_unknown, show_causes
+from surgeval.cli.explain._options import ExplainOptions
 from surgeval.console import console, print_json, print_table, progress, require_models, takes
 from surgeval.console.panels import CAUSES, MAPS, grouped
 from surgeval.errors import BadInput, visible
