@@ -19,8 +19,8 @@ from surgeval.phantom.training._llava import TOKENS, build_llava, save_llava  # 
 from surgeval.phantom.training._marks import marks  # noqa: E402
 from surgeval.phantom.training._speech import ANSWERS, IMAGE, dialogue, make_tokenizer  # noqa: E402
 from surgeval.phantom.training._tutor import Pupil, teach  # noqa: E402
-from surgeval.protocols.intent._gaze import Spot, draw_circle  # noqa: E402
-from surgeval.protocols.intent._prompt import item_messages  # noqa: E402
+from surgeval.protocols.intent.asking._gaze import Spot, draw_circle  # noqa: E402
+from surgeval.protocols.intent.asking._prompt import item_messages  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

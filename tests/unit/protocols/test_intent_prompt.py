@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from surgeval.protocols.intent._conditions import posed
-from surgeval.protocols.intent._gaze import SENTENCES, Spot
-from surgeval.protocols.intent._look import Picture
-from surgeval.protocols.intent._prompt import item_messages
+from surgeval.protocols.intent.asking._conditions import posed
+from surgeval.protocols.intent.asking._gaze import SENTENCES, Spot
+from surgeval.protocols.intent.asking._look import Picture
+from surgeval.protocols.intent.asking._prompt import item_messages
 from surgeval.qa.choices import choice_prompt
 from surgeval.records import IntentQuestion, OptionLabel
 

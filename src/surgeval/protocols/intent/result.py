@@ -14,9 +14,11 @@ from surgeval.errors import BadInput, DataError, printable
 from surgeval.figures import Figure
 from surgeval.pages import Evidence
 from surgeval.protocols.contract import Headline, RecordedResult
-from surgeval.protocols.intent._cases import UNKNOWN_MEDIA
-from surgeval.protocols.intent._estimates import chance_of, estimate_of
-from surgeval.protocols.intent._interventions import (
+from surgeval.protocols.intent._stored import load_answers
+from surgeval.protocols.intent.asking._cases import UNKNOWN_MEDIA
+from surgeval.protocols.intent.asking._items import load_items
+from surgeval.protocols.intent.scoring._estimates import chance_of, estimate_of
+from surgeval.protocols.intent.scoring._interventions import (
     Moved,
     Order,
     Removal,
@@ -28,10 +30,8 @@ from surgeval.protocols.intent._interventions import (
     trap_removal,
     under,
 )
-from surgeval.protocols.intent._items import load_items
-from surgeval.protocols.intent._scores import PLAIN, Invalid, answers_of, scored_cells
-from surgeval.protocols.intent._stored import load_answers
-from surgeval.protocols.intent._weights import DIMENSIONS, LABELS, NUMBERS, SKILLS
+from surgeval.protocols.intent.scoring._scores import PLAIN, Invalid, answers_of, scored_cells
+from surgeval.protocols.intent.scoring._weights import DIMENSIONS, LABELS, NUMBERS, SKILLS
 from surgeval.protocols.pictures import load_pictures
 from surgeval.protocols.verdict import Verdict
 from surgeval.records import IntentQuestion
