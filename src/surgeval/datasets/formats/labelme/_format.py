@@ -27,7 +27,7 @@ from surgeval.datasets.formats.labelme._fields import (
     shape_extras,
     track_of,
 )
-from surgeval.datasets.formats.labelme._layout import Group, label_groups
+from surgeval.datasets.formats.labelme._layout import LabelFiles, label_groups
 from surgeval.datasets.io._images import image_size
 from surgeval.datasets.io._json import read_json, read_mapping
 from surgeval.datasets.io._layout import (
@@ -71,7 +71,7 @@ class Labelme:
     def __init__(self, root: Path, labels: LabelSpace | None = None, *, restore: bool = False) -> None:
         self.root, self.restore = root, restore
         self._early: list[Problem] = []
-        self._groups: dict[str, Group] = {}
+        self._groups: dict[str, LabelFiles] = {}
         for group in label_groups(root):
             if group.video in self._groups:
                 place = Place(str(group.labels), self._early.append)
@@ -132,7 +132,7 @@ class Labelme:
                 if frame:
                     yield frame
 
-    def _frame(self, group: Group, stem: str, ordinal: int, on_problem: OnProblem) -> Frame | None:
+    def _frame(self, group: LabelFiles, stem: str, ordinal: int, on_problem: OnProblem) -> Frame | None:
         path = group.labels / f"{stem}.json"
         place = Place(str(path), on_problem)
         record = read_mapping(path, on_problem)
@@ -161,7 +161,7 @@ class Labelme:
                      instances, record.get("noAnnotation") is not True, phase if phase != UNKNOWN else None,
                      attributes={**extras, WORDS: words})  # fmt: skip
 
-    def _image(self, group: Group, stem: str, stated: Any, place: Place) -> Path:
+    def _image(self, group: LabelFiles, stem: str, stated: Any, place: Place) -> Path:
         """The image: the one of the same name, else where `imagePath` points (inside the dataset)."""
         own = find_image(group.images, stem)
         if not isinstance(stated, str) or not stated:

@@ -14,7 +14,7 @@ IMAGE_FOLDERS = ("img_dir", "images", "frames")
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class LabelFiles:
     """The label files of one video."""
 
     video: str
@@ -35,7 +35,7 @@ def looks_like_labelme(path: Path) -> bool:
     return b'"shapes"' in head or b'"imagePath"' in head
 
 
-def label_groups(root: Path) -> Iterator[Group]:
+def label_groups(root: Path) -> Iterator[LabelFiles]:
     """Folders up to three levels down that hold labelme files."""
     level = [root]
     for depth in range(4):
@@ -49,7 +49,7 @@ def label_groups(root: Path) -> Iterator[Group]:
                 )
                 split = home.parent.name if home not in (root, root.parent) and home.parent.name in SPLITS else ""
                 for video, some in _by_video(stems, folder == root).items():
-                    yield Group(video or home.resolve().name or "video", split, folder, images, some, bool(video))
+                    yield LabelFiles(video or home.resolve().name or "video", split, folder, images, some, bool(video))
         if depth < 3:
             level = [child for folder in level for child in folders(folder)]
 

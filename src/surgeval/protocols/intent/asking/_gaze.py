@@ -17,8 +17,19 @@ from surgeval.datasets.gaze import fixation_at
 from surgeval.errors import BadInput
 from surgeval.records import Gaze
 
-__all__ = ["GAZE_MODES", "SENTENCES", "GazeMode", "GazeStyle", "Spot", "draw_circle", "draw_path",
-           "gaze_in_words", "mirrored", "separation", "spot_at"]  # fmt: skip
+__all__ = [
+    "GAZE_MODES",
+    "SENTENCES",
+    "GazeMode",
+    "GazePoint",
+    "GazeStyle",
+    "draw_circle",
+    "draw_path",
+    "gaze_in_words",
+    "mirrored",
+    "separation",
+    "spot_at",
+]  # fmt: skip
 
 GazeMode: TypeAlias = Literal["mark", "text", "both", "trail"]
 GAZE_MODES: tuple[GazeMode, ...] = get_args(GazeMode)
@@ -31,7 +42,7 @@ SENTENCES = {
 APART = 0.25  # of the diagonal: how far a wrong gaze is from the right one at least
 
 
-class Spot(NamedTuple):
+class GazePoint(NamedTuple):
     """A point of a frame: shares of its width and height."""
 
     x: float
@@ -57,45 +68,45 @@ class GazeStyle:
             raise BadInput(f"gaze radius: found {self.radius:g}, expected a share of the diagonal from 0.005 to 0.5")
 
 
-def spot_at(gaze: Sequence[Gaze], time: float | None) -> Spot | None:
+def spot_at(gaze: Sequence[Gaze], time: float | None) -> GazePoint | None:
     """Where the fixation at a time is.
 
     >>> spot_at([Gaze(0.0, 0.2, 0.3, 0.3)], 0.1)
-    Spot(x=0.2, y=0.3)
+    GazePoint(x=0.2, y=0.3)
     """
     fixation = fixation_at(gaze, time)
-    return None if fixation is None else Spot(fixation.x, fixation.y)
+    return None if fixation is None else GazePoint(fixation.x, fixation.y)
 
 
-def separation(a: Spot, b: Spot, width: int, height: int) -> float:
+def separation(a: GazePoint, b: GazePoint, width: int, height: int) -> float:
     """How far two points are apart, as a share of the frame's diagonal.
 
-    >>> separation(Spot(0, 0), Spot(1, 1), 1920, 1080)
+    >>> separation(GazePoint(0, 0), GazePoint(1, 1), 1920, 1080)
     1.0
     """
     return math.hypot((a.x - b.x) * width, (a.y - b.y) * height) / math.hypot(width, height)
 
 
-def mirrored(spot: Spot, width: int, height: int) -> Spot:
+def mirrored(spot: GazePoint, width: int, height: int) -> GazePoint:
     """The point mirrored at the centre; near the centre one a quarter of the diagonal away along the longer edge.
 
-    >>> mirrored(Spot(0.25, 0.75), 448, 256), round(mirrored(Spot(0.5, 0.5), 300, 400).y, 4)
-    (Spot(x=0.75, y=0.25), 0.1875)
+    >>> mirrored(GazePoint(0.25, 0.75), 448, 256), round(mirrored(GazePoint(0.5, 0.5), 300, 400).y, 4)
+    (GazePoint(x=0.75, y=0.25), 0.1875)
     """
-    opposite = Spot(1 - spot.x, 1 - spot.y)
+    opposite = GazePoint(1 - spot.x, 1 - spot.y)
     if separation(spot, opposite, width, height) >= APART:
         return opposite
     step = (APART + 1e-9) * math.hypot(width, height)  # at least a quarter, also after rounding
     if width >= height:
-        return Spot(spot.x + math.copysign(step / width, 0.5 - spot.x if spot.x != 0.5 else -1.0), spot.y)
-    return Spot(spot.x, spot.y + math.copysign(step / height, 0.5 - spot.y if spot.y != 0.5 else -1.0))
+        return GazePoint(spot.x + math.copysign(step / width, 0.5 - spot.x if spot.x != 0.5 else -1.0), spot.y)
+    return GazePoint(spot.x, spot.y + math.copysign(step / height, 0.5 - spot.y if spot.y != 0.5 else -1.0))
 
 
-def draw_circle(image: Image, spot: Spot, style: GazeStyle | None = None) -> Image:
+def draw_circle(image: Image, spot: GazePoint, style: GazeStyle | None = None) -> Image:
     """A copy of the picture with a circle around a point.
 
     >>> black = np.zeros((100, 100, 3), np.uint8)
-    >>> drawn = draw_circle(black, Spot(0.5, 0.5))
+    >>> drawn = draw_circle(black, GazePoint(0.5, 0.5))
     >>> drawn[50, 50].tolist(), drawn[50, 58].tolist(), drawn[50, 70].tolist(), int(black.max())
     ([89, 0, 89], [255, 0, 255], [0, 0, 0], 0)
     """
@@ -113,10 +124,10 @@ def draw_circle(image: Image, spot: Spot, style: GazeStyle | None = None) -> Ima
     return _painted(image, np.maximum(inside, ring), (slice(top, bottom), slice(left, right)), style)
 
 
-def draw_path(image: Image, spots: Sequence[Spot], style: GazeStyle | None = None) -> Image:
+def draw_path(image: Image, spots: Sequence[GazePoint], style: GazeStyle | None = None) -> Image:
     """A copy of the picture with a line through the points and a circle around the last.
 
-    >>> drawn = draw_path(np.zeros((100, 100, 3), np.uint8), [Spot(0.1, 0.5), Spot(0.9, 0.5)])
+    >>> drawn = draw_path(np.zeros((100, 100, 3), np.uint8), [GazePoint(0.1, 0.5), GazePoint(0.9, 0.5)])
     >>> drawn[50, 50].tolist(), bool(drawn[50, 90, 0] > 80), drawn[10, 50].tolist()
     ([255, 0, 255], True, [0, 0, 0])
     """
@@ -139,10 +150,10 @@ def _painted(image: Image, cover: np.ndarray, where: tuple[slice, slice], style:
     return drawn
 
 
-def gaze_in_words(spots: Sequence[Spot | None], mode: GazeMode) -> str:
+def gaze_in_words(spots: Sequence[GazePoint | None], mode: GazeMode) -> str:
     """What the question says about the gaze; nothing where no picture has one.
 
-    >>> gaze_in_words([Spot(0.25, 0.5), None], "text").partition(": ")[2]
+    >>> gaze_in_words([GazePoint(0.25, 0.5), None], "text").partition(": ")[2]
     'picture 1: 25, 50. Focus on the area where I am looking.'
     """
     if not any(spots):

@@ -17,16 +17,16 @@ from surgeval.protocols.intent.asking._cases import split_id
 from surgeval.protocols.intent.asking._gaze import (
     GAZE_MODES,
     GazeMode,
+    GazePoint,
     GazeStyle,
-    Spot,
     draw_circle,
     draw_path,
     spot_at,
 )
-from surgeval.protocols.intent.asking._scene import Scene, WrongSpot, wrong_spots
+from surgeval.protocols.intent.asking._scene import InstrumentTips, WrongSpot, wrong_spots
 from surgeval.records import IntentQuestion
 
-__all__ = ["Eyes", "Picture", "Seeing"]
+__all__ = ["Eyes", "GazePicture", "Seeing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +48,10 @@ class Seeing:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture(ShownFrame):
+class GazePicture(ShownFrame):
     """A picture as it is sent, and where the gaze in it is said to be."""
 
-    spot: Spot | None = None
+    spot: GazePoint | None = None
 
 
 class Eyes:
@@ -59,10 +59,10 @@ class Eyes:
 
     def __init__(self, dataset: Dataset, items: Sequence[IntentQuestion], seeing: Seeing) -> None:
         self.media, self.seeing = ItemFiles(dataset, items), seeing
-        self.scene = Scene(dataset)
+        self.scene = InstrumentTips(dataset)
         self._image = lru_cache(maxsize=16)(read_image)  # an item is asked several times in a row
 
-    def __call__(self, question: IntentQuestion) -> tuple[Picture, ...]:
+    def __call__(self, question: IntentQuestion) -> tuple[GazePicture, ...]:
         """The pictures of a posed item, in order; a picture that cannot be read is a `DataError`."""
         if split_id(question.id)[1] == "text-only" or not question.media:
             return ()
@@ -85,19 +85,19 @@ class Eyes:
     def _moments(self, question: IntentQuestion) -> tuple[Moment, ...]:
         return moments(self.media, question, self.seeing.shown)
 
-    def _picture(self, question: IntentQuestion, moment: Moment, spot: Spot | None) -> Picture:
+    def _picture(self, question: IntentQuestion, moment: Moment, spot: GazePoint | None) -> GazePicture:
         image: Image = self._image(moment.ref)
         if spot is not None and self.seeing.gaze in ("mark", "both"):
             image = draw_circle(image, spot, self.seeing.style)
         elif spot is not None and self.seeing.gaze == "trail":
             image = draw_path(image, [*_path(question, moment.time), spot], self.seeing.style)
         made = picture(image, moment, self.seeing.shown)
-        return Picture(made.time, made.jpeg, made.frame, made.width, made.height, spot)
+        return GazePicture(made.time, made.jpeg, made.frame, made.width, made.height, spot)
 
 
-def _path(question: IntentQuestion, time: float | None) -> list[Spot]:
+def _path(question: IntentQuestion, time: float | None) -> list[GazePoint]:
     """The fixations up to a time; of a wrong gaze there is no path."""
     if split_id(question.id)[1] == "wrong-gaze":
         return []
     ordered = sorted(question.gaze, key=lambda fixation: fixation.t)
-    return [Spot(fixation.x, fixation.y) for fixation in ordered if time is None or fixation.t <= time]
+    return [GazePoint(fixation.x, fixation.y) for fixation in ordered if time is None or fixation.t <= time]

@@ -14,7 +14,7 @@ from surgeval.asking import ShownFrame
 from surgeval.datasets import clock
 from surgeval.errors import printable
 from surgeval.protocols.intent.asking._gaze import GazeMode, gaze_in_words
-from surgeval.protocols.intent.asking._look import Picture
+from surgeval.protocols.intent.asking._look import GazePicture
 from surgeval.qa.chat import Message
 from surgeval.qa.choices import choice_prompt
 from surgeval.records import IntentQuestion
@@ -45,7 +45,7 @@ def item_messages(
     B. right
     Choose exactly one option. End your reply with "Answer: X", where X is its letter.
     """
-    seen = [picture for picture in pictures if isinstance(picture, Picture)]
+    seen = [picture for picture in pictures if isinstance(picture, GazePicture)]
     asked = choice_prompt(question.question, question.options)
     pointing = gaze_in_words([picture.spot for picture in seen], gaze)
     text = printable(f"{pointing}\n{asked}" if pointing else asked)
@@ -71,7 +71,7 @@ def _line(value: object) -> str:
     return " ".join(str(value).split())[:_LONGEST]
 
 
-def _told(pictures: Sequence[Picture]) -> str:
+def _told(pictures: Sequence[GazePicture]) -> str:
     if not pictures:
         return "No picture is given: choose the option that is most likely."
     times = [picture.time for picture in pictures if picture.time is not None]

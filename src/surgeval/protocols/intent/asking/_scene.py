@@ -8,12 +8,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from surgeval.datasets import Dataset
-from surgeval.protocols.intent.asking._gaze import APART, Spot, mirrored, separation
+from surgeval.protocols.intent.asking._gaze import APART, GazePoint, mirrored, separation
 from surgeval.qa.mentions import instrument_mentions
 from surgeval.records import Frame, ImageRef, IntentQuestion
 from surgeval.vocab import LabelSpace
 
-__all__ = ["Scene", "Tip", "WrongSpot", "distractor_option", "wrong_spots"]
+__all__ = ["InstrumentTips", "Tip", "WrongSpot", "distractor_option", "wrong_spots"]
 
 
 class Tip(NamedTuple):
@@ -21,17 +21,17 @@ class Tip(NamedTuple):
 
     instrument: str
     track: str
-    spot: Spot
+    spot: GazePoint
 
 
 class WrongSpot(NamedTuple):
     """A wrong gaze, and the instrument it is on; none where it is only mirrored."""
 
-    spot: Spot
+    spot: GazePoint
     instrument: str = ""
 
 
-class Scene:
+class InstrumentTips:
     """The tips of the instruments in a dataset's frames, by the frame's image; empty where it labels none."""
 
     def __init__(self, dataset: Dataset) -> None:
@@ -60,23 +60,23 @@ def _tips(frame: Frame, names: Sequence[str]) -> tuple[Tip, ...]:
         number = instance.triplet.instrument
         if tip is None or not 0 <= number < len(names):
             continue
-        spot = Spot(tip[0] / frame.width, tip[1] / frame.height)
+        spot = GazePoint(tip[0] / frame.width, tip[1] / frame.height)
         if 0 < spot.x < 1 and 0 < spot.y < 1:
             made.append(Tip(names[number], str(instance.track or names[number]), spot))
     return tuple(made)
 
 
 def wrong_spots(
-    spots: Sequence[Spot | None], tips: Sequence[Sequence[Tip]], sizes: Sequence[tuple[int, int]]
+    spots: Sequence[GazePoint | None], tips: Sequence[Sequence[Tip]], sizes: Sequence[tuple[int, int]]
 ) -> list[WrongSpot | None]:
     """A wrong place for each of a question's frames, a quarter of the diagonal away at least.
 
     All frames point at the same instrument where it is in view: the one far from the gaze, in the last frame that has
     such a one, that is nearest to it.
 
-    >>> hook, grasper = Tip("hook", "1", Spot(0.2, 0.2)), Tip("grasper", "2", Spot(0.8, 0.7))
-    >>> wrong_spots([Spot(0.2, 0.2)], [[hook, grasper]], [(448, 256)])
-    [WrongSpot(spot=Spot(x=0.8, y=0.7), instrument='grasper')]
+    >>> hook, grasper = Tip("hook", "1", GazePoint(0.2, 0.2)), Tip("grasper", "2", GazePoint(0.8, 0.7))
+    >>> wrong_spots([GazePoint(0.2, 0.2)], [[hook, grasper]], [(448, 256)])
+    [WrongSpot(spot=GazePoint(x=0.8, y=0.7), instrument='grasper')]
     """
     far = [
         [tip for tip in seen if spot is not None and separation(spot, tip.spot, *size) >= APART]
@@ -111,14 +111,14 @@ def distractor_option(item: IntentQuestion, moved: WrongSpot, space: LabelSpace)
 
     >>> item = IntentQuestion("i", "s", "v", (), "spatial", "absolute", "Where?", ("upper left", "lower right"), 0)
     >>> space = LabelSpace("toy", ("hook", "clipper"))
-    >>> [distractor_option(item, WrongSpot(spot), space) for spot in (Spot(0.8, 0.7), Spot(0.2, 0.2))]
+    >>> [distractor_option(item, WrongSpot(spot), space) for spot in (GazePoint(0.8, 0.7), GazePoint(0.2, 0.2))]
     [1, None]
     """
     speaking = _in_quadrant(item.options, moved.spot) or _naming(item.options, moved.instrument, space)
     return speaking[0] if len(speaking) == 1 and speaking[0] != item.answer else None
 
 
-def _in_quadrant(options: Sequence[str], spot: Spot) -> list[int]:
+def _in_quadrant(options: Sequence[str], spot: GazePoint) -> list[int]:
     """The options that are about a point's quadrant; none unless all options are about quadrants."""
     first, second = (sides[share >= 0.5] for sides, share in zip(_SIDES, (spot.y, spot.x), strict=True))
     known = all(any(side.search(text) for side in sides) for text in options for sides in _SIDES)

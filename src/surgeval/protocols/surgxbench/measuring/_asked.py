@@ -24,7 +24,14 @@ from surgeval.protocols.surgxbench.measuring._hide import hidden_images
 from surgeval.protocols.surgxbench.measuring._instruments import named_cases, to_device
 from surgeval.protocols.surgxbench.measuring._measure import classes_present
 from surgeval.protocols.surgxbench.measuring._prompts import spoken
-from surgeval.protocols.surgxbench.measuring._replies import Answer, Question, answer_maps, ask, certainties, reply_case
+from surgeval.protocols.surgxbench.measuring._replies import (
+    NamingReply,
+    Question,
+    answer_maps,
+    ask,
+    certainties,
+    reply_case,
+)
 from surgeval.protocols.surgxbench.measuring._triplets import (
     complete_matches,
     labelled_triplets,
@@ -35,14 +42,14 @@ from surgeval.qa.mentions import instrument_mentions, triplet_mentions
 from surgeval.records import UNKNOWN, Case, Triplet
 from surgeval.vocab import LabelSpace, tools_question, triplets_question
 
-__all__ = ["Asked", "Example"]
+__all__ = ["AskedModel", "Example"]
 
 # The map (1, rows, columns) of a triplet in one image, and what is said about an image, with scores.
 Example: TypeAlias = tuple[torch.Tensor, Callable[[torch.Tensor], tuple[tuple[str, float], ...]]]
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class AskedModel:
     """A generative model with the questions that a label space makes."""
 
     net: Generative
@@ -113,14 +120,14 @@ class Asked:
     def example(self, pixels: torch.Tensor, triplet: str) -> Example | None:
         """The map of a triplet that is said about one image, and what is said about it or a changed one."""
 
-        def named(answer: Answer[Triplet]) -> list[str]:
+        def named(answer: NamingReply[Triplet]) -> list[str]:
             return [triplet_name(one, self.space) for one in answer.mentions.classes]
 
         def said(image: torch.Tensor) -> tuple[tuple[str, float], ...]:
             (answer,) = self._asked(image, self.triplets)
             return tuple(zip(named(answer), answer.scores, strict=True))
 
-        answers: list[Answer[Triplet]] = self._asked(pixels, self.triplets)
+        answers: list[NamingReply[Triplet]] = self._asked(pixels, self.triplets)
         names = named(answers[0])
         if triplet not in names:
             return None
@@ -142,21 +149,21 @@ class Asked:
         tokens = [answer.tokens[0] for answer in answers]
         return certainties(self.net, pixels, [one.reply for one in answers], tokens, self.settings.batch)
 
-    def _named(self, pixels: torch.Tensor, numbers: Sequence[int], net: Generative) -> list[Answer[int]]:
+    def _named(self, pixels: torch.Tensor, numbers: Sequence[int], net: Generative) -> list[NamingReply[int]]:
         names = [spoken(self.space.instruments[number]).lower() for number in numbers]
         replies = net.forced([[one] for one in pixels], [self.tools.text] * len(names), names)
-        return [Answer(reply, self.tools.read(""), (tuple(range(len(reply.tokens))),)) for reply in replies]
+        return [NamingReply(reply, self.tools.read(""), (tuple(range(len(reply.tokens))),)) for reply in replies]
 
     @cached_property
     def method(self) -> Any:
         """Token Grad-CAM, with how a name's tokens become one map."""
         return method_for(self.net, self.settings.method)
 
-    def _asked(self, pixels: torch.Tensor, question: Question[Any]) -> list[Answer[Any]]:
+    def _asked(self, pixels: torch.Tensor, question: Question[Any]) -> list[NamingReply[Any]]:
         return ask(self.net, pixels, question, self.settings.max_tokens, self.settings.batch)
 
     def _instruments(self, seen: Sequence[PreparedFrame], pixels: torch.Tensor) -> Iterator[Case]:
-        answers: list[Answer[int]] = self._asked(pixels, self.tools)
+        answers: list[NamingReply[int]] = self._asked(pixels, self.tools)
         maps = answer_maps(self.net, pixels, answers, self.method, self.settings.batch)
         named = [list(answer.mentions.classes) for answer in answers]
         scores = {(b, c): value for b, answer in enumerate(answers)
@@ -177,7 +184,7 @@ class Asked:
             yield from causal_cases(self.net, seen, pixels, answers, names, self.settings.causal, batch)
 
     def _triplets(self, seen: Sequence[PreparedFrame], pixels: torch.Tensor) -> Iterator[Case]:
-        answers: list[Answer[Triplet]] = self._asked(pixels, self.triplets)
+        answers: list[NamingReply[Triplet]] = self._asked(pixels, self.triplets)
         maps = answer_maps(self.net, pixels, answers, self.method, self.settings.batch)
         said = [list(answer.mentions.classes) for answer in answers]
         scores = [answer.scores for answer in answers]
@@ -193,8 +200,9 @@ class Asked:
         yield from (reply_case(one, self.triplets, answer) for one, answer in zip(seen, answers, strict=True))
 
     def _hidden(
-        self, seen: Sequence[PreparedFrame], pixels: torch.Tensor, maps: torch.Tensor, answers: Sequence[Answer[Any]],
-        question: Question[Any], right: Sequence[tuple[int, int, int, Any]], keys: Sequence[tuple[int, int]],
+        self, seen: Sequence[PreparedFrame], pixels: torch.Tensor, maps: torch.Tensor,
+        answers: Sequence[NamingReply[Any]], question: Question[Any], right: Sequence[tuple[int, int, int, Any]],
+        keys: Sequence[tuple[int, int]],
     ) -> dict[tuple[int, int], dict[str, Any]]:  # fmt: skip
         """Right answers again with regions hidden: is it still said, and how much less likely were the same words?
 

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
     from surgeval.models import Generated, Generative
     from surgeval.protocols.surgxbench.measuring._frames import PreparedFrame
-    from surgeval.protocols.surgxbench.measuring._replies import Answer
+    from surgeval.protocols.surgxbench.measuring._replies import NamingReply
 
 __all__ = ["causal_cases", "padding_tokens"]
 
 
 def causal_cases(
-    net: Generative, seen: Sequence[PreparedFrame], pixels: torch.Tensor, answers: Sequence[Answer[int]],
+    net: Generative, seen: Sequence[PreparedFrame], pixels: torch.Tensor, answers: Sequence[NamingReply[int]],
     classes: Sequence[str], settings: CausalSettings, batch: int = 16,
 ) -> Iterator[Case]:  # fmt: skip
     """A case for each instrument that a reply names; `pixels` are those of `seen`, `answers` what was said of them."""
@@ -44,8 +44,8 @@ def causal_cases(
 
 
 def _case(
-    net: Generative, one: PreparedFrame, answer: Answer[int], attention: Floats, number: int, tokens: Sequence[int],
-    classes: Sequence[str], settings: CausalSettings,
+    net: Generative, one: PreparedFrame, answer: NamingReply[int], attention: Floats, number: int,
+    tokens: Sequence[int], classes: Sequence[str], settings: CausalSettings,
 ) -> Case:  # fmt: skip
     reply, view = answer.reply, one.view
     own = _boxes(one.frame, number)

@@ -32,7 +32,7 @@ from surgeval.stats import stream
 if TYPE_CHECKING:
     from surgeval.models.contrastive import TextBank
     from surgeval.protocols.surgxbench._settings import SurgXSettings
-    from surgeval.protocols.surgxbench.measuring._asked import Asked
+    from surgeval.protocols.surgxbench.measuring._asked import AskedModel
     from surgeval.vocab import LabelSpace
 
 __all__ = ["check_answers", "check_prompts"]
@@ -58,7 +58,7 @@ def check_prompts(
         yield from _sanity_cases(sane, cascade, other, "another prompt")
 
 
-def check_answers(asked: Asked, curved: Sequence[PreparedFrame], sane: Sequence[PreparedFrame]) -> Iterator[Case]:
+def check_answers(asked: AskedModel, curved: Sequence[PreparedFrame], sane: Sequence[PreparedFrame]) -> Iterator[Case]:
     """The checks of a model that answers in words."""
     net, space, seed = asked.net, asked.space, asked.settings.seed
     if curved:

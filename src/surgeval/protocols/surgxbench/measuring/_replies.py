@@ -19,7 +19,7 @@ from surgeval.protocols.surgxbench.measuring._frames import PreparedFrame
 from surgeval.qa.mentions import Mentions
 from surgeval.records import Case
 
-__all__ = ["Answer", "Question", "answer_maps", "ask", "certainties", "reply_case"]
+__all__ = ["NamingReply", "Question", "answer_maps", "ask", "certainties", "reply_case"]
 
 T = TypeVar("T")
 Read: TypeAlias = "Callable[[str], Mentions[T]]"
@@ -36,7 +36,7 @@ class Question(Generic[T]):
 
 
 @dataclass(frozen=True)
-class Answer(Generic[T]):
+class NamingReply(Generic[T]):
     """A reply, what it names, and which of its tokens name it."""
 
     reply: Generated
@@ -49,19 +49,19 @@ class Answer(Generic[T]):
         return [float(np.prod([self.reply.probabilities[token] for token in row])) for row in self.tokens]
 
 
-def ask(net: Generative, pixels: torch.Tensor, question: Question[T], most: int, batch: int) -> list[Answer[T]]:
+def ask(net: Generative, pixels: torch.Tensor, question: Question[T], most: int, batch: int) -> list[NamingReply[T]]:
     """The question about each image (images, 3, rows, columns), `batch` of them at a time."""
     answers = []
     for at in range(0, len(pixels), batch):
         images = [[one] for one in pixels[at : at + batch]]
         for reply in net.reply(images, [question.text] * len(images), most):
             mentions = question.read(reply.text)
-            answers.append(Answer(reply, mentions, tuple(reply.tokens_of(*span) for span in mentions.spans)))
+            answers.append(NamingReply(reply, mentions, tuple(reply.tokens_of(*span) for span in mentions.spans)))
     return answers
 
 
 def answer_maps(
-    net: Generative, pixels: torch.Tensor, answers: Sequence[Answer[Any]], method: Method, batch: int
+    net: Generative, pixels: torch.Tensor, answers: Sequence[NamingReply[Any]], method: Method, batch: int
 ) -> torch.Tensor:
     """(images, most, rows, columns): the map of each class that a reply names; zeros where it names fewer."""
     most = max([1, *(len(answer.tokens) for answer in answers)])
@@ -93,7 +93,7 @@ def certainties(
     return values
 
 
-def reply_case(one: PreparedFrame, question: Question[Any], answer: Answer[Any]) -> Case:
+def reply_case(one: PreparedFrame, question: Question[Any], answer: NamingReply[Any]) -> Case:
     """What was said about a frame, and how much of it the label space does not hold."""
     text, unparsed = answer.reply.text, answer.mentions.unparsed
     values = {

@@ -19,7 +19,7 @@ from surgeval.explain.heatmaps import heatmaps
 from surgeval.models import Contrastive, Generative, open_model
 from surgeval.progress import advance
 from surgeval.protocols.surgxbench._settings import SurgXSettings
-from surgeval.protocols.surgxbench.measuring._asked import Asked
+from surgeval.protocols.surgxbench.measuring._asked import AskedModel
 from surgeval.protocols.surgxbench.measuring._checks import check_answers, check_prompts
 from surgeval.protocols.surgxbench.measuring._frames import PreparedFrame, Reader, Unseen, batches
 from surgeval.protocols.surgxbench.measuring._instruments import instrument_cases, reference_cases, to_device
@@ -64,9 +64,9 @@ class VideoWorker:
         return open_model(self.model, device=device, dtype=self.dtype)
 
     @cached_property
-    def asked(self) -> Asked | None:
+    def asked(self) -> AskedModel | None:
         """The model as one that answers in words; None where it scores prompts."""
-        return Asked(self.net, self.dataset.space, self.settings) if isinstance(self.net, Generative) else None
+        return AskedModel(self.net, self.dataset.space, self.settings) if isinstance(self.net, Generative) else None
 
     @property
     def scorer(self) -> Contrastive:
