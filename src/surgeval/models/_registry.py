@@ -112,6 +112,9 @@ def open_contrastive(spec: str | Path, device: str = "cpu", dtype: str = "float3
 def open_generative(spec: str | Path, device: str = "cpu", dtype: str = "float32") -> Generative:
     """Load a model that answers questions about images in words: an embedded name, a LLaVA folder or hub name.
 
+    >>> model = open_generative("phantom-llava")
+    >>> model.name, model.family
+    ('phantom-llava', 'llava')
     >>> open_generative("phantom-clip")
     Traceback (most recent call last):
     surgeval.errors.BadInput: model 'phantom-clip': found one that scores prompts (clip), expected one that answers ...

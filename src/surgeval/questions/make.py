@@ -38,6 +38,8 @@ _SHOWN_REPLY = 20_000  # characters of a bad reply that its writer is shown agai
 class Making:
     """How questions are made. `keep_partial` keeps the sound questions of a batch that never came to six.
 
+    >>> Making(options=4).frames
+    8
     >>> Making(options=9)
     Traceback (most recent call last):
     surgeval.errors.BadInput: options: found 9, expected 2 to 8

@@ -3,7 +3,7 @@
 The page of one run belongs to its protocol, the page kit to `surgeval.pages`.
 """
 
-from surgeval.report._comparison import readable_comparison, tally, write_comparison
+from surgeval.report._comparison import own_verdicts, readable_comparison, tally, write_comparison
 from surgeval.report._index import write_index, write_run_pages
 from surgeval.report.dataset import (
     DatasetStatistics,
@@ -36,6 +36,7 @@ __all__ = [
     "dataset_statistics",
     "findings",
     "leading",
+    "own_verdicts",
     "rank",
     "rank_runs",
     "ranking_sections",

@@ -69,10 +69,13 @@ def check_media(dataset: Dataset, question: IntentQuestion, tell: OnProblem = ra
     """Tell of media that are not there, or that a link takes out of the dataset.
 
     >>> from types import SimpleNamespace
-    >>> question = IntentQuestion("1", "chest", "P1", ("none.png",), "spatial", "absolute", "?", ("a", "b"), answer=0)
-    >>> check_media(SimpleNamespace(media_root=Path("data"), root=Path("data")), question)
+    >>> here = Path(__file__)
+    >>> dataset = SimpleNamespace(media_root=here.parent, root=here.parent)
+    >>> asked = ("spatial", "absolute", "Where?", ("left", "right"))
+    >>> check_media(dataset, IntentQuestion("1", "chest", "P1", (here.name,), *asked, answer=0))  # it is there
+    >>> check_media(dataset, IntentQuestion("2", "chest", "P1", ("none.png",), *asked, answer=0))
     Traceback (most recent call last):
-    surgeval.errors.DataError: data/none.png: item 1: media: found no such file, expected the media of a question
+    surgeval.errors.DataError: .../none.png: item 2: media: found no such file, expected the media of a question
     """
     for path in media_paths(dataset, question):
         place = Place(str(path), tell, f"item {question.id}")

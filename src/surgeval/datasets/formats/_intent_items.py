@@ -25,6 +25,13 @@ def read_intent_items(
 ) -> Iterator[IntentQuestion]:
     """The questions of a file, line by line; media must lie inside `root` (default: `media_home` of the file).
 
+    >>> import json, tempfile
+    >>> item = {"id": "i1", "scenario": "chest_xray", "cluster": "P1", "media": [], "dimension": "spatial",
+    ...         "skill": "absolute", "question": "Where is it?", "options": ["left", "right"], "answer": 1}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "items.jsonl").write_text(json.dumps(item))
+    ...     [(item.id, item.options[item.answer]) for item in read_intent_items(f"{folder}/items.jsonl")]
+    [('i1', 'right')]
     >>> list(read_intent_items(Path("no/such/items.jsonl")))
     Traceback (most recent call last):
     surgeval.errors.DataError: no/such/items.jsonl: found no such file, expected a file

@@ -80,6 +80,14 @@ def open_source(
 ) -> Source:
     """Open what lies at a path for a detector that speaks `space`; `videos` names those to look at.
 
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> from surgeval.vocab import load_labels
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Image.new("RGB", (64, 48)).save(f"{folder}/000001.png")
+    ...     source = open_source(folder, load_labels("cholec80"))
+    ...     [(frame.name, frame.width) for video in source.videos(print) for frame in source.frames(video.name, print)]
+    [('000001', 64)]
     >>> from surgeval.vocab import load_labels
     >>> open_source("nowhere", load_labels("cholec80"))
     Traceback (most recent call last):

@@ -19,6 +19,19 @@ __all__ = ["compare_quality"]
 def compare_quality(a: QualityScores | str | Path, b: QualityScores | str | Path) -> Comparison:
     """The share of frames to drop and the mean of each measure, a − b; the frames themselves may differ.
 
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> from surgeval import run_quality
+    >>> sharp = np.random.default_rng(0).integers(0, 256, (256, 448, 3), np.uint8)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name, picture in (("sharp", sharp), ("black", 0 * sharp)):
+    ...         for part in ("images", "labels"):
+    ...             Path(folder, name, part).mkdir(parents=True)
+    ...         Image.fromarray(picture).save(f"{folder}/{name}/images/VID01_000001.png")
+    ...         _ = Path(f"{folder}/{name}/labels/VID01_000001.txt").write_text("")
+    ...         _ = run_quality(f"{folder}/{name}", f"{folder}/runs/{name}", labels="cholec80", progress=False)
+    ...     compare_quality(f"{folder}/runs/sharp", f"{folder}/runs/black")
+    sharp − black: frames proposed to drop, share 0.000 − 1.000 = -1.000 [no interval] (few clusters: 1), not testable
     >>> compare_quality("first", "second")
     Traceback (most recent call last):
     surgeval.errors.DataError: first/run.json: found no such file, expected the record of a run

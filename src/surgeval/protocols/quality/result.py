@@ -115,6 +115,17 @@ class QualityScores(RunResult):
 def load_quality(folder: str | Path) -> QualityScores:
     """Read a finished run folder of `run_quality`.
 
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> from surgeval import run_quality
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("images", "labels"):
+    ...         Path(folder, "data", name).mkdir(parents=True)
+    ...     Image.new("RGB", (448, 256)).save(f"{folder}/data/images/VID01_000001.png")  # a black frame
+    ...     _ = Path(f"{folder}/data/labels/VID01_000001.txt").write_text("")
+    ...     _ = run_quality(f"{folder}/data", f"{folder}/run", labels="cholec80", progress=False)
+    ...     load_quality(f"{folder}/run").cases.select("video", "name", "dropped").rows()
+    [('VID01', '000001', True)]
     >>> load_quality("nowhere")
     Traceback (most recent call last):
     surgeval.errors.DataError: nowhere/run.json: found no such file, expected the record of a run

@@ -109,6 +109,18 @@ def run_surgxbench(
 
     With several `processes` each takes whole videos and opens the model for itself; it changes no number.
 
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> plain = SurgXSettings(tasks=("instruments",), occlusion=False, curves=0, sanity=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("images", "labels"):
+    ...         Path(folder, "data", name).mkdir(parents=True)
+    ...     Image.new("RGB", (96, 64)).save(f"{folder}/data/images/VID01_000001.png")
+    ...     _ = Path(f"{folder}/data/labels/VID01_000001.txt").write_text("0 0.5 0.5 0.2 0.2")  # a grasper
+    ...     run = run_surgxbench(f"{folder}/data", "phantom-clip", f"{folder}/run", settings=plain, labels="cholec80",
+    ...                          progress=False)
+    ...     run.result(resamples=20)
+    SurgXScores 'run': not shown; top-1 right ...
     >>> run_surgxbench("nowhere", "phantom-clip", out="runs/clip")
     Traceback (most recent call last):
     surgeval.errors.BadInput: nowhere: found no such file or folder, expected a dataset

@@ -70,6 +70,24 @@ def train_folds(
     `only` trains the folds of these names and scores nothing (None is returned): jobs of a cluster do that, and one
     call without it scores. `scheme` is what `choose_folds` takes; `pages` also writes the scores' own page.
 
+    >>> import tempfile
+    >>> from surgeval.datasets import MemoryDataset
+    >>> from surgeval.phantom import simulate_detector
+    >>> from surgeval.protocols.training import FoldDetections, TrainableDetector
+    >>> from surgeval.records import Box, Frame, Instance, Triplet
+    >>> from surgeval.vocab import load_labels
+    >>> space = load_labels("phantom")
+    >>> seen = Instance(Triplet(*space.triplets[0]), Box(100, 60, 80, 60))
+    >>> data = MemoryDataset(space, [Frame(video, "000001", 1, None, None, 448, 256, (seen,)) for video in "ABCDEF"])
+    >>> def detect(dataset, videos, trained):  # knows the labels, and learns nothing
+    ...     found = simulate_detector(dataset, "good").filter(pl.col("video").is_in(videos))
+    ...     return FoldDetections(found, frames=len(videos), seconds=0.1)
+    >>> stub = TrainableDetector("stub", {}, learn=lambda dataset, fold, out, tell: None, detect=detect)
+    >>> tested = {"1": ["A", "B"], "2": ["C", "D"]}  # the test videos of each fold
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     folds = train_folds(data, folder, stub, scheme=tested, resamples=20, pages=False)
+    >>> folds.tables["folds"].select("fold", "test videos", "mAP50").rows()
+    [('1', 2, 1.0), ('2', 2, 1.0), ('mean', None, 1.0), ('std', None, 0.0)]
     >>> train_folds("no/dataset", "out", method=None)
     Traceback (most recent call last):
     surgeval.errors.BadInput: no/dataset: found no such file or folder, expected a dataset

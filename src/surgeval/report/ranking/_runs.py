@@ -36,10 +36,17 @@ def rank(data: Any, *args: Any, **options: Any) -> Ranking:
 
 
 def rank_runs(paths: Sequence[str | Path], *, max_unscored: float = 0.05, **options: Any) -> Ranking:
-    """Rank run folders of one protocol, or results files (CSV); a model is called after its folder or file.
+    r"""Rank run folders of one protocol, or results files (CSV); a model is called after its folder or file.
 
     A folder of runs stands for the runs in it.
 
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name, right in (("net", "1" * 16), ("prior", "10" * 8)):
+    ...         rows = [f"q{k},VID{k // 2},verb,False,{one}" for k, one in enumerate(right)]
+    ...         _ = Path(folder, f"{name}.csv").write_text("\n".join(["qID,video,group,ood,correctness", *rows]))
+    ...     rank_runs([f"{folder}/net.csv", f"{folder}/prior.csv"], n_boot=200).final_order
+    [['net'], ['prior']]
     >>> rank_runs([Path("net.csv"), Path("prior.csv")])
     Traceback (most recent call last):
     surgeval.errors.DataError: net.csv: found no such file, expected a results file...

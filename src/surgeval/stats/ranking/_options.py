@@ -42,6 +42,8 @@ _LEAST_ALPHA = 1e-9  # below, no number of resamples that fits a computer could 
 class RankOptions:
     """How a ranking is made.
 
+    >>> RankOptions(sided="one").tests(models=3), RankOptions().tests(models=3)
+    (6, 3)
     >>> RankOptions(correction="fdr")
     Traceback (most recent call last):
     surgeval.errors.BadInput: correction: found 'fdr', expected one of none, holm, bonferroni
