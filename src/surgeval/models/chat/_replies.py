@@ -41,7 +41,7 @@ def read_reply(body: bytes) -> Reply | FailedReply:
     'a reply without choices'
     """
     try:
-        data = parse_json(body.decode("utf-8-sig"), names=True)
+        data = parse_json(body.decode("utf-8-sig"), lenient=True)
     except (BrokenJson, UnicodeDecodeError):
         return FailedReply(f"a body that is no JSON ({body[:_SHOWN].decode(errors='replace')})")
     if not isinstance(data, dict):
@@ -72,7 +72,7 @@ def error_of(body: Any) -> dict[str, Any]:
     """The `error` object of a body, in whichever of the usual shapes."""
     if isinstance(body, bytes):
         try:
-            body = parse_json(body.decode("utf-8-sig"), names=True)
+            body = parse_json(body.decode("utf-8-sig"), lenient=True)
         except (BrokenJson, UnicodeDecodeError):
             return {}
     error = body.get("error") if isinstance(body, dict) else None
