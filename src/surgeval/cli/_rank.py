@@ -79,7 +79,14 @@ def rank_models(
 
     Example: [bold]surgeval rank runs/net runs/twin prior.csv --baseline prior --out runs/ranking[/bold]
     """
-    from surgeval.report import left_out, read_outcomes_of, study_ranking, write_feedback, write_ranking_report
+    from surgeval.report import (
+        left_out,
+        read_outcomes_of,
+        study_ranking,
+        verdicts_of,
+        write_feedback,
+        write_ranking_report,
+    )
     from surgeval.stats import Outcomes, RankOptions, rank
 
     options: dict[str, Any] = {
@@ -95,12 +102,13 @@ def rank_models(
     with progress("pages") as bar:
         bar.phase("reading")
         tables = read_outcomes_of(results)
+        verdicts = verdicts_of(results)
         bar.phase("ranking")
         outcomes = Outcomes.from_tables(tables, max_unscored=max_unscored)
         outcomes = replace(outcomes, notes=(*left_out(results), *outcomes.notes))
         ranking = rank(outcomes, **options, baselines=baseline or ())
         bar.phase("resampling the ranking")
-        study = study_ranking(ranking, outer=stability, challenges=calibration, tables=tables)
+        study = study_ranking(ranking, outer=stability, challenges=calibration, tables=tables, verdicts=verdicts)
         bar.phase("writing the page")
         page = write_ranking_report(study, out, title=title) if out is not None else None
         index = None

@@ -14,7 +14,7 @@ from surgeval.arrays import Bools, Floats, Ints
 from surgeval.errors import BadInput
 from surgeval.metrics._visit import Ranked
 
-__all__ = ["STYLES", "global_ap", "pooled", "video_ap", "video_pooled", "weighted_ap", "weighted_recall"]
+__all__ = ["STYLES", "global_ap", "pooled", "video_ap", "video_pooled", "weighted_ap"]
 
 STYLES = ("coco", "11point")
 RECALLS_101: Floats = np.linspace(0.0, 1.0, 101)
@@ -38,7 +38,7 @@ def weighted_ap(ranked: Ranked, multiplicity: Ints | Floats, style: str = "coco"
 
 
 def pooled(ranked: Ranked, multiplicity: Ints | Floats, style: str = "coco") -> tuple[Floats, Floats]:
-    """`weighted_ap` and `weighted_recall` in one pass.
+    """`weighted_ap` and the final recall of such a resample (its mean over thresholds is AR) in one pass.
 
     >>> from surgeval.metrics import Boxes, DetectionSet, rank_detections
     >>> truth = Boxes.of([0, 1], {"i": [0, 0]}, [[0, 0, 10, 10]] * 2)
@@ -52,19 +52,6 @@ def pooled(ranked: Ranked, multiplicity: Ints | Floats, style: str = "coco") -> 
         raise BadInput(f"multiplicity: expected {ranked.n_videos} finite numbers ≥ 0, one per video")
     every = np.arange(len(ranked.rows))
     return _pools(ranked, every, ranked.start, weight, weight @ ranked.truths, style)
-
-
-def weighted_recall(ranked: Ranked, multiplicity: Ints | Floats) -> Floats:
-    """Final recall (classes × IoU thresholds) of such a resample; its mean over thresholds is AR.
-
-    >>> from surgeval.metrics import Boxes, DetectionSet, rank_detections
-    >>> truth = Boxes.of([0, 1], {"i": [0, 0]}, [[0, 0, 10, 10]] * 2)
-    >>> hit_in_first = Boxes.of([0], {"i": [0]}, [[0, 0, 10, 10]], score=[0.9])
-    >>> ranked = rank_detections(DetectionSet.of([0, 1], truth, hit_in_first), "i", 1)
-    >>> [float(weighted_recall(ranked, np.array(drawn))[0, 0].round(3)) for drawn in ([1, 1], [3, 1])]
-    [0.5, 0.75]
-    """
-    return pooled(ranked, multiplicity)[1]
 
 
 def global_ap(ranked: Ranked, style: str = "coco") -> Floats:

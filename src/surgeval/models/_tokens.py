@@ -7,7 +7,6 @@ same score. Each is an error here, and single unknown words are told.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ from typing import Any
 import torch
 
 from surgeval.errors import BadInput, DataError, SurgevalError
-from surgeval.files import read_bounded
+from surgeval.files import read_bounded, read_json_file
 from surgeval.models._checkpoint import first_line
 
 __all__ = ["TOKENIZER_FILES", "FolderTokens", "Tokens", "WordPieces", "checked_prompts", "tokenizing"]
@@ -70,8 +69,8 @@ def _damaged(place: Path) -> Path:
     """The first tokenizer file of a folder that is no JSON though its name says so, else the folder."""
     for path in (place / name for name in TOKENIZER_FILES if name.endswith(".json") and (place / name).is_file()):
         try:
-            json.loads(path.read_bytes())
-        except (OSError, ValueError, RecursionError):
+            read_json_file(path, expected="a tokenizer's file", limit=_VOCAB_LIMIT)
+        except DataError:
             return path
     return place
 

@@ -47,6 +47,7 @@ def evidence_data(models: Sequence[Evidence]) -> EvidenceData:
     content = {
         "models": [printable(name) for name in names],
         "right": sorted({verdict for one in models for verdict in one.right}),
+        "doubtful": sorted({verdict for one in models for verdict in one.doubtful}),
         "open": sorted({verdict for one in models for verdict in one.open}),
         "id": _texts(order["id"]),
         **{name: _texts(_first([frame[name] for frame in placed])) for name in _SHARED},

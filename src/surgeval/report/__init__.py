@@ -23,6 +23,7 @@ from surgeval.report.ranking import (
     read_outcomes_of,
     read_results,
     study_ranking,
+    verdicts_of,
     write_feedback,
     write_ranking_report,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "readable_comparison",
     "study_ranking",
     "tally",
+    "verdicts_of",
     "write_comparison",
     "write_dataset_report",
     "write_feedback",

@@ -13,6 +13,8 @@ from surgeval import stats
 from surgeval.engine import Manifest, save_scored
 from surgeval.errors import BadInput, DataError
 from surgeval.protocols.focus import score_focus
+from surgeval.protocols.verdict import Verdict
+from surgeval.report import findings, ranking_sections, study_ranking, verdicts_of
 
 ASKED = [{"qID": f"q{n}", "videoID": f"v{n // 2}", "start_time": 0, "end_time": 1, "procedure_type": "",
           "question": "?"} for n in range(16)]  # fmt: skip
@@ -37,6 +39,20 @@ def test_a_folder_of_runs_is_ranked_and_says_what_was_left_out(runs: Path, kind:
     listed = surgeval.rank([str(runs / "right"), runs / "wrong"], resamples=200)
     assert listed.final_order == ranking.final_order and "not ranked" not in " ".join(listed.notes)
     assert surgeval.rank([kind(runs)], resamples=200).final_order == ranking.final_order
+
+
+def test_the_first_place_of_a_model_whose_own_run_does_not_bear_it_out_is_said_so(runs: Path) -> None:
+    ranking = surgeval.rank(runs, resamples=200)
+    verdicts = verdicts_of([runs])
+    assert set(verdicts) == {"right", "wrong"}
+    own = {"right": Verdict("contradicted", "It reads the tint."), "wrong": verdicts["wrong"]}
+    study = study_ranking(ranking, outer=0, challenges=0, verdicts=own)
+    said = "Right answers put right there; its own run's verdict is contradicted: It reads the tint."
+    assert findings(study)[0] == said and study.to_json()["verdicts"]["right"]["grade"] == "contradicted"
+    places = ranking_sections(study)[0].tables[0].frame
+    assert places["its own verdict"].to_list() == ["contradicted", own["wrong"].grade]
+    sure = study_ranking(ranking, outer=0, challenges=0, verdicts={"right": Verdict("supported", "It sees.")})
+    assert not any("its own run's verdict" in sentence for sentence in findings(sure))
 
 
 def test_a_folder_with_runs_of_two_protocols_is_refused(runs: Path) -> None:

@@ -21,13 +21,13 @@ from surgeval.protocols.asked import draw_evenly
 from surgeval.protocols.focus._files import Source, as_sources, logged_responses
 from surgeval.records import VqaQuestion
 
-__all__ = ["QuestionSet", "open_questions", "scored_sources"]
+__all__ = ["FocusSet", "open_questions", "scored_sources"]
 
 _HUB = re.compile(r"hub:([\w-][\w.-]*/[\w-][\w.-]*)(?::([\w-][\w.-]*))?", re.ASCII)
 
 
 @dataclass(frozen=True)
-class QuestionSet:
+class FocusSet:
     """Questions in their order, the dataset that may hold their frames, and which videos are for training."""
 
     questions: tuple[VqaQuestion, ...]
@@ -58,12 +58,12 @@ class QuestionSet:
 
 def open_questions(
     data: str | Path | None, requests: str | Path | None = None, references: str | Path | None = None
-) -> QuestionSet:
+) -> FocusSet:
     """The questions of `data` (a path, or `hub:OWNER/NAME[:CONFIG]`), or of a requests and a references file."""
     if (requests is None) != (references is None) or (data is None) == (requests is None):
         raise BadInput("questions: expected either a dataset, or a requests file with its references file")
     if requests is not None and references is not None:
-        found = QuestionSet(tuple(read_focus_pair(Path(requests), Path(references), raise_errors)))
+        found = FocusSet(tuple(read_focus_pair(Path(requests), Path(references), raise_errors)))
     elif str(data).startswith("hub:"):
         found = _published(_fetched(str(data)), str(data))
     else:
@@ -100,10 +100,10 @@ def scored_sources(
     return *as_sources(kept, ())[:2], logged_responses(responses, log), part if len(kept) < len(questions) else ""
 
 
-def _of_dataset(dataset: Dataset) -> QuestionSet:
+def _of_dataset(dataset: Dataset) -> FocusSet:
     questions = tuple(one for one in dataset.questions() if isinstance(one, VqaQuestion))
     train = frozenset(video.name for video in dataset.videos() if video.split == "train") if questions else frozenset()
-    return QuestionSet(questions, dataset, train)
+    return FocusSet(questions, dataset, train)
 
 
 def _row_files(folder: Path) -> list[Path]:
@@ -124,7 +124,7 @@ def _rows_in(folder: Path) -> Iterator[Path]:
             yield folder / name
 
 
-def _published(files: Sequence[Path], source: str) -> QuestionSet:
+def _published(files: Sequence[Path], source: str) -> FocusSet:
     if not files:
         raise BadInput(f"{source}: found no Parquet file with the columns of FOCUS rows, expected some")
     found: dict[str, VqaQuestion] = {}
@@ -136,7 +136,7 @@ def _published(files: Sequence[Path], source: str) -> QuestionSet:
             found[question.id] = question
             if file.name.startswith("train"):
                 train.add(question.video)
-    return QuestionSet(tuple(found.values()), None, frozenset(train))
+    return FocusSet(tuple(found.values()), None, frozenset(train))
 
 
 def _fetched(name: str) -> list[Path]:

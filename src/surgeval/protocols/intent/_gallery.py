@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import polars as pl
 
 from surgeval.pages import Card, Picture, Section, Table
-from surgeval.protocols.intent._scores import PLAIN
-from surgeval.protocols.intent._weights import SKILLS
 from surgeval.protocols.intent.evidence import ROLES, lettered
 from surgeval.protocols.intent.result import IntentScores
+from surgeval.protocols.intent.scoring._scores import PLAIN
+from surgeval.protocols.intent.scoring._weights import SKILLS
 from surgeval.records import IntentQuestion
 
 __all__ = ["failed_traps", "same_question_sections"]

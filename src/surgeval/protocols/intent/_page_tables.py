@@ -19,8 +19,8 @@ from surgeval.protocols.intent._published import (
     published_removal,
     published_text_only,
 )
-from surgeval.protocols.intent._weights import DIMENSIONS, LABELS, SKILLS
 from surgeval.protocols.intent.result import IntentScores
+from surgeval.protocols.intent.scoring._weights import DIMENSIONS, LABELS, SKILLS
 from surgeval.protocols.intent.tables import reference_rows
 from surgeval.stats import NOTHING, Interval, number_text, with_ends
 

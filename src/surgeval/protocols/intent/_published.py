@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from surgeval.protocols.intent._weights import DIMENSIONS, SKILLS, combine
+from surgeval.protocols.intent.scoring._weights import DIMENSIONS, SKILLS, combine
 
 __all__ = ["PublishedModel", "half_up", "published", "published_gaze", "published_removal", "published_text_only"]
 

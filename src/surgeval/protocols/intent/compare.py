@@ -14,12 +14,12 @@ import polars as pl
 from surgeval.datasets import intent_record
 from surgeval.errors import BadInput, visible
 from surgeval.protocols.contract import Compared, Comparison, few_video_notes
-from surgeval.protocols.intent._estimates import difference_of, gap_of
 from surgeval.protocols.intent._gallery import same_question_sections
-from surgeval.protocols.intent._interventions import GAZE, under
-from surgeval.protocols.intent._scores import PLAIN
-from surgeval.protocols.intent._weights import LABELS, NUMBERS, Weights, weights_of
 from surgeval.protocols.intent.result import IntentScores, load_intent
+from surgeval.protocols.intent.scoring._estimates import difference_of, gap_of
+from surgeval.protocols.intent.scoring._interventions import GAZE, under
+from surgeval.protocols.intent.scoring._scores import PLAIN
+from surgeval.protocols.intent.scoring._weights import LABELS, NUMBERS, Weights, weights_of
 
 __all__ = ["compare_intent"]
 

@@ -60,7 +60,7 @@ def chapter(demo: Demo) -> Chapter:
 
 def ask(data: Path, name: str, out: Path, split: str | None) -> None:
     """One model's run with its own page."""
-    from surgeval.protocols.intent._run import run_intent
+    from surgeval.protocols.intent.asking._run import run_intent
     from surgeval.protocols.intent.page import write_page_of
     from surgeval.protocols.intent.result import load_intent
 
@@ -88,7 +88,7 @@ def _embedded() -> tuple[str, ...]:
 def _table(scores: Mapping[str, IntentScores]) -> pl.DataFrame:
     import polars as pl
 
-    from surgeval.protocols.intent._weights import LABELS
+    from surgeval.protocols.intent.scoring._weights import LABELS
 
     rows: Sequence[Mapping[str, str]] = [
         {"": LABELS[number], **{name: _cell(one, number) for name, one in scores.items()}} for number in _ROWS

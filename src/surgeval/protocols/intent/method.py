@@ -10,11 +10,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal
 
-from surgeval.protocols.intent._cases import UNKNOWN_MEDIA
-from surgeval.protocols.intent._items import open_items
-from surgeval.protocols.intent._look import Eyes, Seeing
-from surgeval.protocols.intent._responses import Responses, Source
-from surgeval.protocols.intent._run import IntentRun, ask_items, run_intent
+from surgeval.protocols.intent.asking._cases import UNKNOWN_MEDIA
+from surgeval.protocols.intent.asking._items import open_items
+from surgeval.protocols.intent.asking._look import Eyes, Seeing
+from surgeval.protocols.intent.asking._responses import Responses, Source
+from surgeval.protocols.intent.asking._run import IntentRun, ask_items, run_intent
 from surgeval.protocols.pictures import PICTURES
 
 if TYPE_CHECKING:

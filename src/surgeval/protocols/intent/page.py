@@ -14,9 +14,9 @@ from surgeval.protocols.intent import _page_tables as readable
 from surgeval.protocols.intent import _page_words as words
 from surgeval.protocols.intent._ceiling import gaze_ceiling
 from surgeval.protocols.intent._gallery import failed_traps, same_question_sections
-from surgeval.protocols.intent._weights import SKILLS
 from surgeval.protocols.intent.figures import intent_figures
 from surgeval.protocols.intent.result import IntentScores
+from surgeval.protocols.intent.scoring._weights import SKILLS
 from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
 from surgeval.results import counted, percent
 from surgeval.stats import number_text

@@ -15,9 +15,11 @@ from surgeval.figures import Figure
 from surgeval.files import atomic_file, make_folder
 from surgeval.pages import Evidence
 from surgeval.protocols.contract import Headline, RecordedResult, refuse_dataset
-from surgeval.protocols.intent._cases import SCHEMA, UNKNOWN_MEDIA
-from surgeval.protocols.intent._estimates import chance_of, estimate_of
-from surgeval.protocols.intent._interventions import (
+from surgeval.protocols.intent._stored import load_answers
+from surgeval.protocols.intent.asking._cases import SCHEMA, UNKNOWN_MEDIA
+from surgeval.protocols.intent.asking._items import load_items, save_items
+from surgeval.protocols.intent.scoring._estimates import chance_of, estimate_of
+from surgeval.protocols.intent.scoring._interventions import (
     Moved,
     Order,
     Removal,
@@ -29,10 +31,8 @@ from surgeval.protocols.intent._interventions import (
     trap_removal,
     under,
 )
-from surgeval.protocols.intent._items import load_items, save_items
-from surgeval.protocols.intent._scores import PLAIN, Invalid, answers_of, scored_cells
-from surgeval.protocols.intent._stored import load_answers
-from surgeval.protocols.intent._weights import DIMENSIONS, LABELS, NUMBERS, SKILLS
+from surgeval.protocols.intent.scoring._scores import PLAIN, Invalid, answers_of, scored_cells
+from surgeval.protocols.intent.scoring._weights import DIMENSIONS, LABELS, NUMBERS, SKILLS
 from surgeval.protocols.pictures import load_pictures, save_pictures
 from surgeval.protocols.verdict import Verdict
 from surgeval.records import IntentQuestion

@@ -16,7 +16,7 @@ from surgeval.results import counted
 if TYPE_CHECKING:
     from surgeval.protocols.quality.method import QualityRun
 
-__all__ = ["print_quality", "quality_json", "run"]
+__all__ = ["print_quality", "quality_json"]
 
 
 @grouped(

@@ -14,6 +14,7 @@ from surgeval.protocols.contract import Headline
 from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.quality.result import QualityScores
 from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
+from surgeval.stats import with_ends
 
 __all__ = ["write_page_of"]
 
@@ -93,7 +94,7 @@ def _cell(headline: Headline) -> str:
     number = headline.interval
     if headline.unit != "score" or not isfinite(number.low):
         return headline.cell
-    return f"{number.estimate:.1f} [{number.low:.1f}, {number.high:.1f}]"
+    return with_ends(number.estimate, number.low, number.high, "measure")
 
 
 def _limits(one: QualityScores) -> dict[str, float]:

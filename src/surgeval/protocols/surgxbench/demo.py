@@ -85,7 +85,7 @@ def chapter(demo: Demo) -> Chapter:
 def _frames(data: Path) -> int:
     """The frames that each model looks at."""
     from surgeval.datasets import open_dataset
-    from surgeval.protocols.surgxbench._worker import labelled_frames
+    from surgeval.protocols.surgxbench.measuring._worker import labelled_frames
 
     dataset = open_dataset(data)
     return sum(len(labelled_frames(dataset, video.name, 1)) for video in dataset.videos())

@@ -58,7 +58,7 @@ def surgxbench_evidence(scores: SurgXScores) -> Evidence | None:
     return Evidence(
         model=scores.name, cases=cases, facets={"named": "Named", "labelled": "Labelled", "video": "Video"},
         own=frozenset({"named"}), numbers=_NUMBERS, right=frozenset(f"right · {state}" for state in _STATES),
-        open=frozenset({_EMPTY}), pictures=pictures, case="frame",
+        doubtful=frozenset({"right · ungrounded"}), open=frozenset({_EMPTY}), pictures=pictures, case="frame",
         note=_NOTE.format(level=percent(scores.settings["grounded_at"])),
     )  # fmt: skip
 

@@ -15,7 +15,7 @@ from surgeval.errors import BadInput, visible
 from surgeval.progress import phases
 
 if TYPE_CHECKING:
-    from surgeval.protocols.training.ablation_result import AblationScores, Configuration
+    from surgeval.protocols.training.ablation.result import AblationScores, Configuration
     from surgeval.protocols.training.detectors import TrainableDetector
     from surgeval.protocols.training.result import TrainingScores
     from surgeval.protocols.training.tables import PaperTable
@@ -87,7 +87,7 @@ def run(
     with phases(show=not json, eager=True) as shown:
         shown.phase("reading the dataset")
         if ablation is not None:
-            from surgeval.protocols.training.ablation import run_ablation
+            from surgeval.protocols.training.ablation.method import run_ablation
 
             rows = _rows_of(settings, weights)
             made: Any = run_ablation(data, out, rows, table=ablation, seeds=range(seeds), progress=shown.note, **shared)

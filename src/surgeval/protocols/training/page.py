@@ -16,8 +16,8 @@ from surgeval.pages import Fact, Link, Plot, Section, Table, save_figures, save_
 from surgeval.protocols.contract import Comparison, names_on_page
 from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.training._stored import SCORES
-from surgeval.protocols.training.ablation_page import write_ablation_page
-from surgeval.protocols.training.ablation_result import AblationScores
+from surgeval.protocols.training.ablation.page import write_ablation_page
+from surgeval.protocols.training.ablation.result import AblationScores
 from surgeval.protocols.training.compare import compare_training
 from surgeval.protocols.training.figures import class_bars, difference_forest
 from surgeval.protocols.training.paper_page import paper_section

@@ -10,9 +10,9 @@ import polars as pl
 
 from surgeval.errors import DataError
 from surgeval.metrics import CONVENTIONS
-from surgeval.protocols.triplets._numbers import NAMES, Key, ScoreNumber, StoredReplicates
 from surgeval.protocols.triplets._stored import expect, is_number
 from surgeval.protocols.triplets.figures import TITLES
+from surgeval.protocols.triplets.scoring._numbers import NAMES, Key, ScoreNumber, StoredReplicates
 from surgeval.stats import Interval
 
 __all__ = ["check_scores"]

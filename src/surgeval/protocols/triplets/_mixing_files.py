@@ -19,11 +19,11 @@ from surgeval.arrays import AnyArray, Floats, Ints
 from surgeval.errors import DataError
 from surgeval.files import atomic_file, read_parquet_file, trust_parquet
 from surgeval.metrics import ASSOCIATION_COUNTS, Ranked
-from surgeval.protocols.triplets._detection import COST_PARTS, CostSums
-from surgeval.protocols.triplets._mixing import MOST_CELLS, RankedBoxes, RankedGroup, ScoredFrames
-from surgeval.protocols.triplets._numbers import Key
-from surgeval.protocols.triplets._recognition import FrameScores
 from surgeval.protocols.triplets._stored import MOST_CLASSES, Confusions, expect
+from surgeval.protocols.triplets.scoring._detection import COST_PARTS, CostSums
+from surgeval.protocols.triplets.scoring._mixing import MOST_CELLS, RankedBoxes, RankedGroup, ScoredFrames
+from surgeval.protocols.triplets.scoring._numbers import Key
+from surgeval.protocols.triplets.scoring._recognition import FrameScores
 
 __all__ = ["MIXING_FILES", "Layout", "read_mixable", "write_mixable"]
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from surgeval.protocols.triplets._detection import SCOPES
-from surgeval.protocols.triplets._numbers import NAMES
 from surgeval.protocols.triplets.result import TripletScores
+from surgeval.protocols.triplets.scoring._detection import SCOPES
+from surgeval.protocols.triplets.scoring._numbers import NAMES
 from surgeval.protocols.triplets.verdict import floors_of
 from surgeval.stats import Interval
 

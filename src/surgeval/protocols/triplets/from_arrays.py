@@ -14,7 +14,6 @@ import numpy as np
 from surgeval.arrays import AnyArray, Bools, Ints
 from surgeval.errors import BadInput
 from surgeval.metrics import CONVENTIONS, Convention, DetectionSet, rare_classes
-from surgeval.protocols.triplets._assemble import ScoringPlan, assemble_detection, assemble_recognition
 from surgeval.protocols.triplets._box_columns import (
     BoxFormat,
     Columns,
@@ -24,12 +23,13 @@ from surgeval.protocols.triplets._box_columns import (
     read_boxes,
     require_same_unit,
 )
-from surgeval.protocols.triplets._groups import Group, VideoGroups
-from surgeval.protocols.triplets._inputs import Task, array_fingerprint
-from surgeval.protocols.triplets._numbers import Progress
-from surgeval.protocols.triplets._recognition import FrameScores
 from surgeval.protocols.triplets.method import RECOGNITION, RESAMPLES
 from surgeval.protocols.triplets.result import TripletScores
+from surgeval.protocols.triplets.scoring._assemble import ScoringPlan, assemble_detection, assemble_recognition
+from surgeval.protocols.triplets.scoring._groups import Group, VideoGroups
+from surgeval.protocols.triplets.scoring._inputs import Task, array_fingerprint
+from surgeval.protocols.triplets.scoring._numbers import Progress
+from surgeval.protocols.triplets.scoring._recognition import FrameScores
 from surgeval.vocab import LabelSpace, load_labels
 
 __all__ = ["score_detection", "score_recognition"]

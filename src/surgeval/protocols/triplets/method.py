@@ -20,9 +20,11 @@ from surgeval.datasets import Dataset
 from surgeval.datasets.predictions import GroundTruth, ground_truth
 from surgeval.errors import BadInput
 from surgeval.metrics import CONVENTIONS, Convention, evaluate, rare_classes
-from surgeval.protocols.triplets._assemble import ScoringPlan, assemble_detection, assemble_recognition
-from surgeval.protocols.triplets._groups import Folds, VideoGroups, choose_videos
-from surgeval.protocols.triplets._inputs import (
+from surgeval.protocols.triplets.evidence import kept_pictures
+from surgeval.protocols.triplets.result import TripletScores, load_triplets
+from surgeval.protocols.triplets.scoring._assemble import ScoringPlan, assemble_detection, assemble_recognition
+from surgeval.protocols.triplets.scoring._groups import Folds, VideoGroups, choose_videos
+from surgeval.protocols.triplets.scoring._inputs import (
     Predictions,
     Source,
     Task,
@@ -31,11 +33,9 @@ from surgeval.protocols.triplets._inputs import (
     open_data,
     truth_fingerprint,
 )
-from surgeval.protocols.triplets._numbers import Progress
-from surgeval.protocols.triplets._objects import box_objects, label_objects
-from surgeval.protocols.triplets._recognition import FrameScores
-from surgeval.protocols.triplets.evidence import kept_pictures
-from surgeval.protocols.triplets.result import TripletScores, load_triplets
+from surgeval.protocols.triplets.scoring._numbers import Progress
+from surgeval.protocols.triplets.scoring._objects import box_objects, label_objects
+from surgeval.protocols.triplets.scoring._recognition import FrameScores
 from surgeval.protocols.triplets.tables import class_labels, frame_labels
 
 __all__ = ["DETECTION", "RECOGNITION", "RESAMPLES", "score_triplets"]

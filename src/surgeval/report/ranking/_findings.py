@@ -55,12 +55,23 @@ def findings(study: RankingStudy) -> list[str]:
     ['net is better than each of the others in more buckets than the other way round.']
     """
     ranking = study.ranking
-    said = [*_not_told_apart(ranking)]
+    said = [*_first_by_its_own_verdict(study), *_not_told_apart(ranking)]
     if ranking.gate is not None:
         sentences = (*baseline_sentences(ranking.gate), OTHER_FLOOR)
         said.append(" ".join(f"{text[:1].upper()}{text[1:]}." for text in sentences))
     said += equal_models(study)
     return said + [f"{note[:1].upper()}{note[1:]}." for note in ranking.notes]
+
+
+def _first_by_its_own_verdict(study: RankingStudy) -> list[str]:
+    """A ranking counts right answers; whether they are right for the right reason, a model's own run says."""
+    first = [name for name in study.ranking.final_order[0] if name in study.verdicts]
+    doubted = [name for name in first if study.verdicts[name].grade in ("contradicted", "not shown")]
+    return [
+        f"Right answers put {name} there; its own run's verdict is {study.verdicts[name].grade}: "
+        f"{study.verdicts[name].sentence}"
+        for name in doubted
+    ]
 
 
 def equal_models(study: RankingStudy) -> list[str]:

@@ -142,6 +142,9 @@ def _place_table(study: RankingStudy) -> Table:
         "ahead of the next by": _reasons(ranking),
         f"{score_name(ranking)}, % [95 %]": accuracies,
     }
+    if study.verdicts:
+        told = [study.verdicts.get(ranking.models[m]) for m in order]
+        columns["its own verdict"] = ["–" if verdict is None else verdict.grade for verdict in told]
     if study.places is not None:
         span = study.places.interval()
         kept = (study.places.places == ranking.final_rank).mean(axis=0)

@@ -11,15 +11,16 @@ import polars as pl
 
 from surgeval.errors import BadInput, DataError, visible
 from surgeval.protocols.registry import descriptor_of, descriptors, is_run, load_run, runs_in
+from surgeval.protocols.verdict import Verdict
 from surgeval.report.ranking._results_file import read_results
 from surgeval.stats import (
     FEW_CLUSTERS,
     MAX_UNSCORED,
     RESAMPLES_OF_A_RANKING,
+    Averaging,
     Collapse,
     Correction,
     Outcomes,
-    Point,
     Rankable,
     Ranking,
     RankScheme,
@@ -31,7 +32,7 @@ from surgeval.stats import (
 )
 from surgeval.stats import rank as rank_outcomes
 
-__all__ = ["left_out", "rank", "read_outcomes_of"]
+__all__ = ["left_out", "rank", "read_outcomes_of", "verdicts_of"]
 
 
 def rank(
@@ -48,7 +49,7 @@ def rank(
     collapse: Collapse = "pairwise",
     resolve: Resolve = "top3",
     win_ties: WinTies = "split",
-    point: Point = "flat",
+    point: Averaging = "flat",
     min_clusters: int = FEW_CLUSTERS,
     seed: int = 0,
     test: Test = "bootstrap",
@@ -114,8 +115,7 @@ def read_outcomes_of(paths: Sequence[str | Path]) -> dict[str, pl.DataFrame]:
     places: dict[str, Path] = {}
     kinds: dict[str, Path] = {}
     for path in (entry for given in paths for entry in _entries(Path(given))):
-        name = (path.name or path.resolve().name) if path.is_dir() else path.stem
-        name = name.encode("utf-8", "replace").decode()  # a file name need not be text; a table's and a page's must
+        name = _name(path)
         if name in places:
             raise BadInput(
                 visible(f"models: found the name {name!r} twice ({places[name]} and {path}), expected different names")
@@ -126,6 +126,22 @@ def read_outcomes_of(paths: Sequence[str | Path]) -> dict[str, pl.DataFrame]:
         (a, first), (b, second) = list(kinds.items())[:2]
         raise BadInput(f"{first} and {second}: found runs of {a} and of {b}, expected runs of one protocol")
     return tables
+
+
+def verdicts_of(paths: Sequence[str | Path]) -> dict[str, Verdict]:
+    """What the runs among the paths say of themselves, by the model's name; a results file says nothing.
+
+    >>> verdicts_of([])
+    {}
+    """
+    runs = [entry for path in paths for entry in _entries(Path(path)) if is_run(entry)]
+    return {_name(run): verdict for run in runs if (verdict := load_run(run).verdict()) is not None}
+
+
+def _name(path: Path) -> str:
+    """What a model is called: a file name need not be text, a table's and a page's words must."""
+    name = (path.name or path.resolve().name) if path.is_dir() else path.stem
+    return name.encode("utf-8", "replace").decode()
 
 
 def left_out(paths: Sequence[str | Path]) -> tuple[str, ...]:

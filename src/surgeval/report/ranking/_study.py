@@ -6,13 +6,14 @@ Other videos, one bucket less, one model less, other rules, and the smallest dif
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from surgeval.figures import Figure
+from surgeval.protocols.verdict import Verdict
 from surgeval.report.ranking._entries import status_counts
 from surgeval.results import Result
 from surgeval.stats import (
@@ -41,7 +42,8 @@ class RankingStudy(Result):
     """A ranking with what it hangs on; a part is None where there is too little to leave out (or it was not asked for).
 
     `variants` maps a rule to the places it gives, in the order of `ranking.models`; the first is the one used. `equal`
-    says how often equal models would be told apart, `statuses` what became of every model's answers (`status_counts`).
+    says how often equal models would be told apart, `statuses` what became of every model's answers (`status_counts`),
+    `verdicts` what the models' own runs say of them.
     """
 
     ranking: Ranking
@@ -52,6 +54,7 @@ class RankingStudy(Result):
     variants: dict[str, tuple[int, ...]]
     equal: Calibration | None = None
     statuses: pl.DataFrame | None = None
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; the ranking's own names stand at the top level."""
@@ -61,6 +64,7 @@ class RankingStudy(Result):
             **self.ranking.to_json(),
             "calibration": None if self.equal is None else self.equal.to_json(),
             "statuses": None if self.statuses is None else self.statuses.to_dicts(),
+            "verdicts": {name: verdict.to_json() for name, verdict in self.verdicts.items()},
             "stability": None if self.places is None else self.places.to_json(),
             "leave_one_bucket_out": None if self.without_bucket is None else self.without_bucket.to_json(),
             "leave_one_model_out": None if self.without_model is None else self.without_model.to_json(),
@@ -119,12 +123,13 @@ def study_ranking(
     resamples: int = 1000,
     challenges: int = 200,
     tables: Mapping[str, pl.DataFrame] | None = None,
+    verdicts: Mapping[str, Verdict] | None = None,
 ) -> RankingStudy:
     """Everything about how far a ranking can be trusted.
 
     `outer` resamples of the videos and `challenges` of equal models are made (0: none), with `resamples` in
-    each. `tables` are the results behind the ranking, whose statuses are counted. With baselines, a claim against them
-    also needs 95 % of the resamples.
+    each. `tables` are the results behind the ranking, whose statuses are counted, `verdicts` those of the models' own
+    runs. With baselines, a claim against them also needs 95 % of the resamples.
 
     >>> from surgeval.stats import rank
     >>> right = {"net": [1] * 16, "prior": [1, 0] * 8, "weak": [0] * 16}
@@ -145,6 +150,7 @@ def study_ranking(
         variants=dict(_variants(ranking)),
         equal=calibration(ranking, challenges=challenges, resamples=resamples) if challenges else None,
         statuses=None if tables is None else status_counts(tables),
+        verdicts=verdicts or {},
     )
 
 

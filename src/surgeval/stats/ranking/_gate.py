@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from surgeval.arrays import Bools, Ints
-from surgeval.stats.ranking._order import Decision
+from surgeval.stats.ranking._order import RankDecision
 from surgeval.stats.ranking._tests import BucketEvidence
 
 __all__ = ["STEADY", "Gate", "State", "gate_of"]
@@ -56,7 +56,7 @@ def gate_of(
     models: tuple[str, ...],
     baselines: tuple[str, ...],
     evidence: Sequence[BucketEvidence],
-    made: Decision,
+    made: RankDecision,
     places: Ints | None = None,
 ) -> Gate:
     """The gate of a ranking; `places[r, m]` are the models' places in resampled challenges."""

@@ -108,7 +108,11 @@ def read_outcomes(
     *,
     max_unscored: float = MAX_UNSCORED,
 ) -> Outcomes:
-    """Whatever the caller has: outcomes, one table with a `model` column, one table per model, or plain arrays."""
+    """Whatever the caller has: outcomes, one table with a `model` column, one table per model, or plain arrays.
+
+    >>> read_outcomes({"net": [1, 0], "prior": [0, 0]}, ["verb|id"] * 2, ["VID01", "VID02"]).models
+    ('net', 'prior')
+    """
     if isinstance(data, Outcomes):
         return data
     if isinstance(data, pl.DataFrame):

@@ -29,7 +29,7 @@ from surgeval.stats.ranking._options import (
     Test,
     WinTies,
 )
-from surgeval.stats.ranking._order import Decision, decide
+from surgeval.stats.ranking._order import RankDecision, decide
 from surgeval.stats.ranking._result import Ranking
 from surgeval.stats.ranking._tests import BucketEvidence, buckets_of, examine
 
@@ -96,7 +96,7 @@ def rank(
 
 
 def _notes(
-    evidence: Sequence[BucketEvidence], models: tuple[str, ...], options: RankOptions, made: Decision
+    evidence: Sequence[BucketEvidence], models: tuple[str, ...], options: RankOptions, made: RankDecision
 ) -> list[str]:
     notes = []
     untestable = [bucket.name for bucket in evidence if bucket.p is None]

@@ -19,7 +19,7 @@ from surgeval.stats.bootstrap import share_interval
 from surgeval.stats.ranking._gate import Gate
 from surgeval.stats.ranking._input import Outcomes
 from surgeval.stats.ranking._options import RankOptions
-from surgeval.stats.ranking._order import Decision
+from surgeval.stats.ranking._order import RankDecision
 from surgeval.stats.ranking._tests import BucketEvidence, buckets_of
 from surgeval.stats.statistic import bootstrap_vector, with_still_parts
 
@@ -36,7 +36,7 @@ class PerBucket(Tabular):
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
-class Ranking(Decision, Result):
+class Ranking(RankDecision, Result):
     """Models in places, with the reasons.
 
     `p` is NaN in untestable buckets; `better[b, i, j]` says that model i is better than j in bucket b; `wins[i, j]`
