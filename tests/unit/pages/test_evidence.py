@@ -98,3 +98,8 @@ def test_filters_list_the_most_frequent_first_and_orders_name_their_model() -> N
     same = _evidence("a", dict.fromkeys(("q1", "q2", "q3"), "right"))
     assert _content(same)["facets"] == []  # one value is no choice
     assert _content(same)["said"][0]["verdict"] == {"of": ["right"], "at": [0, 0, 0]}
+
+
+@pytest.mark.parametrize(("case", "said"), [("answer", "opens an answer."), ("question", "opens a question.")])
+def test_the_keys_are_explained_with_the_right_article(case: str, said: str) -> None:
+    assert said in render_page("t", [Section("s", evidence=(_evidence("net", {"q": "right"}, case=case),))])
