@@ -130,13 +130,15 @@ def _told(verdict: PanelVerdict, on_verdict: Callable[[PanelVerdict], None] | No
 
 def _reason(state: Outcome, votes: Sequence[Vote]) -> str:
     counts = Counter(vote.state for vote in votes)
-    said = ", ".join(f"{counts[name]} {name}" for name in ("correct", "incorrect", "unparsed", "error") if counts[name])
+    tally = ", ".join(
+        f"{counts[name]} {name}" for name in ("correct", "incorrect", "unparsed", "error") if counts[name]
+    )
     failures = "; ".join(f"{vote.judge}: {vote.reason}" for vote in votes if not vote.valid)
     if state == "invalid":
         return f"the original aborts here: {failures}"
     if state == "judge_error":
-        return f"no verdict ({said}){': ' + failures if failures else ': a tie'}"
-    return f"{state}, says {votes[0].judge}" if len(votes) == 1 else f"{state}: votes are {said}"
+        return f"no verdict ({tally}){': ' + failures if failures else ': a tie'}"
+    return f"{state}, says {votes[0].judge}" if len(votes) == 1 else f"{state}: votes are {tally}"
 
 
 def _repeated(names: Sequence[str]) -> str:
