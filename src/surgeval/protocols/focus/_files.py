@@ -205,7 +205,8 @@ def logged_responses(path: Path, log: EvalAnswers) -> list[dict[str, Any]]:
         first, reason = next(iter(log.failed.items()))
         found = f"{len(log.failed)} samples without an answer (first {first!r:.60}: {reason})"
         raise BadInput(f"{path}: found {found}, expected all answered; `inspect eval-retry` asks those again")
-    return as_sources((), (Answer(name, said.content, said.latency) for name, said in log.answers.items()))[2]
+    answers = (Answer(name, reply.content, reply.latency) for name, reply in log.answers.items())
+    return as_sources((), answers)[2]
 
 
 def _key(place: Place, number: int, value: object, compat: bool) -> Hashable:

@@ -64,8 +64,8 @@ def ask_judges(
         else:
             pending.append(number)
     verdicts = _verdicts(panel, [_item(questions[n], outcomes[n]) for n in pending], workers, progress)
-    for place, number in enumerate(pending):
-        verdict = verdicts[place] if verdicts else None
+    for row, number in enumerate(pending):
+        verdict = verdicts[row] if verdicts else None
         result[number] = _decided(outcomes[number], verdict, flags.get(questions[number].id, ""), compat)
     return Judged(tuple(result), verdicts, flags, len(pending))
 
