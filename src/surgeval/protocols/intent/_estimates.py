@@ -66,8 +66,8 @@ class _Sums:
         def of(counted: Ints) -> Floats:
             with np.errstate(invalid="ignore"):
                 shares = (counted @ self.hits) / (counted @ self.totals)
-            made: Floats = (shares @ self.weights) / self.parts
-            return made
+            means: Floats = (shares @ self.weights) / self.parts
+            return means
 
         return of
 
@@ -86,10 +86,10 @@ def weighted_interval(cells: pl.DataFrame, weights: Weights, name: str, value: s
     clusters = sorted(rows["cluster"].unique())
     sums = _Sums.of(rows, weights, value, clusters)
     least = -1.0 if any(weight < 0 for weight in weights.values()) else 0.0
-    made = bootstrap_statistic(
+    interval = bootstrap_statistic(
         sums.number, clusters, batched=True, sizes=sums.totals.sum(axis=1), bounds=(least, 1.0), name=name
     )
-    return with_still_parts(made, _still(rows, weights, value), (least, 1.0))
+    return with_still_parts(interval, _still(rows, weights, value), (least, 1.0))
 
 
 def _still(rows: pl.DataFrame, weights: Weights, value: str) -> Iterator[tuple[float, Interval]]:
@@ -119,11 +119,11 @@ def gap_of(both: pl.DataFrame, weights: Weights, name: str, *, seed: int = 0) ->
     clusters = sorted(rows["cluster"].unique())
     sums = [_Sums.of(rows, weights, side, clusters) for side in ("value", "value_b")]
     furthest = float(sum(abs(weight) for weight in weights.values()))
-    found = paired_statistic(
+    difference = paired_statistic(
         sums[0].beside(sums[1]).number, clusters, batched=True, sizes=sums[0].totals.sum(axis=1),
         bounds=(-furthest, furthest), resamples=RESAMPLES, seed=seed, name=name,
     )  # fmt: skip
-    return replace(found, interval=_within(found.interval, furthest))
+    return replace(difference, interval=_within(difference.interval, furthest))
 
 
 def _within(interval: Interval, furthest: float) -> Interval:

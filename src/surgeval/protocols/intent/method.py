@@ -49,9 +49,9 @@ def score_intent(
     """
     from surgeval.protocols.intent.result import load_intent
 
-    said = Responses(responses)
+    replies = Responses(responses)
     whole = open_items(data)
-    item_set, subset = said.part(whole)
+    item_set, subset = replies.part(whole)
     folder = Path(out)
     config = {
         "prompt": 0,
@@ -62,10 +62,10 @@ def score_intent(
         "invalid": invalid,
     }
     eyes = Eyes(item_set.dataset, item_set.items, Seeing())
-    orphans = said.orphans(whole)
+    orphans = replies.orphans(whole)
     notes = (f"note: {orphans} responses are to no item of the set and were left out",) if orphans else ()
     ask_items(
-        item_set, said, folder, first=said.asked(item_set), again=False, config=config,
+        item_set, replies, folder, first=replies.asked(item_set), again=False, config=config,
         name=name or folder.resolve().name, subset=subset, eyes=eyes, pictures=pictures, progress=progress, notes=notes,
     )  # fmt: skip
     return load_intent(folder)
