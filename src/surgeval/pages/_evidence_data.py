@@ -141,8 +141,8 @@ def _sizes(placed: Sequence[pl.DataFrame]) -> dict[str, Any] | None:
     width, height = (_first([frame[side].cast(pl.Int64) for frame in known]) for side in ("width", "height"))
     pairs = list(zip(width.to_list(), height.to_list(), strict=True))
     sizes = list(dict.fromkeys(pairs))
-    places = {size: number for number, size in enumerate(sizes)}
-    return {"of": sizes, "at": [places[pair] for pair in pairs]}
+    number_of = {size: number for number, size in enumerate(sizes)}
+    return {"of": sizes, "at": [number_of[pair] for pair in pairs]}
 
 
 def _boxes(boxes: pl.DataFrame, order: pl.DataFrame) -> dict[str, Any]:
@@ -150,11 +150,11 @@ def _boxes(boxes: pl.DataFrame, order: pl.DataFrame) -> dict[str, Any]:
     rows = boxes.join(order.with_row_index("row"), on="id").sort("row", maintain_order=True)
     at = {kind: number for number, kind in enumerate(KINDS)}
     labels = rows["label"].unique(maintain_order=True).to_list()
-    places = {label: number for number, label in enumerate(labels)}
+    number_of = {label: number for number, label in enumerate(labels)}
     sides = [rows[side].round(0).cast(pl.Int64).to_list() for side in ("x", "y", "w", "h")]
     return {
         "row": rows["row"].to_list(), "kind": [at[kind] for kind in rows["kind"]], "labels": labels,
-        "label": [places[label] for label in rows["label"]], "xywh": sides,
+        "label": [number_of[label] for label in rows["label"]], "xywh": sides,
     }  # fmt: skip
 
 

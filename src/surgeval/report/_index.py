@@ -30,17 +30,17 @@ def write_run_pages(folders: Sequence[str | Path], out: str | Path | None = None
     Traceback (most recent call last):
     surgeval.errors.DataError: nowhere/run.json: found no such file, expected the record of a run
     """
-    places = [Path(folder) for folder in folders]
-    kinds = [descriptor_of(folder) for folder in places]
-    if len(places) == 1 or (len({kind.name for kind in kinds}) == 1 and kinds[0].several):
-        results = [load_run(folder) for folder in places]
-        page: Path = kinds[0].part("page")(results, Path(out or places[0]))
+    paths = [Path(folder) for folder in folders]
+    kinds = [descriptor_of(folder) for folder in paths]
+    if len(paths) == 1 or (len({kind.name for kind in kinds}) == 1 and kinds[0].several):
+        results = [load_run(folder) for folder in paths]
+        page: Path = kinds[0].part("page")(results, Path(out or paths[0]))
         return page
     if out is None:
         raise BadInput("several runs: found no folder for their page, expected one")
-    runs = [(folder, kind) for folder, kind in zip(places, kinds, strict=True)]
+    runs = [(folder, kind) for folder, kind in zip(paths, kinds, strict=True)]
     alike = len({kind.name for kind in kinds}) == 1
-    return _index(runs, Path(out), "report.html", "Runs", beside=evidence_sections(places) if alike else ())
+    return _index(runs, Path(out), "report.html", "Runs", beside=evidence_sections(paths) if alike else ())
 
 
 def evidence_sections(folders: Sequence[Path]) -> tuple[Section, ...]:

@@ -84,18 +84,18 @@ def _verdicts(
         return ()
     done = 0
 
-    def told(_: PanelVerdict) -> None:
+    def count_verdict(_: PanelVerdict) -> None:
         nonlocal done
         done += 1
         if progress is not None:
             progress(done, len(items))
 
     if isinstance(panel, Panel):
-        return panel.judge_all(items, workers=workers, on_verdict=told)
+        return panel.judge_all(items, workers=workers, on_verdict=count_verdict)
     verdicts = []
     for item in items:
         verdicts.append(panel.judge(item))
-        told(verdicts[-1])
+        count_verdict(verdicts[-1])
     return tuple(verdicts)
 
 

@@ -111,11 +111,11 @@ def _row_files(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return []
     rows_of = {candidate: list(_rows_in(candidate)) for candidate in (folder, *folders(folder))}
-    places = [below for below, files in rows_of.items() if files]
-    if len(places) > 1:
-        listed = ", ".join(below.name for below in places)
+    holders = [candidate for candidate, files in rows_of.items() if files]
+    if len(holders) > 1:
+        listed = ", ".join(holder.name for holder in holders)
         raise BadInput(f"{folder}: found rows in several folders ({listed}), expected one: name it")
-    return rows_of[places[0]] if places else []
+    return rows_of[holders[0]] if holders else []
 
 
 def _rows_in(folder: Path) -> Iterator[Path]:

@@ -43,13 +43,13 @@ class _Sums:
 
     @classmethod
     def of(cls, rows: pl.DataFrame, weights: Weights, value: str, clusters: Sequence[str]) -> _Sums:
-        places = {name: number for number, name in enumerate(clusters)}
+        row_of = {name: number for number, name in enumerate(clusters)}
         cells = {name: number for number, name in enumerate(weights)}
-        hits, totals = np.zeros((2, len(places), len(cells)))
+        hits, totals = np.zeros((2, len(row_of), len(cells)))
         for cluster, cell, right in rows.select("cluster", "cell", value).iter_rows():
             if cell in cells:
-                hits[places[cluster], cells[cell]] += right
-                totals[places[cluster], cells[cell]] += 1
+                hits[row_of[cluster], cells[cell]] += right
+                totals[row_of[cluster], cells[cell]] += 1
         parts = math.lcm(*(weight.denominator for weight in weights.values()))  # six thirds of one are exactly two
         whole = np.array([float(weight * parts) for weight in weights.values()])
         return cls(tuple(clusters), hits, totals, whole, parts)

@@ -103,18 +103,18 @@ def _cell(result: IntentScores, number: str) -> str:
 def _sentences(scores: Mapping[str, IntentScores]) -> tuple[str, ...]:
     from surgeval.results import percent
 
-    def said(name: str, number: str) -> str:
+    def share(name: str, number: str) -> str:
         return percent(scores[name].numbers[number].estimate)
 
     sentences = [
-        f"{REFERENCE} passes {said(REFERENCE, 'cognitive')} of the cognitive traps and gets "
-        f"{said(REFERENCE, 'paired')} of them right together with their true twin: it rejects, and tells nothing apart"
+        f"{REFERENCE} passes {share(REFERENCE, 'cognitive')} of the cognitive traps and gets "
+        f"{share(REFERENCE, 'paired')} of them right together with their true twin: it rejects, and tells nothing apart"
     ]
     if set(MODELS) <= set(scores):
         looking, believing = MODELS
         sentences.append(
-            f"{looking} and {believing} are right in {said(looking, 'overall')} and {said(believing, 'overall')} of "
-            f"the plain questions, and on trap and twin together in {said(looking, 'paired')} and "
-            f"{said(believing, 'paired')}"
+            f"{looking} and {believing} are right in {share(looking, 'overall')} and {share(believing, 'overall')} of "
+            f"the plain questions, and on trap and twin together in {share(looking, 'paired')} and "
+            f"{share(believing, 'paired')}"
         )
     return tuple(sentences)

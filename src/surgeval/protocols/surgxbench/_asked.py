@@ -113,7 +113,7 @@ class Asked:
         def named(answer: Answer[Triplet]) -> list[str]:
             return [triplet_name(triplet, self.space) for triplet in answer.mentions.classes]
 
-        def said(image: torch.Tensor) -> tuple[tuple[str, float], ...]:
+        def names_and_scores(image: torch.Tensor) -> tuple[tuple[str, float], ...]:
             (answer,) = self._asked(image, self.triplets)
             return tuple(zip(named(answer), answer.scores, strict=True))
 
@@ -122,7 +122,7 @@ class Asked:
         if triplet not in names:
             return None
         maps = answer_maps(self.net, pixels, answers, self.method, self.settings.batch)
-        return maps[:, names.index(triplet)], said
+        return maps[:, names.index(triplet)], names_and_scores
 
     def name_maps(self, pixels: torch.Tensor, numbers: Sequence[int], net: Generative | None = None) -> torch.Tensor:
         """(images, rows, columns): the map of an instrument's name in the place of the reply, whatever would be said.

@@ -77,12 +77,12 @@ def _prompted(look: VideoWorker, pixels: torch.Tensor, triplet: str) -> Example:
     net, bank, settings = look.scorer, look.triplets, look.settings
     names = [triplet_name(triplet, look.dataset.space) for triplet in look.prompts.triplets]
 
-    def said(image: torch.Tensor) -> tuple[tuple[str, float], ...]:
+    def top_of(image: torch.Tensor) -> tuple[tuple[str, float], ...]:
         top = net.scores(image, bank)[0].float().topk(min(settings.top_k, len(bank)))
         return tuple((names[p], float(s)) for s, p in zip(top.values.tolist(), top.indices.tolist(), strict=True))
 
     which = torch.tensor([[names.index(triplet)]])
-    return heatmaps(net, pixels, bank, which, settings.method).values[:, 0], said
+    return heatmaps(net, pixels, bank, which, settings.method).values[:, 0], top_of
 
 
 def flow_pipeline(look: VideoWorker, scores: SurgXScores) -> FlowPipeline | None:

@@ -102,9 +102,9 @@ def _drawn(
     look: VideoWorker, scores: SurgXScores, seen: Sequence[PreparedFrame], rows: dict[tuple[str, str], dict[str, Any]],
     present: dict[tuple[str, str], tuple[str, ...]],
 ) -> list[Item]:  # fmt: skip
-    places = {name: number for number, name in enumerate(scores.classes)}
+    number_of = {name: number for number, name in enumerate(scores.classes)}
     picked = [rows[prepared.frame.video, prepared.frame.name] for prepared in seen]
-    maps = look.class_maps(seen, [places.get(row["class"], UNKNOWN) for row in picked])
+    maps = look.class_maps(seen, [number_of.get(row["class"], UNKNOWN) for row in picked])
     items = []
     for prepared, row, heat in zip(seen, picked, maps, strict=True):
         paste = Paste.of(prepared.view, (heat.shape[0], heat.shape[1]), look.settings.geometry)

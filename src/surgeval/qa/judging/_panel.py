@@ -92,10 +92,10 @@ class Panel:
                 verdicts[number] = _told(self.judge(item), on_verdict)
         else:
             with ThreadPoolExecutor(workers, thread_name_prefix="judge") as pool:
-                places = {pool.submit(self.judge, item): number for number, item in enumerate(items)}
+                number_of = {pool.submit(self.judge, item): number for number, item in enumerate(items)}
                 try:
-                    for future in as_completed(places):
-                        verdicts[places[future]] = _told(future.result(), on_verdict)
+                    for future in as_completed(number_of):
+                        verdicts[number_of[future]] = _told(future.result(), on_verdict)
                 except BaseException:
                     pool.shutdown(cancel_futures=True)
                     raise

@@ -75,9 +75,9 @@ def rank(
     unknown = [name for name in baselines if name not in outcomes.models]
     if unknown:
         raise BadInput(sentence("baselines", None, None, repr(unknown[0]), f"one of {', '.join(outcomes.models)}"))
-    places = buckets_of(outcomes)
-    evidence = tuple(examine(bucket, options) for bucket in places)
-    decision = decide(places, evidence, options)
+    by_bucket = buckets_of(outcomes)
+    evidence = tuple(examine(bucket, options) for bucket in by_bucket)
+    decision = decide(by_bucket, evidence, options)
     untestable = tuple(bucket.name for bucket in evidence if bucket.p is None)
     return Ranking(
         **{part.name: getattr(decision, part.name) for part in fields(decision)},
