@@ -148,8 +148,8 @@ def paired_statistic(
     `clusters`) and treats all of them as the videos of one model: ones and zeros give `a`, zeros and ones `b`, and a
     mixture the model that answered some videos as `a` and the others as `b`, which the exchange test needs. Where
     mixtures cannot be computed (`mixed=False`), p is that of Student's t, as the interval is. `bounds` are the
-    differences that are possible at all: where no video moves the difference, the interval is how far so many equal
-    videos can be trusted inside them, and there is none without bounds.
+    differences that are possible at all, and the interval ends there; where no video moves the difference, it is how
+    far so many equal videos can be trusted inside them, and there is none without bounds.
 
     >>> import numpy as np
     >>> hits, total = np.array([3, 5, 2, 6, 4, 3, 2, 5, 1, 3, 4, 2]), np.tile([6, 8, 5, 7, 9, 6], 2)
@@ -209,7 +209,9 @@ def paired_vector(
             [t_p(float(resampled.estimate[k]), *without[:2], float(scale[k])) for k, without in enumerate(known)]
         )
         test = "t"
-    intervals = [_open(interval_of(resampled, k, plan, name), resampled.sizes, bounds) for k, name in enumerate(names)]
+    intervals = [
+        _open(interval_of(resampled, k, plan, name, bounds), resampled.sizes, bounds) for k, name in enumerate(names)
+    ]
     return tuple(
         _decided(Difference(float(a[k]), float(b[k]), interval, float(p[k]), test))
         for k, interval in enumerate(intervals)
