@@ -73,10 +73,11 @@ def bootstrap_vector(
     check_names(names)
     drawn = replicate(as_matrix(statistic, batched, len(names)), clusters, plan, sizes)
     limits = [(float(low), float(high)) for low, high in np.broadcast_to(np.asarray(bounds), (len(names), 2))]
-    made = [
-        interval_of(drawn, column, plan, *of_number) for column, of_number in enumerate(zip(names, limits, strict=True))
+    intervals = [
+        interval_of(drawn, column, plan, label, limit)
+        for column, (label, limit) in enumerate(zip(names, limits, strict=True))
     ]
-    return Intervals(tuple(unmoved(one, drawn.sizes, limit) for one, limit in zip(made, limits, strict=True)))
+    return Intervals(tuple(unmoved(one, drawn.sizes, limit) for one, limit in zip(intervals, limits, strict=True)))
 
 
 def with_still_parts(made: Interval, parts: Iterable[tuple[float, Interval]], bounds: Bounds) -> Interval:

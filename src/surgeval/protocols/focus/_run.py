@@ -94,8 +94,8 @@ class FocusRun(AskedRun):
             names = results.with_columns(pl.col("correctness").fill_null(False)).sort(
                 "correctness", maintain_order=True
             )["qID"]
-        made = {question: self.look(question) for question in names.head(count)}
-        return {question: picture for question, picture in made.items() if picture is not None}
+        looks = {question: self.look(question) for question in names.head(count)}
+        return {question: picture for question, picture in looks.items() if picture is not None}
 
     def keep_pictures(self, count: int) -> None:
         """Store pictures of the first questions, for a page that is made when judges have spoken."""
@@ -260,8 +260,8 @@ def _answers(folder: Path, questions: tuple[VqaQuestion, ...]) -> pl.DataFrame:
 
 def _write(folder: Path, questions: tuple[VqaQuestion, ...], answers: pl.DataFrame) -> None:
     rows = answers.filter(pl.col("status") == "ok").select("qID", "content", "latency").iter_rows()
-    said = [Answer(qid, content, latency) for qid, content, latency in rows]
-    for name, records in zip(("requests", "references", "responses"), as_sources(questions, said), strict=True):
+    answered = [Answer(qid, content, latency) for qid, content, latency in rows]
+    for name, records in zip(("requests", "references", "responses"), as_sources(questions, answered), strict=True):
         # A lone surrogate becomes its escape, which inside a JSON text is what it was.
         data = f"{printable(json.dumps(records, indent=1, ensure_ascii=False))}\n".encode()
         path = folder / f"{name}.json"

@@ -51,8 +51,8 @@ class FocusSet:
         strata: dict[Hashable, list[tuple[str, ...]]] = {video: [] for video in videos}
         for question in self.questions:
             strata[question.video].append((question.id,))
-        taken = draw_evenly(strata, limit, seed)
-        kept = tuple(question for question in self.questions if question.id in taken)
+        drawn = draw_evenly(strata, limit, seed)
+        kept = tuple(question for question in self.questions if question.id in drawn)
         return kept, f"{len(kept)} of {len(self.questions)} questions, drawn evenly from the videos (seed {seed})"
 
 
@@ -63,18 +63,18 @@ def open_questions(
     if (requests is None) != (references is None) or (data is None) == (requests is None):
         raise BadInput("questions: expected either a dataset, or a requests file with its references file")
     if requests is not None and references is not None:
-        found = FocusSet(tuple(read_focus_pair(Path(requests), Path(references), raise_errors)))
+        questions = FocusSet(tuple(read_focus_pair(Path(requests), Path(references), raise_errors)))
     elif str(data).startswith("hub:"):
-        found = _published(_fetched(str(data)), str(data))
+        questions = _published(_fetched(str(data)), str(data))
     else:
         path = Path(str(data))
         files = _row_files(path)
-        found = (
+        questions = (
             _published(files, str(path)) if len(files) > 1 else _of_dataset(open_dataset(files[0] if files else path))
         )
-    if not found.questions:
+    if not questions.questions:
         raise BadInput(f"{data or requests}: found no FOCUS questions, expected some")
-    return found
+    return questions
 
 
 def scored_sources(
@@ -101,7 +101,7 @@ def scored_sources(
 
 
 def _of_dataset(dataset: Dataset) -> FocusSet:
-    questions = tuple(one for one in dataset.questions() if isinstance(one, VqaQuestion))
+    questions = tuple(question for question in dataset.questions() if isinstance(question, VqaQuestion))
     train = frozenset(video.name for video in dataset.videos() if video.split == "train") if questions else frozenset()
     return FocusSet(questions, dataset, train)
 
@@ -110,12 +110,12 @@ def _row_files(folder: Path) -> list[Path]:
     """The Parquet files of published rows in a folder, or in the one folder below it that has some."""
     if not folder.is_dir():
         return []
-    found = {place: list(_rows_in(place)) for place in (folder, *folders(folder))}
-    places = [place for place, files in found.items() if files]
-    if len(places) > 1:
-        listed = ", ".join(place.name for place in places)
+    rows_of = {candidate: list(_rows_in(candidate)) for candidate in (folder, *folders(folder))}
+    holders = [candidate for candidate, files in rows_of.items() if files]
+    if len(holders) > 1:
+        listed = ", ".join(holder.name for holder in holders)
         raise BadInput(f"{folder}: found rows in several folders ({listed}), expected one: name it")
-    return found[places[0]] if places else []
+    return rows_of[holders[0]] if holders else []
 
 
 def _rows_in(folder: Path) -> Iterator[Path]:
@@ -127,16 +127,16 @@ def _rows_in(folder: Path) -> Iterator[Path]:
 def _published(files: Sequence[Path], source: str) -> FocusSet:
     if not files:
         raise BadInput(f"{source}: found no Parquet file with the columns of FOCUS rows, expected some")
-    found: dict[str, VqaQuestion] = {}
+    questions: dict[str, VqaQuestion] = {}
     train = set[str]()
     for file in files:
         for question in focus_rows(file, raise_errors):
-            if question.id in found:
+            if question.id in questions:
                 raise DataError(file, record=f"question {question.id}", found="a second row", expected="each once")
-            found[question.id] = question
+            questions[question.id] = question
             if file.name.startswith("train"):
                 train.add(question.video)
-    return FocusSet(tuple(found.values()), None, frozenset(train))
+    return FocusSet(tuple(questions.values()), None, frozenset(train))
 
 
 def _fetched(name: str) -> list[Path]:

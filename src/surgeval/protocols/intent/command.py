@@ -110,7 +110,7 @@ def run(
 
     if retry and not (out / "run.json").is_file():
         raise BadInput(f"--retry: {out}: found no run.json, expected the folder of a run")
-    chosen = chosen_interventions(interventions)
+    named = chosen_interventions(interventions)
     if model.startswith(("hf:", "phantom-")):
         require_models(f"--model {model.partition(':')[0]}")
     with phases(show=not json) as shown:
@@ -120,7 +120,7 @@ def run(
         from surgeval.protocols.intent.result import load_intent
 
         asked = run_intent(
-            data, model, out, interventions=chosen, gaze=gaze, frames=frames, sampling=sampling,
+            data, model, out, interventions=named, gaze=gaze, frames=frames, sampling=sampling,
             longest_edge=longest_edge, quality=jpeg_quality, split=split, limit=limit, seed=seed, invalid=invalid,
             concurrency=concurrency,
             options=ChatOptions(max_tokens=max_tokens, timeout=timeout, seed=seed), reader=reader,

@@ -123,8 +123,8 @@ def intent_numbers() -> Metric:
         schema: dict[str, Any] = {"id": pl.String, "status": pl.String, "reason": pl.String, **SCHEMA}
         answers = answers_of(items, pl.DataFrame([row for _, row in plain], schema=schema))
         cells = under(scored_cells(items, answers), PLAIN)
-        made = {number: estimate_of(cells, number) for number in NUMBERS}
-        return {number: interval.estimate for number, interval in made.items() if interval is not None}
+        intervals = {number: estimate_of(cells, number) for number in NUMBERS}
+        return {number: interval.estimate for number, interval in intervals.items() if interval is not None}
 
     return compute
 
@@ -135,11 +135,11 @@ def intent_choice() -> Scorer:
 
     async def score(state: TaskState, target: Target) -> Score:
         try:
-            said = answer_of_output(state.output)
+            reply = answer_of_output(state.output)
         except Unanswered as error:
             return Score(value=float("nan"), explanation=str(error))
         question = _question(str(state.sample_id), state.metadata)
-        choice = read_choice(said.content, question.options)
+        choice = read_choice(reply.content, question.options)
         item, condition = split_id(question.id)
         row = {
             "id": question.id, "status": "ok", "reason": "", "item": item, "condition": condition,
@@ -149,7 +149,7 @@ def intent_choice() -> Scorer:
         return Score(
             value=CORRECT if choice.index == question.answer else INCORRECT,
             answer=None if choice.index is None else letters(len(question.options))[choice.index],
-            explanation=f"{choice.reading}: {said.content}",
+            explanation=f"{choice.reading}: {reply.content}",
             metadata=row,
         )
 

@@ -70,8 +70,8 @@ def readable_scores(scores: TripletScores) -> list[Readable]:
         whole_first = scores.sheets[kind].sort(pl.col("component") != "ivt", maintain_order=True)
         tables.append(Readable(kind, f"By {kind[:-1]}", _rounded(_some(whole_first, _GROUPS))))
     if "conventions" in scores.sheets:
-        chosen = scores.sheets["conventions"].filter(pl.col("metric").is_in(["mAP50", "mAP50:95", "F1"]))
-        tables.append(Readable("conventions", "The same predictions under three conventions", _rounded(chosen)))
+        main_metrics = scores.sheets["conventions"].filter(pl.col("metric").is_in(["mAP50", "mAP50:95", "F1"]))
+        tables.append(Readable("conventions", "The same predictions under three conventions", _rounded(main_metrics)))
     main = f"classes_{scores.main}"
     classes = scores.sheets[main].sort("instances", descending=True, maintain_order=True)
     shown = f", the {_MOST} most frequent of {len(classes)}" if len(classes) > _MOST else ""

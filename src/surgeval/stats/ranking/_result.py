@@ -93,17 +93,17 @@ class Ranking(RankDecision, Result):
             share = np.divide(right, total, out=np.full(right.shape, np.nan), where=total > 0)
             return np.asarray(share.mean(axis=1), dtype=np.float64)
 
-        made = bootstrap_vector(
+        intervals = bootstrap_vector(
             means, range(count), self.models, batched=True, sizes=np.bincount(self.outcomes.video, minlength=count),
             bounds=(0.0, 1.0), level=level,
         )  # fmt: skip
         ends = []
-        for m, own in enumerate(made):
+        for m, own in enumerate(intervals):
             got = reached[:, :, m]
             still = [b for b in range(len(buckets)) if got[:, b].sum() in (0, reachable[:, b].sum())]
             parts = [(1 / len(buckets), share_interval(got[:, b], reachable[:, b], level=level)) for b in still]
-            one = with_still_parts(own, parts, (0.0, 1.0))
-            ends.append((one.low, one.high))
+            interval = with_still_parts(own, parts, (0.0, 1.0))
+            ends.append((interval.low, interval.high))
         return np.asarray(ends, dtype=np.float64)
 
     @property

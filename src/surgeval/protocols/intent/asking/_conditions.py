@@ -91,15 +91,15 @@ def asked_first(item_set: ItemSet, interventions: Iterable[Intervention], *, loo
     """
     wanted = {name for name in interventions if looks or name not in _LOOKING}
     gazes = [name for name in ("gaze", "wrong-gaze") if name in wanted or (name == "gaze" and "wrong-gaze" in wanted)]
-    made = []
+    questions = []
     for item in item_set.items:
         conditions = ["plain"]
         conditions += gazes if has_gaze(item) else []
         conditions += ["text-only"] if "text-only" in wanted and item.media else []
         if "order" in wanted and item.id not in item_set.named:
             conditions += [f"rotated-{shift}" for shift in range(1, len(item.options))]
-        made += [posed(item, condition) for condition in conditions]
-    return tuple(made)
+        questions += [posed(item, condition) for condition in conditions]
+    return tuple(questions)
 
 
 def asked_again(item_set: ItemSet, choices: Mapping[str, int | None]) -> tuple[IntentQuestion, ...]:
@@ -122,8 +122,8 @@ def numbers_asked(asked: Sequence[IntentQuestion], traps: int, *, again: bool) -
     conditions = (split_id(question.id)[1] for question in asked)
     kinds = Counter("order" if rotation(condition) else condition for condition in conditions)
     parts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
-    said = counted(len(asked), "question") + (f" ({parts})" if len(kinds) > 1 else "")
-    return f"{said}, and those of {counted(traps, 'trap')} that are failed again" if again and traps else said
+    total = counted(len(asked), "question") + (f" ({parts})" if len(kinds) > 1 else "")
+    return f"{total}, and those of {counted(traps, 'trap')} that are failed again" if again and traps else total
 
 
 def of_split(item_set: OpenedItems, split: str | None) -> tuple[OpenedItems, str]:
@@ -151,8 +151,8 @@ def stratified(item_set: AnySet, limit: int | None, seed: int = 0) -> tuple[AnyS
             links = (name for name in (item.untrapped, item.twin) if name is not None and name in item_set.by_id)
             group = (item.id, *links)
             strata.setdefault((item.trap or "", item.skill), []).append(group)
-    taken = draw_evenly(strata, limit, seed)
-    kept = tuple(item for item in item_set.items if item.id in taken)
+    drawn = draw_evenly(strata, limit, seed)
+    kept = tuple(item for item in item_set.items if item.id in drawn)
     if not kept:
         raise BadInput(f"limit: found {limit}, expected enough for a trap with its twins")
     label = f"{len(kept)} of {len(item_set.items)} items, drawn evenly from skills and traps (seed {seed})"

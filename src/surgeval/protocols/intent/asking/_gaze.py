@@ -160,8 +160,8 @@ def gaze_in_words(spots: Sequence[GazePoint | None], mode: GazeMode) -> str:
         return ""
     if mode in ("mark", "trail"):
         return SENTENCES[mode]
-    told = "; ".join(
+    points = "; ".join(
         f"picture {number}: {100 * spot.x:.0f}, {100 * spot.y:.0f}" for number, spot in enumerate(spots, 1) if spot
     )
     edges = "from the left edge, from the top edge, in % of the picture"
-    return f"I look at these points ({edges}): {told}. {SENTENCES[mode]}"
+    return f"I look at these points ({edges}): {points}. {SENTENCES[mode]}"

@@ -91,8 +91,8 @@ class Eyes:
             image = draw_circle(image, spot, self.seeing.style)
         elif spot is not None and self.seeing.gaze == "trail":
             image = draw_path(image, [*_path(question, moment.time), spot], self.seeing.style)
-        made = picture(image, moment, self.seeing.shown)
-        return GazePicture(made.time, made.jpeg, made.frame, made.width, made.height, spot)
+        plain = picture(image, moment, self.seeing.shown)
+        return GazePicture(plain.time, plain.jpeg, plain.frame, plain.width, plain.height, spot)
 
 
 def _path(question: IntentQuestion, time: float | None) -> list[GazePoint]:

@@ -63,8 +63,8 @@ def item_messages(
 def _context(question: IntentQuestion) -> str:
     """The scenario and what else is known, one line."""
     known = {"Scenario": question.scenario, **question.context}
-    told = (f"{_line(key)}: {_line(value)}" for key, value in known.items() if value not in ("", None))
-    return f"{'; '.join(islice(told, _MOST))}."
+    facts = (f"{_line(key)}: {_line(value)}" for key, value in known.items() if value not in ("", None))
+    return f"{'; '.join(islice(facts, _MOST))}."
 
 
 def _line(value: object) -> str:
@@ -77,5 +77,7 @@ def _told(pictures: Sequence[GazePicture]) -> str:
     times = [picture.time for picture in pictures if picture.time is not None]
     if len(times) < len(pictures):
         return f"{len(pictures)} pictures, in order." if len(pictures) > 1 else "One picture."
-    told = ", ".join(map(clock, times))
-    return f"{len(pictures)} frames of a video, in order, at {told}." if len(pictures) > 1 else f"A frame at {told}."
+    moments = ", ".join(map(clock, times))
+    return (
+        f"{len(pictures)} frames of a video, in order, at {moments}." if len(pictures) > 1 else f"A frame at {moments}."
+    )

@@ -45,10 +45,10 @@ class ModelReader:
         stored = self._store.find(question.id)
         if stored is None:
             try:
-                said = self._chat.complete(_messages(question, reply))
+                completion = self._chat.complete(_messages(question, reply))
             except ChatError:
                 return None  # the reply stays unread, and is reported as such
-            stored = Answered(printable(said.text or ""), said.seconds, said.requests)
+            stored = Answered(printable(completion.text or ""), completion.seconds, completion.requests)
             self._store.store(question.id, stored)
         if stored.content.strip().strip('."').lower() == _NONE:
             return None

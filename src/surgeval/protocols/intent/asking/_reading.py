@@ -64,6 +64,6 @@ class ReadingWorker:
         """The option that the wrong gaze speaks for, in the picture nearest to the question."""
         if self._eyes is None:
             return None
-        moved = [place for place in self._eyes.gaze(question) if place is not None]
+        moved = [spot for spot in self._eyes.gaze(question) if spot is not None]
         item = self._items[split_id(question.id)[0]]
         return distractor_option(item, moved[-1], self._eyes.scene.space) if moved else None

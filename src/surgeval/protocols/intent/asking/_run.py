@@ -111,7 +111,7 @@ def run_intent(
     IntentRun of oracle: 1 answered
     """
     _check(concurrency, limit, invalid)
-    chosen = tuple(name for name in INTERVENTIONS if name in set(interventions))
+    ordered = tuple(name for name in INTERVENTIONS if name in set(interventions))
     shown = Shown(frames=frames, sampling=sampling, longest_edge=longest_edge, quality=quality)
     seeing = Seeing(shown, gaze)
     whole = open_items(data)
@@ -125,10 +125,10 @@ def run_intent(
     if isinstance(answerer, Responses):
         first, again = answerer.asked(item_set), False
     else:
-        first = asked_first(item_set, chosen, looks=answerer.looks)
-        again = "again" in chosen
+        first = asked_first(item_set, ordered, looks=answerer.looks)
+        again = "again" in ordered
     config = {
-        "prompt": PROMPT_VERSION if answerer.costly else 0, "interventions": list(chosen), "gaze": gaze,
+        "prompt": PROMPT_VERSION if answerer.costly else 0, "interventions": list(ordered), "gaze": gaze,
         "gaze_style": asdict(seeing.style), "media": _media(answerer, eyes),
         "sampling": sampling, "frames": frames, "longest_edge": longest_edge, "jpeg_quality": quality,
         "temperature": options.temperature, "max_tokens": options.max_tokens, "seed": seed, "subset": subset,
@@ -141,7 +141,7 @@ def run_intent(
         return ask_items(
             item_set, answerer, Path(out), first=first, again=again, config=config, name=name, subset=subset, eyes=eyes,
             reader=reading, concurrency=concurrency, pictures=pictures, retry=retry, progress=progress,
-            notes=_notes(item_set, answerer, chosen),
+            notes=_notes(item_set, answerer, ordered),
         )  # fmt: skip
     finally:
         if reading is not None:
@@ -171,7 +171,7 @@ def _open(
         return Responses(rest)
     return open_answerer(
         model, partial(item_messages, gaze=gaze),
-        lambda place: (open_items(place, media=False) if place else whole).learnable,
+        lambda source: (open_items(source, media=False) if source else whole).learnable,
         options, asked=item_set.items,
     )  # fmt: skip
 
@@ -261,7 +261,7 @@ def _pictures(item_set: OpenedItems, cases: pl.DataFrame, eyes: Eyes, count: int
 
     circled = replace(eyes.seeing, shown=replace(eyes.seeing.shown, frames=_BESIDE), gaze="mark")
     look = Eyes(item_set.dataset, (), circled)
-    made = {}
+    pictures = {}
     for item in sorted(item_set.items, key=rank)[:count]:
         try:
             shown = look(posed(item, "gaze"))
@@ -269,8 +269,8 @@ def _pictures(item_set: OpenedItems, cases: pl.DataFrame, eyes: Eyes, count: int
             continue  # the case says what was wrong with the picture
         picture = film_strip([frame.jpeg for frame in shown[-_BESIDE:]])
         if picture is not None:
-            made[item.id] = picture
-    return made
+            pictures[item.id] = picture
+    return pictures
 
 
 def _fingerprint(items: Sequence[IntentQuestion]) -> str:

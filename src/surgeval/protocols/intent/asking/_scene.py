@@ -54,7 +54,7 @@ class InstrumentTips:
 
 
 def _tips(frame: Frame, names: Sequence[str]) -> tuple[Tip, ...]:
-    made = []
+    tips = []
     for instance in frame.instances:
         tip = instance.points.get("tip")
         number = instance.triplet.instrument
@@ -62,8 +62,8 @@ def _tips(frame: Frame, names: Sequence[str]) -> tuple[Tip, ...]:
             continue
         spot = GazePoint(tip[0] / frame.width, tip[1] / frame.height)
         if 0 < spot.x < 1 and 0 < spot.y < 1:
-            made.append(Tip(names[number], str(instance.track or names[number]), spot))
-    return tuple(made)
+            tips.append(Tip(names[number], str(instance.track or names[number]), spot))
+    return tuple(tips)
 
 
 def wrong_spots(
@@ -88,14 +88,14 @@ def wrong_spots(
         if spot is not None and others
     ]
     track = nearest[-1] if nearest else ""
-    made: list[WrongSpot | None] = []
+    wrong: list[WrongSpot | None] = []
     for spot, others, size in zip(spots, far, sizes, strict=True):
         tip = next((tip for tip in others if tip.track == track), None)
         if spot is None:
-            made.append(None)
+            wrong.append(None)
         else:
-            made.append(WrongSpot(mirrored(spot, *size)) if tip is None else WrongSpot(tip.spot, tip.instrument))
-    return made
+            wrong.append(WrongSpot(mirrored(spot, *size)) if tip is None else WrongSpot(tip.spot, tip.instrument))
+    return wrong
 
 
 _SIDES = (

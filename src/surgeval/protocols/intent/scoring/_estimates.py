@@ -43,13 +43,13 @@ class _Sums:
 
     @classmethod
     def of(cls, rows: pl.DataFrame, weights: Weights, value: str, clusters: Sequence[str]) -> _Sums:
-        places = {name: number for number, name in enumerate(clusters)}
+        row_of = {name: number for number, name in enumerate(clusters)}
         cells = {name: number for number, name in enumerate(weights)}
-        hits, totals = np.zeros((2, len(places), len(cells)))
+        hits, totals = np.zeros((2, len(row_of), len(cells)))
         for cluster, cell, right in rows.select("cluster", "cell", value).iter_rows():
             if cell in cells:
-                hits[places[cluster], cells[cell]] += right
-                totals[places[cluster], cells[cell]] += 1
+                hits[row_of[cluster], cells[cell]] += right
+                totals[row_of[cluster], cells[cell]] += 1
         parts = math.lcm(*(weight.denominator for weight in weights.values()))  # six thirds of one are exactly two
         whole = np.array([float(weight * parts) for weight in weights.values()])
         return cls(tuple(clusters), hits, totals, whole, parts)
@@ -66,8 +66,8 @@ class _Sums:
         def of(counted: Ints) -> Floats:
             with np.errstate(invalid="ignore"):
                 shares = (counted @ self.hits) / (counted @ self.totals)
-            made: Floats = (shares @ self.weights) / self.parts
-            return made
+            means: Floats = (shares @ self.weights) / self.parts
+            return means
 
         return of
 
@@ -86,10 +86,10 @@ def weighted_interval(cells: pl.DataFrame, weights: Weights, name: str, value: s
     clusters = sorted(rows["cluster"].unique())
     sums = _Sums.of(rows, weights, value, clusters)
     least = -1.0 if any(weight < 0 for weight in weights.values()) else 0.0
-    made = bootstrap_statistic(
+    interval = bootstrap_statistic(
         sums.number, clusters, batched=True, sizes=sums.totals.sum(axis=1), bounds=(least, 1.0), name=name
     )
-    return with_still_parts(made, _still(rows, weights, value), (least, 1.0))
+    return with_still_parts(interval, _still(rows, weights, value), (least, 1.0))
 
 
 def _still(rows: pl.DataFrame, weights: Weights, value: str) -> Iterator[tuple[float, Interval]]:

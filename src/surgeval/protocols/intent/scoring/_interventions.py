@@ -54,13 +54,13 @@ def text_only_rows(cells: pl.DataFrame) -> dict[str, TextOnly]:
     keys = ["item", "cell"]
     text, full = (under(cells, condition) for condition in (TEXT_ONLY, PLAIN))
     text, full = text.join(full, on=keys, how="semi"), full.join(text, on=keys, how="semi")
-    made = {}
+    rows = {}
     for number in TEXT_NUMBERS:
         gain, chance = difference_of(full, text, number), chance_of(text, number)
         values = [estimate_of(part, number) for part in (text, full)]
         if gain is not None and chance is not None and values[0] is not None and values[1] is not None:
-            made[number] = TextOnly(number, chance, values[0], values[1], gain)
-    return made
+            rows[number] = TextOnly(number, chance, values[0], values[1], gain)
+    return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,21 +90,30 @@ def trap_removal(
     usable = answers.filter(pl.col("status") == "ok")
     if invalid == "drop":
         usable = usable.filter(pl.col("choice").is_not_null())
-    said: Mapping[tuple[str, str], bool] = {
+    is_right: Mapping[tuple[str, str], bool] = {
         (item, condition): right for item, condition, right in usable.select("item", "condition", "right").iter_rows()
     }
-    made = {}
+    removals = {}
     for kind in ("perceptual", "cognitive"):
         rows = [
-            (item.id, item.cluster, said[item.id, PLAIN], said[item.untrapped, PLAIN], said.get((item.id, AGAIN)))
+            (
+                item.id,
+                item.cluster,
+                is_right[item.id, PLAIN],
+                is_right[item.untrapped, PLAIN],
+                is_right.get((item.id, AGAIN)),
+            )
             for item in items
-            if item.trap == kind and item.untrapped and (item.id, PLAIN) in said and (item.untrapped, PLAIN) in said
+            if item.trap == kind
+            and item.untrapped
+            and (item.id, PLAIN) in is_right
+            and (item.untrapped, PLAIN) in is_right
         ]
         if rows:
             schema = {"item": pl.String, "cluster": pl.String, "trap": pl.Boolean, "sane": pl.Boolean,
                       "again": pl.Boolean}  # fmt: skip
-            made[kind] = _removal(kind, pl.DataFrame(rows, schema=schema, orient="row"))
-    return made
+            removals[kind] = _removal(kind, pl.DataFrame(rows, schema=schema, orient="row"))
+    return removals
 
 
 def _removal(kind: str, rows: pl.DataFrame) -> Removal:
@@ -172,8 +181,8 @@ def option_order(answers: pl.DataFrame) -> Order | None:
     consistent, always_right, first = (_mean(whole, column) for column in ("same", "all_right", "first"))
     asked = rows.join(whole.select("item"), on="item", how="semi").filter(pl.col("choice").is_not_null())
     # Rotating by k moves the first k options to the end.
-    place = (pl.col("choice") - pl.col("rotation")) % pl.col("options")
-    counts = asked.group_by(place.alias("place")).len().sort("place")
+    position = (pl.col("choice") - pl.col("rotation")) % pl.col("options")
+    counts = asked.group_by(position.alias("place")).len().sort("place")
     rotations = int(rows.join(whole.select("item"), on="item", how="semi")["rotation"].max() or 0)  # type: ignore[arg-type]
     return Order(whole.height, rotations, consistent, always_right, first, dict(counts.iter_rows()))
 

@@ -69,16 +69,16 @@ def pairs_of(items: Sequence[IntentQuestion], answers: pl.DataFrame, condition: 
     """
     by_id = {item.id: item for item in items}
     rejects = rejecting_options(items)
-    said = {
+    right = {
         row["item"]: row
         for row in answers.filter((pl.col("condition") == condition) & (pl.col("status") == "ok")).iter_rows(named=True)
     }
     rows = []
     for item in items:
         twin = by_id.get(item.twin) if item.trap == "cognitive" and item.twin is not None else None
-        if twin is None or item.id not in said or twin.id not in said:
+        if twin is None or item.id not in right or twin.id not in right:
             continue
-        trap_said, twin_said = said[item.id], said[twin.id]
+        trap_said, twin_said = right[item.id], right[twin.id]
         rejecting = rejects.get(twin.id)
         rows.append({
             "item": item.id, "twin": twin.id, "cluster": item.cluster, "scenario": item.scenario,

@@ -20,12 +20,12 @@ __all__ = ["gallery_cards", "hiding_cards", "match_level"]
 _MARKS = {"IVT": "✓ IVT", "IV": "IV", "IT": "IT", "I": "I only", "": "none"}
 
 
-def gallery_cards(one: SurgXScores) -> tuple[Card, ...]:
+def gallery_cards(run: SurgXScores) -> tuple[Card, ...]:
     """A card per prediction, sortable by what is right but ungrounded."""
-    rows = one.cases.filter(pl.col("task") == "instruments")
+    rows = run.cases.filter(pl.col("task") == "instruments")
     kept = [] if rows.is_empty() else rows.select("cluster", "frame", "class", "area").rows()
     areas = {(video, frame, name): area for video, frame, name, area in kept}
-    return tuple(_card(item, areas.get((item.video, item.frame, item.predicted))) for item in one.items)
+    return tuple(_card(item, areas.get((item.video, item.frame, item.predicted))) for item in run.items)
 
 
 def _card(item: Item, area: float | None) -> Card:
@@ -48,18 +48,18 @@ def _card(item: Item, area: float | None) -> Card:
 
 def hiding_cards(scores: Sequence[SurgXScores]) -> tuple[Card, ...]:
     """Figure 6: what is labelled, and the top prompts before and after the attended region was hidden."""
-    made = []
-    for one in scores:
-        for hiding in one.extras.hidings:
-            rows = one.cases.filter(pl.col("task") == "triplets")
+    cards = []
+    for run in scores:
+        for hiding in run.extras.hidings:
+            rows = run.cases.filter(pl.col("task") == "triplets")
             here = (pl.col("cluster") == hiding.video) & (pl.col("frame") == hiding.frame)
             labelled = [] if rows.is_empty() else rows.filter(here)["triplet"].to_list()
-            words = one.settings["method"]["name"] == "token-gradcam"
-            made.append(_hiding(one.name, hiding, tuple(dict.fromkeys([hiding.truth, *labelled])), words=words))
-    return tuple(made)
+            words = run.settings["method"]["name"] == "token-gradcam"
+            cards.append(_hiding(run.name, hiding, tuple(dict.fromkeys([hiding.truth, *labelled])), words=words))
+    return tuple(cards)
 
 
-def _hiding(model: str, one: Hiding, labelled: tuple[str, ...], *, words: bool) -> Card:
+def _hiding(model: str, hiding: Hiding, labelled: tuple[str, ...], *, words: bool) -> Card:
     """`words`: the model answers in words, so what stands below is what it said, not prompts."""
 
     def listed(heading: str, prompts: Sequence[tuple[str, float]]) -> tuple[str, ...]:
@@ -71,13 +71,13 @@ def _hiding(model: str, one: Hiding, labelled: tuple[str, ...], *, words: bool) 
 
     lines = (
         f"Labelled: {'; '.join(_named(name) for name in labelled)}",
-        *listed(f"{'Said' if words else 'Top prompts'}, whole frame (left):", one.before),
-        *listed(f"{'Said' if words else 'Top prompts'}, region hidden (right):", one.after),
-        f"{model}, {one.video} / {one.frame}",
+        *listed(f"{'Said' if words else 'Top prompts'}, whole frame (left):", hiding.before),
+        *listed(f"{'Said' if words else 'Top prompts'}, region hidden (right):", hiding.after),
+        f"{model}, {hiding.video} / {hiding.frame}",
     )
-    title = f"{_named(one.truth)}: {'kept' if one.kept else 'lost'} when the attended region is hidden"
-    alt = f"{one.video} frame {one.frame} with and without the attended region"
-    return Card(Picture(one.picture, alt), title, lines)
+    title = f"{_named(hiding.truth)}: {'kept' if hiding.kept else 'lost'} when the attended region is hidden"
+    alt = f"{hiding.video} frame {hiding.frame} with and without the attended region"
+    return Card(Picture(hiding.picture, alt), title, lines)
 
 
 def match_level(prompt: str, labelled: Sequence[str]) -> str:
@@ -91,12 +91,14 @@ def match_level(prompt: str, labelled: Sequence[str]) -> str:
     """
     if prompt in labelled:
         return "IVT"
-    said = prompt.split(",")
+    prompted = prompt.split(",")
     best = ""
     for parts in (name.split(",") for name in labelled):
         # A class name with a comma in it cannot be taken apart: such a pair matches whole or not at all.
-        if len(parts) == len(said) == 3 and parts[0] == said[0]:
-            best = max(best, "IV" if parts[1] == said[1] else "IT" if parts[2] == said[2] else "I", key=_ORDER.index)
+        if len(parts) == len(prompted) == 3 and parts[0] == prompted[0]:
+            best = max(
+                best, "IV" if parts[1] == prompted[1] else "IT" if parts[2] == prompted[2] else "I", key=_ORDER.index
+            )
     return best
 
 

@@ -32,55 +32,57 @@ __all__ = ["flow_pipeline", "hidings"]
 def hidings(look: VideoWorker, scores: SurgXScores, count: int = 4) -> tuple[Hiding, ...]:
     """Complete triplet matches that were lost when the attended region was hidden, and ones that were kept."""
     rows = scores.cases.filter((pl.col("task") == "triplets") & pl.col("kept_attended").is_not_null())
-    chosen: dict[tuple[str, str], dict[str, Any]] = {}
+    picked: dict[tuple[str, str], dict[str, Any]] = {}
     for kept in (False, True):
         part = rows.filter(pl.col("kept_attended") == kept).unique(["cluster", "frame"], maintain_order=True)
-        free = [row for row in part.iter_rows(named=True) if (row["cluster"], row["frame"]) not in chosen]
+        free = [row for row in part.iter_rows(named=True) if (row["cluster"], row["frame"]) not in picked]
         for row in free[:: max(1, len(free) // max(1, count // 2))][: count // 2]:
-            chosen[row["cluster"], row["frame"]] = row
+            picked[row["cluster"], row["frame"]] = row
     hidings = []
     reader = Reader(look.net.preparation, look.settings)
-    for video in sorted({cluster for cluster, _ in chosen}):
-        names = frozenset(frame for cluster, frame in chosen if cluster == video)
+    for video in sorted({cluster for cluster, _ in picked}):
+        names = frozenset(frame for cluster, frame in picked if cluster == video)
         for batch in batches(look.dataset, video, reader, look.settings, names):
             hidings += [
-                _hiding(look, one, chosen[video, one.frame.name]) for one in batch if isinstance(one, PreparedFrame)
+                _hiding(look, prepared, picked[video, prepared.frame.name])
+                for prepared in batch
+                if isinstance(prepared, PreparedFrame)
             ]
     return tuple(hiding for hiding in hidings if hiding is not None)
 
 
-def _hiding(look: VideoWorker, one: PreparedFrame, row: dict[str, Any]) -> Hiding | None:
+def _hiding(look: VideoWorker, prepared: PreparedFrame, row: dict[str, Any]) -> Hiding | None:
     settings, space = look.settings, look.dataset.space
-    pixels = to_device([one], look.net)
+    pixels = to_device([prepared], look.net)
     seen = _prompted(look, pixels, row["triplet"]) if look.asked is None else look.asked.example(pixels, row["triplet"])
     if seen is None:  # said in a batch, and not when asked about this frame alone: a tie that rounding decides
         return None
-    grid, said = seen
+    grid, top_of = seen
     size = (grid.shape[1], grid.shape[2])
-    name, without, _ = next(hidden_images(look.net.preparation, [one], pixels, grid, [UNKNOWN], settings))
+    name, without, _ = next(hidden_images(look.net.preparation, [prepared], pixels, grid, [UNKNOWN], settings))
     assert name == "attended"  # noqa: S101 - the first of the controls
-    lists = [said(pixels), said(without)]
+    lists = [top_of(pixels), top_of(without)]
     # For the eye the same region is hidden in the frame itself.
-    paste = Paste.of(one.view, size)
+    paste = Paste.of(prepared.view, size)
     rows, columns = paste.visible
-    black = one.image.copy()
+    black = prepared.image.copy()
     mask = top_regions(paste.upsample_torch(grid), settings.keep_top, settings.positive).masks[0].cpu().numpy()
     black[rows, columns][mask] = 0
-    picture = side_by_side(one, (one.image, black), space.instruments)
-    return Hiding(picture, one.frame.video, one.frame.name, row["triplet"], lists[0], lists[1])
+    picture = side_by_side(prepared, (prepared.image, black), space.instruments)
+    return Hiding(picture, prepared.frame.video, prepared.frame.name, row["triplet"], lists[0], lists[1])
 
 
 def _prompted(look: VideoWorker, pixels: torch.Tensor, triplet: str) -> Example:
     """The map of a triplet's prompt, and the top prompts of an image with their scores."""
     net, bank, settings = look.scorer, look.triplets, look.settings
-    names = [triplet_name(one, look.dataset.space) for one in look.prompts.triplets]
+    names = [triplet_name(triplet, look.dataset.space) for triplet in look.prompts.triplets]
 
-    def said(image: torch.Tensor) -> tuple[tuple[str, float], ...]:
+    def top_of(image: torch.Tensor) -> tuple[tuple[str, float], ...]:
         top = net.scores(image, bank)[0].float().topk(min(settings.top_k, len(bank)))
         return tuple((names[p], float(s)) for s, p in zip(top.values.tolist(), top.indices.tolist(), strict=True))
 
     which = torch.tensor([[names.index(triplet)]])
-    return heatmaps(net, pixels, bank, which, settings.method).values[:, 0], said
+    return heatmaps(net, pixels, bank, which, settings.method).values[:, 0], top_of
 
 
 def flow_pipeline(look: VideoWorker, scores: SurgXScores) -> FlowPipeline | None:

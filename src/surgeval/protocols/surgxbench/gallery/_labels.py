@@ -60,22 +60,22 @@ def fold(text: str, size: int, width: int, lines: int) -> list[str]:
     ['hook', 'hook…']
     """
     words = visible(" ".join(text[:_LONGEST].split())).split(" ")
-    found = [""]
+    folded = [""]
     while words:
-        longer = f"{found[-1]} {words[0]}".strip()
+        longer = f"{folded[-1]} {words[0]}".strip()
         if _width(longer, size) <= width:
-            found[-1] = longer
+            folded[-1] = longer
             words.pop(0)
-        elif found[-1] and len(found) < lines:
-            found.append("")
-        elif len(found) < lines:  # one word that is wider than the line
+        elif folded[-1] and len(folded) < lines:
+            folded.append("")
+        elif len(folded) < lines:  # one word that is wider than the line
             fitting = _fitting(words[0], size, width)
-            found[-1], words[0] = words[0][:fitting], words[0][fitting:]
-            found.append("")
+            folded[-1], words[0] = words[0][:fitting], words[0][fitting:]
+            folded.append("")
         else:
-            found[-1] = longer[: _fitting(longer, size, width - _width("…", size))].rstrip() + "…"
+            folded[-1] = longer[: _fitting(longer, size, width - _width("…", size))].rstrip() + "…"
             break
-    return found
+    return folded
 
 
 def _fitting(text: str, size: int, width: int) -> int:
@@ -91,35 +91,35 @@ def name_patches(
 ) -> list[Patch]:
     """Write each name on a filled patch at its corner, or as near as no other patch is hidden; where they are."""
     height, width = image.shape[:2]
-    taken: list[Patch] = []
+    patches: list[Patch] = []
     for name, (x, y) in list(zip(names, corners, strict=True))[:_NAMES]:
         line = fold(name, size, width - 2 * _PAD, 1)[0]
         wide, high = _width(line, size) + 2 * _PAD, line_height(size)
         start = (round(min(max(x, 0), max(width - wide, 0))), round(min(max(y, 0), max(height - high, 0))))
         spot = next(
-            (place for place in _places(start, wide, high, taken, (width, height)) if _free(place, taken)), None
+            (patch for patch in _places(start, wide, high, patches, (width, height)) if _free(patch, patches)), None
         )
         if spot is None:
             continue  # no room left in the frame
         x1, y1, x2, y2 = spot
         image[y1 : y2 - 1, x1:x2] = fill  # a line between stacked patches stays free
         write(image, line, (x1 + _PAD, y1 + 1), size, (0, 0, 0))
-        taken.append(spot)
-    return taken
+        patches.append(spot)
+    return patches
 
 
 def _places(
-    start: tuple[int, int], wide: int, high: int, taken: Sequence[Patch], frame: tuple[int, int]
+    start: tuple[int, int], wide: int, high: int, patches: Sequence[Patch], frame: tuple[int, int]
 ) -> Iterator[Patch]:
     """Patches beside those that are taken, inside the frame: first below in the same column, then above, then aside."""
     x, y = start
-    columns = {x, *(one[2] for one in taken), *(one[0] - wide for one in taken)}
-    rows = {y, *(one[3] for one in taken), *(one[1] - high for one in taken)}
+    columns = {x, *(patch[2] for patch in patches), *(patch[0] - wide for patch in patches)}
+    rows = {y, *(patch[3] for patch in patches), *(patch[1] - high for patch in patches)}
     inside = [(a, b) for a, b in product(columns, rows) if 0 <= a <= frame[0] - wide and 0 <= b <= frame[1] - high]
     for a, b in sorted(inside, key=lambda at: (at[0] != x, at[1] < y, abs(at[0] - x) + abs(at[1] - y), at)):
         yield a, b, a + wide, b + high
 
 
-def _free(patch: Patch, taken: Sequence[Patch]) -> bool:
+def _free(patch: Patch, patches: Sequence[Patch]) -> bool:
     x1, y1, x2, y2 = patch
-    return all(x2 <= one[0] or one[2] <= x1 or y2 <= one[1] or one[3] <= y1 for one in taken)
+    return all(x2 <= other[0] or other[2] <= x1 or y2 <= other[1] or other[3] <= y1 for other in patches)

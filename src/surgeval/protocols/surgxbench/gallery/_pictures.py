@@ -52,7 +52,7 @@ def gallery(look: VideoWorker, scores: SurgXScores, count: int = 36) -> tuple[It
     for video in sorted({video for video, _ in rows}):
         names = frozenset(name for cluster, name in rows if cluster == video)
         for batch in batches(look.dataset, video, reader, look.settings, names):
-            seen = [one for one in batch if isinstance(one, PreparedFrame)]
+            seen = [prepared for prepared in batch if isinstance(prepared, PreparedFrame)]
             if seen:
                 items += _drawn(look, scores, seen, rows, present)
     return tuple(items)
@@ -67,14 +67,14 @@ def _shared(cases: pl.DataFrame, count: int) -> list[dict[str, Any]]:
 
 def _choose(cases: pl.DataFrame, count: int) -> list[dict[str, Any]]:
     """One prediction of each chosen frame; where a cell has too few, the others give more."""
-    said = cases.filter((pl.col("task") == "instruments") & pl.col("predicted") & (pl.col("excluded") == ""))
+    predicted = cases.filter((pl.col("task") == "instruments") & pl.col("predicted") & (pl.col("excluded") == ""))
     picked: dict[tuple[str, str], dict[str, Any]] = {}
 
     def take(queue: Iterator[dict[str, Any]], most: int) -> None:
-        for row in islice((one for one in queue if (one["cluster"], one["frame"]) not in picked), most):
+        for row in islice((row for row in queue if (row["cluster"], row["frame"]) not in picked), most):
             picked[row["cluster"], row["frame"]] = row
 
-    queues = [_spread(said.filter((pl.col("present") == right) & (pl.col("grounded") == grounded)))
+    queues = [_spread(predicted.filter((pl.col("present") == right) & (pl.col("grounded") == grounded)))
               for right, grounded in _CELLS]  # fmt: skip
     for number, queue in enumerate(queues):
         take(queue, count // len(queues) + (number < count % len(queues)))
@@ -102,41 +102,43 @@ def _drawn(
     look: VideoWorker, scores: SurgXScores, seen: Sequence[PreparedFrame], rows: dict[tuple[str, str], dict[str, Any]],
     present: dict[tuple[str, str], tuple[str, ...]],
 ) -> list[Item]:  # fmt: skip
-    places = {name: number for number, name in enumerate(scores.classes)}
-    picked = [rows[one.frame.video, one.frame.name] for one in seen]
-    maps = look.class_maps(seen, [places.get(row["class"], UNKNOWN) for row in picked])
+    number_of = {name: number for number, name in enumerate(scores.classes)}
+    picked = [rows[prepared.frame.video, prepared.frame.name] for prepared in seen]
+    maps = look.class_maps(seen, [number_of.get(row["class"], UNKNOWN) for row in picked])
     items = []
-    for one, row, heat in zip(seen, picked, maps, strict=True):
-        paste = Paste.of(one.view, (heat.shape[0], heat.shape[1]), look.settings.geometry)
+    for prepared, row, heat in zip(seen, picked, maps, strict=True):
+        paste = Paste.of(prepared.view, (heat.shape[0], heat.shape[1]), look.settings.geometry)
         items.append(
             Item(
-                _picture(one, paste, heat, look, scores.classes), one.frame.video, one.frame.name, row["class"],
-                present.get((one.frame.video, one.frame.name), ()), row["score"] or 0.0, row["ac"], row["aa"],
-                row["chance"], row["present"], row["grounded"], row["flags"],
+                _picture(prepared, paste, heat, look, scores.classes), prepared.frame.video, prepared.frame.name,
+                row["class"], present.get((prepared.frame.video, prepared.frame.name), ()), row["score"] or 0.0,
+                row["ac"], row["aa"], row["chance"], row["present"], row["grounded"], row["flags"],
             )
         )  # fmt: skip
     return items
 
 
-def _picture(one: PreparedFrame, paste: Paste, heat: torch.Tensor, look: VideoWorker, classes: Sequence[str]) -> Image:
+def _picture(
+    prepared: PreparedFrame, paste: Paste, heat: torch.Tensor, look: VideoWorker, classes: Sequence[str]
+) -> Image:
     pixels = paste.upsample_torch(heat)
     region = regions_of(pixels[None], look.settings).masks[0].cpu().numpy()
-    overlay = draw_overlay(one.image, paste, pixels.cpu().numpy(), region, one.motion)
-    return side_by_side(one, (one.image, overlay), classes)
+    overlay = draw_overlay(prepared.image, paste, pixels.cpu().numpy(), region, prepared.motion)
+    return side_by_side(prepared, (prepared.image, overlay), classes)
 
 
-def side_by_side(one: PreparedFrame, images: tuple[Image, Image], classes: Sequence[str]) -> Image:
+def side_by_side(prepared: PreparedFrame, images: tuple[Image, Image], classes: Sequence[str]) -> Image:
     """Two pictures of a frame with its boxes drawn, named in the first.
 
     Lines and letters are drawn at the size that is shown: shrunk with a large frame they could not be read.
     """
-    height, width = one.image.shape[:2]
+    height, width = prepared.image.shape[:2]
     scale = min(_WIDTH / width, 2 * _WIDTH / height)  # a thin strip must not grow into a tower
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
     how = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
     drawn = [cv2.resize(image, size, interpolation=how) for image in images]
     names, corners = [], []
-    for instance in one.frame.instances:
+    for instance in prepared.frame.instances:
         if instance.box is not None:
             x1, y1, x2, y2 = (value * scale for value in instance.box.corners)
             for image in drawn:

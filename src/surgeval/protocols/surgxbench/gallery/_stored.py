@@ -66,13 +66,13 @@ def save_page(
     if pictures.is_symlink():
         raise RunError(f"{pictures}: found a link, expected a folder of the run's own")
     files = {
-        **{_item_file(number): _encoded(one) for number, one in enumerate(items)},
-        **{_hiding_file(number): _encoded(one) for number, one in enumerate(extras.hidings)},
+        **{_item_file(number): _encoded(item) for number, item in enumerate(items)},
+        **{_hiding_file(number): _encoded(hiding) for number, hiding in enumerate(extras.hidings)},
         **({} if extras.flow is None else _flow_files(extras.flow)),
     }
     content = {
         "format": _FORMAT, "name": name, "resamples": resamples, "seed": seed,
-        "items": [_plain(one) for one in items], "hidings": [_plain(one) for one in extras.hidings],
+        "items": [_plain(item) for item in items], "hidings": [_plain(hiding) for hiding in extras.hidings],
         "flow": None if extras.flow is None else extras.flow.title,
         "sha256": {file: hashlib.sha256(data).hexdigest() for file, data in files.items()},
     }  # fmt: skip
@@ -130,12 +130,12 @@ def _flow_file(name: str) -> str:
     return f"flow_{name}.png"
 
 
-def _encoded(one: Item | Hiding) -> bytes:
-    return one.picture if isinstance(one.picture, bytes) else jpeg_bytes(one.picture)
+def _encoded(shown: Item | Hiding) -> bytes:
+    return shown.picture if isinstance(shown.picture, bytes) else jpeg_bytes(shown.picture)
 
 
-def _plain(one: Item | Hiding) -> dict[str, Any]:
-    return {field.name: getattr(one, field.name) for field in fields(one) if field.name != "picture"}
+def _plain(shown: Item | Hiding) -> dict[str, Any]:
+    return {field.name: getattr(shown, field.name) for field in fields(shown) if field.name != "picture"}
 
 
 def _flow_files(figure: FlowPipeline) -> dict[str, bytes]:

@@ -75,13 +75,13 @@ class AskedModel:
     def questions(self) -> dict[str, str]:
         """The texts by task."""
         asked: tuple[Question[Any], ...] = (self.tools, self.triplets)
-        return {one.task: one.text for one in asked if one.task in self.settings.tasks}
+        return {question.task: question.text for question in asked if question.task in self.settings.tasks}
 
     @property
     def unknown_words(self) -> tuple[str, ...]:
         """Words of the questions that the model's tokenizer does not know."""
-        told = getattr(self.net, "unknown", None)
-        return () if told is None else tuple(told(list(self.questions.values())))
+        unknown = getattr(self.net, "unknown", None)
+        return () if unknown is None else tuple(unknown(list(self.questions.values())))
 
     def rehearse(self) -> None:
         """A black frame through everything that can refuse: told before hours of work, not after."""
@@ -107,23 +107,25 @@ class AskedModel:
         pixels = to_device(seen, self.net)
         answers = self._asked(pixels, self.tools)
         maps = answer_maps(self.net, pixels, answers, self.method, self.settings.batch)
-        made = []
+        chosen_maps = []
         for b, (answer, number) in enumerate(zip(answers, numbers, strict=True)):
             named = answer.mentions.classes
             own = number in named
             if number == UNKNOWN:
-                made.append(torch.zeros_like(maps[b, 0]))
+                chosen_maps.append(torch.zeros_like(maps[b, 0]))
             else:
-                made.append(maps[b, named.index(number)] if own else self.name_maps(pixels[b : b + 1], [number])[0])
-        return torch.stack(made)
+                chosen_maps.append(
+                    maps[b, named.index(number)] if own else self.name_maps(pixels[b : b + 1], [number])[0]
+                )
+        return torch.stack(chosen_maps)
 
     def example(self, pixels: torch.Tensor, triplet: str) -> Example | None:
         """The map of a triplet that is said about one image, and what is said about it or a changed one."""
 
         def named(answer: NamingReply[Triplet]) -> list[str]:
-            return [triplet_name(one, self.space) for one in answer.mentions.classes]
+            return [triplet_name(triplet, self.space) for triplet in answer.mentions.classes]
 
-        def said(image: torch.Tensor) -> tuple[tuple[str, float], ...]:
+        def names_and_scores(image: torch.Tensor) -> tuple[tuple[str, float], ...]:
             (answer,) = self._asked(image, self.triplets)
             return tuple(zip(named(answer), answer.scores, strict=True))
 
@@ -132,7 +134,7 @@ class AskedModel:
         if triplet not in names:
             return None
         maps = answer_maps(self.net, pixels, answers, self.method, self.settings.batch)
-        return maps[:, names.index(triplet)], said
+        return maps[:, names.index(triplet)], names_and_scores
 
     def name_maps(self, pixels: torch.Tensor, numbers: Sequence[int], net: Generative | None = None) -> torch.Tensor:
         """(images, rows, columns): the map of an instrument's name in the place of the reply, whatever would be said.
@@ -147,11 +149,11 @@ class AskedModel:
         """(images,): how likely the name of an instrument is as the reply."""
         answers = self._named(pixels, numbers, self.net)
         tokens = [answer.tokens[0] for answer in answers]
-        return certainties(self.net, pixels, [one.reply for one in answers], tokens, self.settings.batch)
+        return certainties(self.net, pixels, [answer.reply for answer in answers], tokens, self.settings.batch)
 
     def _named(self, pixels: torch.Tensor, numbers: Sequence[int], net: Generative) -> list[NamingReply[int]]:
         names = [spoken(self.space.instruments[number]).lower() for number in numbers]
-        replies = net.forced([[one] for one in pixels], [self.tools.text] * len(names), names)
+        replies = net.forced([[image] for image in pixels], [self.tools.text] * len(names), names)
         return [NamingReply(reply, self.tools.read(""), (tuple(range(len(reply.tokens))),)) for reply in replies]
 
     @cached_property
@@ -169,14 +171,14 @@ class AskedModel:
         scores = {(b, c): value for b, answer in enumerate(answers)
                   for c, value in zip(named[b], answer.scores, strict=True)}  # fmt: skip
         count = len(self.space.instruments)
-        pairs = [(b, k, c) for b, one in enumerate(seen) for k, c in enumerate(named[b])
-                 if c in classes_present(one.frame, count)]  # fmt: skip
+        pairs = [(b, k, c) for b, prepared in enumerate(seen) for k, c in enumerate(named[b])
+                 if c in classes_present(prepared.frame, count)]  # fmt: skip
         effects = self._hidden(
             seen, pixels, maps, answers, self.tools, [(b, k, c, c) for b, k, c in pairs], [(b, c) for b, _, c in pairs]
         )
         best = [row[0] if row else None for row in named]
         yield from named_cases(seen, self.space.instruments, named, maps, scores, best, effects, self.settings)
-        yield from (reply_case(one, self.tools, answer) for one, answer in zip(seen, answers, strict=True))
+        yield from (reply_case(prepared, self.tools, answer) for prepared, answer in zip(seen, answers, strict=True))
         if self.settings.causal is not None:
             from surgeval.protocols.surgxbench.measuring._causal import causal_cases  # loads numba, which few runs need
 
@@ -186,18 +188,18 @@ class AskedModel:
     def _triplets(self, seen: Sequence[PreparedFrame], pixels: torch.Tensor) -> Iterator[Case]:
         answers: list[NamingReply[Triplet]] = self._asked(pixels, self.triplets)
         maps = answer_maps(self.net, pixels, answers, self.method, self.settings.batch)
-        said = [list(answer.mentions.classes) for answer in answers]
+        named = [list(answer.mentions.classes) for answer in answers]
         scores = [answer.scores for answer in answers]
         matches: list[Sequence[Match]] = [
-            triplet_match(said[b], scores[b], labelled_triplets(one)) for b, one in enumerate(seen)
+            triplet_match(named[b], scores[b], labelled_triplets(prepared)) for b, prepared in enumerate(seen)
         ]
         pairs = complete_matches(matches)
         effects = self._hidden(
             seen, pixels, maps, answers, self.triplets, [(b, k, truth.instrument, truth) for b, _, k, truth in pairs],
             [(b, number) for b, number, _, _ in pairs],
         )  # fmt: skip
-        yield from matched_cases(seen, said, scores, maps, matches, effects, self.space, self.settings)
-        yield from (reply_case(one, self.triplets, answer) for one, answer in zip(seen, answers, strict=True))
+        yield from matched_cases(seen, named, scores, maps, matches, effects, self.space, self.settings)
+        yield from (reply_case(prepared, self.triplets, answer) for prepared, answer in zip(seen, answers, strict=True))
 
     def _hidden(
         self, seen: Sequence[PreparedFrame], pixels: torch.Tensor, maps: torch.Tensor,
@@ -222,8 +224,8 @@ class AskedModel:
         for name, without, hides in hidden:
             again = self._asked(without, question)
             after = certainties(self.net, without, replies, tokens, self.settings.batch).tolist()
-            for row, (key, (*_, said)) in enumerate(zip(keys, right, strict=True)):
+            for row, (key, (*_, mention)) in enumerate(zip(keys, right, strict=True)):
                 if hides[row]:
-                    effects[key][f"kept_{name}"] = said in again[row].mentions.classes
+                    effects[key][f"kept_{name}"] = mention in again[row].mentions.classes
                     effects[key][f"change_{name}"] = after[row] - before[row]
         return effects

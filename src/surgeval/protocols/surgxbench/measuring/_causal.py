@@ -34,8 +34,8 @@ def causal_cases(
     for at in range(0, len(spoken), batch):
         part = spoken[at : at + batch]
         replayed = net.replay([[pixels[b]] for b in part], [answers[b].reply for b in part])
-        for place, b in enumerate(part):
-            attention = replayed.attention_of(place).detach().double().cpu().numpy()
+        for row, b in enumerate(part):
+            attention = replayed.attention_of(row).detach().double().cpu().numpy()
             if not attention.any():
                 continue  # a model that does not tell where it attends
             for number, tokens in zip(answers[b].mentions.classes, answers[b].tokens, strict=True):
@@ -44,21 +44,21 @@ def causal_cases(
 
 
 def _case(
-    net: Generative, one: PreparedFrame, answer: NamingReply[int], attention: Floats, number: int,
+    net: Generative, prepared: PreparedFrame, answer: NamingReply[int], attention: Floats, number: int,
     tokens: Sequence[int], classes: Sequence[str], settings: CausalSettings,
 ) -> Case:  # fmt: skip
-    reply, view = answer.reply, one.view
-    own = _boxes(one.frame, number)
+    reply, view = answer.reply, prepared.view
+    own = _boxes(prepared.frame, number)
     visible = view.touched(*net.grid)
-    near = near_boxes(net.grid, view.window, own or _boxes(one.frame), settings.margin)
+    near = near_boxes(net.grid, view.window, own or _boxes(prepared.frame), settings.margin)
     rows = [reply.predicted_at(token) for token in tokens]
-    found = causal_graphs(attention, rows, reply.image_span, settings, padding_tokens(reply, visible))
-    graphs = [graph for row in found for graph in row]
+    graphs_of_rows = causal_graphs(attention, rows, reply.image_span, settings, padding_tokens(reply, visible))
+    graphs = [graph for row in graphs_of_rows for graph in row]
     counts = [tally_tokens(graph.explanation, graph.nodes, reply.image_span[0], near, visible) for graph in graphs]
     known = bool((near & visible).any())
     values = {
-        "task": "causal", "frame": one.frame.name, "class": classes[number], "predicted": True, "present": bool(own),
-        "causal_graphs": len(graphs), "causal_tokens": sum(count.nodes for count in counts),
+        "task": "causal", "frame": prepared.frame.name, "class": classes[number], "predicted": True,
+        "present": bool(own), "causal_graphs": len(graphs), "causal_tokens": sum(count.nodes for count in counts),
         "causal_image": sum(count.image for count in counts),
         "causal_near": sum(count.near for count in counts) if known else None,
         "causal_expected": sum(count.image * count.chance for count in counts) if known else None,
@@ -67,7 +67,9 @@ def _case(
         "causal_stopped": sum(not graph.graph.complete for graph in graphs),
         "causal_sink": sum(graph.sink.share for graph in graphs) / len(graphs),
     }  # fmt: skip
-    return Case(f"{one.frame.video}/{one.frame.name}/causes/{classes[number]}", one.frame.video, values=values)
+    return Case(
+        f"{prepared.frame.video}/{prepared.frame.name}/causes/{classes[number]}", prepared.frame.video, values=values
+    )
 
 
 def padding_tokens(reply: Generated, seen: Bools) -> list[int]:

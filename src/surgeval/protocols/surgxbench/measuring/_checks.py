@@ -53,7 +53,7 @@ def check_prompts(
         pixels, which = to_device(sane, net), torch.tensor(_first(sane, space))
         asked = (net, pixels, bank, which[:, None], settings.method)
         cascade = weight_randomisation(*asked, seed=settings.seed)
-        names = [f"{one.frame.video}/{one.frame.name}" for one in sane]
+        names = [f"{prepared.frame.video}/{prepared.frame.name}" for prepared in sane]
         other = prompt_randomisation(*asked, seed=settings.seed, names=names) if len(bank) > 1 else None
         yield from _sanity_cases(sane, cascade, other, "another prompt")
 
@@ -65,8 +65,8 @@ def check_answers(asked: AskedModel, curved: Sequence[PreparedFrame], sane: Sequ
         pixels, numbers = to_device(curved, net), _first(curved, space)
         height, width = pixels.shape[2:]
         inside = torch.zeros(len(curved), height, width, dtype=torch.bool)
-        for b, one in enumerate(curved):
-            inside[b, *one.view.pixels(height, width)] = True
+        for b, prepared in enumerate(curved):
+            inside[b, *prepared.view.pixels(height, width)] = True
         colour = fill_colour(net.preparation)
         yield from _curve_cases(
             curved, space, asked.name_maps(pixels, numbers),
@@ -82,8 +82,8 @@ def check_answers(asked: AskedModel, curved: Sequence[PreparedFrame], sane: Sequ
         cascade = shuffled_weights(net, maps, lambda model: asked.name_maps(pixels[:1], numbers[:1], model), seed)
         other = None
         if len(space.instruments) > 1:
-            others = [_another(number, len(space.instruments), seed, one)
-                      for number, one in zip(numbers, sane, strict=True)]  # fmt: skip
+            others = [_another(number, len(space.instruments), seed, prepared)
+                      for number, prepared in zip(numbers, sane, strict=True)]  # fmt: skip
             both = [asked.name_maps(pixels, row).cpu().numpy() for row in (numbers, others)]
             other = map_correlation(*both)[:, None]
         yield from _sanity_cases(sane, cascade, other, "another name")
@@ -91,11 +91,11 @@ def check_answers(asked: AskedModel, curved: Sequence[PreparedFrame], sane: Sequ
 
 def _first(seen: Sequence[PreparedFrame], space: LabelSpace) -> list[int]:
     """The first labelled instrument of each frame."""
-    return [classes_present(one.frame, len(space.instruments))[0] for one in seen]
+    return [classes_present(prepared.frame, len(space.instruments))[0] for prepared in seen]
 
 
-def _another(number: int, classes: int, seed: int, one: PreparedFrame) -> int:
-    drawn = float(stream(seed, "prompts", f"{one.frame.video}/{one.frame.name}").random())
+def _another(number: int, classes: int, seed: int, prepared: PreparedFrame) -> int:
+    drawn = float(stream(seed, "prompts", f"{prepared.frame.video}/{prepared.frame.name}").random())
     return (number + 1 + int(drawn * (classes - 1))) % classes
 
 
@@ -104,15 +104,17 @@ def _curve_cases(
     curves_of: Callable[[torch.Tensor], OcclusionCurves], seed: int,
 ) -> Iterator[Case]:  # fmt: skip
     """The curves of each frame's map, and of a random order of pixels."""
-    noise = np.stack([stream(seed, "noise", one.frame.video, one.frame.name).random(maps.shape[1:]) for one in seen])
+    noise = np.stack(
+        [stream(seed, "noise", prepared.frame.video, prepared.frame.name).random(maps.shape[1:]) for prepared in seen]
+    )
     own, other = curves_of(maps), curves_of(torch.from_numpy(noise).to(maps))
-    for b, (one, number) in enumerate(zip(seen, _first(seen, space), strict=True)):
-        values: dict[str, Any] = {"task": "curves", "frame": one.frame.name, "class": space.instruments[number]}
-        for label, found in (("", own), ("_random", other)):
+    for b, (prepared, number) in enumerate(zip(seen, _first(seen, space), strict=True)):
+        values: dict[str, Any] = {"task": "curves", "frame": prepared.frame.name, "class": space.instruments[number]}
+        for label, measured in (("", own), ("_random", other)):
             for kind in ("deletion", "insertion"):
-                values[f"{kind}{label}"] = getattr(found, kind)[b].tolist()
-                values[f"{kind}{label}_area"] = float(getattr(found, f"{kind}_area")[b])
-        yield Case(f"{one.frame.video}/{one.frame.name}/curves", one.frame.video, values=values)
+                values[f"{kind}{label}"] = getattr(measured, kind)[b].tolist()
+                values[f"{kind}{label}_area"] = float(getattr(measured, f"{kind}_area")[b])
+        yield Case(f"{prepared.frame.video}/{prepared.frame.name}/curves", prepared.frame.video, values=values)
 
 
 def _sanity_cases(
@@ -122,8 +124,10 @@ def _sanity_cases(
     if other is not None:
         steps.append(("prompt", changed, other))
     for check, step, correlation in steps:
-        for b, one in enumerate(seen):
+        for b, prepared in enumerate(seen):
             value = float(correlation[b, 0])
-            values = {"task": "sanity", "frame": one.frame.name, "check": check, "step": step,
+            values = {"task": "sanity", "frame": prepared.frame.name, "check": check, "step": step,
                       "correlation": None if value != value else value}  # fmt: skip
-            yield Case(f"{one.frame.video}/{one.frame.name}/sanity/{step}", one.frame.video, values=values)
+            yield Case(
+                f"{prepared.frame.video}/{prepared.frame.name}/sanity/{step}", prepared.frame.video, values=values
+            )

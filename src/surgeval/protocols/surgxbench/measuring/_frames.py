@@ -141,8 +141,8 @@ def batches(
 def by_size(seen: Sequence[PreparedFrame]) -> list[list[int]]:
     """Positions of frames of equal size: those can be measured together."""
     groups: dict[tuple[int, int], list[int]] = {}
-    for number, one in enumerate(seen):
-        groups.setdefault(one.size, []).append(number)
+    for number, prepared in enumerate(seen):
+        groups.setdefault(prepared.size, []).append(number)
     return list(groups.values())
 
 

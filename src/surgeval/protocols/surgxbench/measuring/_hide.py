@@ -58,22 +58,22 @@ def hidden_images(
     masks = {name: torch.zeros_like(boxes) for name in CONTROLS}
     says = torch.zeros(len(seen), dtype=torch.bool, device=pixels.device)
     views: dict[View, list[int]] = {}
-    for number, one in enumerate(seen):
-        views.setdefault(one.view, []).append(number)
+    for number, prepared in enumerate(seen):
+        views.setdefault(prepared.view, []).append(number)
     for view, rows in views.items():
         names = [f"{seen[n].frame.video}/{seen[n].frame.name}" for n in rows]
         inside = view.pixels(height, width)
         enlarged = whole((maps.shape[1], maps.shape[2]), height, width).upsample_torch(maps[rows])
         large, boxed = (every[:, *inside] for every in (enlarged, boxes[rows]))
         regions = top_regions(large, settings.keep_top, settings.positive)
-        found = {
+        hidden = {
             "attended": regions.masks,
             "random": shifted(regions.masks, settings.seed, names),
             "least": least_attended(large, regions.sizes),
             "boxes": boxed,
             "boxes_moved": shifted(boxed, settings.seed + 1, names),
         }
-        for name, mask in found.items():
+        for name, mask in hidden.items():
             masks[name][rows, *inside] = mask
         says[rows] = ~(regions.empty | regions.constant)
     colour = fill_colour(preparation)
@@ -87,12 +87,12 @@ def _boxes(
 ) -> torch.Tensor:
     """The boxes of one instrument per image as pixels of the model's input."""
     rows = []
-    for one, number in zip(seen, instruments, strict=True):
-        x1, y1, x2, y2 = one.view.window
+    for prepared, number in zip(seen, instruments, strict=True):
+        x1, y1, x2, y2 = prepared.view.window
         across, down = width / (x2 - x1), height / (y2 - y1)
         rows.append(
             [((left - x1) * across, (top - y1) * down, (right - x1) * across, (bottom - y1) * down)
-             for left, top, right, bottom in (instance.box.corners for instance in one.frame.instances
+             for left, top, right, bottom in (instance.box.corners for instance in prepared.frame.instances
                                               if instance.box is not None and instance.triplet.instrument == number)]
         )  # fmt: skip
     most = max((len(row) for row in rows), default=0)

@@ -35,7 +35,7 @@ __all__ = ["grounding_values", "instrument_cases", "named_cases", "padded", "pre
 
 def to_device(seen: Sequence[PreparedFrame], model: Contrastive | Generative) -> torch.Tensor:
     """The prepared pixels as one tensor."""
-    return torch.from_numpy(np.stack([one.pixels for one in seen])).to(model.device)
+    return torch.from_numpy(np.stack([prepared.pixels for prepared in seen])).to(model.device)
 
 
 def predicted_classes(scores: Floats, settings: SurgXSettings) -> Bools:
@@ -53,8 +53,8 @@ def instrument_cases(
     """The cases of one batch."""
     pixels = to_device(seen, model)
     scores = model.scores(pixels, bank).double().cpu().numpy()
-    said = predicted_classes(scores, settings)
-    named = [np.flatnonzero(row).tolist() for row in said]
+    predicted = predicted_classes(scores, settings)
+    named = [np.flatnonzero(row).tolist() for row in predicted]
     which = padded(named)
     maps = heatmaps(model, pixels, bank, which, settings.method).values
     effects = _occluded(model, bank, seen, pixels, maps, named, scores, settings, len(classes))
@@ -79,30 +79,38 @@ def named_cases(
         )
         grounded = scene.ground(maps[group], [named[b] for b in group])
         values |= {
-            (b, c): one for b, row in zip(group, grounded, strict=True) for c, one in zip(named[b], row, strict=True)
+            (b, c): grounding
+            for b, row in zip(group, grounded, strict=True)
+            for c, grounding in zip(named[b], row, strict=True)
         }
-    for b, one in enumerate(seen):
-        present, first = classes_present(one.frame, len(classes)), best[b]
+    for b, prepared in enumerate(seen):
+        present, first = classes_present(prepared.frame, len(classes)), best[b]
         for c in sorted({*named[b], *present, *([] if first is None else [first])}):
             row: dict[str, Any] = {
-                "task": "instruments", "frame": one.frame.name, "class": classes[c], "score": scores.get((b, c)),
+                "task": "instruments", "frame": prepared.frame.name, "class": classes[c], "score": scores.get((b, c)),
                 "best": c == first, "predicted": c in named[b], "present": c in present, "shown": len(present),
             }  # fmt: skip
             row |= grounding_values(values.get((b, c)), settings)
             row |= effects.get((b, c), {})
-            yield Case(f"{one.frame.video}/{one.frame.name}/instrument/{classes[c]}", one.frame.video, values=row)
+            yield Case(
+                f"{prepared.frame.video}/{prepared.frame.name}/instrument/{classes[c]}",
+                prepared.frame.video,
+                values=row,
+            )
         if first is None:
             none: dict[str, Any] = {
-                "task": "instruments", "frame": one.frame.name, "class": NONE_NAMED, "score": None, "best": True,
+                "task": "instruments", "frame": prepared.frame.name, "class": NONE_NAMED, "score": None, "best": True,
                 "predicted": False, "present": False, "shown": len(present),
             }  # fmt: skip
             none |= grounding_values(None, settings)
-            yield Case(f"{one.frame.video}/{one.frame.name}/nothing named", one.frame.video, values=none)
+            yield Case(f"{prepared.frame.video}/{prepared.frame.name}/nothing named", prepared.frame.video, values=none)
 
 
-def grounding_values(found: Grounding | None, settings: SurgXSettings, *, reference: bool = False) -> dict[str, Any]:
+def grounding_values(
+    grounding: Grounding | None, settings: SurgXSettings, *, reference: bool = False
+) -> dict[str, Any]:
     """The columns of one map. `excluded` names the rules that keep it out of means; empty = it counts."""
-    if found is None:  # a class that was not predicted has no map
+    if grounding is None:  # a class that was not predicted has no map
         return {
             "ac": None,
             "aa": None,
@@ -113,16 +121,16 @@ def grounding_values(found: Grounding | None, settings: SurgXSettings, *, refere
             "flags": "",
             "excluded": "no_map",
         }
-    out = sorted(found.flags & EXCLUDED) if not found.counts_in_means(reference=reference) else []
+    out = sorted(grounding.flags & EXCLUDED) if not grounding.counts_in_means(reference=reference) else []
     if reference:
         out = [name for name in out if name != "constant"]
     # No pixel of the class can be looked at (outside the window, or labelled without a box): 0 would be no finding.
-    blind = "class_empty" in found.flags and "gt_empty" not in found.flags
+    blind = "class_empty" in grounding.flags and "gt_empty" not in grounding.flags
     return {
-        "ac": found.AC, "aa": None if blind else found.AA, "chance": found.chance,
-        "chance_class": None if blind else found.chance_class, "area": found.fraction,
-        "grounded": grounded(found.AC, found.chance, settings.grounded_at), "flags": " ".join(sorted(found.flags)),
-        "excluded": " ".join(out),
+        "ac": grounding.AC, "aa": None if blind else grounding.AA, "chance": grounding.chance,
+        "chance_class": None if blind else grounding.chance_class, "area": grounding.fraction,
+        "grounded": grounded(grounding.AC, grounding.chance, settings.grounded_at),
+        "flags": " ".join(sorted(grounding.flags)), "excluded": " ".join(out),
     }  # fmt: skip
 
 
@@ -135,31 +143,31 @@ def reference_cases(
         scene = LabelledScene.of([seen[b] for b in group], (1, 1), len(classes), settings, device)
         for name, region, owners, asked in _reference_regions(scene):
             for n, row in enumerate(scene.ground_regions(region, owners, asked)):
-                values[group[owners[n]]] |= {(name, c): one for c, one in zip(asked[n], row, strict=True)}
-    for one, found_maps in zip(seen, values, strict=True):
+                values[group[owners[n]]] |= {(name, c): grounding for c, grounding in zip(asked[n], row, strict=True)}
+    for prepared, found_maps in zip(seen, values, strict=True):
         for (name, c), grounding in found_maps.items():
             row_values: dict[str, Any] = {
-                "task": "reference", "frame": one.frame.name, "class": classes[c], "reference": name,
+                "task": "reference", "frame": prepared.frame.name, "class": classes[c], "reference": name,
             }  # fmt: skip
             row_values |= grounding_values(grounding, settings, reference=True)
             row_values |= {"ras": grounding.RAS_local, "ras_chance": grounding.chance_local}
-            case = f"{one.frame.video}/{one.frame.name}/reference/{name}/{classes[c]}"
-            yield Case(case, one.frame.video, values=row_values)
+            case = f"{prepared.frame.video}/{prepared.frame.name}/reference/{name}/{classes[c]}"
+            yield Case(case, prepared.frame.video, values=row_values)
 
 
 def _reference_regions(scene: LabelledScene) -> Iterator[tuple[str, Regions, list[int], list[list[int]]]]:
     """Name, regions, the frame of each and the classes it is asked for."""
     rows, columns = scene.paste.visible
-    asked = [sorted(one) for one in scene.present]
+    asked = [sorted(classes) for classes in scene.present]
     owners = [b for b, row in enumerate(asked) if row]
     if not owners:
         return
     rest = [asked[b] for b in owners]
     for name in BASELINES:
         if name == "oracle":  # only the oracle knows the class
-            for place, number in enumerate(scene.shown, start=2):
+            for layer, number in enumerate(scene.shown, start=2):
                 own = [b for b in owners if number in scene.present[b]]
-                yield name, regions_of(scene.masks[own, place].float(), scene.settings), own, [[number]] * len(own)
+                yield name, regions_of(scene.masks[own, layer].float(), scene.settings), own, [[number]] * len(own)
             continue
         if name == "edge":  # drawn when the frame was read
             heat = np.stack([_edges(scene.seen[b])[rows, columns] for b in owners])
@@ -169,19 +177,19 @@ def _reference_regions(scene: LabelledScene) -> Iterator[tuple[str, Regions, lis
         yield name, regions if len(heat) == len(owners) else regions.repeated(len(owners)), owners, rest
 
 
-def _edges(one: PreparedFrame) -> Singles:
-    return edges(one.image) if one.edges is None else one.edges
+def _edges(prepared: PreparedFrame) -> Singles:
+    return edges(prepared.image) if prepared.edges is None else prepared.edges
 
 
 def _occluded(
     model: Contrastive, bank: TextBank, seen: Sequence[PreparedFrame], pixels: torch.Tensor, maps: torch.Tensor,
-    chosen: list[list[int]], scores: Floats, settings: SurgXSettings, classes: int,
+    named: list[list[int]], scores: Floats, settings: SurgXSettings, classes: int,
 ) -> dict[tuple[int, int], dict[str, Any]]:  # fmt: skip
     """Right predictions again with regions hidden: is the class still said, and how does its score move?"""
     if not settings.occlusion or (settings.predict, settings.over) == ("delta", "frames"):
         return {}  # what a hidden frame says would depend on all other frames hidden too
-    pairs = [(b, c, k) for b, one in enumerate(seen) for k, c in enumerate(chosen[b])
-             if c in classes_present(one.frame, classes)]  # fmt: skip
+    pairs = [(b, c, k) for b, prepared in enumerate(seen) for k, c in enumerate(named[b])
+             if c in classes_present(prepared.frame, classes)]  # fmt: skip
     if not pairs:
         return {}
     images = [b for b, _, _ in pairs]
@@ -192,18 +200,18 @@ def _occluded(
     answers: dict[tuple[int, int], dict[str, Any]] = {(b, c): {} for b, c, _ in pairs}
     for name in CONTROLS:
         again = after[name].scores.double().numpy()
-        said = predicted_classes(again, settings)
+        predicted = predicted_classes(again, settings)
         for row, (b, c, _) in enumerate(pairs):
             if after[name].hides[row]:
-                answers[b, c][f"kept_{name}"] = bool(said[row, c])
+                answers[b, c][f"kept_{name}"] = bool(predicted[row, c])
                 answers[b, c][f"change_{name}"] = float(again[row, c] - scores[b, c])
     return answers
 
 
-def padded(chosen: list[list[int]]) -> torch.Tensor:
+def padded(numbers: list[list[int]]) -> torch.Tensor:
     """(images, most) prompt numbers, -1 where an image has fewer."""
-    most = max((len(row) for row in chosen), default=0) or 1
-    table = torch.full((len(chosen), most), -1, dtype=torch.long)
-    for b, row in enumerate(chosen):
+    most = max((len(row) for row in numbers), default=0) or 1
+    table = torch.full((len(numbers), most), -1, dtype=torch.long)
+    for b, row in enumerate(numbers):
         table[b, : len(row)] = torch.tensor(row, dtype=torch.long)
     return table

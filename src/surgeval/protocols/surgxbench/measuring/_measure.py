@@ -33,7 +33,7 @@ _PIXELS = 24_000_000  # of masks at a time: bounds memory whatever the frame siz
 
 def classes_present(frame: Frame, classes: int) -> list[int]:
     """The instruments labelled in a frame, in the order of the label space."""
-    instruments = {one.triplet.instrument for one in frame.instances}
+    instruments = {instance.triplet.instrument for instance in frame.instances}
     return sorted(number for number in instruments if 0 <= number < classes)
 
 
@@ -69,19 +69,21 @@ class LabelledScene:
         """From frames of one size; `grid` is the maps'."""
         paste = Paste.of(seen[0].view, grid, settings.geometry)
         window = paste.pixels
-        present = tuple(frozenset(classes_present(one.frame, classes)) for one in seen)
+        present = tuple(frozenset(classes_present(prepared.frame, classes)) for prepared in seen)
         shown = tuple(sorted(frozenset().union(*present)))
         union = box_masks(_boxes(seen, None, device), window)
         by_class = [box_masks(_boxes(seen, number, device), window) for number in shown]
         masks = torch.stack([torch.zeros_like(union), union, *by_class], dim=1)
         moving = None
-        if any(one.motion is not None for one in seen):
+        if any(prepared.motion is not None for prepared in seen):
             rows, columns = paste.visible
             blank = np.zeros(seen[0].size, dtype=bool)
-            moved = np.stack([(blank if one.motion is None else one.motion)[rows, columns] for one in seen])
+            moved = np.stack(
+                [(blank if prepared.motion is None else prepared.motion)[rows, columns] for prepared in seen]
+            )
             moving = masks | torch.from_numpy(moved).to(device)[:, None]
         visible = union.flatten(1).any(dim=1).tolist()
-        flags = tuple(_label_flags(one, sees) for one, sees in zip(seen, visible, strict=True))
+        flags = tuple(_label_flags(prepared, sees) for prepared, sees in zip(seen, visible, strict=True))
         return cls(seen, paste, shown, masks, moving, flags, present, settings)
 
     def ground(
@@ -103,11 +105,11 @@ class LabelledScene:
         ]  # fmt: skip
 
     def ground_regions(
-        self, found: Regions, owners: Sequence[int], predicted: Sequence[Sequence[int]]
+        self, regions: Regions, owners: Sequence[int], predicted: Sequence[Sequence[int]]
     ) -> list[list[Grounding]]:
         """As `ground` for regions of the visible rectangle: region n, of frame `owners[n]`, for each of its classes."""
-        counts = self._counts(found, torch.tensor(owners, device=found.masks.device))
-        flags = _raised(found)
+        counts = self._counts(regions, torch.tensor(owners, device=regions.masks.device))
+        flags = _raised(regions)
         return [
             [self._grounding(frame, number, counts[n], flags[n], None) for number in predicted[n]]
             for n, frame in enumerate(owners)
@@ -128,18 +130,18 @@ class LabelledScene:
         flags = _raised(regions)
         return [(counts[b], flags[b * each : (b + 1) * each]) for b in range(frames)]
 
-    def _counts(self, found: Regions, owner: torch.Tensor) -> Ints:
+    def _counts(self, regions: Regions, owner: torch.Tensor) -> Ints:
         """(maps, 1 + targets or 1 + 2·targets): attended pixels, then hits of every target, without and with motion."""
         kinds = [targets for targets in (self.masks, self.moving) if targets is not None]
-        if found.masks.device.type != "cpu":
-            hits = [count((found.masks & targets[owner, t]).flatten(1))[:, None]
+        if regions.masks.device.type != "cpu":
+            hits = [count((regions.masks & targets[owner, t]).flatten(1))[:, None]
                     for targets in kinds for t in range(targets.shape[1])]  # fmt: skip
-            return np.asarray(torch.cat([found.sizes[:, None], *hits], dim=1).cpu().numpy(), dtype=np.int64)
+            return np.asarray(torch.cat([regions.sizes[:, None], *hits], dim=1).cpu().numpy(), dtype=np.int64)
         # On a CPU numpy counts bits ten times faster than torch sums them, and most classes are absent.
-        regions, arrays = found.masks.numpy(), [targets.numpy() for targets in kinds]
-        counts = np.zeros((len(regions), 1 + sum(array.shape[1] for array in arrays)), dtype=np.int64)
-        counts[:, 0] = found.sizes.numpy()
-        for row, (region, frame) in enumerate(zip(regions, owner.tolist(), strict=True)):
+        masks, arrays = regions.masks.numpy(), [targets.numpy() for targets in kinds]
+        counts = np.zeros((len(masks), 1 + sum(array.shape[1] for array in arrays)), dtype=np.int64)
+        counts[:, 0] = regions.sizes.numpy()
+        for row, (region, frame) in enumerate(zip(masks, owner.tolist(), strict=True)):
             column = 1
             for array, sizes in zip(arrays, (size for size in self._sizes if size is not None), strict=True):
                 for t in range(array.shape[1]):
@@ -174,9 +176,9 @@ class LabelledScene:
         return _pixels(self.masks), None if self.moving is None else _pixels(self.moving)
 
 
-def _raised(found: Regions) -> list[frozenset[str]]:
+def _raised(regions: Regions) -> list[frozenset[str]]:
     """The flags of all regions, in one message from the device."""
-    raised = torch.stack([found.empty, found.constant, found.sparse, found.ties], dim=1).cpu().numpy()
+    raised = torch.stack([regions.empty, regions.constant, regions.sparse, regions.ties], dim=1).cpu().numpy()
     names = np.array(["empty_region", "constant", "sparse", "ties"])
     return [frozenset(names[row].tolist()) for row in raised]
 
@@ -190,8 +192,8 @@ def _pixels(masks: torch.Tensor) -> Ints:
 def _boxes(seen: Sequence[PreparedFrame], number: int | None, device: torch.device) -> torch.Tensor:
     """(frames, boxes, 4) corners of one class or of all, padded with NaN."""
     rows = [
-        [one.box.corners for one in item.frame.instances
-         if one.box is not None and (number is None or one.triplet.instrument == number)]
+        [instance.box.corners for instance in item.frame.instances
+         if instance.box is not None and (number is None or instance.triplet.instrument == number)]
         for item in seen
     ]  # fmt: skip
     most = max((len(row) for row in rows), default=0)
@@ -202,18 +204,18 @@ def _boxes(seen: Sequence[PreparedFrame], number: int | None, device: torch.devi
     return torch.from_numpy(table).to(device)
 
 
-def _label_flags(one: PreparedFrame, visible: bool) -> frozenset[str]:
-    if not any(instance.box is not None for instance in one.frame.instances):
+def _label_flags(prepared: PreparedFrame, visible: bool) -> frozenset[str]:
+    if not any(instance.box is not None for instance in prepared.frame.instances):
         return frozenset({"no_gt"})
     if visible:
         return frozenset()
-    return frozenset({"gt_empty" if _boxes_without_pixel(one, None) else "gt_not_visible"})
+    return frozenset({"gt_empty" if _boxes_without_pixel(prepared, None) else "gt_not_visible"})
 
 
-def _boxes_without_pixel(one: PreparedFrame, number: int | None) -> bool:
+def _boxes_without_pixel(prepared: PreparedFrame, number: int | None) -> bool:
     """Whether a class (or any, with None) has boxes of which none holds a pixel of the frame."""
-    boxes = [instance.box for instance in one.frame.instances
+    boxes = [instance.box for instance in prepared.frame.instances
              if instance.box is not None and number in (None, instance.triplet.instrument)]  # fmt: skip
     # A box thinner than a pixel may hold no pixel's centre: what counts is pixels, not area.
-    windows = [pixel_window(box.corners, *one.size) for box in boxes]
+    windows = [pixel_window(box.corners, *prepared.size) for box in boxes]
     return bool(boxes) and not any(x1 < x2 and y1 < y2 for x1, y1, x2, y2 in windows)

@@ -53,7 +53,7 @@ def ask(net: Generative, pixels: torch.Tensor, question: Question[T], most: int,
     """The question about each image (images, 3, rows, columns), `batch` of them at a time."""
     answers = []
     for at in range(0, len(pixels), batch):
-        images = [[one] for one in pixels[at : at + batch]]
+        images = [[image] for image in pixels[at : at + batch]]
         for reply in net.reply(images, [question.text] * len(images), most):
             mentions = question.read(reply.text)
             answers.append(NamingReply(reply, mentions, tuple(reply.tokens_of(*span) for span in mentions.spans)))
@@ -69,9 +69,9 @@ def answer_maps(
     for at in range(0, len(answers), batch):
         part = answers[at : at + batch]
         wanted = [sorted({token for row in answer.tokens for token in row}) for answer in part]
-        images = [[one] for one in pixels[at : at + batch]]
-        made = token_maps(net, images, [answer.reply for answer in part], wanted)
-        for b, (answer, own) in enumerate(zip(part, made, strict=True), start=at):
+        images = [[image] for image in pixels[at : at + batch]]
+        maps_of = token_maps(net, images, [answer.reply for answer in part], wanted)
+        for b, (answer, own) in enumerate(zip(part, maps_of, strict=True), start=at):
             for k, tokens in enumerate(answer.tokens):
                 maps[b, k] = own.of(tokens, method.words)
     return maps
@@ -85,7 +85,7 @@ def certainties(
     for at in range(0, len(replies), batch):
         part = replies[at : at + batch]
         with torch.no_grad():
-            logits = net.replay([[one] for one in pixels[at : at + batch]], part).logits.detach().float().cpu()
+            logits = net.replay([[image] for image in pixels[at : at + batch]], part).logits.detach().float().cpu()
         chances = torch.softmax(logits, dim=-1)
         for b, reply in enumerate(part):
             for token in tokens[at + b]:
@@ -93,13 +93,15 @@ def certainties(
     return values
 
 
-def reply_case(one: PreparedFrame, question: Question[Any], answer: NamingReply[Any]) -> Case:
+def reply_case(prepared: PreparedFrame, question: Question[Any], answer: NamingReply[Any]) -> Case:
     """What was said about a frame, and how much of it the label space does not hold."""
     text, unparsed = answer.reply.text, answer.mentions.unparsed
     values = {
-        "task": "replies", "frame": one.frame.name, "asked": question.task, "reply": text.strip()[:_LONGEST_REPLY],
+        "task": "replies", "frame": prepared.frame.name, "asked": question.task, "reply": text.strip()[:_LONGEST_REPLY],
         "named": len(answer.mentions.classes), "unparsed": len(unparsed),
         "unparsed_words": "; ".join(unparsed)[:_LONGEST_REPLY], "finished": answer.reply.finished,
         "tokens": len(answer.reply.tokens),
     }  # fmt: skip
-    return Case(f"{one.frame.video}/{one.frame.name}/reply/{question.task}", one.frame.video, values=values)
+    return Case(
+        f"{prepared.frame.video}/{prepared.frame.name}/reply/{question.task}", prepared.frame.video, values=values
+    )

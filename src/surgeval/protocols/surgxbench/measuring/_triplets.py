@@ -39,15 +39,15 @@ def triplet_cases(
     scores = model.scores(pixels, bank)
     top = scores.topk(min(settings.top_k, len(bank)), dim=1)
     which, best = top.indices.cpu(), top.values.double().cpu().numpy()
-    said = [[prompts.triplets[p] for p in row] for row in which.tolist()]
+    prompted = [[prompts.triplets[p] for p in row] for row in which.tolist()]
     maps = heatmaps(model, pixels, bank, which, settings.method).values
-    matches = [triplet_match(row, best[b].tolist(), labelled_triplets(seen[b])) for b, row in enumerate(said)]
+    matches = [triplet_match(row, best[b].tolist(), labelled_triplets(seen[b])) for b, row in enumerate(prompted)]
     effects = _occluded(model, bank, prompts, seen, pixels, maps, matches, best, settings)
-    yield from matched_cases(seen, said, best.tolist(), maps, matches, effects, space, settings)
+    yield from matched_cases(seen, prompted, best.tolist(), maps, matches, effects, space, settings)
 
 
 def matched_cases(
-    seen: Sequence[PreparedFrame], said: Sequence[Sequence[Triplet]], scores: Sequence[Sequence[float]],
+    seen: Sequence[PreparedFrame], named: Sequence[Sequence[Triplet]], scores: Sequence[Sequence[float]],
     maps: torch.Tensor, matches: Sequence[Sequence[Match]], effects: Mapping[tuple[int, int], dict[str, Any]],
     space: LabelSpace, settings: SurgXSettings,
 ) -> Iterator[Case]:  # fmt: skip
@@ -60,38 +60,42 @@ def matched_cases(
         scene = LabelledScene.of(
             [seen[b] for b in group], (maps.shape[2], maps.shape[3]), len(space.instruments), settings, maps.device
         )
-        grounded = scene.ground(maps[group], [[one.instrument for one in said[b]] for b in group])
+        grounded = scene.ground(maps[group], [[triplet.instrument for triplet in named[b]] for b in group])
         for b, row in zip(group, grounded, strict=True):
             values[b] = row
     for b, found_matches in enumerate(matches):
-        one = seen[b]
+        prepared = seen[b]
         for number, match in enumerate(found_matches):
             case = {
-                "task": "triplets", "frame": one.frame.name, "triplet": triplet_name(match.truth, space),
+                "task": "triplets", "frame": prepared.frame.name, "triplet": triplet_name(match.truth, space),
                 "class": space.instruments[match.truth.instrument], "level": match.level,
-                "prompt": None if match.prompt is None else triplet_name(said[b][match.prompt], space),
+                "prompt": None if match.prompt is None else triplet_name(named[b][match.prompt], space),
                 "score": None if match.prompt is None else float(scores[b][match.prompt]),
-                "top": [triplet_name(triplet, space) for triplet in said[b]],
+                "top": [triplet_name(triplet, space) for triplet in named[b]],
             }  # fmt: skip
-            case |= _ras(match, values[b], one) | effects.get((b, number), {})
-            if one.motion_note:
-                case["note"] = one.motion_note
-            yield Case(f"{one.frame.video}/{one.frame.name}/triplet/{number}", one.frame.video, values=case)
+            case |= _ras(match, values[b], prepared) | effects.get((b, number), {})
+            if prepared.motion_note:
+                case["note"] = prepared.motion_note
+            yield Case(
+                f"{prepared.frame.video}/{prepared.frame.name}/triplet/{number}", prepared.frame.video, values=case
+            )
 
 
-def labelled_triplets(one: PreparedFrame) -> list[Triplet]:
+def labelled_triplets(prepared: PreparedFrame) -> list[Triplet]:
     """The complete triplets of a frame, each once."""
-    triplets = [item.triplet for item in one.frame.instances if UNKNOWN not in
+    triplets = [item.triplet for item in prepared.frame.instances if UNKNOWN not in
              (item.triplet.instrument, item.triplet.verb, item.triplet.target)]  # fmt: skip
     return list(dict.fromkeys(triplets))
 
 
-def _ras(match: Match, values: Sequence[Grounding], one: PreparedFrame) -> dict[str, Any]:
+def _ras(match: Match, values: Sequence[Grounding], prepared: PreparedFrame) -> dict[str, Any]:
     """RAS of the matched prompt (local), or the mean over all prompts (global) for a missed triplet."""
     if not values:  # a reply that names nothing has no map
-        return {"ras": None, "chance": None, "area": None, "flags": one.motion_flag, "excluded": "no_map"}
+        return {"ras": None, "chance": None, "area": None, "flags": prepared.motion_flag, "excluded": "no_map"}
     used = list(values) if match.prompt is None else [values[match.prompt]]
-    flags = frozenset().union(*(v.flags for v in used)) | ({one.motion_flag} if one.motion_flag else frozenset())
+    flags = frozenset().union(*(v.flags for v in used)) | (
+        {prepared.motion_flag} if prepared.motion_flag else frozenset()
+    )
 
     def counted(name: str) -> list[float | None]:
         return [None if value.flags & EXCLUDED else getattr(value, name) for value in values]
@@ -99,7 +103,13 @@ def _ras(match: Match, values: Sequence[Grounding], one: PreparedFrame) -> dict[
     _, ras = match_ras(match, counted("RAS_local"), counted("RAS_global"))
     _, chance = match_ras(match, counted("chance_local"), counted("chance_global"))
     kept = [v for v in used if not v.flags & EXCLUDED] or used
-    excluded = "" if ras is not None else one.motion_flag if one.motion is None else " ".join(sorted(flags & EXCLUDED))
+    excluded = (
+        ""
+        if ras is not None
+        else prepared.motion_flag
+        if prepared.motion is None
+        else " ".join(sorted(flags & EXCLUDED))
+    )
     return {
         "ras": ras, "chance": chance, "area": float(np.mean([v.fraction for v in kept])),
         "flags": " ".join(sorted(flags)), "excluded": excluded,
@@ -151,34 +161,37 @@ def ars_cases(
 ) -> Iterator[Case]:  # fmt: skip
     """The cases of one batch, profile `early`: one predicted triplet per frame, the verb's map where it is valid."""
     pixels = to_device(seen, model)
-    said = [prompts.triplets[p] for p in model.scores(pixels, bank).argmax(dim=1).tolist()]
-    truths = [labelled_triplets(one) for one in seen]
+    prompted = [prompts.triplets[p] for p in model.scores(pixels, bank).argmax(dim=1).tolist()]
+    truths = [labelled_triplets(prepared) for prepared in seen]
     valid = [
-        any((t.instrument, t.verb) == (p.instrument, p.verb) for t in row) for p, row in zip(said, truths, strict=True)
+        any((t.instrument, t.verb) == (p.instrument, p.verb) for t in row)
+        for p, row in zip(prompted, truths, strict=True)
     ]
-    which = torch.tensor([[p.verb if right else -1] for p, right in zip(said, valid, strict=True)])
+    which = torch.tensor([[p.verb if right else -1] for p, right in zip(prompted, valid, strict=True)])
     maps = heatmaps(model, pixels, verbs, which, settings.method)
     for group in by_size(seen):
         scene = LabelledScene.of(
             [seen[b] for b in group], tuple(maps.values.shape[2:]), len(space.instruments), settings, model.device
         )
         # The early text prints > for ARS where it prints >= for the other two.
-        grounded = scene.ground(maps.values[group], [[said[b].instrument] for b in group], strict=True, matched=True)
+        grounded = scene.ground(
+            maps.values[group], [[prompted[b].instrument] for b in group], strict=True, matched=True
+        )
         for b, (value,) in zip(group, grounded, strict=True):
             row = truths[b]  # a frame without a triplet counts in V/T: the paper divides by all frames
             # An instrument without a visible box cannot be looked at: undefined, not 0.
             blind = {"class_empty"} if "gt_empty" not in value.flags else set()
             out = value.flags & (EXCLUDED | blind) if valid[b] else frozenset()
             case = {
-                "task": "ars", "frame": seen[b].frame.name, "prompt": triplet_name(said[b], space), "valid": valid[b],
-                "ars": value.ARS if valid[b] and not out else None,
+                "task": "ars", "frame": seen[b].frame.name, "prompt": triplet_name(prompted[b], space),
+                "valid": valid[b], "ars": value.ARS if valid[b] and not out else None,
                 "area": value.fraction if valid[b] else None,
                 "flags": " ".join(sorted(value.flags)) if valid[b] else "",
                 "excluded": " ".join(sorted(out)),
-                "match_instrument": any(t.instrument == said[b].instrument for t in row),
-                "match_verb": any(t.verb == said[b].verb for t in row),
-                "match_target": any(t.target == said[b].target for t in row),
-                "match_triplet": said[b] in row,
+                "match_instrument": any(t.instrument == prompted[b].instrument for t in row),
+                "match_verb": any(t.verb == prompted[b].verb for t in row),
+                "match_target": any(t.target == prompted[b].target for t in row),
+                "match_triplet": prompted[b] in row,
             }  # fmt: skip
             yield Case(f"{seen[b].frame.video}/{seen[b].frame.name}/ars", seen[b].frame.video, values=case)
 

@@ -136,17 +136,19 @@ class VideoWorker:
         for batch in batches(self.dataset, video, reader, settings, on_problem=problems.append):
             yield from self._unreadable(batch)
             seen = []
-            for one in (one for one in batch if isinstance(one, PreparedFrame)):
-                if one.frame.name in names:
-                    expected = f"found a second frame named {one.frame.name!r} in video {video}, expected one"
-                    yield Case(f"{video}/{one.frame.name}/again", video, "unreadable", expected, {"task": "unreadable"})
+            for prepared in (frame for frame in batch if isinstance(frame, PreparedFrame)):
+                if prepared.frame.name in names:
+                    expected = f"found a second frame named {prepared.frame.name!r} in video {video}, expected one"
+                    yield Case(
+                        f"{video}/{prepared.frame.name}/again", video, "unreadable", expected, {"task": "unreadable"}
+                    )
                 else:
-                    seen.append(one)
-                names.add(one.frame.name)
+                    seen.append(prepared)
+                names.add(prepared.frame.name)
             if seen:
                 yield from _by_frame(self._batch(seen))
             advance("frames", len(batch))
-        for number, problem in enumerate(one for one in problems if one.level == "error"):
+        for number, problem in enumerate(problem for problem in problems if problem.level == "error"):
             yield Case(f"{video}/record {number}", video, "unreadable", str(problem), {"task": "unreadable"})
         sampled = max(payload["curves"], payload["sanity"])
         if sampled and "instruments" in settings.tasks:
@@ -169,11 +171,11 @@ class VideoWorker:
                 yield from triplet_cases(self.scorer, self.triplets, self.prompts, space, seen, settings)
 
     def _unreadable(self, batch: Sequence[PreparedFrame | Unseen]) -> Iterator[Case]:
-        for one in batch:
-            if isinstance(one, Unseen):
-                case = f"{one.frame.video}/{one.frame.name}"
-                values = {"task": "unreadable", "frame": one.frame.name}
-                yield Case(case, one.frame.video, "unreadable", one.reason, values)
+        for unseen in batch:
+            if isinstance(unseen, Unseen):
+                case = f"{unseen.frame.video}/{unseen.frame.name}"
+                values = {"task": "unreadable", "frame": unseen.frame.name}
+                yield Case(case, unseen.frame.video, "unreadable", unseen.reason, values)
 
     def _checks(self, video: str, curve_frames: int, sanity_frames: int) -> Iterator[Case]:
         """Deletion, insertion and the randomisation checks, on evenly spaced frames that show a boxed instrument."""
@@ -181,8 +183,10 @@ class VideoWorker:
         curve, sane = ({frame.name for frame in _spaced(boxed, count)} for count in (curve_frames, sanity_frames))
         reader = Reader(self.net.preparation, self.settings)
         for batch in batches(self.dataset, video, reader, self.settings, frozenset(curve | sane)):
-            seen = [one for one in batch if isinstance(one, PreparedFrame)]
-            curves, sanity = ([one for one in seen if one.frame.name in names] for names in (curve, sane))
+            seen = [frame for frame in batch if isinstance(frame, PreparedFrame)]
+            curves, sanity = (
+                [prepared for prepared in seen if prepared.frame.name in names] for names in (curve, sane)
+            )
             if self.asked is not None:
                 yield from _by_frame(check_answers(self.asked, curves, sanity))
             else:
@@ -224,7 +228,7 @@ def with_boxes(frames: Sequence[Frame], classes: int) -> list[Frame]:
         frame
         for frame in frames
         if frame.image is not None and classes_present(frame, classes)
-        and any(one.box is not None for one in frame.instances)
+        and any(instance.box is not None for instance in frame.instances)
     ]  # fmt: skip
 
 

@@ -54,8 +54,8 @@ class ExplainedCauses(Pictured):
         return {"graphs": pl.DataFrame(self.rows, schema=_SCHEMA, orient="row")}
 
     def __repr__(self) -> str:
-        said = "; ".join(repr(reply[:80]) for reply in list(self.replies.values())[:3])
-        return f"Causes of what {self.model} said: {said}{'; …' if len(self.replies) > 3 else ''}"
+        replies = "; ".join(repr(reply[:80]) for reply in list(self.replies.values())[:3])
+        return f"Causes of what {self.model} said: {replies}{'; …' if len(self.replies) > 3 else ''}"
 
 
 def explain_causes(
@@ -77,10 +77,10 @@ def explain_causes(
     asked = tuple(dict.fromkeys((prompts,) if isinstance(prompts, str) else prompts))
     if not asked or not all(prompt.strip() for prompt in asked):
         raise BadInput("prompt: found an empty one, expected a question")
-    frame, chosen = read_pixels(image), settings or CausalSettings()
+    frame, causal = read_pixels(image), settings or CausalSettings()
     net = open_generative(model, device=device)
     view = net.preparation.view(*frame.shape[:2])
-    seen, near = view.touched(*net.grid), near_boxes(net.grid, view.window, boxes, chosen.margin)
+    seen, near = view.touched(*net.grid), near_boxes(net.grid, view.window, boxes, causal.margin)
     pixels = torch.from_numpy(net.preparation(frame)).to(net.device)
     replies = net.reply([[pixels]] * len(asked), asked, max_tokens)
     pictures: list[Image] = []
@@ -88,7 +88,7 @@ def explain_causes(
     graphs: dict[str, tuple[tuple[HeadGraph, ...], ...]] = {}
     for question, reply in zip(asked, replies, strict=True):
         padding = padding_tokens(reply, seen)
-        graphs[question] = reply_graphs(net, [pixels], reply, chosen, padding=padding)
+        graphs[question] = reply_graphs(net, [pixels], reply, causal, padding=padding)
         rows += [_row(question, reply, graph, near, seen) for row in graphs[question] for graph in row]
         if graphs[question]:
             shown = ShownWindow(frame, view.window, reply.image_span[0], near, tuple(boxes))
@@ -101,7 +101,7 @@ def explain_causes(
         replies={question: reply.text for question, reply in zip(asked, replies, strict=True)},
         graphs=graphs,
         rows=tuple(rows),
-        settings=chosen,
+        settings=causal,
     )
 
 

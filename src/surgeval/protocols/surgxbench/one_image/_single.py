@@ -62,13 +62,16 @@ class Explained(_Explanation):
     @property
     def tables(self) -> Mapping[str, pl.DataFrame]:
         """`prompts`: score, attended share of what the model saw, and flags of each prompt."""
-        rows = [(one.prompt, one.score, one.area, " ".join(sorted(one.flags))) for one in self.prompts]
+        rows = [
+            (explained.prompt, explained.score, explained.area, " ".join(sorted(explained.flags)))
+            for explained in self.prompts
+        ]
         schema = {"prompt": pl.String, "score": pl.Float64, "area": pl.Float64, "flags": pl.String}
         return {"prompts": pl.DataFrame(rows, schema=schema, orient="row")}
 
     def __repr__(self) -> str:
-        said = "; ".join(f"{one.score:+.3f} {one.prompt!r}" for one in self.prompts[:3])
-        return f"Explained by {self.model}: {said}{'; …' if len(self.prompts) > 3 else ''}"
+        scores = "; ".join(f"{explained.score:+.3f} {explained.prompt!r}" for explained in self.prompts[:3])
+        return f"Explained by {self.model}: {scores}{'; …' if len(self.prompts) > 3 else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +95,16 @@ class ExplainedReply(_Explanation):
     @property
     def tables(self) -> Mapping[str, pl.DataFrame]:
         """`words`: question, word, its probability, attended share of what the model saw, and flags."""
-        rows = [(one.question, one.word, one.probability, one.area, " ".join(sorted(one.flags))) for one in self.words]
+        rows = [
+            (word.question, word.word, word.probability, word.area, " ".join(sorted(word.flags))) for word in self.words
+        ]
         schema = {"question": pl.String, "word": pl.String, "probability": pl.Float64, "area": pl.Float64,
                   "flags": pl.String}  # fmt: skip
         return {"words": pl.DataFrame(rows, schema=schema, orient="row")}
 
     def __repr__(self) -> str:
-        said = "; ".join(repr(reply[:80]) for reply in list(self.replies.values())[:3])
-        return f"Explained by {self.model}: {said}{'; …' if len(self.replies) > 3 else ''}"
+        replies = "; ".join(repr(reply[:80]) for reply in list(self.replies.values())[:3])
+        return f"Explained by {self.model}: {replies}{'; …' if len(self.replies) > 3 else ''}"
 
 
 def explain_image(
@@ -132,15 +137,17 @@ def _scored(frame: Image, net: Contrastive, asked: Sequence[str], method: Method
     maps = heatmaps(net, pixels, bank, torch.arange(len(bank))[None], method)
     measured = attended(frame, net.preparation, maps.values[0], keep_top)
     scores = net.scores(pixels, bank)[0].tolist()
-    said = tuple(
+    explained = tuple(
         ExplainedPrompt(prompt, float(scores[k]), float(measured.regions.fractions[k]), measured.regions.flags(k))
         for k, prompt in enumerate(asked)
     )
     shown = enlarged(frame)
     drawn = measured if shown is frame else attended(shown, net.preparation, maps.values[0], keep_top)
     return Explained(
-        picture=panels([shown, *drawn.overlays()], ["frame", *(f"{one.score:+.3f} · {one.prompt}" for one in said)]),
-        prompts=said,
+        picture=panels(
+            [shown, *drawn.overlays()], ["frame", *(f"{prompt.score:+.3f} · {prompt.prompt}" for prompt in explained)]
+        ),
+        prompts=explained,
         heatmaps=measured.paste.full(measured.heat.float().cpu().numpy()),
         model=net.name,
         visible=net.preparation.view(*frame.shape[:2]).fraction,
@@ -164,7 +171,7 @@ def _reply(
     shown = enlarged(frame)
     captions = [f"{question.partition(chr(10))[0]} → {reply.text or 'no word'}"
                 for question, reply in zip(asked, replies, strict=True)]  # fmt: skip
-    pictures, titles, said, heat = [], [], [], np.zeros((0, *frame.shape[:2]), np.float32)
+    pictures, titles, words, heat = [], [], [], np.zeros((0, *frame.shape[:2]), np.float32)
     if named:
         measured = attended(frame, net.preparation, values, keep_top)
         drawn = measured if shown is frame else attended(shown, net.preparation, values, keep_top)
@@ -173,17 +180,17 @@ def _reply(
     for b, caption in enumerate(captions):
         pictures.append(shown)
         titles.append(caption)
-        for n, (_, word, tokens) in ((n, one) for n, one in enumerate(named) if one[0] == b):
+        for n, (_, word, tokens) in ((n, mention) for n, mention in enumerate(named) if mention[0] == b):
             sure = float(np.prod([replies[b].probabilities[token] for token in tokens]))
-            said.append(ExplainedWord(asked[b], word, sure, float(measured.regions.fractions[n]),
+            words.append(ExplainedWord(asked[b], word, sure, float(measured.regions.fractions[n]),
                                       measured.regions.flags(n)))  # fmt: skip
             pictures.append(overlays[n])
-            nothing = " · no evidence: the map is empty" if "empty_region" in said[-1].flags else ""
+            nothing = " · no evidence: the map is empty" if "empty_region" in words[-1].flags else ""
             titles.append(f"{word} · probability {sure:.2f}{nothing}")
     return ExplainedReply(
         picture=panels(pictures, titles, "word"),
         replies={question: reply.text for question, reply in zip(asked, replies, strict=True)},
-        words=tuple(said),
+        words=tuple(words),
         heatmaps=heat,
         model=net.name,
         visible=net.preparation.view(*frame.shape[:2]).fraction,

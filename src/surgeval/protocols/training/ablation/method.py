@@ -79,7 +79,11 @@ def run_ablation(
     if not seeds or len(set(seeds)) != len(seeds):
         raise BadInput(f"seeds: found {list(seeds)}, expected at least one, each once")
     ablation, folder = ABLATIONS[table], Path(out)
-    plan = {"table": table, "configurations": [one.name for one in ablation.configurations], "seeds": list(seeds)}
+    plan = {
+        "table": table,
+        "configurations": [configuration.name for configuration in ablation.configurations],
+        "seeds": list(seeds),
+    }
     _claim(folder, plan)
     for configuration in ablation.configurations:
         for seed in seeds:

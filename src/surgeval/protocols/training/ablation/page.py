@@ -24,31 +24,38 @@ _METHOD = (
 )
 
 
-def write_ablation_page(one: AblationScores, out: str | Path) -> Path:
+def write_ablation_page(ablation: AblationScores, out: str | Path) -> Path:
     """Write page, tables and figures of an ablation below `out`."""
     out = Path(out)
-    table = one.paper()
-    tables = {**one.tables, f"table_{table.paper.number}": table.frame()}
+    table = ablation.paper()
+    tables = {**ablation.tables, f"table_{table.paper.number}": table.frame()}
     save_tables(tables, out / "tables")
-    plots = save_figures(one.figures, out)
-    findings = (Finding(one.finding), *(Finding(f"{note[:1].upper()}{note[1:]}.") for note in one.notes))
+    plots = save_figures(ablation.figures, out)
+    findings = (Finding(ablation.finding), *(Finding(f"{note[:1].upper()}{note[1:]}.") for note in ablation.notes))
     sections = [
         Section("What it carries", findings=findings, figures=tuple(plots.values()),
-                tables=(Table(f"Differences to {one.reference}", _differences(one), file="tables/differences.csv"),)),
+                tables=(Table(f"Differences to {ablation.reference}", _differences(ablation),
+                              file="tables/differences.csv"),)),
         paper_section([table]),
         Section("Each seed", tables=(Table("Mean over folds", tables["seeds"], file="tables/seeds.csv", folded=True),)),
         Section("How it was computed", _METHOD),
     ]  # fmt: skip
-    details = {"Seeds": ", ".join(map(str, one.seeds)), "Videos": str(len(one.videos)), "Reference": one.reference}
-    return write_page(out / "report.html", one.name, sections, kind="training", lead=one.finding, details=details)
+    details = {
+        "Seeds": ", ".join(map(str, ablation.seeds)),
+        "Videos": str(len(ablation.videos)),
+        "Reference": ablation.reference,
+    }
+    return write_page(
+        out / "report.html", ablation.name, sections, kind="training", lead=ablation.finding, details=details
+    )
 
 
-def _differences(one: AblationScores) -> pl.DataFrame:
+def _differences(ablation: AblationScores) -> pl.DataFrame:
     rows = [
         (row["configuration"], row["number"], with_ends(row["difference"], row["low"], row["high"]),
          "–" if row["std over seeds"] is None else f"{row['std over seeds']:.3f}",
          "–" if row["p"] is None else f"{row['p']:.3f}")
-        for row in one.tables["differences"].iter_rows(named=True)
+        for row in ablation.tables["differences"].iter_rows(named=True)
     ]  # fmt: skip
     heads = ("configuration", "number", "difference", "std over seeds", "p")
     return pl.DataFrame(rows, schema=dict.fromkeys(heads, pl.String), orient="row")

@@ -105,7 +105,7 @@ class AblationScores(RunResult):
 
     def values(self, configuration: str, component: str, metric: str) -> Floats:
         """A number by seed."""
-        return np.array([one.number(component, metric).estimate for one in self.runs[configuration]], dtype=np.float64)
+        return np.array([run.number(component, metric).estimate for run in self.runs[configuration]], dtype=np.float64)
 
     @property
     def columns(self) -> tuple[tuple[str, str], ...]:
@@ -128,17 +128,17 @@ class AblationScores(RunResult):
 
         labels = [f"{component} {metric}" for component, metric in self.columns]
         sizes = self.runs[self.reference][0].settings["sizes"]
-        found = paired_vector(statistic, self.videos, labels, sizes=sizes, mixed=False, bounds=(-1.0, 1.0))
-        return dict(zip(self.columns, found, strict=True))
+        differences = paired_vector(statistic, self.videos, labels, sizes=sizes, mixed=False, bounds=(-1.0, 1.0))
+        return dict(zip(self.columns, differences, strict=True))
 
     def mean_over_seeds(self, name: str) -> Callable[[Ints], Floats]:
         """Every column of a configuration as a function of how often each video counts."""
         keys = [("global", *column) for column in self.columns]
-        places = [[one.replicates.keys.index(key) for key in keys] for one in self.runs[name]]
+        columns = [[run.replicates.keys.index(key) for key in keys] for run in self.runs[name]]
 
         def value(multiplicity: Ints) -> Floats:
             draw = tuple(multiplicity.tolist())
-            rows = [one.replicates.values[draw][at] for one, at in zip(self.runs[name], places, strict=True)]
+            rows = [run.replicates.values[draw][at] for run, at in zip(self.runs[name], columns, strict=True)]
             return np.asarray(np.mean(rows, axis=0), dtype=np.float64)
 
         return value
@@ -171,10 +171,10 @@ class AblationScores(RunResult):
         size = f"the same configuration differs from itself by {100 * within:.1f} (std over {len(self.seeds)} seeds)"
         if apart <= _noise(len(self.runs), len(self.seeds)) * within / math.sqrt(len(self.seeds)):
             return f"{what}, {size}: within noise, as far as {len(self.seeds)} seeds can tell."
-        told = [name for name, found in self.differences.items() if found[self.columns[-2]].told_apart]
-        if not told:
+        clear = [name for name, by_column in self.differences.items() if by_column[self.columns[-2]].told_apart]
+        if not clear:
             return f"{what}, more than seeds explain ({size}), but not told apart over {len(self.videos)} videos."
-        return f"{what}, {size}; told apart from {self.reference} over videos: {', '.join(told)}."
+        return f"{what}, {size}; told apart from {self.reference} over videos: {', '.join(clear)}."
 
     def paper(self) -> PaperTable:
         """The paper's table with ours above; ± is over seeds here, over folds there."""
@@ -186,9 +186,11 @@ class AblationScores(RunResult):
         data = f"ours ({scores['label_space']}, {len(self.videos)} videos, {seeds})"
         ours = []
         for name in self.runs:
-            found = [self.values(name, *names[column]) if column in names else None for column in order]
-            values = tuple(None if row is None else 100 * float(np.mean(row)) for row in found)
-            spreads = tuple(None if row is None or len(row) < 2 else 100 * float(np.std(row, ddof=1)) for row in found)
+            by_seed = [self.values(name, *names[column]) if column in names else None for column in order]
+            values = tuple(None if row is None else 100 * float(np.mean(row)) for row in by_seed)
+            spreads = tuple(
+                None if row is None or len(row) < 2 else 100 * float(np.std(row, ddof=1)) for row in by_seed
+            )
             ours.append(PaperRow(name, data, values, spreads))
         return PaperTable(theirs, tuple(ours), first="configuration")
 
@@ -206,14 +208,14 @@ class AblationScores(RunResult):
             each += [{"configuration": name, "seed": seed,
                       **{label_of(column): float(self.values(name, *column)[k]) for column in self.columns}}
                      for k, seed in enumerate(self.seeds)]  # fmt: skip
-        made = {"configurations": pl.DataFrame(rows, infer_schema_length=None), "differences": self._difference_table(),
-                "seeds": pl.DataFrame(each)}  # fmt: skip
-        return {name: table.with_columns(pl.selectors.float().fill_nan(None)) for name, table in made.items()}
+        tables = {"configurations": pl.DataFrame(rows, infer_schema_length=None),
+                  "differences": self._difference_table(), "seeds": pl.DataFrame(each)}  # fmt: skip
+        return {name: table.with_columns(pl.selectors.float().fill_nan(None)) for name, table in tables.items()}
 
     def _difference_table(self) -> pl.DataFrame:
         rows = []
-        for name, found in self.differences.items():
-            for column, d in reversed(found.items()):  # triplets first
+        for name, by_column in self.differences.items():
+            for column, d in reversed(by_column.items()):  # triplets first
                 by_seed = self.values(name, *column) - self.values(self.reference, *column)
                 rows.append({
                     "configuration": name, "minus": self.reference, "number": label_of(column),
@@ -286,27 +288,34 @@ def load_ablation(folder: str | Path) -> AblationScores:
     Traceback (most recent call last):
     surgeval.errors.DataError: no/such/folder/ablation.json: found no such file, expected the plan of an ablation
     """
-    place = Path(folder)
-    plan = read_json_object(place / ABLATION_FILE, expected="the plan of an ablation")
+    run_folder = Path(folder)
+    plan = read_json_object(run_folder / ABLATION_FILE, expected="the plan of an ablation")
     if plan.get("table") not in get_args(AblationName):
         raise DataError(
-            place / ABLATION_FILE, field="table", found=repr(plan.get("table"))[:60], expected="components or fusion"
+            run_folder / ABLATION_FILE,
+            field="table",
+            found=repr(plan.get("table"))[:60],
+            expected="components or fusion",
         )
     table = cast("AblationName", plan["table"])
     seeds = plan.get("seeds")
     whole = isinstance(seeds, list) and bool(seeds) and all(type(seed) is int and seed >= 0 for seed in seeds)
     if not isinstance(seeds, list) or not whole or len(set(seeds)) != len(seeds):
         raise DataError(
-            place / ABLATION_FILE, field="seeds", found=repr(seeds)[:60], expected="whole numbers, each once"
+            run_folder / ABLATION_FILE, field="seeds", found=repr(seeds)[:60], expected="whole numbers, each once"
         )
-    names = [one.name for one in ABLATIONS[table].configurations]
-    runs = {name: tuple(load_triplets(ablation_home(place, name, seed) / SCORES) for seed in seeds) for name in names}
+    names = [configuration.name for configuration in ABLATIONS[table].configurations]
+    runs = {
+        name: tuple(load_triplets(ablation_home(run_folder, name, seed) / SCORES) for seed in seeds) for name in names
+    }
     first = runs[ABLATIONS[table].reference][0]
     for name, several in runs.items():
-        for one in several:
-            if one.settings["data"] != first.settings["data"] or one.settings["scheme"] != first.settings["scheme"]:
-                raise DataError(place / RUNS, record=name, found="scores of other data", expected="the same for all")
+        for run in several:
+            if run.settings["data"] != first.settings["data"] or run.settings["scheme"] != first.settings["scheme"]:
+                raise DataError(
+                    run_folder / RUNS, record=name, found="scores of other data", expected="the same for all"
+                )
     return AblationScores(
-        name=f"Ablation: {table}", table=table, seeds=tuple(seeds), runs=runs, folder=place,
+        name=f"Ablation: {table}", table=table, seeds=tuple(seeds), runs=runs, folder=run_folder,
         notes=few_video_notes(len(first.settings["videos"])),
     )  # fmt: skip

@@ -102,10 +102,10 @@ class ScoringPlan:
         self, parts: Sequence[DetectionPart] | Sequence[RecognitionPart], keys: Sequence[Key], key: Key
     ) -> pl.DataFrame:
         """One number of each video alone, and of all others without it: does one video carry it?"""
-        place, videos = list(keys).index(key), self.scheme.videos
+        column, videos = list(keys).index(key), self.scheme.videos
 
         def number(multiplicity: Ints) -> float:
-            return float(mean_along(np.stack([part.vector(multiplicity) for part in parts]), 0)[place])
+            return float(mean_along(np.stack([part.vector(multiplicity) for part in parts]), 0)[column])
 
         alone = [number(row) for row in np.eye(len(videos), dtype=np.int64)]
         without = [number(1 - row) if len(videos) > 1 else np.nan for row in np.eye(len(videos), dtype=np.int64)]
@@ -135,9 +135,9 @@ def assemble_detection(
 
     def scored(under: Convention, extras: bool) -> list[DetectionPart]:
         return [
-            score_part(group.name, places, one, n_classes, under, thresholds=thresholds, rare_of=main, rare=rare,
+            score_part(group.name, places, boxes, n_classes, under, thresholds=thresholds, rare_of=main, rare=rare,
                        extras=extras)
-            for group, places, one, rare in zip(plan.scheme.groups, plan.places, sets, plan.rare, strict=True)
+            for group, places, boxes, rare in zip(plan.scheme.groups, plan.places, sets, plan.rare, strict=True)
         ]  # fmt: skip
 
     parts = scored(convention, True)
@@ -160,7 +160,7 @@ def assemble_detection(
                if len(table := _picked(numbers, name.replace("_", "-")))}  # fmt: skip
     if parts[0].association is not None:
         sheets["association"] = association_table(parts, numbers)
-    floors = [mean_along(np.array([mean_of(constant_average_precision(one, component, size)) for one in sets]), 0)
+    floors = [mean_along(np.array([mean_of(constant_average_precision(boxes, component, size)) for boxes in sets]), 0)
               for component, size in n_classes.items()]  # fmt: skip
     floor_column = pl.Series("constant mAP50", [float(value) for value in floors])
     sheets["components"] = plain(sheets["components"].with_columns(floor_column))
@@ -210,8 +210,8 @@ def assemble_recognition(plan: ScoringPlan, frames: FrameScores, components: Seq
         totals = plan.totals if component == frames.main else None
         sheets[f"classes_{component}"] = recognition_classes(parts, component, names, totals)
         curves[component] = component_curves(
-            [recognition_precision(one.ranked) for one in rankings],
-            np.sum([one.positives for one in rankings], axis=0),
+            [recognition_precision(ranking.ranked) for ranking in rankings],
+            np.sum([ranking.positives for ranking in rankings], axis=0),
             names,
         )
     floor = [mean_along(sheets[f"classes_{component}"]["constant AP"].fill_null(np.nan).to_numpy(), 0)
@@ -256,7 +256,9 @@ def _picked(numbers: Sequence[ScoreNumber], scope: str) -> pl.DataFrame:
 def _outside(numbers: Sequence[ScoreNumber]) -> tuple[str, ...]:
     """Resamples lack classes that few videos show, which moves a mean over classes; said where it moves it far."""
     lost = [
-        one for one in numbers if one.interval.estimate not in one.interval and one.interval.low == one.interval.low
+        number
+        for number in numbers
+        if number.interval.estimate not in number.interval and number.interval.low == number.interval.low
     ]
     if not lost:
         return ()
@@ -279,7 +281,7 @@ def _disagreement(table: pl.DataFrame) -> tuple[str, ...]:
     if not len(worst):
         return (f"the three conventions agree to {DISAGREE} on every global number",)
     row = worst.row(0, named=True)
-    found = ", ".join(f"{name} {row[name]:.3f}" for name in CONVENTIONS)
-    most = f"{row['metric']} of {NAMES[row['component']]} ({found})"
+    values = ", ".join(f"{name} {row[name]:.3f}" for name in CONVENTIONS)
+    most = f"{row['metric']} of {NAMES[row['component']]} ({values})"
     return (f"the conventions disagree by more than {DISAGREE} on {len(worst)} of {len(table)} global numbers, most on "
             f"{most}: name the convention with every number",)  # fmt: skip

@@ -46,16 +46,16 @@ def constant_average_precision(data: DetectionSet, component: str, n_classes: in
     recalls. That needs no matching: a frame is a hit where a box of the class overlaps the median box enough.
     """
     ids, frames, boxes = data.truth.classes[component], data.truth.frame, data.truth.xywh
-    found = np.full(n_classes, np.nan)
-    said = np.arange(1, data.n_frames + 1)
+    precisions = np.full(n_classes, np.nan)
+    rank = np.arange(1, data.n_frames + 1)
     for k in np.unique(ids[ids >= 0]).tolist():
         mine = boxes[ids == k]
         hit = np.zeros(data.n_frames, dtype=bool)
         hit[frames[ids == k][_overlap(mine, np.median(mine, axis=0)) >= _OVERLAP]] = True
         hits = np.cumsum(hit)
-        best = np.append(np.maximum.accumulate((hits / said)[::-1])[::-1], 0.0)  # the best precision from here on
-        found[k] = best[np.searchsorted(hits / len(mine), _RECALLS - _TINY)].mean()
-    return found
+        best = np.append(np.maximum.accumulate((hits / rank)[::-1])[::-1], 0.0)  # the best precision from here on
+        precisions[k] = best[np.searchsorted(hits / len(mine), _RECALLS - _TINY)].mean()
+    return precisions
 
 
 def _overlap(boxes: Floats, other: Floats) -> Floats:

@@ -20,12 +20,12 @@ RECALLS: Floats = np.linspace(0.0, 1.0, 101)
 MOST_CURVES = 5  # classes shown beside the mean
 
 
-def _envelope(found: Ints, ranked: Ints, truths: int) -> Floats:
-    """Best precision at every recall or beyond; `found` of `ranked` were right so far."""
-    if not len(found):
+def _envelope(hits: Ints, ranked: Ints, truths: int) -> Floats:
+    """Best precision at every recall or beyond; `hits` of the `ranked` were right so far."""
+    if not len(hits):
         return np.zeros(len(RECALLS))
-    best = np.maximum.accumulate((found / ranked)[::-1])[::-1]
-    at = np.searchsorted(found / truths, RECALLS, side="left")
+    best = np.maximum.accumulate((hits / ranked)[::-1])[::-1]
+    at = np.searchsorted(hits / truths, RECALLS, side="left")
     return np.where(at < len(best), best[np.minimum(at, len(best) - 1)], 0.0)
 
 
@@ -52,7 +52,7 @@ def recognition_precision(ranked: RecognitionRanked) -> Floats:
 def component_curves(precision: Sequence[Floats], instances: Ints, names: Sequence[str]) -> tuple[Curve, ...]:
     """The mean over classes and the most frequent classes; where there are several groups, means over them."""
     by_class = mean_along(np.stack(precision), 0)
-    means = mean_along(np.stack([mean_along(one, 0) for one in precision]), 0)
+    means = mean_along(np.stack([mean_along(by_class, 0) for by_class in precision]), 0)
     if np.isnan(means).any():
         return ()
     shown = [c for c in np.argsort(-instances, kind="stable").tolist() if instances[c] > 0][:MOST_CURVES]

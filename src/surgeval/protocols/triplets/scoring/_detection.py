@@ -54,8 +54,8 @@ class CostSums:
     def beside(self, other: CostSums) -> CostSums:
         """The videos of two models, one after the other."""
         said, earned = (
-            {part: np.concatenate([one[part], two[part]]) for part in COST_PARTS}
-            for one, two in ((self.said, other.said), (self.earned, other.earned))
+            {part: np.concatenate([first[part], second[part]]) for part in COST_PARTS}
+            for first, second in ((self.said, other.said), (self.earned, other.earned))
         )
         predictions = np.concatenate([self.predictions, other.predictions])
         return CostSums(said, earned, predictions, np.concatenate([self.instances, other.instances]))
@@ -172,11 +172,11 @@ def _cost_sums(data: DetectionSet, n_classes: int, min_score: float) -> CostSums
         cost_aware_f1(data.select_videos([v]), n_classes, min_score=min_score, weighted_parts=True)
         for v in range(data.n_videos)
     ]
-    predictions = np.array([one.predictions for one in by_video], dtype=np.int64).reshape(-1, n_classes)
-    instances = np.array([one.instances for one in by_video], dtype=np.int64).reshape(-1, n_classes)
+    predictions = np.array([video.predictions for video in by_video], dtype=np.int64).reshape(-1, n_classes)
+    instances = np.array([video.instances for video in by_video], dtype=np.int64).reshape(-1, n_classes)
     said, earned = (
         {
-            part: np.nan_to_num(np.array([getattr(one.scores[part], field) for one in by_video])) * counts
+            part: np.nan_to_num(np.array([getattr(video.scores[part], field) for video in by_video])) * counts
             for part in COST_PARTS
         }
         for field, counts in (("precision", predictions), ("recall", instances))

@@ -68,27 +68,27 @@ def choose_videos(
         raise BadInput("dataset: found no videos, expected at least one")
     if folds is not None:
         return _by_folds(videos, folds)
-    chosen = [video for video in videos if split is None or video.split == split]
-    if not chosen:
+    kept = [video for video in videos if split is None or video.split == split]
+    if not kept:
         known = sorted({video.split for video in videos if video.split})
         raise BadInput(f"split {split}: found no such video, expected one of {', '.join(known) or 'no split at all'}")
     if leave_source_out:
-        return _by_source(chosen, videos)
+        return _by_source(kept, videos)
     train = tuple(video.name for video in videos if video.split == "train")
-    return VideoGroups("all", split or "all", (Group(split or "all", tuple(video.name for video in chosen), train),))
+    return VideoGroups("all", split or "all", (Group(split or "all", tuple(video.name for video in kept), train),))
 
 
-def _by_source(chosen: Sequence[Video], videos: Sequence[Video]) -> VideoGroups:
-    nameless = next((video.name for video in chosen if not video.source), None)
+def _by_source(kept: Sequence[Video], videos: Sequence[Video]) -> VideoGroups:
+    nameless = next((video.name for video in kept if not video.source), None)
     if nameless is not None:
         raise BadInput(f"leave_source_out: video {nameless}: found no source, expected one for every video")
-    sources = dict.fromkeys(video.source for video in chosen)
+    sources = dict.fromkeys(video.source for video in kept)
     if len(sources) < 2:
         raise BadInput(f"leave_source_out: found only source {next(iter(sources))}, expected at least two")
     groups = [
         Group(
             source,
-            tuple(video.name for video in chosen if video.source == source),
+            tuple(video.name for video in kept if video.source == source),
             tuple(video.name for video in videos if video.source != source),
         )
         for source in sources
@@ -96,14 +96,14 @@ def _by_source(chosen: Sequence[Video], videos: Sequence[Video]) -> VideoGroups:
     return VideoGroups("sources", "leave one source out", tuple(groups))
 
 
-def _by_folds(videos: Sequence[Video], chosen: Folds) -> VideoGroups:
-    if isinstance(chosen, Mapping):
-        name, table = "own folds", {fold: Group(fold, tuple(tests)) for fold, tests in chosen.items()}
-    elif str(chosen) in fold_names():
-        name = str(chosen)
+def _by_folds(videos: Sequence[Video], asked: Folds) -> VideoGroups:
+    if isinstance(asked, Mapping):
+        name, table = "own folds", {fold: Group(fold, tuple(tests)) for fold, tests in asked.items()}
+    elif str(asked) in fold_names():
+        name = str(asked)
         table = {fold: Group(fold, part.test, part.train) for fold, part in folds(name).items()}
     else:
-        name, table = Path(chosen).name, _read_folds(Path(chosen))
+        name, table = Path(asked).name, _read_folds(Path(asked))
     if not table:
         raise BadInput(f"folds {name}: found no fold, expected at least one")
     known = {video.name for video in videos}

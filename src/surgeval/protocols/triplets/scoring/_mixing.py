@@ -59,10 +59,10 @@ class RankedGroup:
         for component, ranked in self.ranked.items():
             overall = _three(*pooled(ranked, mine), ranked)
             by_class = mean_along(self.per_video[component], 1, mine)
-            values += [mean_of(one) for one in (*overall, *by_class)]
+            values += [mean_of(precision) for precision in (*overall, *by_class)]
             values += mean_along(self.video_means[component], 1, mine).tolist()
             if component == rare_of:
-                rare = [mean_of(one[self.rare]) for one in (overall[0], by_class[0])]
+                rare = [mean_of(precision[self.rare]) for precision in (overall[0], by_class[0])]
         values += rare
         if self.cost is not None:
             values += self.cost.macro(mine)
@@ -158,8 +158,8 @@ def mixture_of(a: RankedBoxes | ScoredFrames, b: RankedBoxes | ScoredFrames) -> 
     """The numbers as a function of how often each video of one model, then of the other, counts."""
     if isinstance(a, RankedBoxes) and isinstance(b, RankedBoxes):
         rare_of, pairs = a.rare_of, zip(a.groups, b.groups, strict=True)
-        both = [one.beside(two, a.n_videos) for one, two in pairs]
-        return lambda drawn: mean_along(np.stack([one.vector(drawn[one.videos], rare_of) for one in both]), 0)
+        both = [first.beside(second, a.n_videos) for first, second in pairs]
+        return lambda drawn: mean_along(np.stack([group.vector(drawn[group.videos], rare_of) for group in both]), 0)
     if isinstance(a, ScoredFrames) and isinstance(b, ScoredFrames):
         parts = _mixed_frames(a, b)
         return lambda drawn: mean_along(np.stack([part.vector(drawn) for part in parts]), 0)
@@ -173,10 +173,11 @@ def draws_of(a: RankedBoxes | ScoredFrames, b: RankedBoxes | ScoredFrames, most:
 
 
 def _mixed_frames(a: ScoredFrames, b: ScoredFrames) -> list[RecognitionPart]:
-    one, two = a.frames, b.frames
+    first, second = a.frames, b.frames
     both = replace(
-        one, targets=np.concatenate([one.targets, two.targets]), scores=np.concatenate([one.scores, two.scores]),
-        video=np.r_[one.video, two.video + a.n_videos], answered=np.r_[one.answered, two.answered],
+        first, targets=np.concatenate([first.targets, second.targets]),
+        scores=np.concatenate([first.scores, second.scores]),
+        video=np.r_[first.video, second.video + a.n_videos], answered=np.r_[first.answered, second.answered],
     )  # fmt: skip
     return [score_frames("", np.r_[videos, videos + a.n_videos], both, a.components, rare) for videos, rare in a.groups]
 

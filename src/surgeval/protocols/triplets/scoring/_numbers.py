@@ -67,8 +67,8 @@ class Key(NamedTuple):
             return f"boxes: {OUTCOMES.get(self.metric, self.metric)}"
         scopes = {"global": "", "video (class-first)": "video-wise", "video (video-first)": "video-wise (video-first)",
                   "rare, global": "rare classes", "rare, video (class-first)": "rare classes, video-wise"}  # fmt: skip
-        said = scopes.get(self.scope, self.scope)
-        return f"{NAMES[self.component]} {self.metric}{', ' if said else ''}{said}"
+        scope = scopes.get(self.scope, self.scope)
+        return f"{NAMES[self.component]} {self.metric}{', ' if scope else ''}{scope}"
 
     @property
     def higher_is_better(self) -> bool:

@@ -52,9 +52,9 @@ def box_objects(
     rest = DetectionSet.of(data.video, truth.take(left), said.take(over), n_videos=data.n_videos)
     crossed = match_boxes(rest, iou=_IOU)
     both = np.flatnonzero(crossed >= 0)
-    one, other = over[both], left[crossed[both]]
-    said_outcome[one], truth_outcome[other] = "confused", "confused"
-    said_partner[one], truth_partner[other] = truth.classes[component][other], said.classes[component][one]
+    crossing, other = over[both], left[crossed[both]]
+    said_outcome[crossing], truth_outcome[other] = "confused", "confused"
+    said_partner[crossing], truth_partner[other] = truth.classes[component][other], said.classes[component][crossing]
     alone = np.flatnonzero(said_outcome == "false positive")
     overlap = _best_overlap(said.take(alone), truth, component)
     said_outcome[alone[overlap >= _NEAR]] = "wrong place"
@@ -71,9 +71,9 @@ def label_objects(frames: pl.DataFrame, answers: FrameScores, component: str, na
     targets, scores = answers.of(component)
     many = targets.sum(axis=1)
     order = np.argsort(-scores, axis=1, kind="stable")[:, : int(many.max(initial=0))]
-    taken = (np.arange(order.shape[1])[None] < many[:, None]) & answers.answered[:, None]
+    top = (np.arange(order.shape[1])[None] < many[:, None]) & answers.answered[:, None]
     said = np.zeros_like(targets)
-    rows, columns = np.nonzero(taken)
+    rows, columns = np.nonzero(top)
     said[rows, order[rows, columns]] = True
     parts = []
     for side, cells, other, lost in (("label", targets, said, "missed"), ("said", said, targets, "false positive")):

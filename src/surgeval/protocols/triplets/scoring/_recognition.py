@@ -76,11 +76,11 @@ class FrameScores:
 
     def of_videos(self, videos: Ints) -> FrameScores:
         """The frames of some videos, renumbered by their place in `videos`."""
-        place = np.full(int(max(self.video.max(initial=-1), videos.max(initial=-1))) + 1, -1)
-        place[videos] = np.arange(len(videos))
-        kept = place[self.video] >= 0
+        number_of = np.full(int(max(self.video.max(initial=-1), videos.max(initial=-1))) + 1, -1)
+        number_of[videos] = np.arange(len(videos))
+        kept = number_of[self.video] >= 0
         return replace(
-            self, targets=self.targets[kept], scores=self.scores[kept], video=place[self.video[kept]],
+            self, targets=self.targets[kept], scores=self.scores[kept], video=number_of[self.video[kept]],
             answered=self.answered[kept],
         )  # fmt: skip
 
@@ -153,13 +153,13 @@ def score_frames(
             positives,
             np.where(positives > 0, positives / max(len(labels), 1), np.nan),
         )
-    found = np.zeros((len(present), len(TOP)), np.int64)
+    hits = np.zeros((len(present), len(TOP)), np.int64)
     total = np.zeros(len(present), np.int64)
     for v in range(len(present)):
         rows = (number == v) & mine.answered
         total[v] = int(mine.targets[rows].sum())
         if total[v]:
-            found[v] = [round(top_k(mine.targets[rows], mine.scores[rows], k) * total[v]) for k in TOP]
+            hits[v] = [round(top_k(mine.targets[rows], mine.scores[rows], k) * total[v]) for k in TOP]
     return RecognitionPart(
-        name, videos, present, len(mine.targets), rankings, found, total, frames.main, rare, mine.targets.shape[1]
+        name, videos, present, len(mine.targets), rankings, hits, total, frames.main, rare, mine.targets.shape[1]
     )
