@@ -30,7 +30,7 @@ from surgeval.qa.chat import ChatError, Message, Reply
 __all__ = ["LocalChat"]
 
 _SAMPLE = 1 << 16
-_LONGEST = 1 << 22  # characters of a conversation with what the template adds
+_LONGEST = 1 << 20  # characters of a conversation with what the template adds
 _SMALL = 1_000_000_000  # parameters: 4 GB in full precision
 _FAILURES = (RuntimeError, ValueError, IndexError)  # out of memory, prompt longer than the context, template
 _DATA = "data:image/jpeg;base64,"
