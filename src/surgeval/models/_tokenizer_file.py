@@ -35,7 +35,7 @@ _GROWTH = {"ByteLevel": 4, "BertNormalizer": 3, "Metaspace": 2, "WordPiece": 2, 
 
 
 def check_tokenizer(folder: Path) -> None:
-    """Raise `DataError` where a tokenizer's file is no file, is too large, or makes much text or many tokens of little."""
+    """Raise `DataError` where a tokenizer's file is no file, is too large, or makes much of little."""
     for path in (folder / name for name in TOKENIZER_FILES):
         try:
             check_regular(path)

@@ -1,4 +1,4 @@
-"""A tokenizer.json from a stranger: refused where it makes much of little, and let pass where it does what real ones do."""
+"""A tokenizer.json from a stranger: refused where it makes much of little, not where it does what real ones do."""
 
 from __future__ import annotations
 
