@@ -64,7 +64,7 @@ def speed(long: bool) -> bool:
         print(f"{work.__name__:22s} {seconds:5.1f}  smallest tau {np.nanmin(found.tau):.3f}")
     outer = 200 if long else 10
     start = time.process_time()
-    tau = stability(ranking, outer=outer, n_boot=1000).mean_tau
+    tau = stability(ranking, outer=outer, resamples=1000).mean_tau
     seconds = time.process_time() - start
     print(f"stability  {outer} × 1000: {seconds:.1f}  mean tau {tau:.3f}  peak {peak():.0f} MB")
     start = time.process_time()
@@ -112,7 +112,7 @@ def claims(simulations: int) -> None:
             right = answers(rng, np.zeros(6), video, taste)
             given = {f"m{m}": right[:, m] for m in range(6)}
             for name, how in TESTS.items():
-                made = rank(given, ["b"] * len(video), video, **how, n_boot=999, seed=number, resolve="none")
+                made = rank(given, ["b"] * len(video), video, **how, resamples=999, seed=number, resolve="none")
                 hits[name].append(float(made.better.sum()) / 15)
                 if name == "cluster" and number % 10 == 0:  # what `calibration` measures from this data alone
                     hits["calibration"].append(calibration(made, challenges=20).overall)
@@ -133,7 +133,7 @@ def power(simulations: int) -> None:
                 right = answers(rng, np.array([0.6, 0, 0, 0, 0, 0]), video, 0.5)
                 given = {f"m{m}": right[:, m] for m in range(6)}
                 for name, found in hits.items():
-                    made = rank(given, ["b"] * len(video), video, **TESTS[name], n_boot=999, seed=number,
+                    made = rank(given, ["b"] * len(video), video, **TESTS[name], resamples=999, seed=number,
                                 resolve="none")  # fmt: skip
                     found.append(float(made.better[0, 0].sum()) / 5)
             print(
@@ -158,7 +158,7 @@ def equal(simulations: int) -> None:
             for number in range(simulations):
                 right = answers(rng, np.zeros(6), video, 0.3)
                 given = {f"m{m}": right[:, m] for m in range(6)}
-                made = rank(given, buckets, video, **TESTS[name], n_boot=999, seed=number)
+                made = rank(given, buckets, video, **TESTS[name], resamples=999, seed=number)
                 dominated.append(float((made.wins > made.wins.T).sum()) / 15)
                 sole.append(len(made.final_order[0]) == 1)
                 if number % 20 == 0:
@@ -198,7 +198,7 @@ def irrelevant(simulations: int) -> None:
 
 def _places(right: Any, buckets: Any, videos: Any, collapse: Any, seed: int) -> Any:
     given = {f"m{m}": right[:, m] for m in range(right.shape[1])}
-    return rank(given, buckets, videos, collapse=collapse, n_boot=999, seed=seed, resolve="none").final_rank
+    return rank(given, buckets, videos, collapse=collapse, resamples=999, seed=seed, resolve="none").final_rank
 
 
 def main() -> int:

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 from functools import partial
 
-__all__ = ["BadInput", "DataError", "MissingExtra", "RunError", "SurgevalError", "bounded", "printable", "visible"]
+__all__ = ["MODEL_PACKAGES", "BadInput", "DataError", "MissingExtra", "RunError", "SurgevalError", "bounded",
+           "printable", "visible"]  # fmt: skip
 
 _LONGEST = 300  # characters of one part of a sentence
 _LONGEST_MESSAGE = 16_000  # of a message that lists problems or names
+
+
+MODEL_PACKAGES = ("torch", "transformers", "safetensors", "tokenizers")  # of the extra `models`
 
 
 class SurgevalError(Exception):

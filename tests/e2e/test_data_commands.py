@@ -219,6 +219,15 @@ def test_quality_proposes_the_black_frame_and_resumes(surgeval: Surgeval, small_
         assert done.returncode == 0, done.stdout + done.stderr
         drops = json.loads(done.stdout)["drop"]
         assert [name, frame.stem, "black"] in [[d["video"], d["frame"], d["reason"]] for d in drops]
+    done = surgeval("run", "quality", "--data", copy, "--out", "runs/q")  # goes on with the run of the checks
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "were there already" in done.stdout and frame.stem in done.stdout
+    assert "open runs/q/report.html" in done.stdout and (tmp_path / "runs/q/report.html").is_file()
+    alone = surgeval("run", "quality", "--data", copy, "--out", "runs/alone", "--json")
+    assert alone.returncode == 0, alone.stderr
+    assert json.loads(alone.stdout)["drop"] == drops
+    refused = surgeval("run", "quality", "--data", copy, "--out", "runs/none", "--retry")
+    assert refused.returncode == 2 and "found no run.json" in _one_sentence(refused.stderr)
 
 
 def test_names_with_terminal_escapes_are_spelt_out_wherever_they_are_printed(

@@ -15,7 +15,7 @@ from surgeval.protocols.contract import Demo
 from surgeval.protocols.focus.demo import SKILLS, NoisyAnswerer, chapter
 from surgeval.qa import judge_format
 from surgeval.records import VqaQuestion
-from surgeval.report import rank_runs
+from surgeval.report import rank
 from surgeval.vocab import LabelSpace, capabilities
 
 CHOICE = "Where does it lie? A) upper left B) upper right C) lower left"
@@ -61,7 +61,7 @@ def test_the_ranking_finds_the_order_that_was_built_in(dataset: MemoryDataset, t
     assert all((run / "report.html").is_file() for run in made.runs)
     assert json.loads(json.dumps(made.to_json()))["runs"]
     assert made.ranking is not None
-    ranking = rank_runs(made.runs, baselines=made.ranking["baselines"])
+    ranking = rank(made.runs, baselines=made.ranking["baselines"])
     assert [name for place in ranking.final_order for name in place][:3] == ["oracle", "keen", "vague"]
     assert ranking.gate is not None
     assert [name for name, beats in ranking.gate.final.items() if beats] == ["oracle", "keen", "vague"]

@@ -180,7 +180,7 @@ def test_a_part_of_the_items_under_inspects_own_limit_and_two_epochs(small_phant
     settings = {"model": model, "log_dir": str(tmp_path), "display": "none"}
     arguments = {"data": str(small_phantom), "conditions": "plain", "frames": 1}
     (part,) = inspected("surgeval/intent", task_args=arguments, limit=16, **settings)
-    scores = score_intent(small_phantom, part.location.removeprefix("file://"), tmp_path / "scored")
+    scores = score_intent(small_phantom, part.location.removeprefix("file://"))
     assert scores.answers.height == 16
     assert scores.failed == 0
     (twice,) = inspected("surgeval/intent", task_args=arguments, limit=2, epochs=2, **settings)

@@ -222,7 +222,7 @@ def test_a_killed_run_asks_again_only_what_was_in_flight(quick: Quick, tmp_path:
 
         server.script = slow
         command = [sys.executable, "-m", "surgeval", "questions", "make", str(tmp_path / "records.jsonl"),
-                   "--model", server.model, "--out", str(tmp_path / "set"), "--workers", "1"]  # fmt: skip
+                   "--model", server.model, "--out", str(tmp_path / "set"), "--concurrency", "1"]  # fmt: skip
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
             assert half.wait(60)
             running.kill()

@@ -19,6 +19,7 @@ from PIL import Image
 from tests.loopback import Reply, Server, refused, said, serving, text_of
 
 from surgeval.datasets import SKILLS
+from surgeval.errors import BadInput
 from surgeval.protocols.intent import IntentRun, load_intent, run_intent, score_intent
 
 if TYPE_CHECKING:
@@ -223,7 +224,14 @@ def test_replies_from_elsewhere_are_scored_like_a_run(quick: Quick, tmp_path: Pa
     assert "1 responses are to no item" in str(again)
     columns = ["id", "status", "choice", "strict", "content", "latency"]
     assert again.answers.with_columns(pl.col("content").fill_null("")).select(columns).equals(cases.select(columns))
-    assert score_intent(items, rows, tmp_path / "listed").answers.select(columns).equals(cases.select(columns))
+    alone = score_intent(items, rows, name="me")
+    assert alone.answers.select(columns).equals(cases.select(columns))
+    saved = load_intent(alone.save(tmp_path / "saved"))
+    assert saved.answers.equals(alone.answers) and (saved.name, saved.items) == ("me", alone.items)
+    assert saved.numbers == alone.numbers and saved.failed == alone.failed == 1
+    assert load_intent(alone.save(tmp_path / "scored")).name == "me"  # scores may be written anew
+    with pytest.raises(BadInput, match="found a run that asked a model, expected a new folder"):
+        alone.save(run_intent(items, "oracle", tmp_path / "asked", progress=False).folder)
 
 
 def test_reference_rows_on_phantom_items(small_phantom: Path, tmp_path: Path) -> None:

@@ -252,7 +252,7 @@ def test_runs_are_ranked_by_how_often_their_best_prompt_is_right(
     asked = [word.replace("phantom-clip", "phantom-shortcut") for word in ASKED]
     assert run([*asked, "--data", str(small_phantom), "--out", str(other), "--gallery", "0"]) == 0
     capsys.readouterr()
-    assert run(["rank", str(whole), str(other), "--n-boot", "100", "--stability", "0", "--json"]) == 0
+    assert run(["rank", str(whole), str(other), "--resamples", "100", "--stability", "0", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert set(said["models"]) == {whole.name, "shortcut"}
     assert list(said["bucket_rank"]) == ["instruments|id"]

@@ -61,6 +61,6 @@ def test_a_ranking_gives_what_the_file_says(ranking_case: tuple[Path, int]) -> N
 
 def test_a_two_level_bootstrap_agrees_where_the_file_says_so(two_level_file: Path) -> None:
     golden = load(two_level_file)
-    found = rank(_outcomes(two_level_file), scheme="two_level", n_boot=2000, **golden["options"]).to_json()
+    found = rank(_outcomes(two_level_file), scheme="two_level", resamples=2000, **golden["options"]).to_json()
     assert found["final_order"] == golden["expected"]["final_order"]
     assert found["copeland"] == golden["expected"]["copeland"]

@@ -26,7 +26,7 @@ class Challenge:
 
     def rank(self, **options: Any) -> Ranking:
         given = {name: self.right[:, m] for m, name in enumerate(self.models)}
-        return rank(given, self.buckets, self.videos, self.ids, **{"n_boot": 120, **options})
+        return rank(given, self.buckets, self.videos, self.ids, **{"resamples": 120, **options})
 
 
 @st.composite
@@ -110,8 +110,8 @@ def test_without_ids_the_order_of_the_questions_does_not_matter_to_whole_videos(
     rows = data.draw(st.permutations(range(len(challenge.ids))))
     given_here = {name: challenge.right[:, m] for m, name in enumerate(challenge.models)}
     mixed = {name: column[rows] for name, column in given_here.items()}
-    first = rank(given_here, challenge.buckets, challenge.videos, n_boot=100)
-    second = rank(mixed, [challenge.buckets[q] for q in rows], [challenge.videos[q] for q in rows], n_boot=100)
+    first = rank(given_here, challenge.buckets, challenge.videos, resamples=100)
+    second = rank(mixed, [challenge.buckets[q] for q in rows], [challenge.videos[q] for q in rows], resamples=100)
     assert by_model(first, challenge.models) == by_model(second, challenge.models)
 
 
@@ -124,7 +124,7 @@ def test_renaming_buckets_and_videos_moves_p_only_by_monte_carlo_error(challenge
         [f"clip {9 - int(name[1:])}" for name in challenge.videos],
         challenge.ids,
     )
-    first, second = challenge.rank(n_boot=1000, min_clusters=2), renamed.rank(n_boot=1000, min_clusters=2)
+    first, second = challenge.rank(resamples=1000, min_clusters=2), renamed.rank(resamples=1000, min_clusters=2)
     assert (first.accuracy == second.accuracy).all()
     assert np.isnan(first.p).tolist() == np.isnan(second.p).tolist()
     # Twice the share of signs: five standard errors of a difference of two such shares.

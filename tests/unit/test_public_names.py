@@ -17,6 +17,7 @@ TWINS = {
     "CLAIM": _ROOM,
     "RESAMPLES": _ROOM,
     "RULES": _ROOM,
+    "check_scores_folder": _ROOM,
     "facts_of": _ROOM,
     "floors_of": _ROOM,
     "judge": _ROOM,

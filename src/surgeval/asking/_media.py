@@ -66,6 +66,11 @@ class DatasetFrames:
 class VideoFiles:
     """Video files of a folder, called after the questions' videos.
 
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "v1.mp4").write_bytes(b"a film")
+    ...     VideoFiles(folder, ["v1"]).identity
+    'video files ...'
     >>> VideoFiles("no/such/folder", ["v1"])
     Traceback (most recent call last):
     surgeval.errors.BadInput: media no/such/folder: found no such folder, expected one with a file for every video

@@ -15,17 +15,14 @@ from surgeval.asking._replay import Replay
 from surgeval.errors import BadInput
 from surgeval.models import EMBEDDED_GENERATIVE, embedded_folder
 from surgeval.models.chat import ChatOptions, open_chat
-from surgeval.qa.chat import public_name
+from surgeval.qa.chat import MODEL_SPECS, REJECTING_SPECS, public_name
 from surgeval.records import IntentQuestion, VqaQuestion
 
 __all__ = ["open_answerer"]
 
 Kind = TypeVar("Kind", VqaQuestion, IntentQuestion)
 
-_EXPECTED = (
-    "openai:MODEL@URL, hf:PATH, phantom-llava, phantom-sycophant, replay:FILE, prior[:TRAIN], random[:SEED], "
-    "always-reject[:SEED], always-accept[:SEED] or oracle"
-)
+_EXPECTED = f"one of {', '.join((*MODEL_SPECS, *REJECTING_SPECS))}"
 
 
 def open_answerer(

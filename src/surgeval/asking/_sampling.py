@@ -33,6 +33,8 @@ class Shown:
     (the last `reach` seconds up to the end of the window); at most `frames` in each case. Where there is no gaze the
     frames are spread evenly. `longest_edge` is the most pixels of a side (None: as they are), `quality` that of JPEG.
 
+    >>> Shown(frames=4, sampling="question", reach=2.0).overlay
+    False
     >>> Shown(frames=0)
     Traceback (most recent call last):
     surgeval.errors.BadInput: frames: found 0, expected 1 to 1000

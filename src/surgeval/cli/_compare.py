@@ -33,7 +33,7 @@ def compare(
     """
     from surgeval.protocols.evidence_page import evidence_of
     from surgeval.protocols.registry import descriptor_of, folder_kind_of
-    from surgeval.report import readable_comparison, tally, write_comparison
+    from surgeval.report import own_verdicts, readable_comparison, tally, write_comparison
 
     for folder in (a, b):
         if (kind := folder_kind_of(folder)) is not None:
@@ -47,14 +47,18 @@ def compare(
         found = first.part("compare")(*results)
     if found.a == found.b:
         found = replace(found, a=str(a), b=str(b))
+    own = {name: said for name, run in zip((found.a, found.b), results, strict=True) if (said := run.verdict())}
     if out is not None:
         claim_folder(out, "report.html")
     with progress("pages") as bar:
         bar.phase("page")
-        page = write_comparison(found, out, evidence_of(results)) if out is not None else None
+        page = write_comparison(found, out, evidence_of(results), verdicts=own) if out is not None else None
     if json:
-        print_json({**found.to_json(), "verdict": tally(found), "report": str(page) if page else None})
+        verdicts = {"verdict": tally(found), "own_verdicts": {name: said.to_json() for name, said in own.items()}}
+        print_json({**found.to_json(), **verdicts, "report": str(page) if page else None})
         return
+    if differing := own_verdicts(own):
+        console().print(visible(differing))
     console().print(visible(tally(found)))
     for title, frame in readable_comparison(found).items():
         print_pieces(title, frame.head(_SHOWN) if page is not None else frame)

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from surgeval.cli._group import command_group
-from surgeval.console import claim_folder, console, open_named, print_frame, print_json, print_table, progress
+from surgeval.console import claim_folder, console, open_named, print_json, print_table, progress
 from surgeval.console.options import BoxesOption, FormatOption, JsonOption, LabelsOption, MappingOption
 from surgeval.console.panels import READING, RUNNING, grouped
-from surgeval.errors import BadInput, visible
+from surgeval.errors import BadInput
+from surgeval.protocols.quality.command import print_quality, quality_json
 from surgeval.results import counted
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def check(
         listing.show()
         _print_check(report, accepted)
         if drops is not None:
-            _print_quality(drops)
+            print_quality(drops)
     if listing.found:
         return 2
     return drops.summary.exit_code if drops else 0
@@ -184,7 +185,7 @@ def _measure(
     from surgeval.protocols.quality import run_quality
 
     with tempfile.TemporaryDirectory() as scratch:
-        done = run_quality(
+        return run_quality(
             path,
             out=out or Path(scratch) / "quality",
             format=format,
@@ -193,9 +194,6 @@ def _measure(
             retry=retry,
             progress=not quiet,
         )
-    if not quiet:
-        console().print(str(done.summary))
-    return done
 
 
 def _save(out: Path, listing: _Listing, drops: QualityRun | None) -> None:
@@ -220,17 +218,7 @@ def _check_json(path: Path, report: CheckReport, listing: _Listing, drops: Quali
         "problems": [{"kind": p.kind, "level": p.level, "sentence": str(p)} for p in listing.found],
         "counts": dict(report.counts),
     }
-    if drops is not None:
-        value["drop"] = drops.to_frame().to_dicts()
-        value["verdict"] = drops.verdict.to_json() if drops.verdict else None
-    return value
-
-
-def _print_quality(drops: QualityRun) -> None:
-    if drops.verdict is not None:
-        console().print(visible(str(drops.verdict)))
-    if drops.to_frame().height:
-        print_frame(f"{counted(drops.to_frame().height, 'frame')} to drop", drops.to_frame())
+    return {**value, **quality_json(drops)} if drops is not None else value
 
 
 def _print_check(report: CheckReport, accepted: frozenset[str]) -> None:

@@ -22,8 +22,13 @@ from surgeval.protocols.registry import descriptors
 
 if TYPE_CHECKING:
     from surgeval.datasets import Problem
+    from surgeval.protocols.contract import Chapter
 
 EDITION = "phantom-v1"
+_LEAD = (
+    "Small models and simulated answerers on simulated operations whose every label is known: what each protocol says "
+    "of them can be checked against how they were made. Each name opens its page."
+)
 _OTHER = "note: not the pinned edition; numpy, scipy or opencv differ from constraints.txt, so quote no numbers from it"
 
 
@@ -75,13 +80,13 @@ def demo(
                 for sentence in chapter.sentences:
                     say(f"   {sentence}")
             plain[told.name] = chapter.to_json()
-            pages |= {chapter.title[:1].upper() + chapter.title[1:]: chapter.page, **chapter.pages}
+            pages |= {_link_text(chapter): chapter.page, **chapter.pages}
             if ranked is not None:
                 if not json:
                     print_frame("", ranked.table)
                 pages |= {f"The ranking: {chapter.title}": ranked.page, "What each team is told": ranked.feedback}
                 plain[told.name]["ranking"] = ranked.plain
-    index = write_index(out, title="The demo", links=pages)
+    index = write_index(out, title="The demo", links=pages, lead=_LEAD)
     if film is None:
         counts = {name: getattr(found, name) for name in ("videos", "frames", "instances", "questions")}
         print_json({"data": str(data), "report": str(page), "index": str(index), **counts, **plain})
@@ -91,6 +96,14 @@ def demo(
     say(f"  {out / 'operation.mp4'}   eight seconds of an operation with its truth drawn")
     say(f"  {data / 'frames'}   the frames")
     say("\nThen your own data:\n  surgeval data check FOLDER\n  surgeval report FOLDER --out report")
+
+
+def _link_text(chapter: Chapter) -> str:
+    """What the chapter is about; and of which run the page is, where it is of one among several."""
+    title = chapter.title[:1].upper() + chapter.title[1:]
+    if len(chapter.runs) > 1 and chapter.page.parent in chapter.runs:
+        return f"{title}: the page of {chapter.page.parent.name}, the others are below"
+    return title
 
 
 def _refuse(problems: Sequence[Problem]) -> None:

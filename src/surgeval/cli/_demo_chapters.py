@@ -111,7 +111,7 @@ def ranking_of(chapter: Chapter, out: Path) -> Ranked:
     from surgeval.stats import rank
 
     options = dict(chapter.ranking or {})
-    study_options = {key: options.pop(key) for key in ("outer", "n_boot") if key in options}
+    study_options = {key: options.pop(key) for key in ("outer", "resamples") if key in options}
     tables = read_outcomes_of(chapter.runs)
     ranking = rank(tables, **options)
     study = study_ranking(ranking, **study_options, tables=tables)

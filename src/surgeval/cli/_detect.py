@@ -150,7 +150,7 @@ def detect(asked: DetectOptions) -> None:
                                "labels are not used, and cannot score these detections"), err=True)  # fmt: skip
         done = run(
             network, source, asked.out, settings, identity=identity, film=asked.video_out,
-            tell=lambda text: typer.echo(visible(f"note: {text}"), err=True), advance=bar.advance,
+            announce=lambda text: typer.echo(visible(f"note: {text}"), err=True), advance=bar.advance,
             phase=lambda name: bar.phase(name, total if name in ("looking", "filming") else None),
         )  # fmt: skip
     if asked.json:

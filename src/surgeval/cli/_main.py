@@ -30,9 +30,9 @@ from surgeval.cli import (
     _train,
     _weak,
 )
-from surgeval.console import EXTRA_PACKAGES, standard_streams
+from surgeval.console import standard_streams
 from surgeval.console.panels import flow_help
-from surgeval.errors import MissingExtra, SurgevalError, visible
+from surgeval.errors import MODEL_PACKAGES, MissingExtra, SurgevalError, visible
 from surgeval.progress import quiet
 from surgeval.protocols.registry import descriptors
 
@@ -119,7 +119,7 @@ def _exit_code(argv: Sequence[str]) -> int:
         result = app(args=list(argv), prog_name="surgeval", standalone_mode=False)
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
-        if package not in EXTRA_PACKAGES:
+        if package not in MODEL_PACKAGES:
             raise
         return _complain(str(MissingExtra(_command(argv), package)), MissingExtra.exit_code)
     except SurgevalError as error:

@@ -29,7 +29,7 @@ ModelOption = Annotated[
 PriceOption = Annotated[
     str | None, typer.Option("--price", metavar="P,C", help="Cost per million prompt and completion tokens.")
 ]
-WorkersOption = Annotated[int, typer.Option("--workers", min=1, max=64, help="Requests at a time.")]
+ConcurrencyOption = Annotated[int, typer.Option("--concurrency", min=1, max=64, help="Requests at a time.")]
 TimeoutOption = Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds to wait for one reply.")]
 
 
@@ -78,7 +78,7 @@ def template(
 
 
 @app.command("make")
-@grouped({RUNNING: "repairs frames longest_edge keep_partial workers max_tokens temperature timeout seed"})
+@grouped({RUNNING: "repairs frames longest_edge keep_partial concurrency max_tokens temperature timeout seed"})
 def make_set(
     scenes: Annotated[
         Path, typer.Argument(metavar="RECORDS", help="records.jsonl: the scenes to ask about.", show_default=False)
@@ -98,7 +98,7 @@ def make_set(
     keep_partial: Annotated[
         bool, typer.Option("--keep-partial", help="Keep sound questions of a batch that never came to six.")
     ] = False,
-    workers: WorkersOption = 4,
+    concurrency: ConcurrencyOption = 4,
     max_tokens: Annotated[int, typer.Option(min=1, help="Longest reply.")] = 8_000,
     temperature: Annotated[float, typer.Option(min=0, help="Of the generator.")] = 0.0,
     timeout: TimeoutOption = 300.0,
@@ -130,7 +130,7 @@ def make_set(
     chat = _chat(model, max_tokens, timeout, temperature)
     with progress("batches", show=not json) as bar:
         bar.phase("asking", len(every) * (max(len(use), 1) + 2 * traps))
-        made = make_questions(every, scenes.parent, chat, out, making, use=use, traps=traps, workers=workers)
+        made = make_questions(every, scenes.parent, chat, out, making, use=use, traps=traps, concurrency=concurrency)
     _tell_made(made, out, cost, json)
     return 1 if made.failed else 0
 
@@ -197,14 +197,14 @@ def _tell_report(report: SetReport, every: bool) -> None:
 
 
 @app.command()
-@grouped({RUNNING: "workers max_tokens timeout"})
+@grouped({RUNNING: "concurrency max_tokens timeout"})
 def probe(
     questions: SetArgument,
     model: ModelOption,
     gaze: Annotated[bool, typer.Option("--gaze", help="Also with pictures, without and with the gaze.")] = False,
     rotations: Annotated[int, typer.Option(min=1, max=8, help="Orders of the options asked.")] = 3,
     price: PriceOption = None,
-    workers: WorkersOption = 4,
+    concurrency: ConcurrencyOption = 4,
     max_tokens: Annotated[int, typer.Option(min=1, help="Longest reply.")] = 1_024,
     timeout: TimeoutOption = 120.0,
     json: JsonOption = False,
@@ -225,7 +225,7 @@ def probe(
     with progress("replies", show=not json) as bar:
         asked = sum(min(rotations, len(item.options)) for item in opened.items)
         bar.phase("asking", asked * len(conditions))
-        probed = probe_items(opened, chat, conditions, rotations=rotations, workers=workers)
+        probed = probe_items(opened, chat, conditions, rotations=rotations, concurrency=concurrency)
     known, needing = guessable(probed.rows), [item.id for item in opened.items if item.gaze_dependent]
     confirmed = sorted(gaze_confirmed(probed.rows) & set(needing))
     rows = []

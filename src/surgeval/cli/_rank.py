@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,7 +27,7 @@ def register(app: typer.Typer) -> None:
 
 @grouped(
     {
-        SCORING: "alpha n_boot scheme sided correction point min_clusters max_unscored seed",
+        SCORING: "alpha resamples scheme sided correction point min_clusters max_unscored seed",
         TIES: "collapse resolve win_ties",
         RUNNING: "stability calibration title",
     }
@@ -42,7 +43,7 @@ def rank_models(
         typer.Option(help="bootstrap (the challenge's rule) or exchange (honest at few videos)."),
     ] = "bootstrap",
     alpha: Annotated[float, typer.Option(help="Level of the tests.")] = 0.05,
-    n_boot: Annotated[int, typer.Option(help="Resamples of each test.")] = 10_000,
+    resamples: Annotated[int, typer.Option(help="Resamples of each test.")] = 10_000,
     scheme: Annotated[str, typer.Option(help="cluster (videos), two_level or question.")] = "cluster",
     sided: Annotated[str, typer.Option(help="two or one.")] = "two",
     correction: Annotated[str, typer.Option(help="none, holm or bonferroni.")] = "none",
@@ -73,15 +74,23 @@ def rank_models(
     """Rank models: tests over videos in each bucket, Copeland over buckets, win rates for ties at the top.
 
     A model is called after its file (without .csv) or its run folder. Columns: qID, video, group, ood, correctness
-    (true/false/1/0); all models must have answered the same questions.
+    (true/false/1/0); all models must have answered the same questions. Of a folder of runs those are ranked that
+    know right and wrong; runs of two protocols are refused.
 
     Example: [bold]surgeval rank runs/net runs/twin prior.csv --baseline prior --out runs/ranking[/bold]
     """
-    from surgeval.report import read_outcomes_of, study_ranking, write_feedback, write_ranking_report
+    from surgeval.report import (
+        left_out,
+        read_outcomes_of,
+        study_ranking,
+        verdicts_of,
+        write_feedback,
+        write_ranking_report,
+    )
     from surgeval.stats import Outcomes, RankOptions, rank
 
     options: dict[str, Any] = {
-        "alpha": alpha, "n_boot": n_boot, "scheme": scheme, "sided": sided, "correction": correction,
+        "alpha": alpha, "resamples": resamples, "scheme": scheme, "sided": sided, "correction": correction,
         "collapse": collapse, "resolve": resolve, "win_ties": win_ties, "point": point,
         "min_clusters": min_clusters, "seed": seed, "test": test,
     }  # fmt: skip
@@ -93,11 +102,13 @@ def rank_models(
     with progress("pages") as bar:
         bar.phase("reading")
         tables = read_outcomes_of(results)
+        verdicts = verdicts_of(results)
         bar.phase("ranking")
         outcomes = Outcomes.from_tables(tables, max_unscored=max_unscored)
+        outcomes = replace(outcomes, notes=(*left_out(results), *outcomes.notes))
         ranking = rank(outcomes, **options, baselines=baseline or ())
         bar.phase("resampling the ranking")
-        study = study_ranking(ranking, outer=stability, challenges=calibration, tables=tables)
+        study = study_ranking(ranking, outer=stability, challenges=calibration, tables=tables, verdicts=verdicts)
         bar.phase("writing the page")
         page = write_ranking_report(study, out, title=title) if out is not None else None
         index = None

@@ -3,14 +3,13 @@
 Protocols bring their own commands, so this lies below them; the tree of commands is `surgeval.cli`.
 """
 
-from surgeval.console._extras import EXTRA_PACKAGES, models_missing, require_models
+from surgeval.console._extras import models_missing, require_models
 from surgeval.console._given import claim_folder, open_named
 from surgeval.console._progress import Progress, keep_times, progress, say_times
 from surgeval.console._screen import console, print_frame, print_json, print_pieces, print_table, standard_streams
 from surgeval.console._takes import takes
 
 __all__ = [
-    "EXTRA_PACKAGES",
     "Progress",
     "claim_folder",
     "console",

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from surgeval.errors import MissingExtra
+from surgeval.errors import MODEL_PACKAGES, MissingExtra
 
-__all__ = ["EXTRA_PACKAGES", "models_missing", "require_models"]
-
-EXTRA_PACKAGES = ("torch", "transformers", "safetensors", "tokenizers")
+__all__ = ["models_missing", "require_models"]
 
 
 def models_missing() -> str:
@@ -17,7 +15,7 @@ def models_missing() -> str:
     >>> models_missing()
     ''
     """
-    return next((name for name in EXTRA_PACKAGES if not _installed(name)), "")
+    return next((name for name in MODEL_PACKAGES if not _installed(name)), "")
 
 
 def require_models(what: str) -> None:

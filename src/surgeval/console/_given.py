@@ -23,6 +23,11 @@ def open_named(
 ) -> Dataset:
     """Open a dataset as the options say.
 
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "items.jsonl").write_text("")
+    ...     open_named(Path(folder), "intent", None).format
+    'intent'
     >>> open_named(Path("nowhere"), None, None)
     Traceback (most recent call last):
     surgeval.errors.BadInput: nowhere: found no such file or folder, expected a dataset

@@ -91,6 +91,10 @@ def _shapes(size: str, classes: Classes, aux: bool) -> Mapping[str, torch.Size]:
 def load_detector(path: str | Path) -> Loaded:
     """Read what `save_detector` wrote; any other file is refused in one sentence, before its tensors get memory.
 
+    >>> from surgeval.models import embedded_detector
+    >>> loaded = load_detector(embedded_detector("tdnet-p"))
+    >>> loaded.size, loaded.image_size, loaded.classes.main
+    ('p', 320, 'ivt')
     >>> load_detector(Path("best.pt"))
     Traceback (most recent call last):
     surgeval.errors.DataError: best.pt: found no such file, expected a TDnet detector written by surgeval

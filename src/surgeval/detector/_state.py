@@ -82,6 +82,12 @@ def save_state(path: str | Path, tensors: Mapping[str, Tensor], metadata: Mappin
 def load_state(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The tensors as they were stored, on the CPU, and the metadata; a file that is anything else is a `DataError`.
 
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_state(Path(folder) / "last.safetensors", {"step": torch.tensor([7])}, {"epoch": 3})
+    ...     tensors, metadata = load_state(Path(folder) / "last.safetensors")
+    >>> tensors["step"], metadata["epoch"]
+    (tensor([7]), 3)
     >>> load_state(Path("last.pt"))
     Traceback (most recent call last):
     surgeval.errors.DataError: last.pt: found no such file, expected a safetensors file of surgeval

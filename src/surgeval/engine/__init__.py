@@ -9,7 +9,15 @@ from surgeval.engine._canonical import canonical_json, fingerprint
 from surgeval.engine._evaluate import Worker
 from surgeval.engine._executors import Executor, worker_index
 from surgeval.engine._folder import load_cases, load_units
-from surgeval.engine._manifest import COMPLETE, Manifest, RunRecord, library_versions, load_record, save_scored
+from surgeval.engine._manifest import (
+    COMPLETE,
+    Manifest,
+    RunRecord,
+    library_versions,
+    load_record,
+    save_record,
+    save_scored,
+)
 from surgeval.engine._run import run
 from surgeval.engine._summary import FailureGroup, RunInterrupted, RunSummary
 from surgeval.engine._units import Job, Unit, unit_name
@@ -34,6 +42,7 @@ __all__ = [
     "load_record",
     "load_units",
     "run",
+    "save_record",
     "save_scored",
     "unit_name",
     "worker_index",

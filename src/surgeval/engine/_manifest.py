@@ -95,11 +95,19 @@ class RunRecord:
     seconds: float
 
 
-def save_record(folder: Path, record: RunRecord) -> None:
-    """Write run.json in one step."""
+def save_record(folder: str | Path, record: RunRecord) -> None:
+    """Write run.json in one step.
+
+    >>> import dataclasses, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     record = save_scored(folder, Manifest("triplets", model="net"), cases=120)
+    ...     save_record(folder, dataclasses.replace(record, status="running"))
+    ...     load_record(folder).status
+    'running'
+    """
     state = {key: getattr(record, key) for key in _STATE}
     text = json.dumps({"format": FORMAT, **record.manifest.stored(), **state}, indent=2, allow_nan=False)
-    write_atomically(folder / "run.json", (text + "\n").encode())
+    write_atomically(Path(folder) / "run.json", (text + "\n").encode())
 
 
 def save_scored(folder: str | Path, manifest: Manifest, *, cases: int, seconds: float = 0.0) -> RunRecord:

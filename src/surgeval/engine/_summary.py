@@ -10,6 +10,7 @@ import polars as pl
 
 from surgeval.engine._parts import Failure
 from surgeval.errors import RunError
+from surgeval.results import Tabular
 
 __all__ = ["FailureGroup", "RunInterrupted", "RunSummary"]
 
@@ -29,7 +30,7 @@ class FailureGroup(Failure):
 
 
 @dataclass(frozen=True, slots=True)
-class RunSummary:
+class RunSummary(Tabular):
     """The outcome of a run, over all of its units.
 
     `done` units were computed now, `resumed` ones were found finished; `failed` of them all hold a failed case.

@@ -55,6 +55,15 @@ def cross_attention(
 
     The score is the matching head's own; `score_scale="cosine"` means that score as it is.
 
+    >>> from types import SimpleNamespace
+    >>> from surgeval.models import TextBank
+    >>> def cross(pixels, texts, which):  # one layer, one head: one word looks at all, then at each of 2 × 2 patches
+    ...     attention = torch.tensor([[[[0.2, 0.1, 0.1, 0.5, 0.1]]]], requires_grad=True)
+    ...     return attention[:, 0, 0, 3] * 2, (attention,), torch.ones(1, 1, dtype=torch.bool)
+    >>> stub = SimpleNamespace(name="stub", device=torch.device("cpu"), grid=(2, 2), cross=cross)
+    >>> cross_attention(stub, torch.zeros(1, 3, 8, 8), TextBank(("a hook",)), [[0]]).values
+    tensor([[[[0., 0.],
+              [1., 0.]]]])
     >>> from surgeval.models import open_contrastive
     >>> clip = open_contrastive("phantom-clip")  # two towers that meet in a cosine only
     >>> cross_attention(clip, torch.zeros(1, 3, 128, 128), clip.texts(["a hook"]), [[0]])

@@ -61,6 +61,12 @@ def token_maps(
 
     One pass for all replies, then as many backward passes through the last layer as the longest list has tokens.
 
+    >>> import numpy as np
+    >>> from surgeval.models import open_generative
+    >>> model, asked = open_generative("phantom-llava"), [[np.zeros((64, 96, 3), np.uint8)]]
+    >>> maps = token_maps(model, asked, model.forced(asked, ["Which instruments are there?"], ["hook"]))
+    >>> tuple(maps[0].values.shape)  # tokens, rows, columns
+    (1, 10, 10)
     >>> from surgeval.models.generative import Generated
     >>> token_maps(None, [[]], [Generated("hook", (7,), ("hook",), 3)])
     Traceback (most recent call last):

@@ -123,6 +123,11 @@ def read_json_file(
     `expected` says what the file should be; `limit` is in bytes; `distinct` refuses a key that an object has twice,
     `finite` the values NaN and Infinity; `names` lets texts pass that are no Unicode.
 
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "folds.json").write_text('[["VID01"], ["VID02"]]')
+    ...     read_json_file(Path(folder, "folds.json"), expected="a JSON file of folds")
+    [['VID01'], ['VID02']]
     >>> read_json_file(Path("folds.json"), expected="a JSON file of folds")
     Traceback (most recent call last):
     surgeval.errors.DataError: folds.json: found no such file, expected a JSON file of folds
@@ -147,6 +152,11 @@ class _Bounds(TypedDict, total=False):
 def read_json_object(path: str | Path, *, expected: str, **bounds: Unpack[_Bounds]) -> dict[str, Any]:
     """Like `read_json_file`, of a file that holds one object.
 
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "run.json").write_text('{"status": "done"}')
+    ...     read_json_object(Path(folder, "run.json"), expected="the record of a run")
+    {'status': 'done'}
     >>> read_json_object(Path("run.json"), expected="the record of a run")
     Traceback (most recent call last):
     surgeval.errors.DataError: run.json: found no such file, expected the record of a run

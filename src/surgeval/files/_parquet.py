@@ -36,6 +36,11 @@ _tried: dict[str, tuple[tuple[int, ...], str]] = {}  # absolute path → which f
 def check_parquet(path: str | Path, expected: str = "a readable Parquet file") -> None:
     """Raise `DataError` unless polars can read this file without harm to this process, `BadInput` for no text as path.
 
+    >>> import tempfile
+    >>> import polars as pl
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pl.DataFrame({"video": ["VID01"]}).write_parquet(f"{folder}/cases.parquet")
+    ...     check_parquet(f"{folder}/cases.parquet")  # says nothing: the file is sound
     >>> check_parquet(Path("cases.parquet"))
     Traceback (most recent call last):
     surgeval.errors.DataError: cases.parquet: found no such file, expected a readable Parquet file
@@ -63,6 +68,12 @@ def check_parquet(path: str | Path, expected: str = "a readable Parquet file") -
 def scan_parquet_file(path: str | Path, expected: str = "a readable Parquet file") -> pl.LazyFrame:
     """The table of a file that was checked, to be read in part or in pieces.
 
+    >>> import tempfile
+    >>> import polars as pl
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pl.DataFrame({"video": ["VID01", "VID02"], "right": [1, 0]}).write_parquet(f"{folder}/cases.parquet")
+    ...     scan_parquet_file(f"{folder}/cases.parquet").filter(pl.col("right") == 1).collect().rows()
+    [('VID01', 1)]
     >>> scan_parquet_file(Path("cases.parquet"), "the cases of a run")
     Traceback (most recent call last):
     surgeval.errors.DataError: cases.parquet: found no such file, expected the cases of a run

@@ -32,6 +32,7 @@ class NotRegular(OSError):
 def check_regular(opened: int | str | Path) -> None:
     """Raise `NotRegular` unless this descriptor or path is that of a file with content (or of a link to one).
 
+    >>> check_regular(Path(os.__file__))  # says nothing: a file with content
     >>> check_regular(Path("."))
     Traceback (most recent call last):
     surgeval.files._regular.NotRegular: a folder
@@ -47,6 +48,12 @@ def check_regular(opened: int | str | Path) -> None:
 def open_regular(path: str | Path) -> BufferedReader:
     """A regular file (or a link to one) opened for reading; anything else raises `OSError`.
 
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "labels.txt").write_text("0 0.5")
+    ...     with open_regular(Path(folder, "labels.txt")) as file:
+    ...         file.read()
+    b'0 0.5'
     >>> open_regular(Path("/"))
     Traceback (most recent call last):
     surgeval.files._regular.NotRegular: a folder
@@ -79,8 +86,13 @@ def read_regular(path: str | Path) -> bytes:
 
 
 def read_bounded(path: str | Path, limit: int, expected: str) -> bytes:
-    """The bytes of a regular file of at most `limit` bytes; anything else raises `DataError`.
+    r"""The bytes of a regular file of at most `limit` bytes; anything else raises `DataError`.
 
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "labels.txt").write_text("0 0.5\n")
+    ...     read_bounded(Path(folder, "labels.txt"), 10, "a label file")
+    b'0 0.5\n'
     >>> read_bounded(Path("no such file"), 10, "a label file")
     Traceback (most recent call last):
     surgeval.errors.DataError: no such file: found no such file, expected a label file

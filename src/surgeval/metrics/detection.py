@@ -23,6 +23,7 @@ from surgeval.metrics._operating import operating_point
 from surgeval.metrics._visit import Convention, Ranked, rank_detections, visits
 from surgeval.metrics.association import Association, associate
 from surgeval.metrics.boxes import DetectionSet
+from surgeval.results import Tabular
 
 if TYPE_CHECKING:
     import polars as pl
@@ -101,7 +102,7 @@ class PerVideo:
 
 
 @dataclass(frozen=True)
-class ComponentResult:
+class ComponentResult(Tabular):
     """One component under one convention."""
 
     component: str
@@ -133,7 +134,7 @@ class ComponentResult:
         """The class-first video-wise numbers."""
         return self.per_video.class_first()
 
-    def table(self, names: Sequence[str] | None = None) -> pl.DataFrame:
+    def to_frame(self, names: Sequence[str] | None = None) -> pl.DataFrame:
         """One row per class: how often it occurs, how often it is predicted, and what it scores overall."""
         import polars as pl
 
@@ -148,7 +149,7 @@ class ComponentResult:
 
 
 @dataclass(frozen=True)
-class DetectionResult:
+class DetectionResult(Tabular):
     """All components of one dataset under one convention."""
 
     convention: Convention

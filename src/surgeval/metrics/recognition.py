@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,11 @@ from surgeval.arrays import AnyArray, AnyFloats, Bools, Floats, Ints
 from surgeval.errors import BadInput
 from surgeval.metrics._mean import mean_along, mean_of
 from surgeval.metrics._sort import radix_order, sort_keys
+from surgeval.results import Tabular
 from surgeval.vocab import LabelSpace
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = [
     "RecognitionRanked",
@@ -37,7 +42,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class RecognitionResult:
+class RecognitionResult(Tabular):
     """AP per class of one component: over all frames (`AP`), and inside each video (`per_video`, videos × classes)."""
 
     component: str
@@ -64,6 +69,15 @@ class RecognitionResult:
     def video_first_mAP(self) -> float:
         """Video-wise mAP as eq. 3 of the ProstaTD paper: per video over classes, then over videos."""
         return mean_of(mean_along(self.per_video, axis=1))
+
+    def to_frame(self) -> pl.DataFrame:
+        """One row per class: in how many frames it occurs, its AP over all of them and its mean AP over videos."""
+        import polars as pl
+
+        columns = {"class": np.arange(len(self.AP)), "frames": self.positives, "AP": self.AP}
+        return pl.DataFrame({**columns, "video_wise_AP": self.video_wise}).with_columns(
+            pl.selectors.float().fill_nan(None)
+        )
 
 
 def average_precision(targets: npt.ArrayLike, scores: npt.ArrayLike) -> Floats:

@@ -33,7 +33,14 @@ _EXPECTED = "a torch checkpoint that holds only tensors by name"
 
 
 def read_torch(path: str | Path, limit: int = LIMIT) -> dict[str, torch.Tensor]:
-    """Tensors by name from a checkpoint, or from a zip archive that holds one .pth file."""
+    """Tensors by name from a checkpoint, or from a zip archive that holds one .pth file.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     torch.save({"head.bias": torch.zeros(2)}, f"{folder}/net.pth")
+    ...     read_torch(f"{folder}/net.pth")
+    {'head.bias': tensor([0., 0.])}
+    """
     path = Path(path)
     if not path.is_file():
         raise DataError(path, found="no such file", expected="a torch checkpoint")

@@ -29,6 +29,8 @@ _WEIGHTS = Path(__file__).parent / "weights"
 def embedded_folder(name: str) -> Path:
     """The folder of an embedded model.
 
+    >>> embedded_folder("phantom-clip").name
+    'phantom-clip'
     >>> embedded_folder("phantom-eye")
     Traceback (most recent call last):
     surgeval.errors.BadInput: model 'phantom-eye': expected one of phantom-clip, phantom-clip-resnet, phantom-shortcut,
@@ -46,6 +48,8 @@ def embedded_folder(name: str) -> Path:
 def embedded_detector(name: str) -> Path:
     """The file of an embedded detector.
 
+    >>> embedded_detector("tdnet-p").name
+    'detector.safetensors'
     >>> embedded_detector("tdnet-xl")
     Traceback (most recent call last):
     surgeval.errors.BadInput: detector 'tdnet-xl': expected one of tdnet-p

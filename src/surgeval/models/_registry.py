@@ -14,7 +14,7 @@ from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
-from surgeval.errors import BadInput, DataError, MissingExtra
+from surgeval.errors import MODEL_PACKAGES, BadInput, DataError, MissingExtra
 from surgeval.models._embedded import EMBEDDED, EMBEDDED_DETECTORS, EMBEDDED_GENERATIVE, embedded_folder
 from surgeval.models._hub import hub_folder
 from surgeval.models.contrastive import Contrastive
@@ -84,7 +84,7 @@ def plugins() -> dict[str, EntryPoint]:
 
 def require_torch() -> None:
     """Say how to get torch and transformers where they are missing."""
-    for name in ("torch", "transformers", "safetensors"):
+    for name in MODEL_PACKAGES:
         try:
             importlib.import_module(name)
         except ImportError as error:
@@ -112,6 +112,9 @@ def open_contrastive(spec: str | Path, device: str = "cpu", dtype: str = "float3
 def open_generative(spec: str | Path, device: str = "cpu", dtype: str = "float32") -> Generative:
     """Load a model that answers questions about images in words: an embedded name, a LLaVA folder or hub name.
 
+    >>> model = open_generative("phantom-llava")
+    >>> model.name, model.family
+    ('phantom-llava', 'llava')
     >>> open_generative("phantom-clip")
     Traceback (most recent call last):
     surgeval.errors.BadInput: model 'phantom-clip': found one that scores prompts (clip), expected one that answers ...

@@ -68,7 +68,14 @@ class WeightsMismatch(DataError):
 
 
 def read_config(path: str | Path) -> dict[str, Any]:
-    """A JSON object of modest size, which names no code."""
+    """A JSON object of modest size, which names no code.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "config.json").write_text('{"model_type": "clip"}')
+    ...     read_config(f"{folder}/config.json")
+    {'model_type': 'clip'}
+    """
     settings = read_json_object(path, expected="a JSON file", limit=_CONFIG_LIMIT)
     refuse_kernels(settings, path)
     return settings
@@ -93,7 +100,15 @@ def configured(kind: Callable[[dict[str, Any]], Any], config: Mapping[str, Any],
 
 
 def read_safetensors(path: str | Path) -> dict[str, torch.Tensor]:
-    """Tensors by name, as stored."""
+    """Tensors by name, as stored.
+
+    >>> import tempfile
+    >>> from safetensors.torch import save_file
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_file({"head.bias": torch.zeros(2)}, f"{folder}/model.safetensors")
+    ...     read_safetensors(f"{folder}/model.safetensors")
+    {'head.bias': tensor([0., 0.])}
+    """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
@@ -136,6 +151,14 @@ def build(
     """The network with these weights, frozen and in evaluation mode, and notes on what was done to make them fit.
 
     `path` is named when they do not.
+
+    >>> weights = {"weight": torch.ones(1, 2), "bias": torch.zeros(1)}
+    >>> network, notes = build(lambda: nn.Linear(2, 1), weights, "model.safetensors")
+    >>> network(torch.tensor([[1.0, 2.0]])), notes
+    (tensor([[3.]]), ())
+    >>> build(lambda: nn.Linear(3, 1), weights, "model.safetensors")
+    Traceback (most recent call last):
+    surgeval.models._weights.WeightsMismatch: model.safetensors: weights: found weight of shape (1, 2) instead of ...
     """
     try:
         with torch.device("meta"):
@@ -226,7 +249,15 @@ def freeze(network: nn.Module) -> None:
 
 
 def digest(files: Iterable[str | Path], *settings: object) -> str:
-    """A hash of file contents (read in pieces) and settings: the identity that a run records."""
+    """A hash of file contents (read in pieces) and settings: the identity that a run records.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "model.bin").write_bytes(b"weights")
+    ...     same, other = (digest([f"{folder}/model.bin"], size) for size in (224, 448))
+    >>> len(same), same == other
+    (64, False)
+    """
     total = hashlib.sha256()
     for path in map(Path, files):
         with path.open("rb") as stream:

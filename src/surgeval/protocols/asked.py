@@ -11,8 +11,8 @@ import polars as pl
 
 from surgeval.engine import RunSummary
 from surgeval.errors import BadInput
+from surgeval.protocols.contract import FinishedRun
 from surgeval.qa.chat import Usage
-from surgeval.results import Result
 
 __all__ = ["AskedRun", "check_limit", "draw_evenly"]
 
@@ -21,7 +21,7 @@ _STATUS = {"ok": "answered", "missing": "without a response"}  # what a count of
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class AskedRun(Result):
+class AskedRun(FinishedRun):
     """A finished run: `answers` has a row per question, with `status`, `content` and what the answer took."""
 
     folder: Path
@@ -48,8 +48,9 @@ class AskedRun(Result):
 
     @property
     def tables(self) -> dict[str, pl.DataFrame]:
-        """`answers`: one row per question."""
-        return {"answers": self.answers}
+        """`answers` first, one row per question; then those of the run, and `failures`."""
+        others = {name: table for name, table in super().tables.items() if name != "answers"}
+        return {"answers": self.answers, **others}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__} of {self.model}: {self.said}"

@@ -18,11 +18,11 @@ from surgeval.stats import FEW_CLUSTERS, Difference, Interval, NumberUnit, gap_u
 
 if TYPE_CHECKING:
     from surgeval.datasets import Dataset
-    from surgeval.engine import RunRecord
+    from surgeval.engine import RunRecord, RunSummary
     from surgeval.pages import Evidence, Section
 
-__all__ = ["Chapter", "Compared", "Comparison", "Demo", "FolderKind", "Headline", "RecordedResult", "RunResult",
-           "by_key", "few_video_notes", "names_on_page", "refuse_dataset"]  # fmt: skip
+__all__ = ["Chapter", "Compared", "Comparison", "Demo", "FinishedRun", "FolderKind", "Headline", "RecordedResult",
+           "RunResult", "by_key", "few_video_notes", "names_on_page", "refuse_dataset"]  # fmt: skip
 
 Part = TypeVar("Part")
 _MOST_BARS = 24
@@ -125,6 +125,29 @@ class RecordedResult(RunResult):
     def settings(self) -> Mapping[str, Any]:
         """As run.json holds them."""
         return self.record.manifest.config
+
+
+class FinishedRun(Result):
+    """What a `run_…` hands back: how it went (`summary`), with the tables and figures of the run that it left."""
+
+    __slots__ = ()
+
+    summary: RunSummary
+
+    @property
+    def loaded(self) -> RunResult:
+        """The run, as `load_run` gives it."""
+        raise NotImplementedError
+
+    @property
+    def tables(self) -> Mapping[str, pl.DataFrame]:
+        """Those of the run, and `failures`: what could not be done, by reason."""
+        return {**self.loaded.tables, "failures": self.summary.to_frame()}
+
+    @property
+    def figures(self) -> Mapping[str, Any]:
+        """Those of the run."""
+        return self.loaded.figures
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from surgeval.errors import BadInput, MissingExtra
+from surgeval.errors import MODEL_PACKAGES, BadInput, MissingExtra
 
 __all__ = ["Descriptor"]
 
@@ -76,7 +76,7 @@ class Descriptor:
         try:
             function: Callable[..., Any] = getattr(import_module(module), attribute)
         except ModuleNotFoundError as error:
-            if (error.name or "").partition(".")[0] in ("torch", "transformers", "safetensors", "tokenizers"):
+            if (error.name or "").partition(".")[0] in MODEL_PACKAGES:
                 raise MissingExtra(f"protocol {self.name}", error.name or "") from error
             raise BadInput(f"protocol {self.name}: {name} = {address!r}: {error}") from error
         except (ImportError, AttributeError) as error:

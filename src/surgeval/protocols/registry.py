@@ -144,6 +144,14 @@ def descriptor_of(folder: str | Path) -> Descriptor:
 def load_run(folder: str | Path) -> RunResult:
     """The result of a finished run, whatever its protocol.
 
+    >>> import tempfile
+    >>> from surgeval import score_recognition
+    >>> labels = [[1, 0], [0, 1]] * 2
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = score_recognition(labels, labels, ["v1", "v1", "v2", "v2"], resamples=20, name="net").save(folder)
+    ...     run = load_run(folder)
+    >>> run.protocol, run.name, [number.key for number in run.headlines()]
+    ('triplets', 'net', ['global|ivt|mAP', 'video (class-first)|ivt|mAP'])
     >>> load_run("no/such/run")
     Traceback (most recent call last):
     surgeval.errors.DataError: no/such/run/run.json: found no such file, expected the record of a run

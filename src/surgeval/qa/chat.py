@@ -13,9 +13,13 @@ from urllib.parse import urlsplit
 
 from surgeval.errors import BadInput, SurgevalError
 
-__all__ = ["FILTERED", "BatchChat", "Chat", "ChatError", "JsonForm", "Message", "Price", "Reply", "SchemaChat",
-           "SeeingChat", "Usage", "parse_server", "public_name"]  # fmt: skip
+__all__ = ["FILTERED", "MODEL_SPECS", "REJECTING_SPECS", "BatchChat", "Chat", "ChatError", "JsonForm", "Message",
+           "Price", "Reply", "SchemaChat", "SeeingChat", "Usage", "parse_server", "public_name"]  # fmt: skip
 
+# What a model that answers questions may be called, in the words of help and of errors.
+MODEL_SPECS = ("openai:MODEL@URL", "hf:PATH", "phantom-llava", "phantom-sycophant", "replay:FILE", "prior[:TRAIN]",
+               "random[:SEED]", "oracle")  # fmt: skip
+REJECTING_SPECS = ("always-reject[:SEED]", "always-accept[:SEED]")  # only where premises can be rejected
 FILTERED = "the server's content filter withheld the reply"
 Message: TypeAlias = Mapping[str, object]  # {"role": "system" | "user" | "assistant", "content": text or parts}
 JsonForm: TypeAlias = Literal["json_schema", "json_object", "text"]  # how far a reply was held to a schema

@@ -48,6 +48,13 @@ class QuestionSet:
 def open_set(path: str | Path, records: str | Path | None = None) -> QuestionSet:
     """A set's folder or an items file; `records` is where its records are, if not beside it.
 
+    >>> import json, tempfile
+    >>> item = {"id": "i1", "scenario": "chest_xray", "cluster": "P1", "media": [], "dimension": "spatial",
+    ...         "skill": "absolute", "question": "Where is it?", "options": ["left", "right"], "answer": 1}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "items.jsonl").write_text(json.dumps(item))
+    ...     [item.question for item in open_set(folder).items]
+    ['Where is it?']
     >>> open_set(Path("no/such/set"))
     Traceback (most recent call last):
     surgeval.errors.BadInput: no/such/set: found no items.jsonl, expected a set of questions

@@ -23,12 +23,13 @@ from surgeval.questions.checks import (
 from surgeval.questions.draft import LETTERS, Draft
 from surgeval.questions.probe import gaze_confirmed, guessable, read_probe
 from surgeval.records import IntentQuestion
+from surgeval.results import Tabular
 
 __all__ = ["SetReport", "inspect_set"]
 
 
 @dataclass(frozen=True, slots=True)
-class SetReport:
+class SetReport(Tabular):
     """What the checks say of a set. `unchecked` are checks that lacked something to hold the items against.
 
     >>> SetReport(items=3).sound

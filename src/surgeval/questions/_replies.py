@@ -24,9 +24,9 @@ _GIVE_UP_AFTER = 5
 Result = TypeVar("Result")
 
 
-def in_threads(calls: Sequence[Callable[[], Result]], workers: int) -> list[Result]:
+def in_threads(calls: Sequence[Callable[[], Result]], concurrency: int) -> list[Result]:
     """The results of the calls in their order; an interrupt waits for what is in flight, and that is stored."""
-    with ThreadPoolExecutor(max(1, workers), thread_name_prefix="ask") as pool:
+    with ThreadPoolExecutor(max(1, concurrency), thread_name_prefix="ask") as pool:
         begun = [pool.submit(call) for call in calls]
         try:
             return [future.result() for future in begun]

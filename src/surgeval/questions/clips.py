@@ -39,6 +39,8 @@ _LARGEST_TABLE, _MOST_ROWS = 1 << 24, 100_000
 class ClipOptions:
     """How video becomes records: the scenario, frames per clip, shortest and longest clip in seconds, missing facts.
 
+    >>> ClipOptions("open_surgery", frames=4).longest
+    30.0
     >>> ClipOptions("open_surgery", frames=0)
     Traceback (most recent call last):
     surgeval.errors.BadInput: frames: found 0, expected 1 to 64
@@ -99,8 +101,17 @@ def table_clips(
     options: ClipOptions,
     gaze: Mapping[str, Sequence[Gaze]] | None = None,
 ) -> list[SourceRecord]:
-    """Cut video files along a table with the columns video, start, end, phase (and procedure, site where they differ).
+    r"""Cut video files along a table with the columns video, start, end, phase (and procedure, site where they differ).
 
+    >>> import tempfile
+    >>> from surgeval.detector.inference import write_film
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = write_film(f"{folder}/V1.mp4", ((k / 2, np.zeros((48, 64, 3), np.uint8)) for k in range(10)))
+    ...     _ = Path(folder, "phases.csv").write_text("video,start,end,phase\nV1,0,4,suturing\n")
+    ...     two = ClipOptions("open_surgery", frames=2)
+    ...     records = table_clips(f"{folder}/phases.csv", folder, f"{folder}/out", two)
+    >>> [(record.id, record.phase, len(record.media)) for record in records]
+    [('V1-001', 'suturing', 2)]
     >>> table_clips(Path("no.csv"), Path("."), Path("out"), ClipOptions("open_surgery"))
     Traceback (most recent call last):
     surgeval.errors.DataError: no.csv: found no such file, expected a table of phases

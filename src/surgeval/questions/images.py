@@ -93,6 +93,14 @@ def _overlap(fixation: Gaze, start: float, end: float) -> Gaze | None:
 def image_records(cases: str | Path, out: str | Path) -> list[SourceRecord]:
     """Read the cases of a JSON-lines file, align them, and write `records.jsonl` and the images to `out`.
 
+    >>> import json, tempfile
+    >>> from PIL import Image
+    >>> case = {"id": "x1", "scenario": "chest_xray", "image": "x1.png", "diagnosis": "effusion"}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Image.new("L", (64, 48)).save(f"{folder}/x1.png")
+    ...     _ = Path(folder, "cases.jsonl").write_text(json.dumps(case))
+    ...     [(record.id, record.media) for record in image_records(f"{folder}/cases.jsonl", f"{folder}/out")]
+    [('x1', ('media/x1/x1.png',))]
     >>> image_records(Path("no/cases.jsonl"), Path("out"))
     Traceback (most recent call last):
     surgeval.errors.DataError: no/cases.jsonl: found no such file, expected a file

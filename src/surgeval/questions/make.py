@@ -38,6 +38,8 @@ _SHOWN_REPLY = 20_000  # characters of a bad reply that its writer is shown agai
 class Making:
     """How questions are made. `keep_partial` keeps the sound questions of a batch that never came to six.
 
+    >>> Making(options=4).frames
+    8
     >>> Making(options=9)
     Traceback (most recent call last):
     surgeval.errors.BadInput: options: found 9, expected 2 to 8
@@ -98,7 +100,7 @@ def make_questions(
     *,
     use: Sequence[Template] = (),
     traps: bool = False,
-    workers: int = 4,
+    concurrency: int = 4,
 ) -> Made:
     """Make questions from records whose media lie in `folder`, and write the set to `out`.
 
@@ -124,7 +126,7 @@ def make_questions(
     asker = Asker(chat, out / "replies.sqlite")
     try:
         calls = [partial(_counted, asker, chat.sees, record, template, folder, making) for record, template in batches]
-        done = in_threads(calls, workers)
+        done = in_threads(calls, concurrency)
     finally:
         asker.close()
     made = Made(

@@ -70,7 +70,7 @@ def probe_items(
     conditions: Collection[str] = ("text-only",),
     *,
     rotations: int = 3,
-    workers: int = 4,
+    concurrency: int = 4,
 ) -> Probed:
     """Ask every item under each condition, its options rotated so that a favourite letter wins nothing.
 
@@ -99,7 +99,9 @@ def probe_items(
     ]  # fmt: skip
     asker = Asker(chat, questions.folder / "probe.sqlite")
     try:
-        done = in_threads([partial(_asked, asker, chat.identity, questions.folder, *each) for each in asked], workers)
+        done = in_threads(
+            [partial(_asked, asker, chat.identity, questions.folder, *each) for each in asked], concurrency
+        )
     finally:
         asker.close()
     rows = tuple(row for row in done if isinstance(row, ProbeRow))

@@ -234,10 +234,15 @@ def fitting_templates(record: SourceRecord) -> tuple[Template, ...]:
 def assemble(template: Template, record: SourceRecord, options: int = 5) -> str:
     """The prompt in its four stages; a record that lacks what a placeholder stands for is refused.
 
-    >>> record = SourceRecord("x1", "chest_xray", "p1", ("x1.png",))
-    >>> assemble(templates()["chest_xray"], record)
+    >>> from surgeval.questions import Scene
+    >>> from surgeval.records import Gaze
+    >>> known = Scene(facts={"diagnosis": "effusion"})
+    >>> record = SourceRecord("x1", "chest_xray", "p1", ("x1.png",), gaze=(Gaze(0, 0.7, 0.8, 1.5),), scene=known)
+    >>> "Diagnosis: effusion" in assemble(templates()["chest_xray"], record)
+    True
+    >>> assemble(templates()["chest_xray"], SourceRecord("x2", "chest_xray", "p1", ("x2.png",)))
     Traceback (most recent call last):
-    surgeval.errors.BadInput: record 'x1': found no diagnosis, expected it for the template chest_xray
+    surgeval.errors.BadInput: record 'x2': found no diagnosis, expected it for the template chest_xray
     """
     values = {name: _value(template, record, key) for name, key in template.placeholders.items()}
     values["options"] = str(options)

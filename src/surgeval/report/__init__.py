@@ -3,7 +3,7 @@
 The page of one run belongs to its protocol, the page kit to `surgeval.pages`.
 """
 
-from surgeval.report._comparison import readable_comparison, tally, write_comparison
+from surgeval.report._comparison import own_verdicts, readable_comparison, tally, write_comparison
 from surgeval.report._index import write_index, write_run_pages
 from surgeval.report.dataset import (
     DatasetStatistics,
@@ -17,12 +17,13 @@ from surgeval.report.ranking import (
     RankingStudy,
     findings,
     leading,
+    left_out,
     rank,
-    rank_runs,
     ranking_sections,
     read_outcomes_of,
     read_results,
     study_ranking,
+    verdicts_of,
     write_feedback,
     write_ranking_report,
 )
@@ -36,14 +37,16 @@ __all__ = [
     "dataset_statistics",
     "findings",
     "leading",
+    "left_out",
+    "own_verdicts",
     "rank",
-    "rank_runs",
     "ranking_sections",
     "read_outcomes_of",
     "read_results",
     "readable_comparison",
     "study_ranking",
     "tally",
+    "verdicts_of",
     "write_comparison",
     "write_dataset_report",
     "write_feedback",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -11,11 +11,11 @@ import polars as pl
 from surgeval.pages import Evidence, Fact, Finding, Section, Table, save_figures, save_tables, write_page
 from surgeval.protocols.contract import Compared, Comparison
 from surgeval.protocols.evidence_page import side_by_side
-from surgeval.protocols.verdict import listed
+from surgeval.protocols.verdict import Verdict, listed
 from surgeval.results import counted
 from surgeval.stats import gap_unit, number_text
 
-__all__ = ["readable_comparison", "tally", "write_comparison"]
+__all__ = ["own_verdicts", "readable_comparison", "tally", "write_comparison"]
 
 _FIRST = 6  # numbers that get a sentence; the table has them all
 _RULE = "Rule: better where p is at most 0.05, over six videos or more."
@@ -34,8 +34,17 @@ _METHOD = {
 }
 
 
-def write_comparison(comparison: Comparison, out: str | Path, evidence: Sequence[Evidence] = ()) -> Path:
+def write_comparison(
+    comparison: Comparison,
+    out: str | Path,
+    evidence: Sequence[Evidence] = (),
+    *,
+    verdicts: Mapping[str, Verdict] | None = None,
+) -> Path:
     """Write page, table and figure below `out`; returns the page's path. `evidence` of both stands side by side.
+
+    `verdicts` are what each run says of itself, by its name: two models can be right equally often, and only one of
+    them for the right reason.
 
     >>> import tempfile
     >>> from surgeval.stats import paired_difference
@@ -55,8 +64,9 @@ def write_comparison(comparison: Comparison, out: str | Path, evidence: Sequence
     warnings = "\n\n".join(_sentence(note) for note in comparison.notes)
     findings = tuple(Finding(verdict(one, comparison.a, comparison.b))
                      for one in comparison.numbers[:_FIRST])  # fmt: skip
+    judged = (_verdict_table(verdicts),) if verdicts else ()
     sections = (
-        Section("Verdict", f"{_RULE}\n\n{warnings}", findings=findings),
+        Section("Verdict", f"{_RULE}\n\n{warnings}", findings=findings, tables=judged),
         Section("Overview", facts=_facts(comparison), figures=tuple(plots.values()), tables=tuple(tables)),
         *comparison.sections,
         *((side_by_side(evidence),) if evidence else ()),
@@ -64,10 +74,30 @@ def write_comparison(comparison: Comparison, out: str | Path, evidence: Sequence
     )  # fmt: skip
     return write_page(
         out / "report.html", f"{comparison.a} and {comparison.b}", sections, kind=f"{comparison.protocol}, compared",
-        lead=tally(comparison),
+        lead=" ".join(filter(None, (own_verdicts(verdicts or {}), tally(comparison)))),
         details={"Protocol": comparison.protocol, "A": comparison.a, "B": comparison.b,
                  "Videos": str(comparison.clusters)},
     )  # fmt: skip
+
+
+def own_verdicts(verdicts: Mapping[str, Verdict]) -> str:
+    """What the runs say of themselves, where that differs; nothing where it does not.
+
+    >>> own_verdicts({"clip": Verdict("supported", "It looks."), "tint": Verdict("contradicted", "It does not.")})
+    'By their own verdicts clip is supported and tint is contradicted.'
+    >>> own_verdicts({"clip": Verdict("supported", "It looks."), "other": Verdict("supported", "It looks.")})
+    ''
+    """
+    if len({verdict.grade for verdict in verdicts.values()}) < 2:
+        return ""
+    grades = [f"{name} is {verdict.grade}" for name, verdict in verdicts.items()]
+    return f"By their own verdicts {' and '.join(grades)}."
+
+
+def _verdict_table(verdicts: Mapping[str, Verdict]) -> Table:
+    rows = [(name, verdict.grade, verdict.sentence) for name, verdict in verdicts.items()]
+    heads = dict.fromkeys(("run", "verdict", "because"), pl.String)
+    return Table("What each run says of itself", pl.DataFrame(rows, schema=heads, orient="row"))
 
 
 def readable_comparison(comparison: Comparison) -> dict[str, pl.DataFrame]:

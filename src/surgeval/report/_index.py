@@ -26,6 +26,13 @@ _FIRST = 4  # numbers beside each run; the folded table has them all
 def write_run_pages(folders: Sequence[str | Path], out: str | Path | None = None) -> Path:
     """The page of a run (into its own folder, or `out`), of several runs side by side, or an index of unlike runs.
 
+    >>> import tempfile
+    >>> from surgeval import score_recognition
+    >>> labels = [[1, 0], [0, 1]] * 2
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = score_recognition(labels, labels, ["v1", "v1", "v2", "v2"], resamples=20).save(f"{folder}/net")
+    ...     write_run_pages([f"{folder}/net"]).relative_to(folder).as_posix()
+    'net/report.html'
     >>> write_run_pages([Path("nowhere")])
     Traceback (most recent call last):
     surgeval.errors.DataError: nowhere/run.json: found no such file, expected the record of a run
@@ -57,6 +64,14 @@ def write_index(
 
     `links` are further pages. What protocols left beside runs, such as a training, has a section of its own.
 
+    >>> import tempfile
+    >>> from surgeval import score_recognition
+    >>> labels = [[1, 0], [0, 1]] * 2
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = score_recognition(labels, labels, ["v1", "v1", "v2", "v2"], resamples=20).save(f"{folder}/net")
+    ...     _ = write_index(folder)
+    ...     sorted(path.relative_to(folder).as_posix() for path in Path(folder).rglob("*.html"))
+    ['index.html', 'net/report.html']
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_index(Path(folder))

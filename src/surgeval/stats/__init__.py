@@ -9,6 +9,7 @@ from surgeval.stats._agree import Agreement
 from surgeval.stats._exchange import exchange_p, exchange_signs
 from surgeval.stats._inputs import slices_by
 from surgeval.stats._interval import FEW_CLUSTERS, Interval, Intervals, wilson
+from surgeval.stats._means import Point as Averaging
 from surgeval.stats._resample import multiplicities, two_sided_p
 from surgeval.stats._streams import stream
 from surgeval.stats._wording import NOTHING, NumberUnit, gap_unit, number_text, with_ends
@@ -23,6 +24,7 @@ __all__ = [
     "FEW_CLUSTERS",
     "NOTHING",
     "Agreement",
+    "Averaging",
     "Difference",
     "Interval",
     "Intervals",

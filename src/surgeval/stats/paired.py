@@ -148,8 +148,8 @@ def paired_statistic(
     `clusters`) and treats all of them as the videos of one model: ones and zeros give `a`, zeros and ones `b`, and a
     mixture the model that answered some videos as `a` and the others as `b`, which the exchange test needs. Where
     mixtures cannot be computed (`mixed=False`), p is that of Student's t, as the interval is. `bounds` are the
-    differences that are possible at all: where no video moves the difference, the interval is how far so many equal
-    videos can be trusted inside them, and there is none without bounds.
+    differences that are possible at all, and the interval ends there; where no video moves the difference, it is how
+    far so many equal videos can be trusted inside them, and there is none without bounds.
 
     >>> import numpy as np
     >>> hits, total = np.array([3, 5, 2, 6, 4, 3, 2, 5, 1, 3, 4, 2]), np.tile([6, 8, 5, 7, 9, 6], 2)
@@ -207,7 +207,7 @@ def paired_vector(
         known = [defined_without(found.left_out[:, column], found.sizes) for column in range(len(names))]
         p = np.array([t_p(float(found.estimate[k]), *one[:2], float(scale[k])) for k, one in enumerate(known)])
         test = "t"
-    made = [_open(interval_of(found, k, plan, name), found.sizes, bounds) for k, name in enumerate(names)]
+    made = [_open(interval_of(found, k, plan, name, bounds), found.sizes, bounds) for k, name in enumerate(names)]
     return tuple(
         _decided(Difference(float(a[k]), float(b[k]), interval, float(p[k]), test)) for k, interval in enumerate(made)
     )

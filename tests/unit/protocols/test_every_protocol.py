@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -10,6 +11,8 @@ from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import polars as pl
 import pytest
@@ -18,22 +21,42 @@ from tests.unit.protocols.intent_world import ANSWERERS, make_cases, make_items,
 from tests.unit.protocols.training.conftest import FOLDS, simulated
 
 import surgeval
-from surgeval.datasets import MemoryDataset
-from surgeval.protocols.contract import Comparison, RunResult
-from surgeval.protocols.focus import score_focus
+from surgeval.asking import Answered, Unanswered
+from surgeval.datasets import CheckReport, ConvertReport, MemoryDataset
+from surgeval.engine import RunSummary
+from surgeval.errors import RunError
+from surgeval.metrics import DetectionResult
+from surgeval.protocols.asked import AskedRun
+from surgeval.protocols.contract import Comparison, FinishedRun, RunResult
+from surgeval.protocols.focus import as_sources, run_focus, score_focus
+from surgeval.protocols.intent import run_intent
 from surgeval.protocols.quality import run_quality
 from surgeval.protocols.registry import descriptors, load_run
 from surgeval.protocols.surgxbench import SurgXSettings, run_surgxbench
 from surgeval.protocols.training import train_folds
 from surgeval.protocols.triplets import score_triplets
-from surgeval.report import write_run_pages
-from surgeval.results import Result
+from surgeval.qa.judging import PanelReport
+from surgeval.records import VqaQuestion
+from surgeval.report import DatasetStatistics, RankingStudy, write_run_pages
+from surgeval.results import Result, Tabular
 
 OURS = {name: one for name, one in descriptors().items() if one.load.startswith("surgeval.")}
 PAGE = Path(__file__).parents[3] / "docs" / "protocols.md"
 API = PAGE.parent / "api" / "protocols.md"
 ANY_PROTOCOL = ("report", "compare", "rank", "demo_chapters", "protocols")  # commands, by their modules
 Make = Callable[[str, Path], None]
+
+
+def offers_what_the_run_does(done: FinishedRun, out: Path) -> None:
+    """What a `run_…` hands back has the tables and figures of the run in its folder, and what failed."""
+    loaded = load_run(out)
+    assert set(done.tables) == {*loaded.tables, "failures"} | ({"answers"} if isinstance(done, AskedRun) else set())
+    assert done.tables["failures"].is_empty()
+    assert list(done.figures) == list(loaded.figures) != []
+    drawn = done.plot()
+    assert drawn.axes
+    pyplot.close(drawn)
+    assert "<table" in done._repr_html_() and "\n" not in repr(done)
 
 
 @pytest.fixture(scope="module")
@@ -58,10 +81,12 @@ def make(theatre: MemoryDataset, good: pl.DataFrame, filmed: Path) -> Make:
         settings = replace(SurgXSettings(), occlusion=False, curves=0, sanity=0, tasks=("instruments",))
         done = run_surgxbench(filmed, "phantom-clip", out=out, settings=settings, progress=False)
         assert repr(done) == f"SurgXRun of phantom-clip: {done.summary.cases} cases in {out}"
-        assert done.to_frame().is_empty()  # no failures
+        offers_what_the_run_does(done, out)
 
     def quality(out: Path) -> None:
-        run_quality(filmed, out=out, progress=False)
+        done = run_quality(filmed, out=out, progress=False)
+        assert repr(done).startswith("QualityRun of run: ")
+        offers_what_the_run_does(done, out)
 
     def training(out: Path) -> None:
         assert train_folds(theatre, out, simulated("good"), scheme=FOLDS, resamples=5, pages=False) is not None
@@ -136,6 +161,37 @@ def test_a_result_offers_tables_figures_and_a_short_word_about_itself(result: Ru
     assert result.headlines() and all(one.cell for one in result.headlines())
 
 
+def test_what_asking_questions_hands_back_offers_the_scores_of_its_folder(tmp_path: Path) -> None:
+    item = {"id": "i1", "scenario": "chest_xray", "cluster": "P1", "media": [], "dimension": "spatial",
+            "skill": "absolute", "question": "Where is it?", "options": ["left", "right"], "answer": 1}  # fmt: skip
+    (tmp_path / "items.jsonl").write_text(json.dumps(item))
+    offers_what_the_run_does(run_intent(tmp_path, "oracle", tmp_path / "intent", progress=False), tmp_path / "intent")
+    questions = [VqaQuestion(f"q{n}", f"v{n}", 3, 3, "cholecystectomy", "Is a clip visible?", "1a", "binary", "Yes")
+                 for n in range(3)]  # fmt: skip
+    for name, rows in zip(("requests", "references"), as_sources(questions, []), strict=False):
+        (tmp_path / f"{name}.json").write_text(json.dumps(rows))
+    files: dict[str, Any] = {"requests": tmp_path / "requests.json", "references": tmp_path / "references.json"}
+    asked = run_focus(None, "oracle", tmp_path / "focus", **files, progress=False)
+    assert asked.loaded.flat_accuracy == 1.0  # scored here: nothing of it needs a judge
+    asked.loaded.save(tmp_path / "focus")
+    offers_what_the_run_does(run_focus(None, "oracle", tmp_path / "focus", **files, progress=False), tmp_path / "focus")
+
+
+def test_a_question_without_an_answer_is_no_wrong_answer_of_a_figure(tmp_path: Path) -> None:
+    def fails(_question: VqaQuestion, _pictures: object = ()) -> Answered:
+        raise Unanswered("the server is gone")
+
+    questions = [VqaQuestion("q1", "v1", 3, 3, "cholecystectomy", "Is a clip visible?", "1a", "binary", "Yes")]
+    for name, rows in zip(("requests", "references"), as_sources(questions, []), strict=False):
+        (tmp_path / f"{name}.json").write_text(json.dumps(rows))
+    model = SimpleNamespace(identity="gone", costly=False, looks=False, answer=fails)
+    files: dict[str, Any] = {"requests": tmp_path / "requests.json", "references": tmp_path / "references.json"}
+    asked = run_focus(None, model, tmp_path / "run", **files, progress=False)
+    assert list(asked.tables) == ["answers", "failures"] and asked.tables["failures"].height == 1
+    with pytest.raises(RunError, match="found 1 question without an answer, expected all: retry asks only those"):
+        asked.plot()
+
+
 def result_classes(base: type[Result] = Result) -> Iterator[type[Result]]:
     """Those of surgeval, wherever they are."""
     for one in base.__subclasses__():
@@ -145,16 +201,31 @@ def result_classes(base: type[Result] = Result) -> Iterator[type[Result]]:
 
 
 def test_what_protocols_give_back_is_a_result_and_made_by_keywords_only() -> None:
+    functions = {name: getattr(surgeval, name) for name in surgeval.__all__}
     given = {
-        name: getattr(surgeval, name).__annotations__["return"]
-        for name in surgeval.__all__
-        if name.startswith(("run_", "score_", "compare_")) or name == "rank"
+        (name, kind)
+        for name, one in functions.items()
+        if inspect.isfunction(one)
+        for kind in one.__annotations__["return"].split(" | ")
     }
     found = {one.__name__: one for one in result_classes()}
-    assert given and {name: kind for name, kind in given.items() if kind not in found} == {}
+    inputs = {("open_dataset", "Dataset"), ("load_labels", "LabelSpace"), ("train_folds", "None")}  # no results
+    assert {one for one in given - inputs if one[1] not in found} == set()
+    assert {("run_quality", "QualityRun"), ("rank", "Ranking"), ("load_run", "RunResult")} <= given
     for name, one in found.items():
         taken = {parameter.kind for parameter in inspect.signature(one).parameters.values()}
         assert taken <= {inspect.Parameter.KEYWORD_ONLY}, name
+
+
+def test_whatever_gives_a_table_is_shown_as_one_in_a_notebook() -> None:
+    packages = [getattr(surgeval, name) for name in surgeval.__all__ if inspect.ismodule(getattr(surgeval, name))]
+    public = {getattr(package, name) for package in packages for name in getattr(package, "__all__", ())
+              if inspect.isclass(getattr(package, name))}  # fmt: skip
+    tabular = {one for one in public if hasattr(one, "to_frame")}
+    assert {RunSummary, CheckReport, ConvertReport, DetectionResult, RankingStudy} <= tabular
+    assert {one.__name__ for one in tabular if not issubclass(one, Tabular)} == set()
+    assert issubclass(PanelReport, Tabular)  # of a package inside a package
+    assert {DatasetStatistics, RankingStudy, CheckReport} <= set(result_classes())
 
 
 def test_a_page_made_again_from_a_copy_of_the_folder_is_the_same(run: Path, tmp_path: Path) -> None:

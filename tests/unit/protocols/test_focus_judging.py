@@ -135,7 +135,7 @@ def test_progress_counts_every_verdict(tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
     answers = {f"q{n}": "clip it" for n in range(20)}
     panel = Panel(judges(tmp_path, dict.fromkeys(answers, True)))
-    score(answers, panel, workers=4, progress=lambda done, total: told.append((done, total)))
+    score(answers, panel, concurrency=4, progress=lambda done, total: told.append((done, total)))
     assert told == [(n, 20) for n in range(1, 21)]
 
 

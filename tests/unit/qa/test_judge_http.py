@@ -203,7 +203,9 @@ def test_five_hundred_questions_to_a_flaky_server_end_with_the_right_verdicts(se
     told: list[str] = []
     with VerdictCache(tmp_path / "v.sqlite") as cache:
         panel = Panel([judge(server)], cache=cache)
-        verdicts = panel.judge_all([item(n) for n in range(500)], workers=8, on_verdict=lambda v: told.append(v.qid))
+        verdicts = panel.judge_all(
+            [item(n) for n in range(500)], concurrency=8, on_verdict=lambda v: told.append(v.qid)
+        )
         wrong = [v for n, v in enumerate(verdicts) if v.correct is not None and v.correct != (n % 2 == 0)]
         # An odd number whose way is a reply (nonsense, null) uses up its one reminder: no verdict, never a wrong one.
         lost = {n for n, v in enumerate(verdicts) if v.correct is None}
@@ -213,7 +215,7 @@ def test_five_hundred_questions_to_a_flaky_server_end_with_the_right_verdicts(se
         )
         assert max(server.asked.values()) <= 3
         before = sum(server.asked.values())
-        again = panel.judge_all([item(n) for n in range(500)], workers=8)
+        again = panel.judge_all([item(n) for n in range(500)], concurrency=8)
         assert all(v.correct == (n % 2 == 0) for n, v in enumerate(again))  # asked again, they now have one
         assert sum(server.asked.values()) - before == len(lost)
     report = summarise_verdicts(again)
@@ -228,7 +230,7 @@ url, path, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 items = [JudgeItem(f"q{n}", f"question {n}?", "clip", "a clip") for n in range(count)]
 chat = OpenAIChat("tiny", url, ChatOptions(backoff=0.01))
 with VerdictCache(path) as cache:
-    verdicts = Panel([ChatJudge("http", chat)], cache=cache).judge_all(items, workers=4)
+    verdicts = Panel([ChatJudge("http", chat)], cache=cache).judge_all(items, concurrency=4)
 print(sum(v.correct is True for v in verdicts), sum(v.correct is False for v in verdicts))
 """
 

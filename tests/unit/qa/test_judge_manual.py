@@ -36,7 +36,7 @@ def test_keys_are_verdicts_and_anything_else_asks_again() -> None:
 
 @pytest.mark.parametrize("end", [("q",), ()])
 def test_after_quitting_or_the_end_of_input_nothing_more_is_asked(end: tuple[str, ...]) -> None:
-    verdicts = Panel([typing("y", *end)]).judge_all([item(q) for q in "abcd"], workers=8)
+    verdicts = Panel([typing("y", *end)]).judge_all([item(q) for q in "abcd"], concurrency=8)
     assert [v.state for v in verdicts] == ["correct", "judge_error", "judge_error", "judge_error"]
     assert "the person stopped before it" in verdicts[-1].reason
 

@@ -39,7 +39,7 @@ def test_several_tables_make_a_panel_in_their_order(tmp_path: Path) -> None:
         write(tmp_path / "c.json", {"q1": False, "q2": True}),
     ]
     panel = Panel(open_judges(specs))
-    verdicts = panel.judge_all([item("q1"), item("q2"), item("q3"), item("q4")], workers=3)
+    verdicts = panel.judge_all([item("q1"), item("q2"), item("q3"), item("q4")], concurrency=3)
     assert [v.state for v in verdicts] == ["correct", "correct", "judge_error", "judge_error"]
     assert [v.calls for v in verdicts] == [2, 3, 3, 2]
     assert "a.json records no verdict (null) for q3" in verdicts[2].reason

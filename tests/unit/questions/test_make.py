@@ -116,13 +116,13 @@ def test_a_second_run_asks_nothing_and_writes_the_same_files(server: Loopback, t
 
 def test_a_server_that_dies_costs_only_what_it_did_not_answer(server: Loopback, tmp_path: Path) -> None:
     server.script = lambda words, repairs: spoilt(0, 0) if "phase 0" in words else None
-    first = made(server, tmp_path, records(9), workers=1)
+    first = made(server, tmp_path, records(9), concurrency=1)
     assert len(first.items) == 6
     assert len(first.failed) == 8
     assert len(server.bodies) == 6  # the reply, five failures, then nobody asks any more
     assert "failed 5 times in a row" in first.failed[-1]
     server.script = lambda words, repairs: reply("open_surgery", int(PHASE.findall(words)[0]))
-    second = made(server, tmp_path, records(9), workers=1)
+    second = made(server, tmp_path, records(9), concurrency=1)
     assert len(second.items) == 54
     assert second.failed == ()
     assert len(server.bodies) == 6 + 8

@@ -90,15 +90,17 @@ def test_names_from_files_stay_text_on_both_pages(tmp_path: Path) -> None:
     assert "<b>=1" not in page
     rng = stream(0, "page")
     right = {name: rng.random(160) < rate for name, rate in ((HOSTILE, 0.8), ("^.*$", 0.5), ("bucket", 0.2))}
-    ranking = rank(right, [HOSTILE, "b|id"] * 80, [k // 10 for k in range(160)], baselines=["bucket"], n_boot=200)
-    page = write_ranking_report(study_ranking(ranking, outer=5, n_boot=50), tmp_path / "R", title=HOSTILE).read_text()
+    ranking = rank(right, [HOSTILE, "b|id"] * 80, [k // 10 for k in range(160)], baselines=["bucket"], resamples=200)
+    page = write_ranking_report(
+        study_ranking(ranking, outer=5, resamples=50), tmp_path / "R", title=HOSTILE
+    ).read_text()
     assert "<b>=1" not in page
 
 
 def test_a_shared_first_place_is_said_to_be_shared() -> None:
     same = [1, 0] * 40
-    ranking = rank({"a": same, "b": same, "c": [0] * 80}, ["x|id"] * 80, [k // 10 for k in range(80)], n_boot=200)
-    study = study_ranking(ranking, outer=5, n_boot=50)
+    ranking = rank({"a": same, "b": same, "c": [0] * 80}, ["x|id"] * 80, [k // 10 for k in range(80)], resamples=200)
+    study = study_ranking(ranking, outer=5, resamples=50)
     table = ranking_sections(study)[0].tables[0].frame
     assert table["place"].to_list() == ["1–2", "1–2", "3"]
     assert study.variants["mean accuracy"] == (1, 1, 3)
@@ -109,7 +111,7 @@ def test_the_ranking_page_says_what_is_untestable_and_what_turns_round() -> None
     buckets = ["many|id"] * 80 + ["few|ood"] * 20
     videos = [k // 10 for k in range(80)] + [k // 10 for k in range(20)]
     right = {"a": [1] * 80 + [0] * 20, "b": [1, 0] * 50, "c": [0] * 80 + [1] * 20}
-    study = study_ranking(rank(right, buckets, videos, n_boot=200), outer=0)
+    study = study_ranking(rank(right, buckets, videos, resamples=200), outer=0)
     assert study.places is None
     text = {section.title: section.text for section in ranking_sections(study)}
     assert "Nothing is decided in few|ood: fewer than 6 videos." in text["What these videos cannot tell"]
@@ -148,7 +150,7 @@ def _lead(skill: dict[str, float], videos: int) -> str:
     rng = stream(4, "lead")
     where = [f"v{k:02d}" for k in rng.integers(0, videos, 400)]
     study = study_ranking(rank({name: rng.random(400) < rate for name, rate in skill.items()}, ["b"] * 400, where,
-                               n_boot=200), outer=5, n_boot=50)  # fmt: skip
+                               resamples=200), outer=5, resamples=50)  # fmt: skip
     return leading(study)
 
 
@@ -159,7 +161,7 @@ def test_the_first_sentence_says_what_the_first_place_rests_on() -> None:
     few = _lead({"net": 0.9, "prior": 0.3}, 5)
     assert few.startswith("net is first by the tie-break alone, no evidence: no bucket has the 6 videos")
     same = [1, 0] * 40
-    equal = rank({"a": same, "b": same}, ["x|id"] * 80, [k // 10 for k in range(80)], n_boot=99)
+    equal = rank({"a": same, "b": same}, ["x|id"] * 80, [k // 10 for k in range(80)], resamples=99)
     assert leading(study_ranking(equal, outer=0, challenges=0)) == (
         "Nobody leads: these videos tell none of the models apart, a and b share the first place."
     )
@@ -180,7 +182,7 @@ def test_a_bucket_that_decides_nothing_puts_nobody_on_the_podium() -> None:
     videos = [f"v{k % 8}" for k in range(80)] + [f"v{k % 3}" for k in range(30)]
     buckets = ["verbs|id"] * 80 + ["verbs|ood"] * 30
     right = {"net": np.ones(110, bool), "prior": rng.random(110) < 0.3}
-    ranking = rank(right, buckets, videos, n_boot=200)
+    ranking = rank(right, buckets, videos, resamples=200)
     assert ranking.untestable == ("verbs|ood",)
     (section,) = [one for one in ranking_sections(study_ranking(ranking, outer=0)) if one.title == "Buckets"]
     podium = next(plot for plot in section.plots if "Places" in plot.figure.title)
@@ -192,7 +194,7 @@ def test_a_bucket_that_decides_nothing_puts_nobody_on_the_podium() -> None:
 @pytest.mark.figures
 def test_a_ranking_in_which_no_bucket_decides_still_has_a_page(tmp_path: Path) -> None:
     right = {"net": np.ones(9, bool), "prior": np.zeros(9, bool)}
-    ranking = rank(right, ["verbs|id"] * 9, [f"v{k % 3}" for k in range(9)], n_boot=50)
+    ranking = rank(right, ["verbs|id"] * 9, [f"v{k % 3}" for k in range(9)], resamples=50)
     page = write_ranking_report(study_ranking(ranking, outer=0), tmp_path)
     assert "Accuracy by bucket" in page.read_text("utf-8") and not (tmp_path / "figures" / "podium.svg").exists()
 

@@ -14,6 +14,7 @@ from surgeval.engine import Manifest, save_scored
 from surgeval.errors import BadInput
 from surgeval.protocols.contract import Compared, Comparison, Headline, RunResult
 from surgeval.protocols.registry import runs_in
+from surgeval.protocols.verdict import Verdict
 from surgeval.report import read_outcomes_of, readable_comparison, write_comparison, write_index
 from surgeval.report._comparison import reason, tally, verdict, who
 from surgeval.report._index import _range, _tables
@@ -114,6 +115,16 @@ def test_a_comparison_is_a_page_a_table_and_a_figure(tmp_path: Path) -> None:
     assert comparison.plot().axes
     with pytest.raises(BadInput, match="no figures"):
         Comparison(protocol="toy", a="net", b="twin", numbers=()).plot()
+
+
+def test_runs_that_judge_themselves_differently_say_so_before_the_numbers(tmp_path: Path) -> None:
+    comparison = Comparison(protocol="toy", a="net", b="tint", numbers=(compared(-0.1, 0.3),))
+    own = {"net": Verdict("supported", "It looks."), "tint": Verdict("contradicted", "It reads the tint.")}
+    page = write_comparison(comparison, tmp_path / "both", verdicts=own).read_text(encoding="utf-8")
+    said = page.index("By their own verdicts net is supported and tint is contradicted.")
+    assert said < page.index("Not told apart") and "It reads the tint." in page
+    alike = write_comparison(comparison, tmp_path / "alike", verdicts=dict.fromkeys(own, own["net"]))
+    assert "By their own verdicts" not in alike.read_text(encoding="utf-8")
 
 
 def test_runs_are_rows_chance_is_the_last_and_the_rest_is_folded() -> None:

@@ -179,3 +179,17 @@ def test_any_other_number_that_every_video_shows_alike_is_not_certain_either(mix
     six = alike(6, bounds=(-1.0, 1.0))  # p of six equal videos is 1/32: the interval does not deny it
     assert six.told_apart and six.interval.low == 0 and six.interval.high < 1
     assert alike(5, bounds=(-1.0, 1.0)).interval.low < 0
+
+
+@pytest.mark.parametrize("mixed", [True, False])
+def test_two_shares_differ_by_at_most_one(mixed: bool) -> None:
+    """Right in all videos but one against right in none: leaving out videos alone reaches past what is possible."""
+    right = np.array([1, 1, 1, 1, 1, 1, 0, *[0] * 7])
+
+    def share(m: np.ndarray) -> np.ndarray:
+        return np.asarray(m @ right / m.sum())
+
+    loose = paired_statistic(share, "abcdefg", mixed=mixed)
+    tight = paired_statistic(share, "abcdefg", mixed=mixed, bounds=(-1.0, 1.0))
+    assert loose.interval.high > 1 and tight.interval.high == 1.0
+    assert (tight.estimate, tight.interval.low, tight.p) == (loose.estimate, loose.interval.low, loose.p)

@@ -33,7 +33,7 @@ def test_the_error_of_a_share_is_that_of_a_sample() -> None:
 @pytest.fixture(scope="module")
 def clear() -> Any:
     right = {"net": [1] * 80, "base": [1, 0] * 40}
-    return rank(right, ["x|id"] * 80, [k // 10 for k in range(80)], n_boot=99, baselines=["base"])
+    return rank(right, ["x|id"] * 80, [k // 10 for k in range(80)], resamples=99, baselines=["base"])
 
 
 @pytest.mark.parametrize(("kept", "state"), [(20, "clearly better"), (19, "clearly better"), (18, "not shown")])
@@ -52,10 +52,10 @@ def test_without_a_better_place_nobody_is_clearly_better(clear: Any) -> None:
 
 @pytest.mark.parametrize("test", ["bootstrap", "exchange"])
 @pytest.mark.parametrize("sided", ["one", "two"])
-@pytest.mark.parametrize("n_boot", [20, 999])  # eight videos: random swaps, and all 128 of them
+@pytest.mark.parametrize("resamples", [20, 999])  # eight videos: random swaps, and all 128 of them
 @pytest.mark.parametrize("point", ["flat", "macro"])
-def test_the_p_of_identical_models_is_one(test: Any, sided: Any, n_boot: int, point: Any) -> None:
+def test_the_p_of_identical_models_is_one(test: Any, sided: Any, resamples: int, point: Any) -> None:
     same = [k % 3 == 0 for k in range(77)]
-    ranking = rank({"a": same, "b": same}, ["x|id"] * 77, [k // 10 for k in range(77)], n_boot=n_boot, test=test,
+    ranking = rank({"a": same, "b": same}, ["x|id"] * 77, [k // 10 for k in range(77)], resamples=resamples, test=test,
                    sided=sided, point=point)  # fmt: skip
     assert ranking.p.tolist() == [[[1.0, 1.0], [1.0, 1.0]]]

@@ -25,7 +25,7 @@ def answers(seed: int, videos: int, models: int = 3, taste: float = 0.5, skill: 
 def ranked(right: Any, video: list[int], **options: Any) -> Any:
     names = [f"m{m}" for m in range(right.shape[1])]
     given = {name: right[:, m] for m, name in enumerate(names)}
-    return rank(given, ["b|id"] * len(video), video, **{"test": "exchange", "n_boot": 999, **options})
+    return rank(given, ["b|id"] * len(video), video, **{"test": "exchange", "resamples": 999, **options})
 
 
 @pytest.mark.parametrize("point", ["flat", "macro"])
@@ -45,7 +45,7 @@ def test_p_is_the_share_of_all_swaps_that_differ_as_much(point: str, sided: str)
 
 def test_random_swaps_come_close_to_all_swaps() -> None:
     right, video = answers(3, 12)
-    drawn, every = ranked(right, video, n_boot=2000), ranked(right, video, n_boot=2048)
+    drawn, every = ranked(right, video, resamples=2000), ranked(right, video, resamples=2048)
     assert not (drawn.p == every.p).all()
     assert np.abs(drawn.p - every.p).max() < 5 * 0.5 / np.sqrt(2000)
 
@@ -60,7 +60,7 @@ def test_swapping_two_models_mirrors_the_result() -> None:
 
 @pytest.mark.parametrize("videos", [6, 12])
 def test_equal_models_are_called_different_no_more_often_than_alpha(videos: int) -> None:
-    claims = [ranked(*answers(seed, videos), n_boot=199).better[0].sum() / 3 for seed in range(300)]
+    claims = [ranked(*answers(seed, videos), resamples=199).better[0].sum() / 3 for seed in range(300)]
     assert np.mean(claims) < 0.05 + 3 * np.std(claims) / np.sqrt(300)
     assert np.mean(claims) > 0  # it does claim
 
@@ -86,7 +86,7 @@ def test_stability_and_corrections_work_with_the_exchange_test() -> None:
     right, video = answers(5, 12, skill=[2.0, 0.0, -2.0], models=3)
     found = ranked(right, video, correction="holm", collapse="closure")
     assert found.final_order == [["m0"], ["m1"], ["m2"]]
-    assert stability(found, outer=10, n_boot=199).share[0, 0] == 1
+    assert stability(found, outer=10, resamples=199).share[0, 0] == 1
 
 
 @pytest.mark.parametrize(("test", "least", "most"), [("bootstrap", 0.06, 0.2), ("exchange", 0.005, 0.055)])
@@ -94,7 +94,7 @@ def test_equal_models_on_six_videos_show_what_a_test_is_worth(test: str, least: 
     rates = []
     for seed in range(6):
         right, video = answers(seed, 6, skill=[1.0, 0.0, -1.0])
-        rates.append(calibration(ranked(right, video, test=test), challenges=100, n_boot=199).overall)
+        rates.append(calibration(ranked(right, video, test=test), challenges=100, resamples=199).overall)
     assert least < np.mean(rates) < most
 
 
@@ -103,10 +103,10 @@ def test_the_false_claims_of_made_up_equals_are_those_of_true_equals() -> None:
     true, made = [], []
     for seed in range(150):
         right, video = answers(seed, 8)
-        found = ranked(right, video, test="bootstrap", n_boot=199)
+        found = ranked(right, video, test="bootstrap", resamples=199)
         true.append(found.better[0].sum() / 3)
         if seed % 5 == 0:
-            made.append(calibration(found, challenges=20, n_boot=199).overall)
+            made.append(calibration(found, challenges=20, resamples=199).overall)
     assert np.mean(made) == pytest.approx(np.mean(true), abs=0.04)
 
 
@@ -114,7 +114,7 @@ def test_the_false_claims_of_made_up_equals_are_those_of_true_equals() -> None:
 def test_calibration_covers_every_scheme_and_leaves_the_ranking_alone(scheme: str) -> None:
     right, video = answers(6, 8, skill=[3.0, 0.0, -3.0])
     found = ranked(right, video, test="bootstrap", scheme=scheme)
-    first, second = (calibration(found, challenges=20, n_boot=99) for _ in range(2))
+    first, second = (calibration(found, challenges=20, resamples=99) for _ in range(2))
     assert first.to_json() == second.to_json()
     assert first.sole_first > 0.8  # the tie-break nearly always names somebody
     assert 0 <= first.dominated == pytest.approx(first.overall)  # one bucket: a claim is a domination
@@ -135,7 +135,7 @@ def test_a_model_of_lower_mean_is_not_called_better_than_the_baseline() -> None:
     bucket = [name for name in ("a|id", "b|id", "c|id") for _ in range(200)]
     narrow = ([1] * 6 + [0] * 4) * 40 + [0] * 200
     base = ([1] * 5 + [0] * 5) * 40 + [1] * 200
-    found = rank({"narrow": narrow, "base": base}, bucket, video, n_boot=200, baselines=["base"])
+    found = rank({"narrow": narrow, "base": base}, bucket, video, resamples=200, baselines=["base"])
     assert found.final_order == [["narrow"], ["base"]]
     assert found.gate is not None and found.gate.final["narrow"]
     assert not found.gate.pre_evaluation["narrow"]
@@ -145,8 +145,8 @@ def test_a_model_of_lower_mean_is_not_called_better_than_the_baseline() -> None:
 def test_an_unstable_lead_over_the_baseline_is_not_shown() -> None:
     right, video = answers(48, 6, models=2)
     names = {"net": right[:, 0], "base": right[:, 1]}
-    found = rank(names, ["b|id"] * len(video), video, n_boot=999, baselines=["base"])
+    found = rank(names, ["b|id"] * len(video), video, resamples=999, baselines=["base"])
     assert found.gate is not None and found.gate.state == {"net": "clearly better"}
-    steady = gate_with_stability(found, stability(found, outer=40, n_boot=199))
+    steady = gate_with_stability(found, stability(found, outer=40, resamples=199))
     assert steady.ahead is not None and 0.8 < steady.ahead["net"]["base"] < 0.95
     assert steady.state == {"net": "not shown"}

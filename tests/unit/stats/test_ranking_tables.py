@@ -27,9 +27,9 @@ def put(frame: pl.DataFrame, column: str, row: int, value: object) -> pl.DataFra
 
 
 def test_tables_in_any_row_order_give_the_same_ranking() -> None:
-    first = rank({"a": table(), "b": table(correctness=[True] * 24)}, n_boot=200)
+    first = rank({"a": table(), "b": table(correctness=[True] * 24)}, resamples=200)
     shuffled = table(correctness=[True] * 24).sample(fraction=1, shuffle=True, seed=1)
-    mixed = rank({"a": table().reverse(), "b": shuffled}, n_boot=200)
+    mixed = rank({"a": table().reverse(), "b": shuffled}, resamples=200)
     assert first.to_json() == mixed.to_json()
     assert first.buckets == ("targets|id", "verbs|id")
 
@@ -37,7 +37,7 @@ def test_tables_in_any_row_order_give_the_same_ranking() -> None:
 def test_one_long_table_with_a_model_column_is_the_same() -> None:
     tables = {"a": table(), "b": table(correctness=[True] * 24)}
     long = pl.concat([frame.with_columns(model=pl.lit(name)) for name, frame in tables.items()])
-    assert rank(long, n_boot=200).to_json() == rank(tables, n_boot=200).to_json()
+    assert rank(long, resamples=200).to_json() == rank(tables, resamples=200).to_json()
     with pytest.raises(DataError, match="expected a column model"):
         rank(table())
 
@@ -85,7 +85,7 @@ def test_a_missing_late_or_invalid_answer_without_a_verdict_is_wrong() -> None:
 
 def test_a_question_nobody_has_a_verdict_for_is_left_out_and_counted() -> None:
     frame = put(table(), "correctness", 4, None)
-    found = rank({"a": frame, "b": frame}, n_boot=50)
+    found = rank({"a": frame, "b": frame}, resamples=50)
     assert sum(found.questions) == 23
     assert found.notes[0] == "left out, without a verdict for any model: 1 question"
 

@@ -158,7 +158,7 @@ class BoxTable:
             return float(SOURCE_FPS), min(starts)
         return 1.0, int(min((n for group in numbers for n in group), default=0) == 1)
 
-    def _entries(self, video: str, tell: OnProblem) -> list[_TableFrame]:
+    def _entries(self, video: str, on_problem: OnProblem) -> list[_TableFrame]:
         entries = list(self._videos[video].values())
         template = self._template(video)
         if self._map.unlisted != "skip" and template and fields(template.rpartition("/")[0]):
@@ -169,7 +169,9 @@ class BoxTable:
                 if suffix not in IMAGES or stem in self._videos[video]:
                     continue
                 if is_odd(stem):
-                    Place(str(folder / file), tell).warn("file-odd-name", "the name of a copy", "one file per frame")
+                    Place(str(folder / file), on_problem).warn(
+                        "file-odd-name", "the name of a copy", "one file per frame"
+                    )
                 else:
                     entries.append(_TableFrame(stem, number_of(stem, len(entries)), {}, [], folder / file))
         return sorted(entries, key=lambda entry: (entry.number, natural(entry.name)))

@@ -105,11 +105,11 @@ class CholecT45(CholecT50):
         return tuple(instances)
 
 
-def _flags(path: Path, count: int, tell: OnProblem) -> dict[int, tuple[int, ...]]:
+def _flags(path: Path, count: int, on_problem: OnProblem) -> dict[int, tuple[int, ...]]:
     """The ids that are set, by frame number; a row that is broken or met twice is told and left out."""
     result: dict[int, tuple[int, ...]] = {}
-    for line, text in read_lines(path, tell):
-        place = Place(str(path), tell, f"line {line}")
+    for line, text in read_lines(path, on_problem):
+        place = Place(str(path), on_problem, f"line {line}")
         cells = text.replace(",", " ").split()
         if len(cells) != count + 1:
             place.report("row-length", f"{len(cells)} items", f"a frame number and {count} flags")

@@ -122,14 +122,14 @@ class CholecT50:
             yield Frame(video, name, number, number / fps, ImageRef(image) if image else None, *size, instances,
                         labelled=number in numbers, phase=phase)  # fmt: skip
 
-    def _pictures(self, video: str, tell: OnProblem) -> dict[int, str]:
+    def _pictures(self, video: str, on_problem: OnProblem) -> dict[int, str]:
         result: dict[int, str] = {}
         folder = self._images / video if self._images else None
         for name in names(folder) if folder else ():
             stem, suffix = Path(name).stem, Path(name).suffix.lower()
             if suffix not in IMAGES:
                 continue
-            place = Place(f"{folder}/{name}", tell)
+            place = Place(f"{folder}/{name}", on_problem)
             number = _frame_number(stem)
             if number is None:
                 kind = "the name of a copy" if is_odd(stem) else "a name that is no number"

@@ -85,10 +85,10 @@ def _id(value: Any, place: Place) -> str | None:
     return place.text(value, "qID")
 
 
-def _by_id(path: Path, tell: OnProblem) -> dict[str, dict[str, Any]]:
+def _by_id(path: Path, on_problem: OnProblem) -> dict[str, dict[str, Any]]:
     """The records of one file by question id; a repeated id is told and the first kept."""
-    data = read_json(path, tell)
-    place = Place(str(path), tell)
+    data = read_json(path, on_problem)
+    place = Place(str(path), on_problem)
     result: dict[str, dict[str, Any]] = {}
     for number, item in enumerate((place.items(data) or ()) if data is not UNREAD else ()):
         here = place.at(f"record {number}")
@@ -102,7 +102,7 @@ def _by_id(path: Path, tell: OnProblem) -> dict[str, dict[str, Any]]:
     return result
 
 
-def read_focus_pair(requests: str | Path, references: str | Path, tell: OnProblem) -> Iterator[VqaQuestion]:
+def read_focus_pair(requests: str | Path, references: str | Path, on_problem: OnProblem) -> Iterator[VqaQuestion]:
     """The questions of a requests and a references file, in the order of the requests.
 
     >>> import tempfile
@@ -116,19 +116,19 @@ def read_focus_pair(requests: str | Path, references: str | Path, tell: OnProble
     [('Is a clip visible?', 'yes')]
     """
     requests, references = Path(requests), Path(references)
-    asked, known = _by_id(requests, tell), _by_id(references, tell)
+    asked, known = _by_id(requests, on_problem), _by_id(references, on_problem)
     for name in known.keys() - asked.keys():
-        place = Place(str(references), tell, f"question {name}")
+        place = Place(str(references), on_problem, f"question {name}")
         place.report("request-missing", "a reference without request", f"the question in {requests.name}", "qID")
     for name, request in asked.items():
-        place = Place(str(requests), tell, f"question {name}")
+        place = Place(str(requests), on_problem, f"question {name}")
         if name not in known:
             place.report("reference-missing", "a request without reference", f"its answer in {references.name}", "qID")
             continue
         unknown = request.keys() - set(_REQUEST)
         if unknown:
             place.warn("key-unknown", shown(min(unknown)), f"only the keys {', '.join(_REQUEST)}")
-        question = _joined(name, request, known[name], place, Place(str(references), tell, f"question {name}"))
+        question = _joined(name, request, known[name], place, Place(str(references), on_problem, f"question {name}"))
         if question:
             yield question
 
@@ -160,7 +160,7 @@ def _joined(
     )  # fmt: skip
 
 
-def focus_rows(path: str | Path, tell: OnProblem) -> Iterator[VqaQuestion]:
+def focus_rows(path: str | Path, on_problem: OnProblem) -> Iterator[VqaQuestion]:
     """The questions of the published dataset: rows in Parquet, a JSON list, or JSON lines.
 
     >>> import tempfile
@@ -175,8 +175,8 @@ def focus_rows(path: str | Path, tell: OnProblem) -> Iterator[VqaQuestion]:
     """
     path = Path(path)
     seen: set[str] = set()
-    for number, row in enumerate(_rows(path, tell)):
-        place = Place(str(path), tell, f"row {number}")
+    for number, row in enumerate(_rows(path, on_problem)):
+        place = Place(str(path), on_problem, f"row {number}")
         record = place.mapping(row)
         question = _published(record, place) if record is not None else None
         if question and question.id in seen:
@@ -186,8 +186,8 @@ def focus_rows(path: str | Path, tell: OnProblem) -> Iterator[VqaQuestion]:
             yield question
 
 
-def _rows(path: Path, tell: OnProblem) -> Iterator[Any]:
-    place = Place(str(path), tell)
+def _rows(path: Path, on_problem: OnProblem) -> Iterator[Any]:
+    place = Place(str(path), on_problem)
     if path.suffix == ".parquet":
         try:
             frame = scan_parquet_file(path)
@@ -198,12 +198,12 @@ def _rows(path: Path, tell: OnProblem) -> Iterator[Any]:
             kind = "file-not-regular" if error.found == NOT_REGULAR else "parquet-broken"
             place.report(kind, error.found, error.expected)
     elif path.suffix == ".jsonl":
-        for number, line in read_lines(path, tell):
+        for number, line in read_lines(path, on_problem):
             value = told_json(line, place.at(f"line {number}"))
             if value is not UNREAD:
                 yield value
     else:
-        data = read_json(path, tell)
+        data = read_json(path, on_problem)
         yield from (place.items(data) or ()) if data is not UNREAD else ()
 
 
@@ -316,7 +316,7 @@ class FocusFormat:
     def write(self, out: Output) -> None:
         """`requests.json` and `references.json`."""
         requests, references = [], []
-        for question in out.source.questions(out.tell):
+        for question in out.source.questions(out.on_problem):
             if not isinstance(question, VqaQuestion):
                 out.lost("{n} questions of another kind were left out")
                 continue

@@ -65,17 +65,20 @@ def media_paths(dataset: Dataset, question: IntentQuestion) -> tuple[Path, ...]:
     return tuple(Path(os.path.normpath(root / text)) for text in question.media) if isinstance(root, Path) else ()
 
 
-def check_media(dataset: Dataset, question: IntentQuestion, tell: OnProblem = raise_errors) -> None:
+def check_media(dataset: Dataset, question: IntentQuestion, on_problem: OnProblem = raise_errors) -> None:
     """Tell of media that are not there, or that a link takes out of the dataset.
 
     >>> from types import SimpleNamespace
-    >>> question = IntentQuestion("1", "chest", "P1", ("none.png",), "spatial", "absolute", "?", ("a", "b"), answer=0)
-    >>> check_media(SimpleNamespace(media_root=Path("data"), root=Path("data")), question)
+    >>> here = Path(__file__)
+    >>> dataset = SimpleNamespace(media_root=here.parent, root=here.parent)
+    >>> asked = ("spatial", "absolute", "Where?", ("left", "right"))
+    >>> check_media(dataset, IntentQuestion("1", "chest", "P1", (here.name,), *asked, answer=0))  # it is there
+    >>> check_media(dataset, IntentQuestion("2", "chest", "P1", ("none.png",), *asked, answer=0))
     Traceback (most recent call last):
-    surgeval.errors.DataError: data/none.png: item 1: media: found no such file, expected the media of a question
+    surgeval.errors.DataError: .../none.png: item 2: media: found no such file, expected the media of a question
     """
     for path in media_paths(dataset, question):
-        place = Place(str(path), tell, f"item {question.id}")
+        place = Place(str(path), on_problem, f"item {question.id}")
         if not is_file(path):
             place.report("media-missing", "no such file", "the media of a question", "media")
         elif _leaves(dataset, path):
@@ -115,7 +118,7 @@ class IntentFormat:
         """`items.jsonl`; media are copied to `media/` and referred to there."""
         copies = _Copies(out)
         with (out.folder / _FILE).open("w", encoding="utf-8") as stream:
-            for question in out.source.questions(out.tell):
+            for question in out.source.questions(out.on_problem):
                 if not isinstance(question, IntentQuestion):
                     out.lost("{n} questions of another kind were left out")
                     continue

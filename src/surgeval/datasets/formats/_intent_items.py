@@ -21,21 +21,28 @@ _LABELS = ("visible", "absent", "accepts", "rejects")
 
 
 def read_intent_items(
-    path: str | Path, tell: OnProblem = raise_errors, root: str | Path | None = None
+    path: str | Path, on_problem: OnProblem = raise_errors, root: str | Path | None = None
 ) -> Iterator[IntentQuestion]:
     """The questions of a file, line by line; media must lie inside `root` (default: `media_home` of the file).
 
+    >>> import json, tempfile
+    >>> item = {"id": "i1", "scenario": "chest_xray", "cluster": "P1", "media": [], "dimension": "spatial",
+    ...         "skill": "absolute", "question": "Where is it?", "options": ["left", "right"], "answer": 1}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "items.jsonl").write_text(json.dumps(item))
+    ...     [(item.id, item.options[item.answer]) for item in read_intent_items(f"{folder}/items.jsonl")]
+    [('i1', 'right')]
     >>> list(read_intent_items(Path("no/such/items.jsonl")))
     Traceback (most recent call last):
     surgeval.errors.DataError: no/such/items.jsonl: found no such file, expected a file
     """
     path = Path(path)
     root = None if root is None else Path(root)
-    place = Place(str(path), tell)
+    place = Place(str(path), on_problem)
     seen: dict[str, IntentQuestion] = {}
     lines: dict[str, Place] = {}
     home = root or media_home(path)
-    for number, line in read_lines(path, tell):
+    for number, line in read_lines(path, on_problem):
         here = place.at(f"line {number}")
         value = told_json(line, here)
         record = here.mapping(value) if value is not UNREAD else None

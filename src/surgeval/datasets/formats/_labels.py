@@ -19,24 +19,24 @@ from surgeval.vocab import LabelSpace, from_json, load_labels
 FILE = "labels.json"
 
 
-def space_from_json(data: Any, file: str, tell: OnProblem) -> LabelSpace | None:
+def space_from_json(data: Any, file: str, on_problem: OnProblem) -> LabelSpace | None:
     """A label space from parsed JSON, or None after telling what is wrong."""
     try:
         return from_json(data, file)
     except DataError as error:
-        tell(Problem("labels-broken", error.file, error.found, error.expected, error.record, error.field))
+        on_problem(Problem("labels-broken", error.file, error.found, error.expected, error.record, error.field))
     except (SurgevalError, ValueError, TypeError) as error:
-        tell(Problem("labels-broken", file, str(error), "a label space"))
+        on_problem(Problem("labels-broken", file, str(error), "a label space"))
     return None
 
 
-def space_beside(root: Path, tell: OnProblem) -> LabelSpace | None:
+def space_beside(root: Path, on_problem: OnProblem) -> LabelSpace | None:
     """The label space of `labels.json` in the dataset's folder, if it is there."""
     path = root / FILE
     if not os.path.lexists(path):
         return None
-    data = read_json(path, tell)
-    return None if data is UNREAD else space_from_json(data, str(path), tell)
+    data = read_json(path, on_problem)
+    return None if data is UNREAD else space_from_json(data, str(path), on_problem)
 
 
 def packaged_with(

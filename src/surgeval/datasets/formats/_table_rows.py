@@ -21,7 +21,7 @@ def table_rows(path: Path, boxes: BoxMap, place: Place) -> Iterator[tuple[int, d
 
 
 def _csv_rows(path: Path, boxes: BoxMap, place: Place) -> Iterator[tuple[int, dict[str, Any]]]:
-    text = read_text(path, place.tell, MAX_BYTES)
+    text = read_text(path, place.on_problem, MAX_BYTES)
     if text is None:
         return
     first = text[: text.find("\n")] if "\n" in text else text
@@ -54,7 +54,7 @@ def _has_columns(header: list[str], boxes: BoxMap, place: Place) -> bool:
 
 
 def _json_rows(path: Path, boxes: BoxMap, place: Place) -> Iterator[tuple[int, dict[str, Any]]]:
-    data = read_json(path, place.tell)
+    data = read_json(path, place.on_problem)
     if data is UNREAD:
         return
     if boxes.rows:

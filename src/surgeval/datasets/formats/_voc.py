@@ -68,11 +68,11 @@ class _Document:
     objects: tuple[_Object, ...]
 
 
-def _parse(path: Path, tell: OnProblem) -> _Document | None:
-    data = read_bytes(path, tell, MAX_BYTES)
+def _parse(path: Path, on_problem: OnProblem) -> _Document | None:
+    data = read_bytes(path, on_problem, MAX_BYTES)
     if data is None:
         return None
-    place = Place(str(path), tell)
+    place = Place(str(path), on_problem)
     parser = ElementTree.XMLParser(target=_Refuse())  # noqa: S314 (stops at a document type, before entities exist)
     try:
         parser.feed(data)

@@ -69,7 +69,7 @@ class Output:
     folder: Path
     writer: Writer
     videos: tuple[Video, ...]
-    tell: OnProblem
+    on_problem: OnProblem
     images: bool = True
     dry: bool = False  # images are counted, not written
     pixels: Pixels | None = None  # where the pixels change: how they are made
@@ -124,7 +124,7 @@ class Output:
                 self._note(key)
         if "," in video.split and "split" in self.writer.keeps:
             self.lost("splits of {n} videos that lie in several of them are not kept")
-        for frame in self.source.frames(video.name, self.tell):
+        for frame in self.source.frames(video.name, self.on_problem):
             self.counts["frames"] += 1
             self.counts["instances"] += len(frame.instances)
             if not (frame.labelled or "unlabelled" in self.writer.keeps or (self.images and frame.image)):

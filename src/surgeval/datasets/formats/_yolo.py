@@ -142,18 +142,18 @@ def _number(word: str) -> object:
         return word[:40]
 
 
-def yolo_class_names(root: Path, tell: OnProblem) -> list[str] | None:
+def yolo_class_names(root: Path, on_problem: OnProblem) -> list[str] | None:
     """The class names that a YOLO folder gives: `names:` of a YAML file, or one name per line of `classes.txt`."""
     for name in names(root):
         if name.endswith((".yaml", ".yml")):
-            text = read_text(root / name, tell, MAX_BYTES)
+            text = read_text(root / name, on_problem, MAX_BYTES)
             listed = _yaml_names(text) if text else None
             if listed:
                 return listed
     for name in ("classes.txt", "obj.names", "names.txt"):
         for folder in (root, root / "labels"):
             if is_there(folder / name):
-                text = read_text(folder / name, tell, MAX_BYTES)
+                text = read_text(folder / name, on_problem, MAX_BYTES)
                 return [line.strip() for line in (text or "").splitlines() if line.strip()] or None
     return None
 

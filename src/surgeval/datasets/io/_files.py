@@ -75,16 +75,16 @@ def is_there(path: Path) -> bool:
         return False
 
 
-def sweep(root: Path, tell: OnProblem) -> None:
+def sweep(root: Path, on_problem: OnProblem) -> None:
     """Tell the entries of a dataset's folder that its reader cannot see, and those that are no files."""
     level, met = [root] if root.is_dir() else [], set[tuple[int, int]]()
     for _ in range(_DEPTH + 1):
-        level = [inner for folder in level for inner in _swept(folder, tell, met)]
+        level = [inner for folder in level for inner in _swept(folder, on_problem, met)]
 
 
-def _swept(folder: Path, tell: OnProblem, met: set[tuple[int, int]]) -> list[Path]:
+def _swept(folder: Path, on_problem: OnProblem, met: set[tuple[int, int]]) -> list[Path]:
     """The folders in a folder, each met once however many links lead there."""
-    place = Place(str(folder), tell)
+    place = Place(str(folder), on_problem)
     inner: list[Path] = []
     try:
         status = folder.stat()
@@ -103,7 +103,7 @@ def _swept(folder: Path, tell: OnProblem, met: set[tuple[int, int]]) -> list[Pat
             place.report("name-not-text", f"the name {os.fsencode(entry.name)!r}", "names in UTF-8")
             continue
         suffix = os.path.splitext(entry.name)[1].lower()  # noqa: PTH122 (a name, not a path)
-        here = Place(entry.path, tell)
+        here = Place(entry.path, on_problem)
         if os.path.isdir(entry.path) if entry.is_symlink() else entry.is_dir():  # noqa: PTH112 (does not raise)
             inner.append(folder / entry.name)
         elif os.path.isfile(entry.path) if entry.is_symlink() else entry.is_file():  # noqa: PTH113

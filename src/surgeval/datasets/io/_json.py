@@ -24,7 +24,7 @@ MAX_ELEMENT = 1 << 27  # of one element of a file that is walked
 _CHUNK = 1 << 18
 
 
-def read_bytes(path: str | Path, tell: OnProblem, limit: int = MAX_BYTES) -> bytes | None:
+def read_bytes(path: str | Path, on_problem: OnProblem, limit: int = MAX_BYTES) -> bytes | None:
     """The bytes of a regular file of bounded size, or None after telling why not.
 
     >>> import tempfile
@@ -34,7 +34,7 @@ def read_bytes(path: str | Path, tell: OnProblem, limit: int = MAX_BYTES) -> byt
     ...     read_bytes(path, print)
     b'0 0.5'
     """
-    place = Place(str(path), tell)
+    place = Place(str(path), on_problem)
     try:
         with open_regular(path) as stream:
             size = bounded_size(stream, place, limit)
@@ -44,7 +44,7 @@ def read_bytes(path: str | Path, tell: OnProblem, limit: int = MAX_BYTES) -> byt
         return None
 
 
-def read_text(path: str | Path, tell: OnProblem, limit: int = MAX_BYTES) -> str | None:
+def read_text(path: str | Path, on_problem: OnProblem, limit: int = MAX_BYTES) -> str | None:
     r"""The UTF-8 text of a file, or None after telling why not.
 
     >>> import tempfile
@@ -55,18 +55,18 @@ def read_text(path: str | Path, tell: OnProblem, limit: int = MAX_BYTES) -> str 
     ...     read_text(path, problems.append), problems[0].kind
     (None, 'text-broken')
     """
-    data = read_bytes(path, tell, limit)
+    data = read_bytes(path, on_problem, limit)
     if data is None:
         return None
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         found = f"byte {data[error.start]:#04x} at offset {error.start}"
-        Place(str(path), tell).report("text-broken", found, "UTF-8 text")
+        Place(str(path), on_problem).report("text-broken", found, "UTF-8 text")
         return None
 
 
-def read_json(path: str | Path, tell: OnProblem) -> Any:
+def read_json(path: str | Path, on_problem: OnProblem) -> Any:
     """The parsed file, or `UNREAD` after telling what is wrong with it.
 
     >>> import tempfile
@@ -80,8 +80,8 @@ def read_json(path: str | Path, tell: OnProblem) -> Any:
     {'frames': [1, 2]}
     (True, 'json-broken')
     """
-    text = read_text(path, tell)
-    return UNREAD if text is None else told_json(text, Place(str(path), tell))
+    text = read_text(path, on_problem)
+    return UNREAD if text is None else told_json(text, Place(str(path), on_problem))
 
 
 def told_json(text: str, place: Place) -> Any:
@@ -122,7 +122,7 @@ def _repeated(key: str, place: Place) -> None:
     place.warn("key-duplicate", f"the key {shown(key)} twice in one object", "each key once")
 
 
-def read_mapping(path: str | Path, tell: OnProblem) -> dict[str, Any] | None:
+def read_mapping(path: str | Path, on_problem: OnProblem) -> dict[str, Any] | None:
     """The JSON object in a file, or None after telling what is wrong with it.
 
     >>> import tempfile
@@ -132,11 +132,11 @@ def read_mapping(path: str | Path, tell: OnProblem) -> dict[str, Any] | None:
     ...     read_mapping(path, lambda problem: print(problem.kind, problem.found))
     wrong-shape [1, 2]
     """
-    data = read_json(path, tell)
-    return None if data is UNREAD else Place(str(path), tell).mapping(data)
+    data = read_json(path, on_problem)
+    return None if data is UNREAD else Place(str(path), on_problem).mapping(data)
 
 
-def read_lines(path: str | Path, tell: OnProblem) -> Iterator[tuple[int, str]]:
+def read_lines(path: str | Path, on_problem: OnProblem) -> Iterator[tuple[int, str]]:
     r"""The non-empty lines of a text file with their numbers from 1, one at a time.
 
     >>> import tempfile
@@ -146,7 +146,7 @@ def read_lines(path: str | Path, tell: OnProblem) -> Iterator[tuple[int, str]]:
     ...     list(read_lines(path, print))
     [(1, '{"id": 1}'), (3, '{"id": 2}')]
     """
-    place = Place(str(path), tell)
+    place = Place(str(path), on_problem)
     try:
         with open_regular(path) as stream:
             for number, raw in enumerate(iter(lambda: stream.readline(1 << 24), b""), start=1):

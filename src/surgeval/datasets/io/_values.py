@@ -52,7 +52,7 @@ class Place:
     """Where the reader is, and whom it tells."""
 
     file: str
-    tell: OnProblem
+    on_problem: OnProblem
     record: str | None = None
 
     def at(self, record: str) -> Place:
@@ -61,7 +61,7 @@ class Place:
 
     def report(self, kind: str, found: str, expected: str, field: str | None = None, level: Level = "error") -> None:
         """Tell a problem here."""
-        self.tell(Problem(kind, self.file, found, expected, self.record, field, level))
+        self.on_problem(Problem(kind, self.file, found, expected, self.record, field, level))
 
     def warn(self, kind: str, found: str, expected: str, field: str | None = None) -> None:
         """Tell something odd but usable."""

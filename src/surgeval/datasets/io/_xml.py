@@ -39,7 +39,7 @@ class _RefusedError(Exception):
         self.kind, self.found, self.expected = kind, found, expected
 
 
-def walk_xml(path: Path, tell: OnProblem, elements: Elements, limit: int) -> bool:
+def walk_xml(path: Path, on_problem: OnProblem, elements: Elements, limit: int) -> bool:
     """Walk a file of at most `limit` bytes; False after telling what is wrong with it.
 
     >>> import tempfile
@@ -56,7 +56,7 @@ def walk_xml(path: Path, tell: OnProblem, elements: Elements, limit: int) -> boo
     end track ''
     True
     """
-    place = Place(str(path), tell)
+    place = Place(str(path), on_problem)
     try:
         with open_regular(path) as stream:
             if bounded_size(stream, place, limit) is None:

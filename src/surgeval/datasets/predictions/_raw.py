@@ -31,8 +31,8 @@ Text: TypeAlias = str | Callable[[int], str]
 class RowProblems:
     """Passes problems on and counts them by kind."""
 
-    def __init__(self, tell: OnProblem) -> None:
-        self._tell = tell
+    def __init__(self, on_problem: OnProblem) -> None:
+        self._tell = on_problem
         self.counts: Counter[str] = Counter()
 
     def __call__(self, problem: Problem) -> None:
@@ -58,10 +58,10 @@ class Source:
         """The chosen rows."""
         return replace(self, number=self.number[rows], file=None if self.file is None else self.file[rows])
 
-    def place(self, row: int, tell: OnProblem, name: str = "") -> Place:
+    def place(self, row: int, on_problem: OnProblem, name: str = "") -> Place:
         """The place of a row; `name` is what else is known of it (video and frame)."""
         file = self.files[0 if self.file is None else int(self.file[row])]
-        return Place(file, tell, f"{self.word} {self.number[row]}{f' ({name})' if name else ''}")
+        return Place(file, on_problem, f"{self.word} {self.number[row]}{f' ({name})' if name else ''}")
 
 
 @dataclass

@@ -47,7 +47,7 @@ def read_columns(path: Path, tally: RowProblems, wanted: Wanted) -> tuple[pl.Dat
 
 
 def _read_csv(path: Path, place: Place, wanted: Wanted) -> tuple[pl.DataFrame, Source]:
-    data = read_bytes(path, place.tell)
+    data = read_bytes(path, place.on_problem)
     if data is None:
         return pl.DataFrame(), Source.of(path, 0)
     try:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
+import polars as pl
+
 from surgeval.datasets._base import Dataset, OnProblem, Problem
 from surgeval.datasets._memory import MemoryDataset
 from surgeval.datasets.formats._intent import LINK_OUT, check_media
@@ -23,15 +25,18 @@ from surgeval.datasets.io._values import Place, shown
 from surgeval.errors import DataError
 from surgeval.files import NOT_REGULAR, leads_out, safe_name
 from surgeval.records import Frame, ImageRef, IntentQuestion, Video
-from surgeval.results import counted
+from surgeval.results import Result, counted
 
 __all__ = ["CheckReport", "check"]
+
+_COLUMNS = ("level", "kind", "file", "record", "field", "found", "expected")
+_READ = ("videos", "frames", "unlabelled", "instances", "boxes", "masks", "images", "questions")
 
 TINY_PIXELS, TINY_SHARE = 4, 0.005  # a box with a side below either is too small to show an instrument
 
 
-@dataclass(frozen=True, slots=True)
-class CheckReport:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CheckReport(Result):
     """What was read and what was wrong.
 
     `problems` holds the first `keep` of them (all are handed to `on_problem`); `counts` counts them all by kind.
@@ -56,6 +61,21 @@ class CheckReport:
     def ok(self) -> bool:
         """Whether nothing is wrong; oddities that leave the data usable (warnings) do not count."""
         return self.errors == 0
+
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """`problems`, a row each; `kinds`, how many of each; `counts`, what was read."""
+        rows = [tuple(getattr(problem, column) for column in _COLUMNS) for problem in self.problems]
+        kinds = sorted(self.counts.items(), key=lambda item: (-item[1], item[0]))
+        return {
+            "problems": pl.DataFrame(rows, schema=dict.fromkeys(_COLUMNS, pl.String), orient="row"),
+            "kinds": pl.DataFrame(kinds, schema={"kind": pl.String, "problems": pl.Int64}, orient="row"),
+            "counts": pl.DataFrame([(name, getattr(self, name)) for name in _READ],
+                                   schema={"what": pl.String, "count": pl.Int64}, orient="row"),
+        }  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"CheckReport of {self.root}: {self.summary()}"
 
     def summary(self) -> str:
         """The counts in one line."""
@@ -138,9 +158,9 @@ def check(
     if not (counts["frames"] or counts["questions"] or tell.levels["error"]):
         Place(str(dataset.root), tell).report("empty", "no frame and no question", "a dataset with some")
     return CheckReport(
-        dataset.format, dataset.root, len(videos), counts["frames"], counts["unlabelled"], counts["instances"],
-        counts["boxes"], counts["masks"], counts["images"], counts["questions"], tell.levels["error"],
-        tell.levels["warning"], MappingProxyType(dict(tell.kinds)), tuple(tell.kept),
+        format=dataset.format, root=dataset.root, videos=len(videos), errors=tell.levels["error"],
+        warnings=tell.levels["warning"], counts=MappingProxyType(dict(tell.kinds)), problems=tuple(tell.kept),
+        **{name: counts[name] for name in _READ if name != "videos"},
     )  # fmt: skip
 
 
@@ -170,26 +190,26 @@ class _TinyBoxes:
             )
 
 
-def _check_names(dataset: Dataset, videos: tuple[Video, ...], tell: OnProblem) -> None:
+def _check_names(dataset: Dataset, videos: tuple[Video, ...], on_problem: OnProblem) -> None:
     """Splits and videos become folders and files wherever the dataset is written."""
     splits = dict.fromkeys(split for video in videos for split in video.split.split(",") if split)
     for name, what in (*((video.name, "video") for video in videos), *((split, "split") for split in splits)):
         fit = safe_name(name)
         if fit != name:
-            place = Place(str(dataset.root), tell, f"{what} {shown(name)}")
+            place = Place(str(dataset.root), on_problem, f"{what} {shown(name)}")
             place.report("name-unsafe", "a name that leaves its folder or fits no file", f"a name like {shown(fit)}")
 
 
-def _check_images(frame: Frame, root: Path, tell: OnProblem, decoding: bool) -> int:
+def _check_images(frame: Frame, root: Path, on_problem: OnProblem, decoding: bool) -> int:
     """Look at the image of a frame and at its successor; returns how many are there."""
     refs = [(ref, role) for ref, role in ((frame.image, "image"), (frame.successor, "successor")) if ref]
-    return sum(_check_image(ref, role, frame, root, tell, decoding) for ref, role in refs)
+    return sum(_check_image(ref, role, frame, root, on_problem, decoding) for ref, role in refs)
 
 
-def _check_image(ref: ImageRef, role: str, frame: Frame, root: Path, tell: OnProblem, decoding: bool) -> bool:
+def _check_image(ref: ImageRef, role: str, frame: Frame, root: Path, on_problem: OnProblem, decoding: bool) -> bool:
     if ref.frame is not None:
         return True  # the video's index was built from the file itself
-    place = Place(str(ref.path), tell, f"{frame.video} frame {frame.name}")
+    place = Place(str(ref.path), on_problem, f"{frame.video} frame {frame.name}")
     if is_there(ref.path) and not is_file(ref.path):
         place.report("file-not-regular", NOT_REGULAR, "a regular file")
         return False

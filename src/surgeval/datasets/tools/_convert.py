@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+import polars as pl
+
 from surgeval.arrays import Image
 from surgeval.datasets._base import Dataset, OnProblem, left_out, raise_errors
 from surgeval.datasets._memory import MemoryDataset
@@ -28,12 +30,13 @@ from surgeval.datasets.io._outline import parts_of
 from surgeval.datasets.tools._merge import MergeMap, merged
 from surgeval.errors import BadInput
 from surgeval.records import Frame, Instance, Mask, Question, Video
+from surgeval.results import Tabular
 
 __all__ = ["ConvertReport", "convert", "export_losses"]
 
 
 @dataclass(frozen=True, slots=True)
-class ConvertReport:
+class ConvertReport(Tabular):
     """What was written and what was lost.
 
     Of the instances that were read, a merge may have dropped some; `losses` says what else the format cannot hold.
@@ -49,6 +52,13 @@ class ConvertReport:
     instances_dropped: int  # by the merge
     instances_written: int
     losses: tuple[str, ...]
+
+    def to_frame(self) -> pl.DataFrame:
+        """A row per count, then one per loss."""
+        read = ("videos", "frames", "images", "questions", "instances_read", "instances_dropped", "instances_written")
+        rows = [(name.replace("_", " "), getattr(self, name)) for name in read]
+        rows += [(f"lost: {loss}", None) for loss in self.losses]
+        return pl.DataFrame(rows, schema={"what": pl.String, "count": pl.Int64}, orient="row")
 
 
 class _Squared:
@@ -256,8 +266,8 @@ def _alive(process: int) -> bool:
 
 def _write(
     source: Dataset, target: Path, format: str, images: bool, pixels: Pixels | None,
-    geometry: Callable[[Frame], Letterbox] | None, tell: OnProblem, progress: Callable[[Video, Frame], None] | None,
-    *, dry: bool = False,
+    geometry: Callable[[Frame], Letterbox] | None, on_problem: OnProblem,
+    progress: Callable[[Video, Frame], None] | None, *, dry: bool = False,
 ) -> tuple[dict[str, int], tuple[str, ...], int]:  # fmt: skip
     writer = writers()[format]
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
@@ -265,16 +275,16 @@ def _write(
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     try:
-        videos = source.videos(tell)
-        output = Output(source, partial, writer, videos, tell, images, dry, pixels, progress=progress,
+        videos = source.videos(on_problem)
+        output = Output(source, partial, writer, videos, on_problem, images, dry, pixels, progress=progress,
                         geometry=geometry)  # fmt: skip
         writer.write(output)
         for sentence in left_out(source):
             output.lost(sentence)
         if "questions" not in writer.keeps:
-            for _ in source.questions(tell):
+            for _ in source.questions(on_problem):
                 output.lost("{n} questions are not kept")
-        elif any(True for video in videos[:1] for _ in source.frames(video.name, tell)):
+        elif any(True for video in videos[:1] for _ in source.frames(video.name, on_problem)):
             output.lost("frames and labels are not kept")
         if target.exists():
             target.rmdir()

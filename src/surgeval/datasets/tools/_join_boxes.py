@@ -130,10 +130,10 @@ class JoinedBoxes:
         self._counts[video] = counts
         self._tell(theirs, met, counts, Place(str(self._boxes.root), on_problem, f"video {video}"))
 
-    def _labelled(self, partner: Video, rate: float, tell: OnProblem) -> dict[int, Frame]:
+    def _labelled(self, partner: Video, rate: float, on_problem: OnProblem) -> dict[int, Frame]:
         """The frames of the boxes by the number that their moment has among the triplets' frames."""
         result: dict[int, tuple[float, Frame]] = {}
-        for frame in self._boxes.frames(partner.name, tell):
+        for frame in self._boxes.frames(partner.name, on_problem):
             at = frame.time * rate if frame.time is not None else float(frame.index)
             key = round(at)
             if frame.labelled and abs(at - key) <= NEAR and abs(at - key) < result.get(key, (1.0, frame))[0]:

@@ -97,6 +97,12 @@ def _encoded(image: Image, quality: int | None) -> bytes:
 def load_packed(path: str | Path, *, cache_bytes: int = CACHE_BYTES, workers: int | None = None) -> TrainingSet:
     """Read a training set; every picture is decoded once, and kept as far as `cache_bytes` goes.
 
+    >>> import tempfile
+    >>> from surgeval.detector.data import toy_set
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_packed(f"{folder}/train.safetensors", toy_set(5))
+    ...     len(load_packed(f"{folder}/train.safetensors"))
+    5
     >>> load_packed(Path("nowhere.safetensors"))
     Traceback (most recent call last):
     surgeval.errors.DataError: nowhere.safetensors: found no such file, expected a training set packed by surgeval

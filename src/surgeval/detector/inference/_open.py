@@ -73,6 +73,8 @@ def open_detector(
 def detector_files(spec: str | Path) -> tuple[Path, ...]:
     """The files that a detector is read from.
 
+    >>> [path.name for path in detector_files("tdnet-p")]
+    ['detector.safetensors']
     >>> detector_files("nowhere.safetensors")
     Traceback (most recent call last):
     surgeval.errors.BadInput: nowhere.safetensors: found no such file or folder, expected a detector: a .safetensors...

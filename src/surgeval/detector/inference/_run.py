@@ -21,6 +21,7 @@ from surgeval.detector.inference.tracking import Tracking
 from surgeval.detector.nms import Selecting
 from surgeval.errors import BadInput
 from surgeval.files import check_text_path, folder_lock, make_folder
+from surgeval.results import Tabular
 
 __all__ = ["DetectSettings", "Detected", "detect"]
 
@@ -41,7 +42,7 @@ class DetectSettings:
 
 
 @dataclass(frozen=True)
-class Detected:
+class Detected(Tabular):
     """What was done: frames looked at, boxes by class, and what a format could not hold."""
 
     out: Path
@@ -60,6 +61,10 @@ class Detected:
         """Frames a second, from reading to boxes."""
         return self.frames / self.seconds if self.seconds > 0 else 0.0
 
+    def to_frame(self) -> pl.DataFrame:
+        """A row per class: boxes, how many are sure, in how many frames, and the best score."""
+        return self.classes
+
 
 def detect(
     network: Network,
@@ -69,7 +74,7 @@ def detect(
     *,
     identity: str = "",
     film: str | Path | None = None,
-    tell: Tell = lambda _text: None,
+    announce: Tell = lambda _text: None,
     advance: Callable[[int], None] = lambda _count: None,
     phase: Callable[[str], None] = lambda _name: None,
 ) -> Detected:
@@ -77,7 +82,7 @@ def detect(
 
     `out` is a table (.parquet, .csv), COCO (.json), or a folder for YOLO text. `identity` names the detector's weights
     (`detector_digest`): with it an interrupted run goes on where it was. `film` is an MP4 file, or a folder where the
-    source has several videos. What is left out or assumed is told.
+    source has several videos. `announce` is told what is left out or assumed.
 
     >>> import tempfile
     >>> from PIL import Image
@@ -109,7 +114,7 @@ def detect(
         began = time.perf_counter()
         parts = detect_parts(
             network, source, work, frozen, selecting=how.selecting, components=how.components,
-            probabilities=kept, batch=how.batch, workers=how.workers, tell=tell, advance=advance,
+            probabilities=kept, batch=how.batch, workers=how.workers, tell=announce, advance=advance,
         )  # fmt: skip
         if not parts.frames + parts.earlier:
             raise BadInput(f"{source.dataset.root}: found no frame that can be read, expected at least one")
@@ -118,7 +123,7 @@ def detect(
         if how.tracking is not None:
             phase("tracking")
             if parts.untimed:
-                tell("the times of frames are not known: they are tracked as if they were a second apart")
+                announce("the times of frames are not known: they are tracked as if they were a second apart")
             tracks = sum(track_video(blocks, how.tracking) for _, blocks in parts.by_video())
         phase("writing")
         classes = count_classes(parts, network.classes)

@@ -38,19 +38,19 @@ class Source:
         if self.fps is not None and self.every != 1:
             raise BadInput(f"every: found {self.every} and {self.fps:g} frames a second as well, expected one of them")
 
-    def videos(self, tell: Tell) -> tuple[Video, ...]:
+    def videos(self, announce: Tell) -> tuple[Video, ...]:
         """The videos that can be read; what is wrong with others is told."""
-        known = self.dataset.videos(_problems(tell))
+        known = self.dataset.videos(_problems(announce))
         names = [video.name for video in known]
         for name in self.only:
             if name not in names:
                 raise BadInput(f"{self.dataset.root}: found no video {name!r}, expected one of {', '.join(names)}")
         return tuple(video for video in known if not self.only or video.name in self.only)
 
-    def frames(self, video: str, tell: Tell) -> Iterator[Frame]:
+    def frames(self, video: str, announce: Tell) -> Iterator[Frame]:
         """The frames to look at, in time order; records that cannot be read are told and left out."""
         tick: int | None = None
-        for number, frame in enumerate(self.dataset.frames(video, _problems(tell))):
+        for number, frame in enumerate(self.dataset.frames(video, _problems(announce))):
             if self.fps is None:
                 if number % self.every == 0:
                     yield frame
@@ -80,6 +80,14 @@ def open_source(
 ) -> Source:
     """Open what lies at a path for a detector that speaks `space`; `videos` names those to look at.
 
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> from surgeval.vocab import load_labels
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Image.new("RGB", (64, 48)).save(f"{folder}/000001.png")
+    ...     source = open_source(folder, load_labels("cholec80"))
+    ...     [(frame.name, frame.width) for video in source.videos(print) for frame in source.frames(video.name, print)]
+    [('000001', 64)]
     >>> from surgeval.vocab import load_labels
     >>> open_source("nowhere", load_labels("cholec80"))
     Traceback (most recent call last):

@@ -28,6 +28,8 @@ NO_TRACK = -1
 class Tracking:
     """When two boxes are the same instrument.
 
+    >>> Tracking(lost=2.0).high
+    0.4
     >>> Tracking(high=0.2, low=0.5)
     Traceback (most recent call last):
     surgeval.errors.BadInput: tracking: found low 0.5 above high 0.2, expected 0 ≤ low ≤ high ≤ 1

@@ -92,6 +92,15 @@ def is_rtdetr(folder: Path) -> bool:
 def load_rtdetr(folder: str | Path, *, aux: bool = True) -> RTDetr:
     """A network that `save_rtdetr` wrote, ready to look; without `aux` its part heads are left out.
 
+    >>> import tempfile
+    >>> from surgeval.detector import Classes
+    >>> from surgeval.detector.rtdetr import build_rtdetr
+    >>> from surgeval.vocab import load_labels
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_rtdetr(folder, build_rtdetr("tiny", Classes.of(load_labels("phantom")), image_size=64))
+    ...     network = load_rtdetr(folder)
+    >>> network.size, network.image_size, network.classes.main
+    ('tiny', 64, 'ivt')
     >>> load_rtdetr("nowhere")
     Traceback (most recent call last):
     surgeval.errors.DataError: nowhere/surgeval.json: found no such file, expected what save_rtdetr wrote
@@ -182,9 +191,16 @@ def pretrained_rtdetr(
 
     A folder of ours with the same classes keeps them.
 
+    >>> import tempfile
     >>> from surgeval.detector import Classes
+    >>> from surgeval.detector.rtdetr import build_rtdetr
     >>> from surgeval.vocab import load_labels
-    >>> pretrained_rtdetr("nowhere", Classes.of(load_labels("phantom")))
+    >>> known, new = (Classes.of(load_labels(name)) for name in ("phantom", "cholec80"))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_rtdetr(folder, build_rtdetr("tiny", known, image_size=64))
+    ...     pretrained_rtdetr(folder, new, image_size=64).classes.main
+    'i'
+    >>> pretrained_rtdetr("nowhere", new)
     Traceback (most recent call last):
     surgeval.errors.BadInput: model 'nowhere': found no such file or folder, expected one or a hub name OWNER/NAME
     """

@@ -36,8 +36,13 @@ def append_curve(path: Path, row: Mapping[str, Any]) -> None:
 
 
 def read_curves(folder: Path | str) -> list[dict[str, Any]]:
-    """The epochs so far, of a training folder or a stage's folder; a line that is still being written is left out.
+    r"""The epochs so far, of a training folder or a stage's folder; a line that is still being written is left out.
 
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, CURVES).write_text('{"epoch": 1, "loss": 2.5}\n{"epoch": 2, "lo')
+    ...     read_curves(folder)
+    [{'epoch': 1, 'loss': 2.5}]
     >>> read_curves("nowhere")
     Traceback (most recent call last):
     surgeval.errors.DataError: nowhere/curves.jsonl: found no such file, expected the curves of a training

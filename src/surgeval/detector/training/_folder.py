@@ -63,6 +63,12 @@ class TrainRecord:
 def load_train_record(folder: Path | str) -> TrainRecord:
     """The record of a training.
 
+    >>> import tempfile
+    >>> record = TrainRecord("tdnet", {"epochs": 2}, {}, {}, {}, "finished", result={"mAP50": 0.5})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, RECORD).write_text(json.dumps(record.to_json()))
+    ...     load_train_record(folder) == record
+    True
     >>> load_train_record("nowhere")
     Traceback (most recent call last):
     surgeval.errors.DataError: nowhere/train.json: found no such file, expected the record of a training

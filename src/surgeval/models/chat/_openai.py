@@ -41,6 +41,8 @@ class ChatOptions:
     `tries` counts the first one; waits double from `backoff` and never exceed `max_wait`. `seed` is sent where one is
     given and the server takes it.
 
+    >>> ChatOptions(max_tokens=64, seed=1).tries
+    5
     >>> ChatOptions(timeout=-1)
     Traceback (most recent call last):
     surgeval.errors.BadInput: timeout: found -1, expected seconds above 0, at most 1e+06

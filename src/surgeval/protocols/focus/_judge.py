@@ -46,7 +46,7 @@ def ask_judges(
     *,
     policy: FlagPolicy | None,
     compat: str | None,
-    workers: int = 8,
+    concurrency: int = 8,
     progress: Progress | None = None,
 ) -> Judged:
     """Decide the pending outcomes; `policy` says what a flagged answer costs (None: answers are not screened)."""
@@ -63,7 +63,7 @@ def ask_judges(
             result[number] = replace(outcome, status="flagged", correct=False, reason=_flagged(flags[question.id]))
         else:
             pending.append(number)
-    verdicts = _verdicts(panel, [_item(questions[n], outcomes[n]) for n in pending], workers, progress)
+    verdicts = _verdicts(panel, [_item(questions[n], outcomes[n]) for n in pending], concurrency, progress)
     for place, number in enumerate(pending):
         verdict = verdicts[place] if verdicts else None
         result[number] = _decided(outcomes[number], verdict, flags.get(questions[number].id, ""), compat)
@@ -78,7 +78,7 @@ def _item(question: FocusQuestion, outcome: Outcome) -> JudgeItem:
 
 
 def _verdicts(
-    panel: Judging | None, items: list[JudgeItem], workers: int, progress: Progress | None
+    panel: Judging | None, items: list[JudgeItem], concurrency: int, progress: Progress | None
 ) -> tuple[PanelVerdict, ...]:
     if panel is None:
         return ()
@@ -91,7 +91,7 @@ def _verdicts(
             progress(done, len(items))
 
     if isinstance(panel, Panel):
-        return panel.judge_all(items, workers=workers, on_verdict=told)
+        return panel.judge_all(items, concurrency=concurrency, on_verdict=told)
     verdicts = []
     for item in items:
         verdicts.append(panel.judge(item))

@@ -27,7 +27,7 @@ from surgeval.asking import (
     question_units,
 )
 from surgeval.engine import Manifest, fingerprint, load_cases, run
-from surgeval.errors import BadInput, DataError, printable
+from surgeval.errors import BadInput, DataError, RunError, printable
 from surgeval.files import write_atomically
 from surgeval.models.chat import ChatOptions
 from surgeval.protocols.asked import AskedRun, check_limit
@@ -36,10 +36,13 @@ from surgeval.protocols.focus._prompt import PROMPT_VERSION, question_messages
 from surgeval.protocols.focus._rules import latency_limit
 from surgeval.protocols.focus._sources import QuestionSet, open_questions
 from surgeval.protocols.focus._stored import SCORES
+from surgeval.protocols.focus.method import score_focus
+from surgeval.protocols.focus.result import FocusScores, load_focus
 from surgeval.protocols.pictures import film_strip, save_pictures
 from surgeval.qa.chat import public_name
 from surgeval.qa.formats import formats
 from surgeval.records import Answer, VqaQuestion
+from surgeval.results import counted
 
 __all__ = ["FocusRun", "open_media", "run_focus"]
 
@@ -56,13 +59,33 @@ class FocusRun(AskedRun):
     """A finished run: one row per question in `answers` (`qID`, `video`, `status`, `reason`, `content`, `latency`, …).
 
     `media` says what the model saw, `judged` whether some answers need judges, `subset` which part of the questions
-    was asked (empty: all).
+    was asked (empty: all), `track` which latency limit holds.
     """
 
     media: str
     judged: bool
     subset: str = ""
+    track: str | None = None
     look: Callable[[str], bytes | None] = field(default=lambda _question: None)
+
+    @cached_property
+    def loaded(self) -> FocusScores:
+        """The scores in the folder; before there are any, those that need no judge.
+
+        They are not to be had while questions wait for an answer, because each would count as wrong.
+        """
+        if (self.folder / SCORES).exists():
+            return load_focus(self.folder)
+        if self.unasked:
+            waiting = counted(self.unasked, "question")
+            raise RunError(f"{self.folder}: found {waiting} without an answer, expected all: retry asks only those")
+        return score_focus(*self.sources, track=self.track, name=self.folder.resolve().name)
+
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """`answers` first, one row per question; then those of the scores, where there can be any, and `failures`."""
+        scored = not self.unasked or (self.folder / SCORES).exists()
+        return super().tables if scored else {"answers": self.answers, "failures": self.summary.to_frame()}
 
     def pictures(self, count: int, results: pl.DataFrame | None = None) -> dict[str, bytes]:
         """Small pictures of what the model was shown, frames side by side; with `results`, of wrong answers first."""
@@ -164,6 +187,7 @@ def run_focus(
     name = public_name(model) if isinstance(model, str) else answerer.identity
     return FocusRun(
         folder=folder, model=name, media=seen, answers=answers, summary=summary, judged=judged, subset=subset,
+        track=track,
         look=_Window(eyes, question_set, {question.id: question for question in questions}, shown),
         notes=_notes(answerer, eyes),
     )  # fmt: skip

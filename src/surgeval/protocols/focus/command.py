@@ -18,6 +18,7 @@ from surgeval.console.options import JsonOption, ResamplesOption, SeedOption
 from surgeval.console.panels import JUDGING, READING, RUNNING, SCORING, grouped
 from surgeval.errors import BadInput, visible
 from surgeval.progress import phases
+from surgeval.qa.chat import MODEL_SPECS
 from surgeval.results import counted
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ JudgeOption = Annotated[
 
 @grouped(
     {
-        JUDGING: "flags max_judge_errors tie quorum ask_all human price cache workers",
+        JUDGING: "flags max_judge_errors tie quorum ask_all human price cache concurrency",
         SCORING: "max_latency compat strict scheme resamples seed name",
     }
 )
@@ -91,7 +92,7 @@ def score(
         typer.Option(metavar="JUDGE=P,C", help="A judge's cost per million prompt and completion tokens."),
     ] = None,
     cache: Annotated[Path | None, typer.Option(help="File of stored verdicts. Default: OUT/verdicts.sqlite.")] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Answers judged at a time.")] = 8,
+    concurrency: Annotated[int, typer.Option(min=1, help="Answers judged at a time.")] = 8,
     scheme: Annotated[
         SchemeName | None, typer.Option(help="What is resampled. Default: videos; with --compat two_level.")
     ] = None,
@@ -131,7 +132,7 @@ def score(
             *sources, judge=panel, track=track,
             max_latency=max_latency, compat=compat, strict=strict,
             flags=None if flags == "off" else FlagPolicy(flags), max_judge_errors=max_judge_errors,
-            scheme=scheme, resamples=resamples, seed=seed, workers=workers,
+            scheme=scheme, resamples=resamples, seed=seed, concurrency=concurrency,
             progress=bar.reach, name=name or _name(out),
         )  # fmt: skip
     if part:
@@ -160,7 +161,7 @@ def run(
         str,
         typer.Option(
             metavar="SPEC", show_default=False,
-            help="openai:MODEL@URL, hf:PATH, replay:FILE, prior[:TRAIN], random[:SEED] or oracle.",
+            help=f"One of {', '.join(MODEL_SPECS)}.",
         ),
     ],
     out: Annotated[Path, typer.Option(help="The run's folder: new, or one to resume.", show_default=False)],

@@ -98,7 +98,12 @@ def chapter(demo: Demo) -> Chapter:
             given = [(question, one.answer(question)) for question in questions]
             answers = [Answer(question.id, said.content, said.latency) for question, said in given]
             scored[name] = score_focus(
-                *as_sources(questions, answers), judge=judge, track="segment", workers=1, resamples=RESAMPLES, name=name
+                *as_sources(questions, answers),
+                judge=judge,
+                track="segment",
+                concurrency=1,
+                resamples=RESAMPLES,
+                name=name,
             )
             pages[name] = write_focus_report(scored[name], out / name)
     rows = [
@@ -111,7 +116,7 @@ def chapter(demo: Demo) -> Chapter:
         runs=tuple(out / name for name in scored),
         table=pl.DataFrame(rows),
         sentences=_sentences(scored),
-        ranking={"baselines": BASELINES, "outer": OUTER, "n_boot": INNER},
+        ranking={"baselines": BASELINES, "outer": OUTER, "resamples": INNER},
     )
 
 

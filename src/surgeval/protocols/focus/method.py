@@ -46,7 +46,7 @@ def score_focus(
     scheme: Scheme | None = None,
     resamples: int = RESAMPLES,
     seed: int = 0,
-    workers: int = 8,
+    concurrency: int = 8,
     progress: Progress | None = None,
     name: str = "submission",
 ) -> FocusScores:
@@ -55,7 +55,7 @@ def score_focus(
     `track` or `max_latency` sets the latency limit. `strict` refuses files with any problem, naming all. `flags` says
     what an answer that tries to steer the judges costs. When more than the share `max_judge_errors` of the judged
     answers has no verdict, the submission is scored but not to be ranked. Intervals resample videos; the scheme
-    `two_level`, the default of compat mode, also the questions inside each. `workers` answers are judged at a time,
+    `two_level`, the default of compat mode, also the questions inside each. `concurrency` answers are judged at a time,
     and `progress(done, all)` is told. A dataset's questions and a model's answers become sources by `as_sources`.
 
     >>> ask = [{"qID": "q1", "videoID": "v", "start_time": 0, "end_time": 0, "procedure_type": "", "question": "?"}]
@@ -73,7 +73,9 @@ def score_focus(
         raise FocusProblems(files.problems)
     questions = [question for question, _ in files.questions]
     outcomes = [outcome(question, response, limit, compat) for question, response in files.questions]
-    judged = ask_judges(questions, outcomes, judge, policy=flags, compat=compat, workers=workers, progress=progress)
+    judged = ask_judges(
+        questions, outcomes, judge, policy=flags, compat=compat, concurrency=concurrency, progress=progress
+    )
     results = results_table(questions, judged.outcomes)
     drawn = scheme or ("cluster" if compat is None else "two_level")
     made = focus_numbers(

@@ -216,6 +216,14 @@ class FocusScores(RunResult):
 def load_focus(folder: str | Path) -> FocusScores:
     """The scores of a run folder, checked; neither questions nor answers nor judges are needed.
 
+    >>> import tempfile
+    >>> from surgeval import score_focus
+    >>> ask = [{"qID": "q1", "videoID": "v", "start_time": 0, "end_time": 0, "procedure_type": "", "question": "?"}]
+    >>> truth = [{"qID": "q1", "primary": "3a", "format": "number", "answer": "3"}]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = score_focus(ask, truth, [{"qID": "q1", "content": "3"}], name="net", resamples=20).save(folder)
+    ...     load_focus(folder).results.select("qID", "status", "correctness").row(0)
+    ('q1', 'ok', True)
     >>> load_focus("no/such/run")
     Traceback (most recent call last):
     surgeval.errors.DataError: no/such/run/run.json: found no such file, expected the record of a run

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -119,18 +119,10 @@ def gap_of(both: pl.DataFrame, weights: Weights, name: str, *, seed: int = 0) ->
     clusters = sorted(rows["cluster"].unique())
     sums = [_Sums.of(rows, weights, side, clusters) for side in ("value", "value_b")]
     furthest = float(sum(abs(weight) for weight in weights.values()))
-    found = paired_statistic(
+    return paired_statistic(  # two shares differ by at most 1, two differences of shares by at most 2
         sums[0].beside(sums[1]).number, clusters, batched=True, sizes=sums[0].totals.sum(axis=1),
         bounds=(-furthest, furthest), resamples=RESAMPLES, seed=seed, name=name,
     )  # fmt: skip
-    return replace(found, interval=_within(found.interval, furthest))
-
-
-def _within(interval: Interval, furthest: float) -> Interval:
-    """Two shares differ by at most 1, two differences of shares by at most 2."""
-    if math.isnan(interval.low):
-        return interval
-    return replace(interval, low=max(interval.low, -furthest), high=min(interval.high, furthest))
 
 
 def chance_of(cells: pl.DataFrame, number: str) -> float | None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
@@ -45,6 +45,9 @@ from surgeval.protocols.pictures import PICTURES, film_strip, save_pictures
 from surgeval.qa.chat import public_name
 from surgeval.records import IntentQuestion
 
+if TYPE_CHECKING:
+    from surgeval.protocols.intent.result import IntentScores
+
 __all__ = ["MAX_TOKENS", "IntentRun", "ask_items", "run_intent"]
 
 _BESIDE = 4  # frames of an item that its kept picture shows
@@ -56,6 +59,13 @@ class IntentRun(AskedRun):
     """A finished run: `answers` has a row per item and condition. `subset` says which part of the items was asked."""
 
     subset: str = ""
+
+    @cached_property
+    def loaded(self) -> IntentScores:
+        """Competency, reliability and what the conditions show."""
+        from surgeval.protocols.intent.result import load_intent  # which reads what is asked here
+
+        return load_intent(self.folder)
 
 
 def run_intent(

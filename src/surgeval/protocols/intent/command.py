@@ -13,6 +13,7 @@ from surgeval.console.options import JsonOption, SeedOption
 from surgeval.console.panels import READING, RUNNING, SCORING, grouped
 from surgeval.errors import BadInput, visible
 from surgeval.progress import phases
+from surgeval.qa.chat import MODEL_SPECS, REJECTING_SPECS
 from surgeval.results import counted
 
 if TYPE_CHECKING:
@@ -52,8 +53,7 @@ def run(
         str,
         typer.Option(
             metavar="SPEC", show_default=False,
-            help="openai:MODEL@URL, hf:PATH, an embedded model, replay:FILE, prior[:TRAIN], random[:SEED], oracle, "
-            "always-reject or always-accept.",
+            help=f"One of {', '.join((*MODEL_SPECS, *REJECTING_SPECS))}.",
         ),
     ],
     out: Annotated[Path, typer.Option(help="The run's folder: new, or one to resume.", show_default=False)],
@@ -161,8 +161,12 @@ def score(
     Example: [bold]surgeval score intent --data items.jsonl --responses replies.jsonl --out runs/vlm[/bold]
     """
     from surgeval.protocols.intent.method import score_intent
+    from surgeval.protocols.intent.result import check_scores_folder
 
-    scores = score_intent(data, responses, out, invalid=invalid, name=name or "", pictures=pictures, progress=not json)
+    check_scores_folder(out)
+    called = name or out.resolve().name
+    scores = score_intent(data, responses, invalid=invalid, name=called, pictures=pictures, progress=not json)
+    scores.save(out)
     page = _page(scores, out)
     if json:
         print_json({**_numbers(scores), "report": str(page)})

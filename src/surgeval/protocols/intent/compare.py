@@ -29,8 +29,20 @@ _SHOWN = ("gaze", "sampling", "frames", "longest_edge", "jpeg_quality", "tempera
 
 
 def compare_intent(a: IntentScores | str | Path, b: IntentScores | str | Path) -> Comparison:
-    """Differences a − b of competency, reliability, pairs, skills and the gain by gaze; run folders or loaded runs.
+    r"""Differences a − b of competency, reliability, pairs, skills and the gain by gaze; run folders or loaded runs.
 
+    >>> import json, tempfile
+    >>> from surgeval import score_intent
+    >>> item = {"scenario": "chest_xray", "media": [], "dimension": "spatial", "skill": "absolute",
+    ...         "question": "Where is it?", "options": ["left", "right"], "answer": 1}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     rows = [json.dumps({**item, "id": f"i{k}", "cluster": f"P{k}"}) for k in range(6)]
+    ...     _ = Path(folder, "items.jsonl").write_text("\n".join(rows))
+    ...     for name, letters in (("good", "BBBBBB"), ("poor", "BAABAA")):
+    ...         said = [{"id": f"i{k}", "content": letter} for k, letter in enumerate(letters)]
+    ...         _ = score_intent(folder, said, f"{folder}/{name}", name=name)
+    ...     compare_intent(f"{folder}/good", f"{folder}/poor")
+    good − poor: competency 1.000 − 0.333 = 0.667 [0.000, 1.000], p = 0.1250
     >>> compare_intent("runs/lvlm", "runs/sister")
     Traceback (most recent call last):
     surgeval.errors.DataError: runs/lvlm/run.json: found no such file, expected the record of a run

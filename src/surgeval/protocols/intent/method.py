@@ -7,6 +7,7 @@ condition; competency, reliability and what the interventions show are computed 
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal
 
 from surgeval.protocols.intent._cases import UNKNOWN_MEDIA
@@ -25,17 +26,16 @@ __all__ = ["IntentRun", "run_intent", "score_intent"]
 def score_intent(
     data: str | Path,
     responses: Source,
-    out: str | Path,
     *,
     invalid: Literal["wrong", "drop"] = "wrong",
-    name: str = "",
+    name: str = "submission",
     pictures: int = PICTURES,
     progress: bool = False,
 ) -> IntentScores:
     """Score replies to the items of `data`: a file of JSON lines, or the objects (`id`, `content`, `condition`).
 
     A log of Inspect AI (`.eval`) is scored on the items that it asked. An item without a reply is `missing`, and in no
-    number. `name` is what the model is called.
+    number. `name` is what the model is called. `.save(folder)` makes the scores a run.
 
     >>> import json
     >>> from tempfile import mkdtemp
@@ -43,7 +43,7 @@ def score_intent(
     >>> item = {"id": "i1", "scenario": "chest_xray", "cluster": "P1", "media": [], "dimension": "spatial",
     ...         "skill": "absolute", "question": "Where is it?", "options": ["left", "right"], "answer": 1}
     >>> _ = (folder / "items.jsonl").write_text(json.dumps(item))
-    >>> scores = score_intent(folder, [{"id": "i1", "content": "It is on the right. Answer: B"}], folder / "run")
+    >>> scores = score_intent(folder, [{"id": "i1", "content": "It is on the right. Answer: B"}])
     >>> scores.answers.select("condition", "choice", "strict", "right").row(0)
     ('plain', 1, None, True)
     """
@@ -52,7 +52,6 @@ def score_intent(
     said = Responses(responses)
     whole = open_items(data)
     item_set, subset = said.part(whole)
-    folder = Path(out)
     config = {
         "prompt": 0,
         "interventions": [],
@@ -64,8 +63,10 @@ def score_intent(
     eyes = Eyes(item_set.dataset, item_set.items, Seeing())
     orphans = said.orphans(whole)
     notes = (f"note: {orphans} responses are to no item of the set and were left out",) if orphans else ()
-    ask_items(
-        item_set, said, folder, first=said.asked(item_set), again=False, config=config,
-        name=name or folder.resolve().name, subset=subset, eyes=eyes, pictures=pictures, progress=progress, notes=notes,
-    )  # fmt: skip
-    return load_intent(folder)
+    with TemporaryDirectory(prefix="surgeval-intent-") as scratch:
+        folder = Path(scratch) / "run"
+        ask_items(
+            item_set, said, folder, first=said.asked(item_set), again=False, config=config, name=name, subset=subset,
+            eyes=eyes, pictures=pictures, progress=progress, notes=notes,
+        )  # fmt: skip
+        return load_intent(folder)

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import polars as pl
 
-from surgeval.engine import RunRecord, load_record
+from surgeval.engine import RunRecord, folder_lock, load_record, save_record
 from surgeval.errors import BadInput, DataError, printable
 from surgeval.figures import Figure
+from surgeval.files import atomic_file, make_folder
 from surgeval.pages import Evidence
-from surgeval.protocols.contract import Headline, RecordedResult
-from surgeval.protocols.intent._cases import UNKNOWN_MEDIA
+from surgeval.protocols.contract import Headline, RecordedResult, refuse_dataset
+from surgeval.protocols.intent._cases import SCHEMA, UNKNOWN_MEDIA
 from surgeval.protocols.intent._estimates import chance_of, estimate_of
 from surgeval.protocols.intent._interventions import (
     Moved,
@@ -28,16 +29,16 @@ from surgeval.protocols.intent._interventions import (
     trap_removal,
     under,
 )
-from surgeval.protocols.intent._items import load_items
+from surgeval.protocols.intent._items import load_items, save_items
 from surgeval.protocols.intent._scores import PLAIN, Invalid, answers_of, scored_cells
 from surgeval.protocols.intent._stored import load_answers
 from surgeval.protocols.intent._weights import DIMENSIONS, LABELS, NUMBERS, SKILLS
-from surgeval.protocols.pictures import load_pictures
+from surgeval.protocols.pictures import load_pictures, save_pictures
 from surgeval.protocols.verdict import Verdict
 from surgeval.records import IntentQuestion
 from surgeval.stats import Difference, Interval
 
-__all__ = ["IntentScores", "load_intent", "outcomes"]
+__all__ = ["IntentScores", "check_scores_folder", "load_intent", "outcomes"]
 
 _FIRST = ("overall", "paired", "reliability", "perceptual", "cognitive", "over_rejection")
 
@@ -180,6 +181,27 @@ class IntentScores(RecordedResult):
 
         return intent_figures([self])
 
+    def save(self, folder: str | Path) -> Path:
+        """Write the cases, the items and the pictures as a run that was scored; returns its folder.
+
+        A folder of other scores is written anew, one of a run that asked a model is refused.
+        """
+        place = Path(folder)
+        check_scores_folder(place)
+        try:
+            make_folder(place)
+            with folder_lock(place):
+                for name in ("run.json", "report.html"):  # run.json comes last: what has one is complete
+                    (place / name).unlink(missing_ok=True)
+                save_items(place, self.items)
+                save_pictures(place, dict(self.pictures))
+                with atomic_file(place / "cases.parquet") as file:
+                    self.answers.select("id", "cluster", "status", "reason", *SCHEMA).write_parquet(file)
+                save_record(place, self.record)
+        except OSError as error:
+            raise BadInput(f"{place}: the scores cannot be written: {error.strerror or error}") from error
+        return place
+
     def __str__(self) -> str:
         said = [] if self._verdict is None else [f"  {self._verdict}"]
         subset = [f"  a subset: {self.subset}"] if self.subset else []
@@ -189,6 +211,16 @@ class IntentScores(RecordedResult):
 def load_intent(folder: str | Path, *, invalid: Invalid | None = None, name: str | None = None) -> IntentScores:
     """Read a finished run folder; `invalid` (`wrong` or `drop`) is as the run says unless it is given.
 
+    >>> import json, tempfile
+    >>> from surgeval import score_intent
+    >>> item = {"id": "i1", "scenario": "chest_xray", "cluster": "P1", "media": [], "dimension": "spatial",
+    ...         "skill": "absolute", "question": "Where is it?", "options": ["left", "right"], "answer": 1}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "items.jsonl").write_text(json.dumps(item))
+    ...     _ = score_intent(folder, [{"id": "i1", "content": "Answer: B"}], f"{folder}/run", name="lvlm")
+    ...     scores = load_intent(f"{folder}/run")
+    >>> scores.name, scores.answers.select("choice", "right").row(0)
+    ('lvlm', (1, True))
     >>> load_intent("runs/lvlm")
     Traceback (most recent call last):
     surgeval.errors.DataError: runs/lvlm/run.json: found no such file, expected the record of a run
@@ -205,6 +237,23 @@ def load_intent(folder: str | Path, *, invalid: Invalid | None = None, name: str
         answers=answers_of(items, load_answers(place, items)), invalid=rule, subset=_subset(place, record),
         pictures=pictures, notes=odd,
     )  # fmt: skip
+
+
+def check_scores_folder(folder: str | Path) -> None:
+    """Refuse a folder for scores that holds a dataset, the run of another protocol, or one that asked a model.
+
+    >>> check_scores_folder("a new folder")
+    """
+    place = Path(folder)
+    if not (place / "run.json").exists():
+        refuse_dataset(place)
+        return
+    manifest = load_record(place).manifest
+    expected = "a new folder or one of earlier scores"
+    if manifest.protocol != "intent":
+        raise BadInput(f"{place}: found a run of {manifest.protocol}, expected {expected}")
+    if manifest.config.get("media") != UNKNOWN_MEDIA:
+        raise BadInput(f"{place}: found a run that asked a model, expected {expected}")
 
 
 def _name(record: RunRecord) -> str:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 DESCRIPTOR = Descriptor.of_rooms(
     __name__,
     "Which frames can nobody use?",
+    offers=("run",),
     order=90,
 )
 

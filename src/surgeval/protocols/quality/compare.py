@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import polars as pl
 from surgeval.arrays import Floats
 from surgeval.errors import BadInput
 from surgeval.protocols.contract import Compared, Comparison, few_video_notes
-from surgeval.protocols.quality.result import QualityScores, load_quality
+from surgeval.protocols.quality.result import SHARES, QualityScores, load_quality
 from surgeval.stats import Difference, paired_statistic
 
 __all__ = ["compare_quality"]
@@ -19,6 +20,19 @@ __all__ = ["compare_quality"]
 def compare_quality(a: QualityScores | str | Path, b: QualityScores | str | Path) -> Comparison:
     """The share of frames to drop and the mean of each measure, a − b; the frames themselves may differ.
 
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> from surgeval import run_quality
+    >>> sharp = np.random.default_rng(0).integers(0, 256, (256, 448, 3), np.uint8)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name, picture in (("sharp", sharp), ("black", 0 * sharp)):
+    ...         for part in ("images", "labels"):
+    ...             Path(folder, name, part).mkdir(parents=True)
+    ...         Image.fromarray(picture).save(f"{folder}/{name}/images/VID01_000001.png")
+    ...         _ = Path(f"{folder}/{name}/labels/VID01_000001.txt").write_text("")
+    ...         _ = run_quality(f"{folder}/{name}", f"{folder}/runs/{name}", labels="cholec80", progress=False)
+    ...     compare_quality(f"{folder}/runs/sharp", f"{folder}/runs/black")
+    sharp − black: frames proposed to drop, share 0.000 − 1.000 = -1.000 [no interval] (few clusters: 1), not testable
     >>> compare_quality("first", "second")
     Traceback (most recent call last):
     surgeval.errors.DataError: first/run.json: found no such file, expected the record of a run
@@ -53,9 +67,11 @@ def _notes(first: QualityScores, second: QualityScores, alone: int) -> tuple[str
 def _difference(first: QualityScores, second: QualityScores, measure: str, videos: list[str]) -> Difference:
     sums = [_sums(one.cases, measure, videos) for one in (first, second)]
     total, frames = np.concatenate([part[0] for part in sums]), np.concatenate([part[1] for part in sums])
+    bounds = (-1.0, 1.0) if measure in SHARES else (-math.inf, math.inf)
     return paired_statistic(
-        lambda counted: np.asarray((counted @ total) / (counted @ frames)), videos, batched=True, sizes=sums[0][1]
-    )
+        lambda counted: np.asarray((counted @ total) / (counted @ frames)), videos, batched=True, sizes=sums[0][1],
+        bounds=bounds,
+    )  # fmt: skip
 
 
 def _sums(cases: pl.DataFrame, measure: str, videos: list[str]) -> tuple[Floats, Floats]:

@@ -5,23 +5,22 @@ One unit is one video, one case is one frame; the run can be interrupted and res
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from surgeval.datasets import QualityLimits, dataset_fingerprint, frame_quality, open_dataset, read_image
 from surgeval.engine import Manifest, RunSummary, Unit, run
 from surgeval.errors import DataError
 from surgeval.progress import advance
+from surgeval.protocols.contract import FinishedRun
 from surgeval.protocols.pictures import PICTURES, save_pictures, thumbnail
-from surgeval.protocols.quality.result import MEASURES, drop_table, load_quality
+from surgeval.protocols.quality.result import MEASURES, QualityScores, load_quality
 from surgeval.protocols.verdict import Verdict
 from surgeval.records import Case
-from surgeval.results import Result
+from surgeval.results import counted
 
 if TYPE_CHECKING:
     from surgeval.datasets import Dataset, DropProposal
@@ -29,18 +28,30 @@ if TYPE_CHECKING:
 __all__ = ["QualityRun", "run_quality"]
 
 
-@dataclass(frozen=True, repr=False, kw_only=True)
-class QualityRun(Result):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class QualityRun(FinishedRun):
     """The finished run and what it proposes."""
 
     summary: RunSummary
-    proposals: tuple[DropProposal, ...]
-    verdict: Verdict | None = None  # can the frames be used? None without frames
+    scores: QualityScores
 
     @property
-    def tables(self) -> Mapping[str, pl.DataFrame]:
-        """`drop`: one row per frame to drop."""
-        return {"drop": drop_table(self.proposals)}
+    def loaded(self) -> QualityScores:
+        """Every frame's measures, and the frames proposed to drop."""
+        return self.scores
+
+    @property
+    def proposals(self) -> tuple[DropProposal, ...]:
+        """The frames to drop."""
+        return self.scores.proposals
+
+    def verdict(self) -> Verdict | None:
+        """Can the frames be used? None without frames."""
+        return self.scores.verdict()
+
+    def __repr__(self) -> str:
+        measured, dropped = (counted(count, "frame") for count in (self.scores.cases.height, len(self.proposals)))
+        return f"QualityRun of {self.scores.name}: {measured} measured, {dropped} to drop"
 
 
 @dataclass(frozen=True)
@@ -70,7 +81,7 @@ class _Measure:
 
 
 def run_quality(
-    path: str | Path,
+    data: str | Path,
     out: str | Path,
     *,
     format: str | None = None,
@@ -93,13 +104,13 @@ def run_quality(
     >>> [(drop.name, drop.reason) for drop in result.proposals]
     [('000001', 'black')]
     """
-    dataset = open_dataset(path, format=format, labels=labels)
+    dataset = open_dataset(data, format=format, labels=labels)
     videos = dataset.videos(lambda _problem: None)
     config = {"limits": asdict(limits or QualityLimits())}
     manifest = Manifest("quality", config=config, dataset=dataset_fingerprint(dataset))
     summary = run(
         [Unit(video.name, {"video": video.name}, steps={"frames": _frames(dataset, video.name)}) for video in videos],
-        _Measure(str(path), dataset.format, labels),
+        _Measure(str(data), dataset.format, labels),
         folder=out,
         manifest=manifest,
         executor="processes" if processes > 1 else "serial",
@@ -107,9 +118,8 @@ def run_quality(
         retry=retry,
         progress=progress,
     )
-    scores = load_quality(out)
-    save_pictures(Path(out), _pictures(dataset, scores.proposals))
-    return QualityRun(summary=summary, proposals=scores.proposals, verdict=scores.verdict())
+    save_pictures(Path(out), _pictures(dataset, load_quality(out).proposals))
+    return QualityRun(summary=summary, scores=load_quality(out))
 
 
 def _frames(dataset: Dataset, video: str) -> int:

@@ -27,10 +27,10 @@ from surgeval.protocols.quality.verdict import judge
 from surgeval.protocols.verdict import Verdict
 from surgeval.stats import bootstrap_mean
 
-__all__ = ["MEASURES", "QualityScores", "drop_table", "load_quality"]
+__all__ = ["MEASURES", "SHARES", "QualityScores", "drop_table", "load_quality"]
 
 # Measure, what it is in words, and whether more of it is better (None: neither).
-_SHARES = ("dropped", "tissue", "saturated", "dark")
+SHARES = ("dropped", "tissue", "saturated", "dark")
 MEASURES: Mapping[str, tuple[str, bool | None]] = {
     "brightness": ("brightness (95th percentile, 0–255)", None),
     "sharpness": ("sharpness (variance of the Laplacian)", True),
@@ -70,7 +70,7 @@ class QualityScores(RunResult):
         videos = self.cases["video"].to_list()
         return tuple(
             Headline(key, label, bootstrap_mean(self.cases[key].cast(pl.Float64).to_numpy(), videos, name=key),
-                     higher_is_better=better, unit="share" if key in _SHARES else "score")
+                     higher_is_better=better, unit="share" if key in SHARES else "score")
             for key, (label, better) in labels.items()
         )  # fmt: skip
 
@@ -115,6 +115,17 @@ class QualityScores(RunResult):
 def load_quality(folder: str | Path) -> QualityScores:
     """Read a finished run folder of `run_quality`.
 
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> from surgeval import run_quality
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("images", "labels"):
+    ...         Path(folder, "data", name).mkdir(parents=True)
+    ...     Image.new("RGB", (448, 256)).save(f"{folder}/data/images/VID01_000001.png")  # a black frame
+    ...     _ = Path(f"{folder}/data/labels/VID01_000001.txt").write_text("")
+    ...     _ = run_quality(f"{folder}/data", f"{folder}/run", labels="cholec80", progress=False)
+    ...     load_quality(f"{folder}/run").cases.select("video", "name", "dropped").rows()
+    [('VID01', '000001', True)]
     >>> load_quality("nowhere")
     Traceback (most recent call last):
     surgeval.errors.DataError: nowhere/run.json: found no such file, expected the record of a run

@@ -52,12 +52,12 @@ class Asked:
     @cached_property
     def tools(self) -> Question[int]:
         """Which instruments are there?"""
-        return Question("instruments", tools_question(self.space), partial(instrument_mentions, label_space=self.space))
+        return Question("instruments", tools_question(self.space), partial(instrument_mentions, space=self.space))
 
     @cached_property
     def triplets(self) -> Question[Triplet]:
         """What do they do to what?"""
-        return Question("triplets", triplets_question(self.space), partial(triplet_mentions, label_space=self.space))
+        return Question("triplets", triplets_question(self.space), partial(triplet_mentions, space=self.space))
 
     @property
     def questions(self) -> dict[str, str]:

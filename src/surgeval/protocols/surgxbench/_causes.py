@@ -66,6 +66,10 @@ def explain_causes(
 
     `boxes` (x1, y1, x2, y2 in pixels) are the relevant area: tokens in or close to them are green and counted.
 
+    >>> few, black = CausalSettings(heads=1, most_tokens=4), np.zeros((64, 96, 3), np.uint8)
+    >>> found = explain_causes(black, "phantom-llava", "Which instruments are there?", settings=few, max_tokens=1)
+    >>> list(found.replies), len(found.rows)  # a row for each token of a reply and each head
+    (['Which instruments are there?'], 1)
     >>> explain_causes(np.zeros((64, 96, 3), np.uint8), "phantom-clip", " ")
     Traceback (most recent call last):
     surgeval.errors.BadInput: prompt: found an empty one, expected a question

@@ -30,6 +30,20 @@ _MOTION = ("flow", "flow_source", "flow_gap", "fit", "motion_top", "motion_floor
 def compare_surgxbench(a: SurgXScores | str | Path, b: SurgXScores | str | Path) -> Comparison:
     """Differences a − b of every headline number that both runs have; run folders or loaded runs.
 
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> from surgeval.protocols.surgxbench import SurgXSettings, run_surgxbench
+    >>> plain = SurgXSettings(tasks=("instruments",), occlusion=False, curves=0, sanity=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("images", "labels"):
+    ...         Path(folder, "data", name).mkdir(parents=True)
+    ...     Image.new("RGB", (96, 64)).save(f"{folder}/data/images/VID01_000001.png")
+    ...     _ = Path(f"{folder}/data/labels/VID01_000001.txt").write_text("0 0.5 0.5 0.2 0.2")  # a grasper
+    ...     for model in ("phantom-clip", "phantom-shortcut"):
+    ...         _ = run_surgxbench(f"{folder}/data", model, f"{folder}/{model}", settings=plain, labels="cholec80",
+    ...                            progress=False)
+    ...     compare_surgxbench(f"{folder}/phantom-clip", f"{folder}/phantom-shortcut")
+    phantom-clip − phantom-shortcut: top-1 right ... (few clusters: 1), not testable
     >>> compare_surgxbench("runs/clip", "runs/shortcut")
     Traceback (most recent call last):
     surgeval.errors.DataError: runs/clip/run.json: found no such file, expected the record of a run
@@ -71,8 +85,6 @@ def _difference(sums: Sequence[VideoSums], place: int, first: SurgXScores) -> Di
     )  # fmt: skip
     videos = min(int((one.under[:, one.groups == place] > 0).any(axis=1).sum()) for one in sums)
     interval = replace(found.interval, clusters=videos)
-    if not math.isnan(interval.low):
-        interval = replace(interval, low=max(interval.low, bounds[0]), high=min(interval.high, bounds[1]))
     if videos < 2:
         interval = replace(interval, low=math.nan, high=math.nan, note="one video has no interval")
     return replace(found, interval=interval, p=found.p if videos >= FEW_CLUSTERS else math.nan)

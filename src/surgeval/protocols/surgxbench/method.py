@@ -8,17 +8,16 @@ maps, occlusion with controls and sanity checks. A run is a folder that resumes;
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-
-import polars as pl
 
 from surgeval.datasets import Dataset, JoinedBoxes, Problem, dataset_fingerprint, open_dataset
 from surgeval.engine import Manifest, RunSummary, Unit, library_versions, run
 from surgeval.errors import BadInput
 from surgeval.explain.flow import StoredFlow
 from surgeval.explain.heatmaps import method_for
+from surgeval.protocols.contract import FinishedRun
 from surgeval.protocols.surgxbench._examples import flow_pipeline, hidings
 from surgeval.protocols.surgxbench._gallery import gallery
 from surgeval.protocols.surgxbench._item import Extras, Item
@@ -26,13 +25,13 @@ from surgeval.protocols.surgxbench._settings import SurgXSettings
 from surgeval.protocols.surgxbench._stored import load_page, save_page
 from surgeval.protocols.surgxbench._worker import VideoWorker, labelled_frames, with_boxes
 from surgeval.protocols.surgxbench.result import RESAMPLES, SurgXScores, load_surgxbench
-from surgeval.results import Result, counted
+from surgeval.results import counted
 
 __all__ = ["SurgXRun", "run_surgxbench"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class SurgXRun(Result):
+class SurgXRun(FinishedRun):
     """A finished run, with what is needed to draw its pictures.
 
     `summary` counts what was done and what failed; `look` is the model with its settings and the labelled frames.
@@ -42,10 +41,10 @@ class SurgXRun(Result):
     look: VideoWorker
     folder: Path
 
-    @property
-    def tables(self) -> Mapping[str, pl.DataFrame]:
-        """`failures`: what could not be done, by reason; the numbers are in `result()`."""
-        return {"failures": self.summary.to_frame()}
+    @cached_property
+    def loaded(self) -> SurgXScores:
+        """The numbers, without the pictures that `result` chooses and stores."""
+        return load_surgxbench(self.folder)
 
     def __repr__(self) -> str:
         return f"SurgXRun of {self.look.net.name}: {counted(self.summary.cases, 'case')} in {self.folder}"
@@ -109,6 +108,18 @@ def run_surgxbench(
 
     With several `processes` each takes whole videos and opens the model for itself; it changes no number.
 
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> plain = SurgXSettings(tasks=("instruments",), occlusion=False, curves=0, sanity=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("images", "labels"):
+    ...         Path(folder, "data", name).mkdir(parents=True)
+    ...     Image.new("RGB", (96, 64)).save(f"{folder}/data/images/VID01_000001.png")
+    ...     _ = Path(f"{folder}/data/labels/VID01_000001.txt").write_text("0 0.5 0.5 0.2 0.2")  # a grasper
+    ...     run = run_surgxbench(f"{folder}/data", "phantom-clip", f"{folder}/run", settings=plain, labels="cholec80",
+    ...                          progress=False)
+    ...     run.result(resamples=20)
+    SurgXScores 'run': not shown; top-1 right ...
     >>> run_surgxbench("nowhere", "phantom-clip", out="runs/clip")
     Traceback (most recent call last):
     surgeval.errors.BadInput: nowhere: found no such file or folder, expected a dataset

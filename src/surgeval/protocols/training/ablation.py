@@ -45,12 +45,31 @@ def run_ablation(
     resamples: int = RESAMPLES,
     format: str | None = None,
     labels: str | Path | None = None,
-    tell: Tell = lambda _text: None,
+    progress: Tell = lambda _text: None,
 ) -> AblationScores:
     """Train every configuration with every seed on every fold of `scheme`; what is finished is not trained again.
 
     `method_of(configuration, seed)` gives the detector to train, usually `tdnet` with changed settings.
 
+    >>> import tempfile
+    >>> import polars as pl
+    >>> from surgeval.datasets import MemoryDataset
+    >>> from surgeval.phantom import simulate_detector
+    >>> from surgeval.protocols.training import FoldDetections, TrainableDetector
+    >>> from surgeval.records import Box, Frame, Instance, Triplet
+    >>> from surgeval.vocab import load_labels
+    >>> space = load_labels("phantom")
+    >>> seen = Instance(Triplet(*space.triplets[0]), Box(100, 60, 80, 60))
+    >>> data = MemoryDataset(space, [Frame(video, "000001", 1, None, None, 448, 256, (seen,)) for video in "AB"])
+    >>> def detect(dataset, videos, trained):  # knows the labels, and learns nothing
+    ...     found = simulate_detector(dataset, "good").filter(pl.col("video").is_in(videos))
+    ...     return FoldDetections(found, frames=len(videos), seconds=0.1)
+    >>> def method_of(configuration, seed):  # a real one trains by the settings that `configuration.changes` names
+    ...     return TrainableDetector(configuration.name, {"seed": seed}, learn=lambda *fold: None, detect=detect)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     scores = run_ablation(data, folder, method_of, seeds=[0], scheme={"test": ["A"]}, resamples=20)
+    >>> list(scores.runs)
+    ['TDnet w/o self-distill', 'TDnet w/o MTL', 'TDnet']
     >>> run_ablation("no/dataset", "out", lambda configuration, seed: None, table="table 10")
     Traceback (most recent call last):
     surgeval.errors.BadInput: ablation 'table 10': expected one of components, fusion
@@ -66,9 +85,9 @@ def run_ablation(
         for seed in seeds:
             home = ablation_home(folder, configuration.name, seed)
             path_inside(folder, *home.relative_to(folder).parts)  # refuses links
-            tell(f"{configuration.name}, seed {seed}")
+            progress(f"{configuration.name}, seed {seed}")
             train_folds(data, home, method_of(configuration, seed), scheme=scheme, resamples=resamples, format=format,
-                        labels=labels, pages=False, tell=tell)  # fmt: skip
+                        labels=labels, pages=False, progress=progress)  # fmt: skip
     first = load_triplets(ablation_home(folder, ablation.reference, seeds[0]) / SCORES)
     manifest = Manifest("training", config={"kind": "ablation", **plan}, dataset=first.settings["data"], model="TDnet")
     save_scored(folder, manifest, cases=first.settings["frames"])

@@ -35,6 +35,7 @@ __all__ = [
     "AblationScores",
     "Configuration",
     "ablation_home",
+    "label_of",
     "load_ablation",
 ]
 
@@ -115,10 +116,11 @@ class AblationScores(RunResult):
     @cached_property
     def differences(self) -> dict[str, dict[tuple[str, str], Difference]]:
         """Every other configuration − the reference, mean over seeds, each video left out of both in turn."""
-        return {name: self._difference(name) for name in self.runs if name != self.reference}
+        return {name: self.difference(name, self, self.reference) for name in self.runs if name != self.reference}
 
-    def _difference(self, name: str) -> dict[tuple[str, str], Difference]:
-        sides = [self._mean_over_seeds(one) for one in (name, self.reference)]
+    def difference(self, name: str, other: AblationScores, of_other: str) -> dict[tuple[str, str], Difference]:
+        """A configuration − one of an ablation of the same data, each the mean over its seeds; by column."""
+        sides = [self.mean_over_seeds(name), other.mean_over_seeds(of_other)]
         count = len(self.videos)
 
         def statistic(m: Ints) -> Floats:
@@ -126,10 +128,11 @@ class AblationScores(RunResult):
 
         labels = [f"{component} {metric}" for component, metric in self.columns]
         sizes = self.runs[self.reference][0].settings["sizes"]
-        found = paired_vector(statistic, self.videos, labels, sizes=sizes, mixed=False)
+        found = paired_vector(statistic, self.videos, labels, sizes=sizes, mixed=False, bounds=(-1.0, 1.0))
         return dict(zip(self.columns, found, strict=True))
 
-    def _mean_over_seeds(self, name: str) -> Callable[[Ints], Floats]:
+    def mean_over_seeds(self, name: str) -> Callable[[Ints], Floats]:
+        """Every column of a configuration as a function of how often each video counts."""
         keys = [("global", *column) for column in self.columns]
         places = [[one.replicates.keys.index(key) for key in keys] for one in self.runs[name]]
 
@@ -144,8 +147,8 @@ class AblationScores(RunResult):
         """The differences of triplets' (or instruments') mAP50."""
         main = self.columns[-2]
         return tuple(
-            Headline(f"{name}|{main[0]}|{main[1]}", f"{name} − {self.reference}: {_label(main)}", found[main].interval,
-                     higher_is_better=None)
+            Headline(f"{name}|{main[0]}|{main[1]}", f"{name} − {self.reference}: {label_of(main)}",
+                     found[main].interval, higher_is_better=None)
             for name, found in self.differences.items()
         )  # fmt: skip
 
@@ -162,7 +165,7 @@ class AblationScores(RunResult):
     def finding(self) -> str:
         """What the table carries, in a sentence."""
         apart, within = self.spread
-        what = f"The {len(self.runs)} configurations lie {100 * apart:.1f} points of {_label(self.columns[-2])} apart"
+        what = f"The {len(self.runs)} configurations lie {100 * apart:.1f} points of {label_of(self.columns[-2])} apart"
         if math.isnan(within):
             return f"{what}; with one seed nobody can tell that from chance."
         size = f"the same configuration differs from itself by {100 * within:.1f} (std over {len(self.seeds)} seeds)"
@@ -197,11 +200,11 @@ class AblationScores(RunResult):
             cells: dict[str, Any] = {"configuration": name, "seeds": len(self.seeds)}
             for column in self.columns:
                 found = self.values(name, *column)
-                cells[_label(column)] = float(np.mean(found))
-                cells[f"{_label(column)} std"] = float(np.std(found, ddof=1)) if len(found) > 1 else None
+                cells[label_of(column)] = float(np.mean(found))
+                cells[f"{label_of(column)} std"] = float(np.std(found, ddof=1)) if len(found) > 1 else None
             rows.append(cells)
             each += [{"configuration": name, "seed": seed,
-                      **{_label(column): float(self.values(name, *column)[k]) for column in self.columns}}
+                      **{label_of(column): float(self.values(name, *column)[k]) for column in self.columns}}
                      for k, seed in enumerate(self.seeds)]  # fmt: skip
         made = {"configurations": pl.DataFrame(rows, infer_schema_length=None), "differences": self._difference_table(),
                 "seeds": pl.DataFrame(each)}  # fmt: skip
@@ -213,8 +216,9 @@ class AblationScores(RunResult):
             for column, d in reversed(found.items()):  # triplets first
                 by_seed = self.values(name, *column) - self.values(self.reference, *column)
                 rows.append({
-                    "configuration": name, "minus": self.reference, "number": _label(column), "difference": d.estimate,
-                    "low": d.interval.low, "high": d.interval.high, "p": d.p, "videos": d.interval.clusters,
+                    "configuration": name, "minus": self.reference, "number": label_of(column),
+                    "difference": d.estimate, "low": d.interval.low, "high": d.interval.high, "p": d.p,
+                    "videos": d.interval.clusters,
                     "std over seeds": float(np.std(by_seed, ddof=1)) if len(by_seed) > 1 else None,
                 })  # fmt: skip
         floats = dict.fromkeys(("difference", "low", "high", "p", "std over seeds"), pl.Float64)
@@ -226,7 +230,7 @@ class AblationScores(RunResult):
         shown = self.columns[-2:]
         names = tuple(self.differences)
         groups = tuple(
-            EstimateGroup(_label(column), tuple(_bar(self.differences[name][column]) for name in names))
+            EstimateGroup(label_of(column), tuple(_bar(self.differences[name][column]) for name in names))
             for column in shown
         )
         title = f"Difference to {self.reference}, mean over {len(self.seeds)} seeds, interval over videos"
@@ -240,7 +244,12 @@ def _noise(configurations: int, seeds: int) -> float:
     return float(studentized_range.ppf(0.95, configurations, configurations * (seeds - 1)))
 
 
-def _label(column: tuple[str, str]) -> str:
+def label_of(column: tuple[str, str]) -> str:
+    """A component and a metric as the paper writes them.
+
+    >>> label_of(("ivt", "mAP50"))
+    'IVT mAP50'
+    """
     return f"{_COMPONENTS[column[0]]} {column[1]}"
 
 
@@ -254,6 +263,25 @@ def _bar(d: Difference) -> Estimate:
 def load_ablation(folder: str | Path) -> AblationScores:
     """A finished ablation.
 
+    >>> import tempfile
+    >>> from surgeval.datasets import MemoryDataset
+    >>> from surgeval.phantom import simulate_detector
+    >>> from surgeval.protocols.training import FoldDetections, TrainableDetector, run_ablation
+    >>> from surgeval.records import Box, Frame, Instance, Triplet
+    >>> from surgeval.vocab import load_labels
+    >>> space = load_labels("phantom")
+    >>> seen = Instance(Triplet(*space.triplets[0]), Box(100, 60, 80, 60))
+    >>> data = MemoryDataset(space, [Frame(video, "000001", 1, None, None, 448, 256, (seen,)) for video in "AB"])
+    >>> def detect(dataset, videos, trained):  # knows the labels, and learns nothing
+    ...     found = simulate_detector(dataset, "good").filter(pl.col("video").is_in(videos))
+    ...     return FoldDetections(found, frames=len(videos), seconds=0.1)
+    >>> def method_of(configuration, seed):
+    ...     return TrainableDetector(configuration.name, {"seed": seed}, learn=lambda *fold: None, detect=detect)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = run_ablation(data, folder, method_of, seeds=[0], scheme={"test": ["A"]}, resamples=20)
+    ...     scores = load_ablation(folder)
+    >>> scores.reference, scores.seeds
+    ('TDnet', (0,))
     >>> load_ablation("no/such/folder")
     Traceback (most recent call last):
     surgeval.errors.DataError: no/such/folder/ablation.json: found no such file, expected the plan of an ablation

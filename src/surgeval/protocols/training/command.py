@@ -90,12 +90,12 @@ def run(
             from surgeval.protocols.training.ablation import run_ablation
 
             rows = _rows_of(settings, weights)
-            made: Any = run_ablation(data, out, rows, table=ablation, seeds=range(seeds), tell=shown.note, **shared)
+            made: Any = run_ablation(data, out, rows, table=ablation, seeds=range(seeds), progress=shown.note, **shared)
         else:
             from surgeval.protocols.training.method import train_folds
 
             method = _method(detector, settings, weights, name)
-            made = train_folds(data, out, method, only=only_fold, tell=shown.note, **shared)
+            made = train_folds(data, out, method, only=only_fold, progress=shown.note, **shared)
     if made is not None:
         _finish(made, out, json)
     elif json:

@@ -1,33 +1,87 @@
-"""Two detectors trained on the same folds: paired by video, as their scores are."""
+"""Two detectors trained on the same folds, or two ablations of the same data: paired by video, as their scores are.
+
+Two ablations are compared row by row: a configuration with itself, each the mean over its seeds.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 from surgeval.errors import BadInput
-from surgeval.protocols.contract import Comparison
+from surgeval.protocols.contract import Compared, Comparison, few_video_notes
+from surgeval.protocols.training.ablation_result import AblationScores, label_of
 from surgeval.protocols.training.result import TrainingScores, load_training
 from surgeval.protocols.triplets import compare_triplets
+from surgeval.results import counted
 
 __all__ = ["compare_training"]
 
 
-def compare_training(a: TrainingScores | str | Path, b: TrainingScores | str | Path) -> Comparison:
-    """Every number of a minus that of b; both must be folds of the same data.
+Trained: TypeAlias = TrainingScores | AblationScores | str | Path
 
+
+def compare_training(a: Trained, b: Trained) -> Comparison:
+    """Every number of a minus that of b; both must be folds, or both ablations, of the same data.
+
+    >>> import tempfile
+    >>> import polars as pl
+    >>> from surgeval.datasets import MemoryDataset
+    >>> from surgeval.phantom import simulate_detector
+    >>> from surgeval.protocols.training import FoldDetections, TrainableDetector, train_folds
+    >>> from surgeval.records import Box, Frame, Instance, Triplet
+    >>> from surgeval.vocab import load_labels
+    >>> space = load_labels("phantom")
+    >>> seen = Instance(Triplet(*space.triplets[0]), Box(100, 60, 80, 60))
+    >>> data = MemoryDataset(space, [Frame(video, "000001", 1, None, None, 448, 256, (seen,)) for video in "ABCD"])
+    >>> def train(quality, out):
+    ...     def detect(dataset, videos, trained):  # knows the labels, and learns nothing
+    ...         found = simulate_detector(dataset, quality).filter(pl.col("video").is_in(videos))
+    ...         return FoldDetections(found, frames=len(videos), seconds=0.1)
+    ...     stub = TrainableDetector(quality, {}, learn=lambda dataset, fold, out, tell: None, detect=detect)
+    ...     return train_folds(data, out, stub, scheme={"test": ["A", "B", "C"]}, resamples=20, pages=False)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     compare_training(train("good", f"{folder}/good"), train("poor", f"{folder}/poor"))
+    good − poor: IVT mAP50 1.000 − 0.337 = 0.663 [-0.785, 2.112] (few clusters: 3), not testable
     >>> compare_training("first", "second")
     Traceback (most recent call last):
     surgeval.errors.DataError: first/run.json: found no such file, expected the record of a run
     """
-    first, second = (_folds(one) for one in (a, b))
-    made = compare_triplets(first.scores, second.scores)
+    first, second = (load_training(one) if isinstance(one, str | Path) else one for one in (a, b))
     names = [one.folder.name if one.folder and first.name == second.name else one.name for one in (first, second)]
-    return replace(made, protocol="training", a=names[0], b=names[1])
+    if isinstance(first, TrainingScores) and isinstance(second, TrainingScores):
+        made = compare_triplets(first.scores, second.scores)
+        return replace(made, protocol="training", a=names[0], b=names[1])
+    if isinstance(first, AblationScores) and isinstance(second, AblationScores):
+        return _ablations(first, second, names)
+    kinds = ["trained folds" if isinstance(one, TrainingScores) else "an ablation" for one in (first, second)]
+    places = [str(one.folder or one.name) for one in (first, second)]
+    raise BadInput(f"{places[0]} and {places[1]}: found {kinds[0]} and {kinds[1]}, expected two of a kind")
 
 
-def _folds(one: TrainingScores | str | Path) -> TrainingScores:
-    loaded = load_training(one) if isinstance(one, str | Path) else one
-    if not isinstance(loaded, TrainingScores):
-        raise BadInput(f"{loaded.folder or loaded.name}: found an ablation, expected trained folds")
-    return loaded
+def _ablations(first: AblationScores, second: AblationScores, names: Sequence[str]) -> Comparison:
+    """Each configuration that both have with itself; their triplets first."""
+    _require_same(first, second)
+    numbers = [
+        Compared(f"{row}|{column[0]}|{column[1]}", f"{row}: {label_of(column)}", found)
+        for row in first.runs
+        for column, found in reversed(first.difference(row, second, row).items())
+    ]
+    seeds = f"means over {counted(len(first.seeds), 'seed')} and {counted(len(second.seeds), 'seed')}"
+    return Comparison(
+        protocol="training", a=names[0], b=names[1], numbers=tuple(numbers), settings={"table": first.table},
+        notes=(*few_video_notes(len(first.videos)), f"{seeds}: intervals are over videos, not over seeds"),
+    )  # fmt: skip
+
+
+def _require_same(first: AblationScores, second: AblationScores) -> None:
+    both = f"{first.folder or first.name} and {second.folder or second.name}"
+    if first.table != second.table:
+        found = f"the ablations {first.table} and {second.table}, which share no configuration"
+        raise BadInput(f"{both}: found {found}, expected two of the same")
+    ours, theirs = (one.runs[one.reference][0].settings for one in (first, second))
+    other = [name for name in ("data", "scheme", "components") if ours[name] != theirs[name]]
+    if other:
+        raise BadInput(f"{both}: found different {', '.join(other)}, expected ablations of the same data and videos")

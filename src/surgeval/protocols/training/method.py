@@ -63,13 +63,31 @@ def train_folds(
     format: str | None = None,
     labels: str | Path | None = None,
     pages: bool = True,
-    tell: Tell = lambda _text: None,
+    progress: Tell = lambda _text: None,
 ) -> TrainingScores | None:
     """Train what is not trained yet, detect in the test videos, score every fold on its own: mean ± std over folds.
 
     `only` trains the folds of these names and scores nothing (None is returned): jobs of a cluster do that, and one
     call without it scores. `scheme` is what `choose_folds` takes; `pages` also writes the scores' own page.
 
+    >>> import tempfile
+    >>> from surgeval.datasets import MemoryDataset
+    >>> from surgeval.phantom import simulate_detector
+    >>> from surgeval.protocols.training import FoldDetections, TrainableDetector
+    >>> from surgeval.records import Box, Frame, Instance, Triplet
+    >>> from surgeval.vocab import load_labels
+    >>> space = load_labels("phantom")
+    >>> seen = Instance(Triplet(*space.triplets[0]), Box(100, 60, 80, 60))
+    >>> data = MemoryDataset(space, [Frame(video, "000001", 1, None, None, 448, 256, (seen,)) for video in "ABCDEF"])
+    >>> def detect(dataset, videos, trained):  # knows the labels, and learns nothing
+    ...     found = simulate_detector(dataset, "good").filter(pl.col("video").is_in(videos))
+    ...     return FoldDetections(found, frames=len(videos), seconds=0.1)
+    >>> stub = TrainableDetector("stub", {}, learn=lambda dataset, fold, out, tell: None, detect=detect)
+    >>> tested = {"1": ["A", "B"], "2": ["C", "D"]}  # the test videos of each fold
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     folds = train_folds(data, folder, stub, scheme=tested, resamples=20, pages=False)
+    >>> folds.tables["folds"].select("fold", "test videos", "mAP50").rows()
+    [('1', 2, 1.0), ('2', 2, 1.0), ('mean', None, 1.0), ('std', None, 0.0)]
     >>> train_folds("no/dataset", "out", method=None)
     Traceback (most recent call last):
     surgeval.errors.BadInput: no/dataset: found no such file or folder, expected a dataset
@@ -80,10 +98,10 @@ def train_folds(
     plan = _claim(folder, dataset, chosen, method)
     wanted = [chosen.fold(name) for name in only] if only is not None else list(chosen.folds)
     for fold in wanted:
-        _do_fold(folder, dataset, fold, method, plan, tell)
+        _do_fold(folder, dataset, fold, method, plan, progress)
     if only is not None:
         return None
-    tell("scoring all folds")
+    progress("scoring all folds")
     scores = _scored(folder, dataset, chosen, method.name, convention, rare, resamples, seed)
     place = path_inside(folder, SCORES)
     if pages:
@@ -125,16 +143,16 @@ def _data_identity(dataset: Dataset) -> str:
     return fingerprint({"space": dataset.space.to_json(), "frames": frames})
 
 
-def _do_fold(folder: Path, dataset: Dataset, fold: Fold, method: TrainableDetector, plan: str, tell: Tell) -> None:
+def _do_fold(folder: Path, dataset: Dataset, fold: Fold, method: TrainableDetector, plan: str, progress: Tell) -> None:
     home = fold_home(folder, fold.name)
     if fold_record(home, plan) is not None:
-        tell(f"{fold.name}: finished before")
+        progress(f"{fold.name}: finished before")
         return
     make_folder(path_inside(folder, "folds", fold.name))
     with folder_lock(home):
-        tell(f"{fold.name}: training on {counted(len(fold.train), 'video')}")
-        method.learn(dataset, fold, path_inside(home, TRAINING), tell)
-        tell(f"{fold.name}: detecting in {counted(len(fold.test), 'video')}")
+        progress(f"{fold.name}: training on {counted(len(fold.train), 'video')}")
+        method.learn(dataset, fold, path_inside(home, TRAINING), progress)
+        progress(f"{fold.name}: detecting in {counted(len(fold.test), 'video')}")
         found = method.detect(dataset, fold.test, home / TRAINING)
         with atomic_file(home / BOXES) as file:
             found.table.write_parquet(file)

@@ -50,8 +50,16 @@ _METHOD = (
 
 
 def write_training_page(folder: str | Path, out: str | Path | None = None) -> Path:
-    """Write `report.html` of a training folder into it (or `out`); may be called while the training runs.
+    r"""Write `report.html` of a training folder into it (or `out`); may be called while the training runs.
 
+    >>> import json, tempfile
+    >>> from surgeval.detector.training import TrainRecord
+    >>> record = TrainRecord("tdnet", {"epochs": 2}, {}, {}, {}, "running")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "train.json").write_text(json.dumps(record.to_json()))
+    ...     _ = Path(folder, "curves.jsonl").write_text('{"epoch": 1, "loss": 2.5, "mAP50": 0.1}\n')
+    ...     write_training_page(folder).name
+    'report.html'
     >>> write_training_page("no/such/folder")
     Traceback (most recent call last):
     surgeval.errors.BadInput: no/such/folder: found no train.json, expected the folder of a training

@@ -213,6 +213,14 @@ def _write_json(path: Path, data: Mapping[str, Any], indent: int | None = None) 
 def load_triplets(folder: str | Path) -> TripletScores:
     """The scores that `TripletScores.save` (or the command `score triplets`) wrote, whole and checked.
 
+    >>> import tempfile
+    >>> from surgeval import score_recognition
+    >>> labels = [[1, 0], [0, 1]] * 2
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     scores = score_recognition(labels, labels, ["v1", "v1", "v2", "v2"], resamples=20)
+    ...     _ = scores.save(folder)
+    ...     load_triplets(folder).number() == scores.number()
+    True
     >>> load_triplets("no/such/folder")
     Traceback (most recent call last):
     surgeval.errors.BadInput: no/such/folder: found no scores.json, expected a folder of scored triplets

@@ -79,19 +79,19 @@ class Panel:
         self,
         items: Sequence[JudgeItem],
         *,
-        workers: int = 8,
+        concurrency: int = 8,
         on_verdict: Callable[[PanelVerdict], None] | None = None,
     ) -> tuple[PanelVerdict, ...]:
-        """Verdicts in the order of the items, `workers` answers at a time (one where a person judges).
+        """Verdicts in the order of the items, `concurrency` answers at a time (one where a person judges).
 
         `on_verdict` sees each verdict as it falls, in the caller's thread. An interrupt waits for the calls in flight.
         """
         verdicts: list[PanelVerdict | None] = [None] * len(items)
-        if workers <= 1 or any(judge.interactive for judge in self.judges):
+        if concurrency <= 1 or any(judge.interactive for judge in self.judges):
             for number, item in enumerate(items):
                 verdicts[number] = _told(self.judge(item), on_verdict)
         else:
-            with ThreadPoolExecutor(workers, thread_name_prefix="judge") as pool:
+            with ThreadPoolExecutor(concurrency, thread_name_prefix="judge") as pool:
                 places = {pool.submit(self.judge, item): number for number, item in enumerate(items)}
                 try:
                     for future in as_completed(places):

@@ -13,6 +13,7 @@ import polars as pl
 
 from surgeval.qa.chat import Price, Usage
 from surgeval.qa.judging._vote import PanelVerdict, Vote
+from surgeval.results import Tabular
 
 __all__ = ["JudgeTally", "PanelReport", "summarise_verdicts", "vote_table"]
 
@@ -41,7 +42,7 @@ class JudgeTally:
 
 
 @dataclass(frozen=True, slots=True)
-class PanelReport:
+class PanelReport(Tabular):
     """How the judging of a run went.
 
     >>> summarise_verdicts([PanelVerdict("q1", "judge_error", (), 0, "no verdict")]).failure_share

@@ -34,7 +34,7 @@ _FILLER = frozenset(
 _LONGEST_ITEM = 4  # words; a longer piece is prose
 
 
-def instrument_mentions(text: str, label_space: LabelSpace) -> Mentions[int]:
+def instrument_mentions(text: str, space: LabelSpace) -> Mentions[int]:
     """The instruments of a label space that a text names and does not deny, in the order of their first mention.
 
     Unparsed are tools that the space does not hold, and, where the whole text is a list, its other items.
@@ -45,7 +45,7 @@ def instrument_mentions(text: str, label_space: LabelSpace) -> Mentions[int]:
     >>> [space.instruments[k] for k in said.classes], said.spans, said.unparsed
     (['Grasper', 'Clipper'], ((2, 9), (16, 28)), ('trocar',))
     """
-    known = lexicon(label_space, "instrument")
+    known = lexicon(space, "instrument")
     first: dict[int, tuple[int, int]] = {}
     unparsed: dict[str, None] = {}
     covered: list[tuple[int, int]] = []

@@ -31,7 +31,7 @@ class _Words:
     targets: Lexicon
 
 
-def triplet_mentions(text: str, label_space: LabelSpace) -> Mentions[Triplet]:
+def triplet_mentions(text: str, space: LabelSpace) -> Mentions[Triplet]:
     r"""The triplets that a text names and does not deny, in the order of their first mention.
 
     A triplet whose verb or target the space does not hold has −1 there and its words are among the unparsed; so has a
@@ -43,7 +43,7 @@ def triplet_mentions(text: str, label_space: LabelSpace) -> Mentions[Triplet]:
     >>> said.classes == (Triplet(0, 1, 0), Triplet(2, -1, 8)), said.unparsed
     (True, ('hook manipulate liver',))
     """
-    words = _Words(*(lexicon(label_space, component) for component in ("instrument", "verb", "target")))
+    words = _Words(*(lexicon(space, component) for component in ("instrument", "verb", "target")))
     first: dict[Triplet, tuple[int, int]] = {}
     unparsed: dict[str, None] = {}
     joined = _LABELLED.sub(" ", text)  # one character for one: spans stay

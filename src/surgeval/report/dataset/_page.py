@@ -15,7 +15,7 @@ from surgeval.arrays import Image
 from surgeval.datasets import Dataset, OnProblem, Problem, raise_errors
 from surgeval.figures import Figure
 from surgeval.pages import Fact, Picture, Plot, Section, Table, save_figures, save_tables, write_page
-from surgeval.report.dataset._charts import MOST_CLASSES, MOST_VIDEOS, crowd, statistics_figures
+from surgeval.report.dataset._charts import MOST_CLASSES, MOST_VIDEOS, crowd
 from surgeval.report.dataset._count import dataset_statistics
 from surgeval.report.dataset._findings import Checked, dataset_findings
 from surgeval.report.dataset._statistics import DatasetStatistics
@@ -55,7 +55,7 @@ def write_dataset_report(
     tables = statistics.tables
     if check is not None:
         tables |= problem_tables(check.counts, check.problems, dataset.root)
-    figures = statistics_figures(statistics)
+    figures = statistics.figures
     save_tables(tables, out / "tables")
     save_figures(figures, out)
     sections = dataset_sections(statistics, check=check, root=dataset.root, sheet=sheet, linked=True)
@@ -94,7 +94,7 @@ def dataset_sections(
     ['Overview', 'Classes']
     """
     root = None if root is None else Path(root)
-    shelf = _Shelf(statistics.tables, statistics_figures(statistics), linked)
+    shelf = _Shelf(statistics.tables, statistics.figures, linked)
     sections = [
         _overview(statistics, shelf, sheet, check),
         _classes(statistics, shelf),

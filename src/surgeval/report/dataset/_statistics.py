@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from surgeval.figures import Figure
 from surgeval.records import Video
 from surgeval.report.dataset._runs import Run
 from surgeval.report.dataset._tables import statistics_tables
+from surgeval.results import Result, counted
 from surgeval.vocab import LabelSpace
 
 
@@ -46,9 +48,9 @@ class VideoCounts:
     stretches: tuple[Run, ...]  # of phases, the longest ones
 
 
-@dataclass(frozen=True, eq=False)
-class DatasetStatistics:
-    """Counts of everything a reader of the dataset asks first; `tables()` gives them for reading and for CSV.
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class DatasetStatistics(Result):
+    """Counts of everything a reader of the dataset asks first; `tables` holds them for reading and for CSV.
 
     `instances` maps (source, instrument, verb, target) to a count, as positions in `sources` and the label space.
     `per_frame` counts triplet instances, or all instances where the label space has no triplets.
@@ -109,3 +111,15 @@ class DatasetStatistics:
     def tables(self) -> dict[str, pl.DataFrame]:
         """Every table by file name; a table that would be empty is left out."""
         return statistics_tables(self)
+
+    @property
+    def figures(self) -> dict[str, Figure]:
+        """Every figure that has something to show."""
+        from surgeval.report.dataset._charts import statistics_figures  # which draws statistics
+
+        return statistics_figures(self)
+
+    def __repr__(self) -> str:
+        counts = ((len(self.videos), "video"), (self.frames, "frame"), (self.total, "instance"))
+        said = ", ".join(counted(count, thing) for count, thing in counts)
+        return f"DatasetStatistics of {self.name} ({self.format}): {said}"

@@ -24,7 +24,8 @@ def leading(study: RankingStudy) -> str:
     >>> from surgeval.stats import rank
     >>> right = {"net": [1] * 40, "prior": [1, 0] * 20}
     >>> videos = [v for v in range(20) for _ in range(2)]
-    >>> study = study_ranking(rank(right, ["verb|id"] * 40, videos, n_boot=100), outer=10, n_boot=100, challenges=0)
+    >>> ranking = rank(right, ["verb|id"] * 40, videos, resamples=100)
+    >>> study = study_ranking(ranking, outer=10, resamples=100, challenges=0)
     >>> leading(study)
     'net is first. On resampled videos it stays there in 100\xa0% of the cases.'
     """
@@ -49,17 +50,28 @@ def findings(study: RankingStudy) -> list[str]:
 
     >>> from surgeval.report.ranking import study_ranking
     >>> from surgeval.stats import rank
-    >>> ranking = rank({"net": [1] * 20, "prior": [1, 0] * 10}, ["verb|id"] * 20, range(20), n_boot=100)
+    >>> ranking = rank({"net": [1] * 20, "prior": [1, 0] * 10}, ["verb|id"] * 20, range(20), resamples=100)
     >>> findings(study_ranking(ranking, outer=0, challenges=0))
     ['net is better than each of the others in more buckets than the other way round.']
     """
     ranking = study.ranking
-    said = [*_not_told_apart(ranking)]
+    said = [*_first_by_its_own_verdict(study), *_not_told_apart(ranking)]
     if ranking.gate is not None:
         sentences = (*baseline_sentences(ranking.gate), OTHER_FLOOR)
         said.append(" ".join(f"{text[:1].upper()}{text[1:]}." for text in sentences))
     said += equal_models(study)
     return said + [f"{note[:1].upper()}{note[1:]}." for note in ranking.notes]
+
+
+def _first_by_its_own_verdict(study: RankingStudy) -> list[str]:
+    """A ranking counts right answers; whether they are right for the right reason, a model's own run says."""
+    first = [name for name in study.ranking.final_order[0] if name in study.verdicts]
+    doubted = [name for name in first if study.verdicts[name].grade in ("contradicted", "not shown")]
+    return [
+        f"Right answers put {name} there; its own run's verdict is {study.verdicts[name].grade}: "
+        f"{study.verdicts[name].sentence}"
+        for name in doubted
+    ]
 
 
 def equal_models(study: RankingStudy) -> list[str]:

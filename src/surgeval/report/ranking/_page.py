@@ -17,7 +17,6 @@ import polars as pl
 from surgeval.errors import BadInput
 from surgeval.files import write_atomically
 from surgeval.pages import Fact, Plot, Section, Table, distinct, save_figures, save_tables, write_page
-from surgeval.report.ranking._figures import ranking_figures
 from surgeval.report.ranking._findings import equal_models, findings, leading
 from surgeval.report.ranking._study import RankingStudy
 from surgeval.report.ranking._words import NARROW, listed, percent, place_span, points, score_name
@@ -39,7 +38,7 @@ def write_ranking_report(study: RankingStudy, out: str | Path, *, title: str = "
     >>> from surgeval.report.ranking import study_ranking
     >>> from surgeval.stats import rank
     >>> right = {"net": [1] * 16, "prior": [1, 0] * 8}
-    >>> places = rank(right, buckets=["verb|id"] * 16, videos=[v for v in "abcdefgh" for _ in range(2)], n_boot=100)
+    >>> places = rank(right, buckets=["verb|id"] * 16, videos=[v for v in "abcdefgh" for _ in range(2)], resamples=100)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     page = write_ranking_report(study_ranking(places, outer=0), Path(folder))
     ...     page.name, (Path(folder) / "ranking.json").exists()
@@ -49,7 +48,7 @@ def write_ranking_report(study: RankingStudy, out: str | Path, *, title: str = "
     ranking = study.ranking
     save_tables(study.tables, out / "tables")
     try:
-        save_figures(ranking_figures(study), out)
+        save_figures(study.figures, out)
         text = json.dumps(study.to_json(), indent=2, ensure_ascii=False, allow_nan=False)
         write_atomically(out / "ranking.json", f"{text}\n".encode("utf-8", "replace"))
     except OSError as error:
@@ -70,13 +69,13 @@ def ranking_sections(study: RankingStudy) -> tuple[Section, ...]:
     >>> from surgeval.report.ranking import study_ranking
     >>> from surgeval.stats import rank
     >>> videos = [v for v in "abcdefgh" for _ in range(2)]
-    >>> places = rank({"net": [1] * 16, "prior": [1, 0] * 8}, buckets=["verb|id"] * 16, videos=videos, n_boot=100)
+    >>> places = rank({"net": [1] * 16, "prior": [1, 0] * 8}, buckets=["verb|id"] * 16, videos=videos, resamples=100)
     >>> [section.title for section in ranking_sections(study_ranking(places, outer=0))][:2]
     ['Places', 'Who is better than whom']
     """
     plots = {
         name: Plot(figure, _REMARKS.get(name, ""), (f"figures/{name}.svg", f"figures/{name}.png"), wide=True)
-        for name, figure in ranking_figures(study).items()
+        for name, figure in study.figures.items()
     }
 
     def drawn(*names: str) -> tuple[Plot, ...]:
@@ -143,6 +142,9 @@ def _place_table(study: RankingStudy) -> Table:
         "ahead of the next by": _reasons(ranking),
         f"{score_name(ranking)}, % [95 %]": accuracies,
     }
+    if study.verdicts:
+        told = [study.verdicts.get(ranking.models[m]) for m in order]
+        columns["its own verdict"] = ["–" if verdict is None else verdict.grade for verdict in told]
     if study.places is not None:
         span = study.places.interval()
         kept = (study.places.places == ranking.final_rank).mean(axis=0)
@@ -290,7 +292,7 @@ def _settings(study: RankingStudy) -> Table:
         "test": "what decides in a bucket: bootstrap (the FOCUS challenge's rule) or exchange",
         "scheme": "what is resampled", "alpha": "level of a test", "sided": "directions that a test looks at",
         "correction": "for the pairs of a bucket",
-        "n_boot": "resamples, or exchanges, of each test", "collapse": "from pairs to ranks",
+        "resamples": "resamples, or exchanges, of each test", "collapse": "from pairs to ranks",
         "resolve": "which ties are broken", "win_ties": "what joint winners of a resample get",
         "point": "flat: questions count the same; macro: videos do", "min_clusters": "videos a bucket needs to decide",
         "seed": "of the random streams",
@@ -367,8 +369,8 @@ def _method(ranking: Ranking) -> str:
         how = "the two models' answers to whole videos are swapped in all ways, or in many random ones"
     return (
         f"First, in each bucket every pair of models is tested: {how}, the same for all models "
-        f"(up to {options.n_boot} times). A model is better than another where its accuracy is higher and p is at most "
-        f"{options.alpha:g} ({options.sided}-sided, correction {options.correction}). Second, a model dominates "
+        f"(up to {options.resamples} times). A model is better than another where its accuracy is higher and p is at "
+        f"most {options.alpha:g} ({options.sided}-sided, correction {options.correction}). Second, a model dominates "
         "another when it is better in more buckets than the other way round; its Copeland score is how many it "
         f"dominates minus how many dominate it. Third, ties ({options.resolve}) are broken by how often a model has "
         "the most right answers of the group on resampled videos, averaged over buckets; equal rates share the place."

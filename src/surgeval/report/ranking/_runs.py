@@ -2,54 +2,107 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 
 from surgeval.errors import BadInput, DataError, visible
 from surgeval.protocols.registry import descriptor_of, descriptors, is_run, load_run, runs_in
+from surgeval.protocols.verdict import Verdict
 from surgeval.report.ranking._results_file import read_results
-from surgeval.stats import Outcomes, Ranking
+from surgeval.stats import (
+    FEW_CLUSTERS,
+    MAX_UNSCORED,
+    RESAMPLES_OF_A_RANKING,
+    Averaging,
+    Collapse,
+    Correction,
+    Outcomes,
+    Rankable,
+    Ranking,
+    RankScheme,
+    Resolve,
+    Sided,
+    Test,
+    WinTies,
+    read_outcomes,
+)
 from surgeval.stats import rank as rank_outcomes
 
-__all__ = ["rank", "rank_runs", "read_outcomes_of"]
+__all__ = ["left_out", "rank", "read_outcomes_of", "verdicts_of"]
 
 
-def rank(data: Any, *args: Any, **options: Any) -> Ranking:
-    """Rank models by arrays of right and wrong, by tables of results, or by run folders and results files.
+def rank(
+    data: str | Path | Sequence[str | Path] | Rankable,
+    buckets: Iterable[str] | None = None,
+    videos: Iterable[Any] | None = None,
+    questions: Iterable[Any] | None = None,
+    *,
+    alpha: float = 0.05,
+    resamples: int = RESAMPLES_OF_A_RANKING,
+    scheme: RankScheme = "cluster",
+    sided: Sided = "two",
+    correction: Correction = "none",
+    collapse: Collapse = "pairwise",
+    resolve: Resolve = "top3",
+    win_ties: WinTies = "split",
+    point: Averaging = "flat",
+    min_clusters: int = FEW_CLUSTERS,
+    seed: int = 0,
+    test: Test = "bootstrap",
+    baselines: Sequence[str] = (),
+    max_unscored: float = MAX_UNSCORED,
+) -> Ranking:
+    r"""Rank models by run folders and results files, by tables of results, or by arrays of right and wrong.
 
-    A list of paths is read first (`read_outcomes_of`); anything else goes to `surgeval.stats.rank` as it is.
+    `data` is a folder of runs, a list of run folders, folders of runs and results files (CSV), or what
+    `surgeval.stats.rank` takes: a table per model, one table with a `model` column, or a 0/1 array per model with the
+    `buckets` and `videos` of the questions. A model read from disk is called after its folder or file. Of a folder of
+    runs those that know right and wrong are ranked, and `notes` names the others; runs of two protocols are refused.
+    Where more than `max_unscored` of the questions lack the verdict of some models only, the ranking is refused.
 
     >>> right = {"a": [1, 1, 1, 1, 1, 1, 1, 1], "b": [0, 0, 0, 0, 0, 0, 0, 0]}
-    >>> rank(right, ["all"] * 8, list("abcdefgh"), n_boot=200).final_order
+    >>> rank(right, ["all"] * 8, list("abcdefgh"), resamples=200).final_order
     [['a'], ['b']]
-    """
-    paths = (
-        isinstance(data, Sequence)
-        and not isinstance(data, str)
-        and bool(data)
-        and all(isinstance(one, str | Path) for one in data)
-    )
-    return rank_runs(data, **options) if paths else rank_outcomes(data, *args, **options)
-
-
-def rank_runs(paths: Sequence[str | Path], *, max_unscored: float = 0.05, **options: Any) -> Ranking:
-    """Rank run folders of one protocol, or results files (CSV); a model is called after its folder or file.
-
-    A folder of runs stands for the runs in it.
-
-    >>> rank_runs([Path("net.csv"), Path("prior.csv")])
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name, right in (("net", "1" * 16), ("prior", "10" * 8)):
+    ...         rows = [f"q{k},VID{k // 2},verb,False,{one}" for k, one in enumerate(right)]
+    ...         _ = Path(folder, f"{name}.csv").write_text("\n".join(["qID,video,group,ood,correctness", *rows]))
+    ...     rank([f"{folder}/net.csv", f"{folder}/prior.csv"], resamples=200).final_order
+    [['net'], ['prior']]
+    >>> rank("runs")
     Traceback (most recent call last):
-    surgeval.errors.DataError: net.csv: found no such file, expected a results file...
+    surgeval.errors.DataError: runs: found no such file or folder, expected a run, a folder of runs or a results...
     """
-    outcomes = Outcomes.from_tables(read_outcomes_of(paths), max_unscored=max_unscored)
-    return rank_outcomes(outcomes, **options)
+    paths = _paths(data)
+    if paths is None:
+        given = cast("Rankable", data)
+        outcomes = read_outcomes(given, buckets, videos, questions, max_unscored=max_unscored)
+    else:
+        outcomes = Outcomes.from_tables(read_outcomes_of(paths), max_unscored=max_unscored)
+        outcomes = replace(outcomes, notes=(*left_out(paths), *outcomes.notes))
+    return rank_outcomes(
+        outcomes, alpha=alpha, resamples=resamples, scheme=scheme, sided=sided, correction=correction,
+        collapse=collapse, resolve=resolve, win_ties=win_ties, point=point, min_clusters=min_clusters, seed=seed,
+        test=test, baselines=baselines,
+    )  # fmt: skip
+
+
+def _paths(data: object) -> list[str | Path] | None:
+    """The paths, where that is what was given."""
+    if isinstance(data, str | Path):
+        return [data]
+    if not isinstance(data, Sequence) or not data or not all(isinstance(one, str | Path) for one in data):
+        return None
+    return list(data)
 
 
 def read_outcomes_of(paths: Sequence[str | Path]) -> dict[str, pl.DataFrame]:
-    r"""One table of right and wrong per model.
+    r"""One table of right and wrong per model of run folders, folders of runs and results files.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -62,8 +115,7 @@ def read_outcomes_of(paths: Sequence[str | Path]) -> dict[str, pl.DataFrame]:
     places: dict[str, Path] = {}
     kinds: dict[str, Path] = {}
     for path in (entry for given in paths for entry in _entries(Path(given))):
-        name = (path.name or path.resolve().name) if path.is_dir() else path.stem
-        name = name.encode("utf-8", "replace").decode()  # a file name need not be text; a table's and a page's must
+        name = _name(path)
         if name in places:
             raise BadInput(
                 visible(f"models: found the name {name!r} twice ({places[name]} and {path}), expected different names")
@@ -76,15 +128,56 @@ def read_outcomes_of(paths: Sequence[str | Path]) -> dict[str, pl.DataFrame]:
     return tables
 
 
+def verdicts_of(paths: Sequence[str | Path]) -> dict[str, Verdict]:
+    """What the runs among the paths say of themselves, by the model's name; a results file says nothing.
+
+    >>> verdicts_of([])
+    {}
+    """
+    runs = [entry for path in paths for entry in _entries(Path(path)) if is_run(entry)]
+    return {_name(run): verdict for run in runs if (verdict := load_run(run).verdict()) is not None}
+
+
+def _name(path: Path) -> str:
+    """What a model is called: a file name need not be text, a table's and a page's words must."""
+    name = (path.name or path.resolve().name) if path.is_dir() else path.stem
+    return name.encode("utf-8", "replace").decode()
+
+
+def left_out(paths: Sequence[str | Path]) -> tuple[str, ...]:
+    """A sentence for the runs in folders of runs that know no right and wrong, and so are not ranked; else nothing.
+
+    >>> left_out([])
+    ()
+    """
+    runs = [run for path in paths for run in _runs_of(Path(path))]
+    unrankable = [f"{run.name} ({kind.name})" for run in runs if not (kind := descriptor_of(run)).outcomes]
+    if not unrankable:
+        return ()
+    return (visible(f"not ranked, because their protocols know no right and wrong: {', '.join(unrankable)}"),)
+
+
+def _runs_of(path: Path) -> list[Path]:
+    """The runs in a folder that is no entry itself."""
+    entry = not path.is_dir() or is_run(path) or (path / "tables" / "results.csv").exists()
+    return [] if entry else runs_in(path)
+
+
 def _entries(path: Path) -> list[Path]:
     """The path itself, or the runs that can be ranked in a folder that is no entry but holds some."""
+    if not path.exists():
+        expected = "a run, a folder of runs or a results file (CSV)"
+        raise DataError(path, found="no such file or folder", expected=expected)
     if not path.is_dir() or is_run(path) or (path / "tables" / "results.csv").exists():
         return [path]
-    runs = [run for run in runs_in(path) if descriptor_of(run).outcomes]
-    if not runs:
+    runs = _runs_of(path)
+    rankable = [run for run in runs if descriptor_of(run).outcomes]
+    if not rankable:
+        kinds = dict.fromkeys(descriptor_of(run).name for run in runs)
+        found = f"a folder with runs of {', '.join(kinds)} only" if runs else "a folder with none of them"
         expected = "a run, a folder of runs that know right and wrong, or one with tables/results.csv"
-        raise DataError(path, found="a folder with none of them", expected=expected)
-    return runs
+        raise DataError(path, found=found, expected=expected)
+    return rankable
 
 
 def _outcomes(path: Path, kinds: dict[str, Path]) -> pl.DataFrame:

@@ -6,13 +6,16 @@ Other videos, one bucket less, one model less, other rules, and the smallest dif
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from surgeval.figures import Figure
+from surgeval.protocols.verdict import Verdict
 from surgeval.report.ranking._entries import status_counts
+from surgeval.results import Result
 from surgeval.stats import (
     Calibration,
     Detectable,
@@ -34,12 +37,13 @@ __all__ = ["RankingStudy", "study_ranking"]
 _COLLAPSES = ("pairwise", "upper_bound", "wins", "leader", "chain", "closure")
 
 
-@dataclass(frozen=True, eq=False)
-class RankingStudy:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class RankingStudy(Result):
     """A ranking with what it hangs on; a part is None where there is too little to leave out (or it was not asked for).
 
     `variants` maps a rule to the places it gives, in the order of `ranking.models`; the first is the one used. `equal`
-    says how often equal models would be told apart, `statuses` what became of every model's answers (`status_counts`).
+    says how often equal models would be told apart, `statuses` what became of every model's answers (`status_counts`),
+    `verdicts` what the models' own runs say of them.
     """
 
     ranking: Ranking
@@ -50,6 +54,7 @@ class RankingStudy:
     variants: dict[str, tuple[int, ...]]
     equal: Calibration | None = None
     statuses: pl.DataFrame | None = None
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; the ranking's own names stand at the top level."""
@@ -59,6 +64,7 @@ class RankingStudy:
             **self.ranking.to_json(),
             "calibration": None if self.equal is None else self.equal.to_json(),
             "statuses": None if self.statuses is None else self.statuses.to_dicts(),
+            "verdicts": {name: verdict.to_json() for name, verdict in self.verdicts.items()},
             "stability": None if self.places is None else self.places.to_json(),
             "leave_one_bucket_out": None if self.without_bucket is None else self.without_bucket.to_json(),
             "leave_one_model_out": None if self.without_model is None else self.without_model.to_json(),
@@ -94,6 +100,16 @@ class RankingStudy:
                 tables[name] = part.to_frame()
         return tables
 
+    @property
+    def figures(self) -> dict[str, Figure]:
+        """The pictures of the page, `significance` first."""
+        from surgeval.report.ranking._figures import ranking_figures  # which draws studies
+
+        return ranking_figures(self)
+
+    def __repr__(self) -> str:
+        return f"RankingStudy: {' > '.join(' = '.join(place) for place in self.ranking.final_order)}"
+
     def _variant_table(self) -> pl.DataFrame:
         models = self.ranking.models
         places = {f"place {name}": [row[m] for row in self.variants.values()] for m, name in enumerate(models)}
@@ -104,35 +120,37 @@ def study_ranking(
     ranking: Ranking,
     *,
     outer: int = 200,
-    n_boot: int = 1000,
+    resamples: int = 1000,
     challenges: int = 200,
     tables: Mapping[str, pl.DataFrame] | None = None,
+    verdicts: Mapping[str, Verdict] | None = None,
 ) -> RankingStudy:
     """Everything about how far a ranking can be trusted.
 
-    `outer` resamples of the videos and `challenges` of equal models are made (0: none), with `n_boot` resamples in
-    each. `tables` are the results behind the ranking, whose statuses are counted. With baselines, a claim against them
-    also needs 95 % of the resamples.
+    `outer` resamples of the videos and `challenges` of equal models are made (0: none), with `resamples` in
+    each. `tables` are the results behind the ranking, whose statuses are counted, `verdicts` those of the models' own
+    runs. With baselines, a claim against them also needs 95 % of the resamples.
 
     >>> from surgeval.stats import rank
     >>> right = {"net": [1] * 16, "prior": [1, 0] * 8, "weak": [0] * 16}
-    >>> places = rank(right, buckets=["verb|id"] * 16, videos=[v for v in "abcdefgh" for _ in range(2)], n_boot=100)
-    >>> study = study_ranking(places, outer=10, n_boot=100)
+    >>> places = rank(right, buckets=["verb|id"] * 16, videos=[v for v in "abcdefgh" for _ in range(2)], resamples=100)
+    >>> study = study_ranking(places, outer=10, resamples=100)
     >>> study.places.share.tolist()[0], study.without_model.final_rank.tolist()
     ([1.0, 0.0, 0.0], [[0, 1, 2], [1, 0, 2], [1, 2, 0]])
     """
-    places = stability(ranking, outer=outer, n_boot=n_boot) if outer else None
+    places = stability(ranking, outer=outer, resamples=resamples) if outer else None
     if ranking.gate is not None and places is not None:
         ranking = replace(ranking, gate=gate_with_stability(ranking, places))
     return RankingStudy(
-        ranking,
-        places,
-        leave_one_bucket_out(ranking) if len(ranking.buckets) > 1 else None,
-        leave_one_model_out(ranking) if len(ranking.models) > 2 else None,
-        minimum_detectable_difference(ranking),
-        dict(_variants(ranking)),
-        calibration(ranking, challenges=challenges, n_boot=n_boot) if challenges else None,
-        None if tables is None else status_counts(tables),
+        ranking=ranking,
+        places=places,
+        without_bucket=leave_one_bucket_out(ranking) if len(ranking.buckets) > 1 else None,
+        without_model=leave_one_model_out(ranking) if len(ranking.models) > 2 else None,
+        detectable=minimum_detectable_difference(ranking),
+        variants=dict(_variants(ranking)),
+        equal=calibration(ranking, challenges=challenges, resamples=resamples) if challenges else None,
+        statuses=None if tables is None else status_counts(tables),
+        verdicts=verdicts or {},
     )
 
 

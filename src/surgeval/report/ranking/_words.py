@@ -36,7 +36,7 @@ def score_name(ranking: Ranking) -> str:
     """What the mean of the buckets' accuracies is called: where questions count the same it is FOCUS's score.
 
     >>> from surgeval.stats import rank
-    >>> score_name(rank({"a": [1] * 6, "b": [0] * 6}, buckets=["x"] * 6, videos=range(6), n_boot=9))
+    >>> score_name(rank({"a": [1] * 6, "b": [0] * 6}, buckets=["x"] * 6, videos=range(6), resamples=9))
     'pre-evaluation score'
     """
     return "pre-evaluation score" if ranking.options.point == "flat" else "mean of bucket accuracies"

@@ -6,6 +6,17 @@
 from surgeval.stats.ranking._calibration import Calibration, calibration
 from surgeval.stats.ranking._distance import Distance, distance_to_next_place
 from surgeval.stats.ranking._gate import STEADY
+from surgeval.stats.ranking._input import Rankable, read_outcomes
+from surgeval.stats.ranking._options import (
+    RESAMPLES_OF_A_RANKING,
+    Collapse,
+    Correction,
+    RankScheme,
+    Resolve,
+    Sided,
+    Test,
+    WinTies,
+)
 from surgeval.stats.ranking._power import Detectable, minimum_detectable_difference
 from surgeval.stats.ranking._rank import Gate, Outcomes, Ranking, RankOptions, rank
 from surgeval.stats.ranking._stability import (
@@ -17,18 +28,29 @@ from surgeval.stats.ranking._stability import (
     leave_one_model_out,
     stability,
 )
+from surgeval.stats.ranking._tables import MAX_UNSCORED
 
 __all__ = [
+    "MAX_UNSCORED",
+    "RESAMPLES_OF_A_RANKING",
     "STEADY",
     "Calibration",
+    "Collapse",
+    "Correction",
     "Detectable",
     "Distance",
     "Gate",
     "Outcomes",
     "RankOptions",
+    "RankScheme",
+    "Rankable",
     "Ranking",
+    "Resolve",
     "Sensitivity",
+    "Sided",
     "Stability",
+    "Test",
+    "WinTies",
     "calibration",
     "distance_to_next_place",
     "gate_with_stability",
@@ -37,5 +59,6 @@ __all__ = [
     "leave_one_model_out",
     "minimum_detectable_difference",
     "rank",
+    "read_outcomes",
     "stability",
 ]

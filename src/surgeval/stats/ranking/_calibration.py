@@ -64,8 +64,8 @@ class Calibration(PerBucket):
         }
 
 
-def calibration(ranking: Ranking, *, challenges: int = CHALLENGES, n_boot: int = INNER) -> Calibration:
-    """Repeat the whole ranking on `challenges` challenges of equal models, with `n_boot` resamples inside each.
+def calibration(ranking: Ranking, *, challenges: int = CHALLENGES, resamples: int = INNER) -> Calibration:
+    """Repeat the whole ranking on `challenges` challenges of equal models, with `resamples` inside each.
 
     Where a correction needs more resamples for any claim at all, as many are taken as that needs.
 
@@ -73,7 +73,7 @@ def calibration(ranking: Ranking, *, challenges: int = CHALLENGES, n_boot: int =
     >>> rng = stream(0, "calibration")
     >>> right = {name: rng.random(60) < 0.6 for name in ("net", "twin", "prior")}
     >>> places = rank(right, buckets=["verb|id"] * 60, videos=[v for v in range(6) for _ in range(10)])
-    >>> found = calibration(places, challenges=100, n_boot=199)
+    >>> found = calibration(places, challenges=100, resamples=199)
     >>> 0.05 < found.overall < 0.2, found.sole_first > 0.9
     (True, True)
     """
@@ -81,8 +81,8 @@ def calibration(ranking: Ranking, *, challenges: int = CHALLENGES, n_boot: int =
     if isinstance(wanted, bool) or not isinstance(wanted, (int, np.integer)) or wanted < 1:
         raise BadInput(sentence("challenges", None, None, repr(challenges), "a whole number above 0"))
     models = len(ranking.models)
-    inner = max(1, min(ranking.options.n_boot, max(n_boot, ranking.options.needed(models))))
-    options = replace(ranking.options, n_boot=inner)
+    inner = max(1, min(ranking.options.resamples, max(resamples, ranking.options.needed(models))))
+    options = replace(ranking.options, resamples=inner)
     deviations = [_deviations(bucket, options) for bucket in buckets_of(ranking.outcomes)]
     rng = stream(options.seed, "calibration")
     pairs = models * (models - 1) / 2

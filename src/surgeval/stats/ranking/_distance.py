@@ -44,7 +44,7 @@ def distance_to_next_place(ranking: Ranking, model: str) -> Distance | None:
 
     >>> from surgeval.stats import rank
     >>> right = {"net": [1] * 12 + [0] * 4, "prior": [1] * 8 + [0] * 8}
-    >>> places = rank(right, buckets=["verb|id"] * 16, videos=[v for v in "abcdefgh" for _ in range(2)], n_boot=200)
+    >>> places = rank(right, buckets=["verb|id"] * 16, videos=[v for v in "abcdefgh" for _ in range(2)], resamples=200)
     >>> distance_to_next_place(places, "prior")
     Distance(model='prior', place=1, behind=0.25, answers=5, gain=0.3125)
     """

@@ -105,21 +105,27 @@ def read_outcomes(
     buckets: Iterable[str] | None = None,
     videos: Iterable[Any] | None = None,
     questions: Iterable[Any] | None = None,
+    *,
+    max_unscored: float = MAX_UNSCORED,
 ) -> Outcomes:
-    """Whatever the caller has: outcomes, one table with a `model` column, one table per model, or plain arrays."""
+    """Whatever the caller has: outcomes, one table with a `model` column, one table per model, or plain arrays.
+
+    >>> read_outcomes({"net": [1, 0], "prior": [0, 0]}, ["verb|id"] * 2, ["VID01", "VID02"]).models
+    ('net', 'prior')
+    """
     if isinstance(data, Outcomes):
         return data
     if isinstance(data, pl.DataFrame):
         if "model" not in data.columns:
             raise DataError("results", field="model", found=f"columns {data.columns}", expected="a column model")
         parts = data.partition_by("model", maintain_order=True, as_dict=True)
-        return Outcomes.from_tables({str(name): part for (name,), part in parts.items()})
+        return Outcomes.from_tables({str(name): part for (name,), part in parts.items()}, max_unscored=max_unscored)
     given: object = data  # a caller without a type checker may pass anything
     if not isinstance(given, Mapping):
         found = type(given).__name__
         raise BadInput(sentence("rank", None, None, found, "a table, or a mapping from model to table or answers"))
     if data and all(isinstance(value, pl.DataFrame) for value in data.values()):
-        return Outcomes.from_tables(data)
+        return Outcomes.from_tables(data, max_unscored=max_unscored)
     if buckets is None or videos is None:
         raise BadInput("rank: found arrays without buckets or videos, expected the bucket and video of every question")
     return Outcomes.of(data, buckets, videos, questions)

@@ -42,13 +42,15 @@ _LEAST_ALPHA = 1e-9  # below, no number of resamples that fits a computer could 
 class RankOptions:
     """How a ranking is made.
 
+    >>> RankOptions(sided="one").tests(models=3), RankOptions().tests(models=3)
+    (6, 3)
     >>> RankOptions(correction="fdr")
     Traceback (most recent call last):
     surgeval.errors.BadInput: correction: found 'fdr', expected one of none, holm, bonferroni
     """
 
     alpha: float = 0.05
-    n_boot: int = RESAMPLES_OF_A_RANKING
+    resamples: int = RESAMPLES_OF_A_RANKING
     scheme: RankScheme = "cluster"
     sided: Sided = "two"
     correction: Correction = "none"
@@ -72,7 +74,7 @@ class RankOptions:
         if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not _LEAST_ALPHA <= alpha < 1:
             wanted = f"a number between 0 and 1, such as 0.05, and not below {_LEAST_ALPHA:g}"
             raise BadInput(sentence("alpha", None, None, repr(alpha), wanted))
-        for name, least in (("n_boot", 1), ("min_clusters", 2), ("seed", None)):
+        for name, least in (("resamples", 1), ("min_clusters", 2), ("seed", None)):
             value: object = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
                 raise BadInput(sentence(name, None, None, repr(value), "a whole number"))
@@ -91,15 +93,15 @@ class RankOptions:
 
     def exact(self, videos: int) -> bool:
         """Whether the exchange test goes through all swaps of this many videos (mirror images are one)."""
-        return videos <= 62 and 2 ** (videos - 1) <= self.n_boot
+        return videos <= 62 and 2 ** (videos - 1) <= self.resamples
 
     def smallest_p(self, models: int, videos: int) -> float:
         """The smallest p (after correction) that this number of resamples, or of exchanges of the videos, can give."""
         family = 1 if self.correction == "none" else max(self.tests(models), 1)
         tails = 2 if self.sided == "two" else 1
         if self.test == "exchange":
-            return min(1.0, family * (tails / 2**videos if self.exact(videos) else 1 / (self.n_boot + 1)))
-        return min(1.0, family * tails / (self.n_boot + 1))
+            return min(1.0, family * (tails / 2**videos if self.exact(videos) else 1 / (self.resamples + 1)))
+        return min(1.0, family * tails / (self.resamples + 1))
 
     def needed(self, models: int) -> int:
         """Resamples from which on a pair can be called significant at all."""

@@ -124,7 +124,7 @@ def win_rates(
             np.zeros((len(group), len(scale)), dtype=np.int64) for group, scale in zip(groups, scales, strict=True)
         ]
         width = max(len(group) for group in groups) ** 2
-        step = totals(bucket, options.scheme, options.point, options.n_boot, width, options.seed, "win", *names)
+        step = totals(bucket, options.scheme, options.point, options.resamples, width, options.seed, "win", *names)
         lots = stream(options.seed, "lot", *names, bucket.name)
         answers = bucket.counts() if options.scheme == "cluster" else bucket.correct
         twins = [_twins(answers[:, group]) for group in groups]
@@ -134,9 +134,9 @@ def win_rates(
                 level = _levels(total[:, group], bucket.slack(options.point), options.win_ties, lot, twins[g])
                 counts[g] += tally(level.T, len(scales[g]))
         for total_of, count, scale in zip(sums, counts, scales, strict=True):
-            mean = (count * scale).sum(axis=1) / options.n_boot
-            square = (count * scale**2).sum(axis=1) / options.n_boot
-            total_of += mean, np.maximum(square - mean**2, 0.0) / options.n_boot
+            mean = (count * scale).sum(axis=1) / options.resamples
+            square = (count * scale**2).sum(axis=1) / options.resamples
+            total_of += mean, np.maximum(square - mean**2, 0.0) / options.resamples
     return [(mean / len(buckets), np.sqrt(variance) / len(buckets)) for mean, variance in sums]
 
 

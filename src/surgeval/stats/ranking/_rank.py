@@ -45,7 +45,7 @@ def rank(
     questions: Iterable[Any] | None = None,
     *,
     alpha: float = 0.05,
-    n_boot: int = RESAMPLES_OF_A_RANKING,
+    resamples: int = RESAMPLES_OF_A_RANKING,
     scheme: RankScheme = "cluster",
     sided: Sided = "two",
     correction: Correction = "none",
@@ -69,7 +69,7 @@ def rank(
     ([['net'], ['prior'], ['weak']], [2, 0, -2])
     """
     options = RankOptions(
-        alpha, n_boot, scheme, sided, correction, collapse, resolve, win_ties, point, min_clusters, seed, test
+        alpha, resamples, scheme, sided, correction, collapse, resolve, win_ties, point, min_clusters, seed, test
     )
     outcomes = read_outcomes(data, buckets, videos, questions)
     unknown = [name for name in baselines if name not in outcomes.models]
@@ -108,8 +108,10 @@ def _notes(
     if powerless:
         level = f"{options.alpha:g} with correction {options.correction}"
         what = f"make any pair of {len(models)} models significant at {level}"
-        if options.n_boot < options.needed(len(models)):
-            notes.append(f"{options.n_boot} resamples cannot {what}: at least {options.needed(len(models))} are needed")
+        if options.resamples < options.needed(len(models)):
+            notes.append(
+                f"{options.resamples} resamples cannot {what}: at least {options.needed(len(models))} are needed"
+            )
         else:
             names = ", ".join(bucket.name for bucket in powerless)
             notes.append(f"there are too few ways to exchange the videos of {names} to {what}")

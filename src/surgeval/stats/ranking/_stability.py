@@ -146,8 +146,8 @@ class Sensitivity(Tabular):
         }
 
 
-def stability(ranking: Ranking, *, outer: int = OUTER, n_boot: int = INNER) -> Stability:
-    """Repeat the whole ranking on `outer` resamples of the videos, with `n_boot` resamples inside each.
+def stability(ranking: Ranking, *, outer: int = OUTER, resamples: int = INNER) -> Stability:
+    """Repeat the whole ranking on `outer` resamples of the videos, with `resamples` inside each.
 
     Videos that carry questions of the same buckets are drawn among themselves, so that every bucket keeps about its
     number of videos; kinds of fewer than `min_clusters` videos are pooled.
@@ -155,13 +155,13 @@ def stability(ranking: Ranking, *, outer: int = OUTER, n_boot: int = INNER) -> S
     >>> from surgeval.stats import rank
     >>> right = {"net": [1] * 16, "prior": [1, 0] * 8, "weak": [0] * 16}
     >>> places = rank(right, buckets=["verb|id"] * 16, videos=[v for v in "abcdefgh" for _ in range(2)])
-    >>> stability(places, outer=20, n_boot=100).share.tolist()
+    >>> stability(places, outer=20, resamples=100).share.tolist()
     [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
     wanted: object = outer  # a caller without a type checker may pass anything
     if isinstance(wanted, bool) or not isinstance(wanted, (int, np.integer)) or wanted < 1:
         raise BadInput(sentence("outer", None, None, repr(outer), "a whole number above 0"))
-    options = replace(ranking.options, n_boot=n_boot)
+    options = replace(ranking.options, resamples=resamples)
     buckets = buckets_of(ranking.outcomes)
     strata = _strata(buckets, len(ranking.outcomes.videos), options.min_clusters)
     rng = stream(options.seed, "stability")
@@ -184,7 +184,7 @@ def gate_with_stability(ranking: Ranking, places: Stability) -> Gate:
     >>> right = {"net": [1] * 16, "prior": [1, 0] * 8, "weak": [0] * 16}
     >>> videos = [v for v in "abcdefgh" for _ in range(2)]
     >>> made = rank(right, buckets=["verb|id"] * 16, videos=videos, baselines=["prior"])
-    >>> gate_with_stability(made, stability(made, outer=20, n_boot=100)).state
+    >>> gate_with_stability(made, stability(made, outer=20, resamples=100)).state
     {'net': 'clearly better', 'weak': 'worse'}
     """
     if ranking.gate is None:
@@ -197,7 +197,7 @@ def leave_one_bucket_out(ranking: Ranking) -> Sensitivity:
 
     >>> from surgeval.stats import rank
     >>> videos, buckets = [v for v in "abcdefgh" for _ in range(2)], ["verb|id", "target|id"] * 8
-    >>> places = rank({"net": [1] * 16, "prior": [1, 0] * 8}, buckets=buckets, videos=videos, n_boot=100)
+    >>> places = rank({"net": [1] * 16, "prior": [1, 0] * 8}, buckets=buckets, videos=videos, resamples=100)
     >>> left_out = leave_one_bucket_out(places)
     >>> left_out.left_out, left_out.final_rank.tolist()
     (('target|id', 'verb|id'), [[1, 1], [1, 2]])
@@ -216,7 +216,7 @@ def leave_one_model_out(ranking: Ranking) -> Sensitivity:
 
     >>> from surgeval.stats import rank
     >>> right = {"net": [1] * 16, "prior": [1, 0] * 8, "weak": [0] * 16}
-    >>> places = rank(right, buckets=["verb|id"] * 16, videos=[v for v in "abcdefgh" for _ in range(2)], n_boot=100)
+    >>> places = rank(right, buckets=["verb|id"] * 16, videos=[v for v in "abcdefgh" for _ in range(2)], resamples=100)
     >>> leave_one_model_out(places).final_rank.tolist()
     [[0, 1, 2], [1, 0, 2], [1, 2, 0]]
     """

@@ -130,7 +130,7 @@ def buckets_of(outcomes: Outcomes) -> tuple[Bucket, ...]:
 
 
 def totals(
-    bucket: Bucket, scheme: RankScheme, point: Point, n_boot: int, width: int, seed: int, *names: str | int
+    bucket: Bucket, scheme: RankScheme, point: Point, resamples: int, width: int, seed: int, *names: str | int
 ) -> Iterator[Floats]:
     """Resampled totals (resamples, models) in bounded blocks, from the stream of (seed, names, bucket).
 
@@ -141,12 +141,12 @@ def totals(
     if scheme == "cluster":
         videos = bucket.videos
         summands = bucket.units(point)
-        for rows in blocks(n_boot, max(videos, width)):
+        for rows in blocks(resamples, max(videos, width)):
             yield multiplicities(rng, videos, rows) @ summands
         return
     summands = bucket.correct * np.repeat(bucket.worth(point), bucket.sizes)[:, None]
     within = stream(seed, *names, bucket.name, "within")
-    for rows in blocks(n_boot, max(questions, width)):
+    for rows in blocks(resamples, max(questions, width)):
         if scheme == "question":
             yield tally(draw(rng, questions, rows), questions) @ summands
         else:
@@ -179,10 +179,12 @@ def bootstrap_p(bucket: Bucket, options: RankOptions, *names: str | int) -> Floa
     """How often resampled differences have the other sign, with +1 smoothing; two-sided: twice the rarer side."""
     models, slack = bucket.correct.shape[1], bucket.slack(options.point)
     at_most = np.zeros((models, models), dtype=np.int64)
-    step = totals(bucket, options.scheme, options.point, options.n_boot, models * models, options.seed, "rank", *names)
+    step = totals(
+        bucket, options.scheme, options.point, options.resamples, models * models, options.seed, "rank", *names
+    )
     for total in step:
         at_most += np.count_nonzero(total[:, :, None] <= total[:, None, :] + slack, axis=0)
-    below = (1 + at_most) / (options.n_boot + 1)
+    below = (1 + at_most) / (options.resamples + 1)
     p = below if options.sided == "one" else np.minimum(1.0, 2 * np.minimum(below, below.T))
     return np.asarray(p, dtype=np.float64)
 
@@ -190,8 +192,8 @@ def bootstrap_p(bucket: Bucket, options: RankOptions, *names: str | int) -> Floa
 def exchanged_p(bucket: Bucket, options: RankOptions, *names: str | int) -> Floats:
     """How often a difference is as large when the two models' labels are swapped in some of the videos.
 
-    All swaps are gone through where there are no more than `n_boot` of them (up to their mirror images); else as many
-    random ones stand beside the observed one.
+    All swaps are gone through where there are no more than `resamples` of them (up to their mirror images); else as
+    many random ones stand beside the observed one.
     """
     units, slack = bucket.units(options.point), bucket.slack(options.point)
     observed = units.sum(axis=0)
@@ -219,10 +221,10 @@ def _exchanges(bucket: Bucket, options: RankOptions, *names: str | int) -> Itera
     rng = stream(options.seed, "exchange", *names, bucket.name)
     width = max(videos, models * models)
     if not options.exact(videos):
-        for rows in blocks(options.n_boot, width):
+        for rows in blocks(options.resamples, width):
             yield exchange_signs(rng, videos, rows)[0].astype(np.float64)
         return
-    signs, start = exchange_signs(rng, videos, options.n_boot)[0], 0
+    signs, start = exchange_signs(rng, videos, options.resamples)[0], 0
     for rows in blocks(len(signs), width):
         yield signs[start : start + rows].astype(np.float64)
         start += rows

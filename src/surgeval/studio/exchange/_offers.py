@@ -67,6 +67,13 @@ def _places(folder: Path) -> list[str]:
 def offered_path(folder: str | Path, path: str) -> Path:
     """The place of an offer; anything else in the folder or outside is refused.
 
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     made = Path(place, "imports", "mine", "V1")
+    ...     made.mkdir(parents=True)
+    ...     _ = (made / "1.json").write_text('{"shapes": [], "imageWidth": 8, "imageHeight": 8}')
+    ...     offered_path(place, "imports/mine").relative_to(place).as_posix()
+    'imports/mine'
     >>> offered_path(Path("nowhere"), "../secrets")
     Traceback (most recent call last):
     surgeval.errors.BadInput: path: found '../secrets', expected one of the places that are offered

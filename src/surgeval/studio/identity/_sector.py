@@ -40,6 +40,8 @@ class SectorRule:
     `order` names what is compared, the most important first: `sector`, `orientation`, `keypoint`, `centre`, or a
     coordinate (`left-right`, `right-left`, `top-bottom`, `bottom-top`), which also says who is #1 among newcomers.
 
+    >>> SectorRule(order=("left-right",)).sectors
+    8
     >>> SectorRule(order=("colour",))
     Traceback (most recent call last):
     surgeval.errors.BadInput: order: found 'colour', expected some of sector, orientation, keypoint, ...

@@ -26,6 +26,12 @@ _GUIDELINE, _PICTURE = "guideline", "guideline_picture"
 def read_schema(path: Path | str) -> Schema:
     """The schema of a JSON or JSONC file; its name is the file's.
 
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "mine.jsonc").write_text('{"tools": {"hook": {"actions": ["cut"]}}} // one tool')
+    ...     schema = read_schema(f"{folder}/mine.jsonc")
+    >>> schema.name, [member.name for member in schema.members]
+    ('mine', ['hook'])
     >>> read_schema("nowhere.jsonc")
     Traceback (most recent call last):
     surgeval.errors.DataError: nowhere.jsonc: found no such file, expected a label schema in JSON
@@ -49,6 +55,8 @@ def parse_schema(text: str, name: str = "schema") -> Schema:
 def schema_from(data: Any, name: str, source: str) -> Schema:
     """The schema in parsed JSON; `source` is named in errors.
 
+    >>> schema_from({"tools": {"hook": {"actions": ["cut"]}}}, "mine", "mine.json").members[0].name
+    'hook'
     >>> schema_from({"tools": {"hook": {"actions": {"cut": ["deep"]}}}}, "mine", "mine.json")
     Traceback (most recent call last):
     surgeval.errors.DataError: mine.json: tools.hook.actions: found an object, expected a list of values or "text"

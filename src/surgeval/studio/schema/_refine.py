@@ -84,6 +84,9 @@ class RuleCounts:
 def parse_refinement(text: str, name: str = "mapping") -> tuple[SchemaRule, ...]:
     """The rules of a mapping text (JSON or JSONC).
 
+    >>> rule = '{"group": "tools", "name": "hook", "attribute": "target", "from": ["fat", "omentum"], "to": "tissue"}'
+    >>> [(rule.sources, rule.to) for rule in parse_refinement(f'{{"rules": [{rule}]}} // merged')]
+    [(('fat', 'omentum'), 'tissue')]
     >>> parse_refinement('{"rules": 3}', "mine.json")
     Traceback (most recent call last):
     surgeval.errors.DataError: mine.json: rules: found no list, expected a list of at most 10000 rules
@@ -94,6 +97,12 @@ def parse_refinement(text: str, name: str = "mapping") -> tuple[SchemaRule, ...]
 def read_refinement(path: Path | str) -> tuple[SchemaRule, ...]:
     """The rules of a mapping file (JSON or JSONC).
 
+    >>> import json, tempfile
+    >>> rule = {"group": "tools", "name": "hook", "attribute": "target", "from": ["fat"], "to": "tissue"}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "map.json").write_text(json.dumps({"rules": [rule]}))
+    ...     [(rule.sources, rule.to) for rule in read_refinement(f"{folder}/map.json")]
+    [(('fat',), 'tissue')]
     >>> read_refinement("nowhere.json")
     Traceback (most recent call last):
     surgeval.errors.DataError: nowhere.json: found no such file, expected a label schema in JSON
@@ -113,6 +122,9 @@ def builtin_refinement() -> tuple[SchemaRule, ...]:
 def rules_from(data: Any, source: str) -> tuple[SchemaRule, ...]:
     """The rules in parsed JSON: `{"rules": [{group, name, where, attribute, from, to}]}`.
 
+    >>> rule = {"group": "tools", "name": "hook", "attribute": "target", "from": ["fat"], "to": "tissue"}
+    >>> rules_from({"rules": [rule]}, "map.json")[0].applies("tools", "hook", {"target": "fat"})
+    True
     >>> rules_from({"rules": [{"to": "bag"}]}, "map.json")
     Traceback (most recent call last):
     surgeval.errors.DataError: map.json: rules[0]: found the keys to, expected attribute, from, group, name, to, where

@@ -32,7 +32,7 @@ def run(network: FindsWhite, data: Path, out: Path, settings: DetectSettings | N
 @pytest.mark.parametrize("name", ["found.parquet", "found.csv", "found.json", "found"])
 def test_every_format_says_which_frames_were_seen(name: str, images: Path, tmp_path: Path) -> None:
     told: list[str] = []
-    done = run(FindsWhite(), images, tmp_path / name, tell=told.append)
+    done = run(FindsWhite(), images, tmp_path / name, announce=told.append)
     assert (done.frames, done.skipped, done.boxes) == (4, 1, 3)
     assert [text.partition(":")[0] for text in told] == ["pictures frame 002 is left out"]
     truth = ground_truth(open_source(images, SPACE).dataset)
@@ -131,7 +131,7 @@ def test_tracks_follow_the_instrument_through_a_short_absence(film: Film, tmp_pa
 def test_frames_without_times_are_tracked_a_second_apart_and_that_is_told(images: Path, tmp_path: Path) -> None:
     told: list[str] = []
     settings = DetectSettings(tracking=Tracking())
-    run(FindsWhite(), images, tmp_path / "t.csv", settings, tell=told.append)
+    run(FindsWhite(), images, tmp_path / "t.csv", settings, announce=told.append)
     assert "the times of frames are not known: they are tracked as if they were a second apart" in told
 
 
@@ -170,7 +170,7 @@ def test_a_source_without_a_readable_frame_is_refused_after_naming_each(tmp_path
         (tmp_path / "pictures" / name).write_bytes(b"no picture")
     told: list[str] = []
     with pytest.raises(BadInput, match="pictures: found no frame that can be read, expected at least one"):
-        run(FindsWhite(), tmp_path / "pictures", tmp_path / "found.parquet", tell=told.append)
+        run(FindsWhite(), tmp_path / "pictures", tmp_path / "found.parquet", announce=told.append)
     assert [name for text in told for name in ("1.png", "2.png") if name in text] == ["1.png", "2.png"]
     assert not (tmp_path / "found.parquet").exists()
 

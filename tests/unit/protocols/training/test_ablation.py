@@ -12,10 +12,12 @@ from tests.unit.protocols.training.conftest import simulated
 
 from surgeval.datasets import MemoryDataset
 from surgeval.errors import BadInput, RunError
+from surgeval.protocols.contract import by_key
 from surgeval.protocols.training.ablation import run_ablation
 from surgeval.protocols.training.ablation_result import ABLATIONS, AblationScores, Configuration, load_ablation
 from surgeval.protocols.training.compare import compare_training
 from surgeval.protocols.training.detectors import TrainableDetector
+from surgeval.protocols.training.method import train_folds
 from surgeval.protocols.training.page import write_page_of
 
 EIGHT = {"one": [f"v{k}" for k in range(8)]}
@@ -61,8 +63,30 @@ def test_the_page_shows_ours_beside_table_9(made: AblationScores, home: Path) ->
     page = write_page_of([load_ablation(home)], home).read_text()
     for words in ("As Table 9", "TDnet w/o MTL", "2 seeds", "published (ProstaTD)", "34.4 ± 4.2"):
         assert words in page
-    with pytest.raises(BadInput, match="found an ablation, expected trained folds"):
-        compare_training(home, home)
+
+
+def test_two_ablations_are_compared_row_by_row(made: AblationScores, home: Path) -> None:
+    assert {one.difference.estimate for one in compare_training(home, made).numbers} == {0.0}
+    swapped = {**made.runs, "TDnet": made.runs["TDnet w/o self-distill"]}
+    both = compare_training(made, replace(made, name="other", runs=swapped))
+    found = by_key(both.numbers, "TDnet|ivt|mAP50").difference
+    expected = made.differences["TDnet w/o self-distill"]["ivt", "mAP50"]
+    assert found.estimate == pytest.approx(-expected.estimate) and found.interval.clusters == 8
+    assert by_key(both.numbers, "TDnet w/o MTL|ivt|mAP50").difference.estimate == 0
+    assert both.notes[-1] == "means over 2 seeds and 2 seeds: intervals are over videos, not over seeds"
+    fusion = replace(made, table="fusion", runs=dict.fromkeys(
+        (row.name for row in ABLATIONS["fusion"].configurations), made.runs["TDnet"]))  # fmt: skip
+    with pytest.raises(BadInput, match="ablations components and fusion, which share no configuration"):
+        compare_training(made, fusion)
+
+
+def test_an_ablation_is_not_compared_with_trained_folds(
+    made: AblationScores, theatre: MemoryDataset, tmp_path: Path
+) -> None:
+    folds = train_folds(theatre, tmp_path / "folds", simulated("good"), scheme=EIGHT, resamples=2, pages=False)
+    assert folds is not None
+    with pytest.raises(BadInput, match="found trained folds and an ablation, expected two of a kind"):
+        compare_training(folds, made)
 
 
 def test_weights_that_differ_by_no_more_than_their_seeds_are_noise(made: AblationScores) -> None:

@@ -52,7 +52,9 @@ def test_a_detector_is_trained_on_folds_and_scored_on_what_it_never_saw(
 ) -> None:
     scheme = {"one": {"test": ["v2"], "val": ["v1"], "train": ["v0"]}}
     told: list[str] = []
-    made = train_folds(rectangles, tmp_path / "run", method, scheme=scheme, resamples=1, pages=False, tell=told.append)
+    made = train_folds(
+        rectangles, tmp_path / "run", method, scheme=scheme, resamples=1, pages=False, progress=told.append
+    )
     assert made is not None
     assert made.scores.settings["videos"] == ["v2"] and made.records[0].frames == 4
     training = made.trainings["one"]
@@ -61,5 +63,5 @@ def test_a_detector_is_trained_on_folds_and_scored_on_what_it_never_saw(
     assert made.figures["folds_by_epoch"].alt.startswith("Line chart")
     page = write_training_page(tmp_path / "run" / "folds" / "one" / "training")
     assert "The training is finished" in page.read_text()
-    again = train_folds(rectangles, tmp_path / "run", method, scheme=scheme, only=["one"], tell=told.append)
+    again = train_folds(rectangles, tmp_path / "run", method, scheme=scheme, only=["one"], progress=told.append)
     assert again is None and told[-1] == "one: finished before"

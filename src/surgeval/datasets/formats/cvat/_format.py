@@ -98,13 +98,13 @@ class Cvat:
             yield from self._tracked(video, document, key, maker, on_problem)
 
     def _tracked(
-        self, video: str, document: Document, key: str, maker: InstanceMaker, tell: OnProblem
+        self, video: str, document: Document, key: str, maker: InstanceMaker, on_problem: OnProblem
     ) -> Iterator[Frame]:
-        place = Place(str(document.path), tell)
+        place = Place(str(document.path), on_problem)
         tracks = [track for track in document.tracks if track.task in ("", key) and track.shapes]
         task = document.tasks.get(key, {})
         last = max((shape.frame for track in tracks for shape in track.shapes if not shape.outside), default=-1)
-        listed, end = moments(document.path.parent, task, last, self.space, tell)
+        listed, end = moments(document.path.parent, task, last, self.space, on_problem)
         courses = [Course(track.shapes, end) for track in tracks]
         if sum(course.cost() for course in courses) > MAX_VERTICES:
             found = f"tracks of more than {MAX_VERTICES} vertices between their key frames"
@@ -120,9 +120,9 @@ class Cvat:
                         *size, instances, moment.labelled, moment.phase, attributes=moment.attributes)  # fmt: skip
 
     def _pictured(
-        self, video: str, document: Document, key: str, maker: InstanceMaker, tell: OnProblem
+        self, video: str, document: Document, key: str, maker: InstanceMaker, on_problem: OnProblem
     ) -> Iterator[Frame]:
-        place = Place(str(document.path), tell)
+        place = Place(str(document.path), on_problem)
         pictures = [picture for picture in document.pictures if _video_of(picture, document) == key]
         for ordinal, picture in enumerate(sorted(pictures, key=lambda one: (one.number, natural(one.name)))):
             here = place.at(f"image {picture.name[:120]}")

@@ -69,7 +69,7 @@ def video_facts(folder: Path) -> dict[str, Any]:
 
 
 def moments(
-    folder: Path, task: dict[str, str], last: int, space: LabelSpace, tell: OnProblem
+    folder: Path, task: dict[str, str], last: int, space: LabelSpace, on_problem: OnProblem
 ) -> tuple[Iterable[Moment], int]:
     """The frames of a task, and the number behind the last of them.
 
@@ -77,11 +77,11 @@ def moments(
     that a shape names.
     """
     if is_there(folder / FRAMES):
-        data = read_mapping(folder / FRAMES, tell)
-        rows = Place(str(folder / FRAMES), tell).items(data.get("frames"), "frames") if data else None
-        listed = sorted(_listed(rows or [], folder, space, tell), key=lambda moment: moment.number)
+        data = read_mapping(folder / FRAMES, on_problem)
+        rows = Place(str(folder / FRAMES), on_problem).items(data.get("frames"), "frames") if data else None
+        listed = sorted(_listed(rows or [], folder, space, on_problem), key=lambda moment: moment.number)
         return listed, listed[-1].number + 1 if listed else 0
-    place = Place(str(folder), tell)
+    place = Place(str(folder), on_problem)
     start, step, size = _range(task, place)
     pictures = sorted(files_of(folder / "images", IMAGES), key=lambda path: path.name)  # CVAT's own order
     if pictures:
@@ -106,8 +106,8 @@ def _range(task: dict[str, str], place: Place) -> tuple[int, int, int]:
     return numbers[0] or 0, max(1, int(step[1]) if step else 1), numbers[1] or 0
 
 
-def _listed(rows: list[Any], folder: Path, space: LabelSpace, tell: OnProblem) -> Iterator[Moment]:
-    place = Place(str(folder / FRAMES), tell)
+def _listed(rows: list[Any], folder: Path, space: LabelSpace, on_problem: OnProblem) -> Iterator[Moment]:
+    place = Place(str(folder / FRAMES), on_problem)
     seen: set[int] = set()
     for position, row in enumerate(rows[:MAX_FRAMES]):
         here = place.at(f"frame {position}")

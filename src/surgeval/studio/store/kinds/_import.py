@@ -24,6 +24,7 @@ _MAX_WORDS = 1_000_000  # characters of one frame
 def check_taken(name: str, row: Mapping[str, Any]) -> None:
     r"""Refuse a row of the list `name` that `take_in` would refuse, so that an import can leave it out by itself.
 
+    >>> check_taken("flags", {"video": "V1", "frame": 3, "reason": "smoke"})  # says nothing: it would be taken
     >>> check_taken("flags", {"video": "V1", "frame": 3, "reason": "smoke\0"})
     Traceback (most recent call last):
     surgeval.errors.BadInput: flags: reason: found 'smoke\x00', expected text of 1 to 200 characters

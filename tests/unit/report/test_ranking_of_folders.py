@@ -1,0 +1,77 @@
+"""`surgeval.rank` of what lies on disk: a folder of runs as one path, lists of paths, and what is in neither."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import pytest
+from tests.unit.protocols.intent_world import ANSWERERS, make_cases, make_items, write_run
+
+import surgeval
+from surgeval import stats
+from surgeval.engine import Manifest, save_scored
+from surgeval.errors import BadInput, DataError
+from surgeval.protocols.focus import score_focus
+from surgeval.protocols.verdict import Verdict
+from surgeval.report import findings, ranking_sections, study_ranking, verdicts_of
+
+ASKED = [{"qID": f"q{n}", "videoID": f"v{n // 2}", "start_time": 0, "end_time": 1, "procedure_type": "",
+          "question": "?"} for n in range(16)]  # fmt: skip
+TRUTH = [{"qID": f"q{n}", "primary": "3a", "format": "number", "answer": "3"} for n in range(16)]
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """A model that is always right, one that never is, and a run of a protocol without right and wrong."""
+    for name, said in (("right", "3"), ("wrong", "4")):
+        answers = [{"qID": f"q{n}", "content": said} for n in range(16)]
+        score_focus(ASKED, TRUTH, answers, name=name, resamples=20).save(tmp_path / "runs" / name)
+    save_scored(tmp_path / "runs" / "boxes", Manifest("triplets", model="net"), cases=1)
+    return tmp_path / "runs"
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_folder_of_runs_is_ranked_and_says_what_was_left_out(runs: Path, kind: type) -> None:
+    ranking = surgeval.rank(kind(runs), resamples=200)
+    assert ranking.final_order == [["right"], ["wrong"]]
+    assert ranking.notes[0] == "not ranked, because their protocols know no right and wrong: boxes (triplets)"
+    listed = surgeval.rank([str(runs / "right"), runs / "wrong"], resamples=200)
+    assert listed.final_order == ranking.final_order and "not ranked" not in " ".join(listed.notes)
+    assert surgeval.rank([kind(runs)], resamples=200).final_order == ranking.final_order
+
+
+def test_the_first_place_of_a_model_whose_own_run_does_not_bear_it_out_is_said_so(runs: Path) -> None:
+    ranking = surgeval.rank(runs, resamples=200)
+    verdicts = verdicts_of([runs])
+    assert set(verdicts) == {"right", "wrong"}
+    own = {"right": Verdict("contradicted", "It reads the tint."), "wrong": verdicts["wrong"]}
+    study = study_ranking(ranking, outer=0, challenges=0, verdicts=own)
+    said = "Right answers put right there; its own run's verdict is contradicted: It reads the tint."
+    assert findings(study)[0] == said and study.to_json()["verdicts"]["right"]["grade"] == "contradicted"
+    places = ranking_sections(study)[0].tables[0].frame
+    assert places["its own verdict"].to_list() == ["contradicted", own["wrong"].grade]
+    sure = study_ranking(ranking, outer=0, challenges=0, verdicts={"right": Verdict("supported", "It sees.")})
+    assert not any("its own run's verdict" in sentence for sentence in findings(sure))
+
+
+def test_a_folder_with_runs_of_two_protocols_is_refused(runs: Path) -> None:
+    items = make_items(2, scenarios=("open_surgery",))
+    write_run(runs / "clinician", items, make_cases(items, ANSWERERS["sycophant"]), "clinician")
+    with pytest.raises(BadInput, match="found runs of intent and of focus, expected runs of one protocol"):
+        surgeval.rank(runs)
+
+
+def test_a_folder_that_only_holds_what_cannot_be_ranked_says_what_that_is(runs: Path, tmp_path: Path) -> None:
+    (tmp_path / "others").mkdir()
+    (runs / "boxes").rename(tmp_path / "others" / "boxes")
+    with pytest.raises(DataError, match="found a folder with runs of triplets only, expected a run, a folder of runs"):
+        surgeval.rank(tmp_path / "others")
+    with pytest.raises(DataError, match="found no such file or folder, expected a run, a folder of runs or a results"):
+        surgeval.rank(str(tmp_path / "nowhere"))
+
+
+def test_the_options_are_those_of_the_statistics_and_how_much_may_lack_a_verdict() -> None:
+    ours, theirs = (inspect.signature(one).parameters for one in (surgeval.rank, stats.rank))
+    assert set(ours) == {*theirs, "max_unscored"}
+    assert {name: ours[name].default for name in theirs} == {name: one.default for name, one in theirs.items()}

@@ -1,0 +1,89 @@
+"""The same thing has the same name in every public signature, and on the command line."""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import pytest
+import typer.main
+
+import surgeval
+from surgeval.cli._main import app
+
+RETIRED = {
+    "n_boot": "resamples",
+    "label_space": "space",
+    "tell": "on_problem, progress or announce",
+}
+HANDS = ("surgeval.detector", "surgeval.phantom")  # threads and processes that prepare pictures: these are workers
+
+
+def public_packages() -> Iterator[ModuleType]:
+    """Every package without an underscore, from the top."""
+    yield surgeval
+    for found in pkgutil.walk_packages(surgeval.__path__, "surgeval."):
+        if found.ispkg and "._" not in found.name:
+            yield import_module(found.name)
+
+
+def signatures() -> Iterator[tuple[str, str, Any]]:
+    """Package, name and parameters of everything public that can be called, methods included."""
+    for package in public_packages():
+        for name in getattr(package, "__all__", ()):
+            one = getattr(package, name)
+            if inspect.ismodule(one):
+                continue
+            several = {name: one}
+            if inspect.isclass(one):
+                methods = inspect.getmembers(one, inspect.isfunction)
+                several |= {f"{name}.{inner}": method for inner, method in methods if not inner.startswith("_")}
+            for called, function in several.items():
+                try:
+                    yield package.__name__, called, inspect.signature(function).parameters
+                except (TypeError, ValueError):  # no function: a type alias, a table
+                    continue
+
+
+def test_retired_names_are_in_no_public_signature() -> None:
+    every = list(signatures())
+    assert {"rank", "run_quality", "score_focus"} <= {name for _, name, _ in every}
+    found = {f"{package}.{name}({old}): {new}" for package, name, given in every for old, new in RETIRED.items()
+             if old in given}  # fmt: skip
+    assert found == set()
+
+
+def test_questions_at_a_time_are_concurrency_and_threads_are_workers() -> None:
+    both = {"workers": set(), "concurrency": set()}  # type: dict[str, set[str]]
+    for package, _, given in signatures():
+        for word, places in both.items():
+            places |= {package} if word in given else set()
+    assert {place for place in both["workers"] if not place.startswith(HANDS)} == set()
+    assert both["concurrency"] and not {place for place in both["concurrency"] if place.startswith(HANDS)}
+
+
+@pytest.mark.parametrize("group", ["run_", "score_", "train_"])
+def test_what_a_protocol_is_run_on_is_called_data(group: str) -> None:
+    taken = {name: list(inspect.signature(getattr(surgeval, name)).parameters) for name in surgeval.__all__
+             if name.startswith(group)}  # fmt: skip
+    assert taken and {name for name, words in taken.items() if words[0] in ("path", "folder", "dataset")} == set()
+    assert all("out" not in words for name, words in taken.items() if group == "score_")
+
+
+def commands(command: Any, name: str = "surgeval") -> Iterator[tuple[str, set[str]]]:
+    for inner, one in getattr(command, "commands", {}).items():
+        yield from commands(one, f"{name} {inner}")
+    yield name, {option for parameter in command.params for option in getattr(parameter, "opts", ())}
+
+
+def test_commands_call_them_the_same() -> None:
+    every = dict(commands(typer.main.get_command(app)))
+    assert {name for name, options in every.items() if "--n-boot" in options} == set()
+    hands = ("surgeval detect", "surgeval train ", "surgeval phantom ")
+    assert {name for name, options in every.items() if "--workers" in options and not name.startswith(hands)} == set()
+    asking = {name for name, options in every.items() if "--concurrency" in options}
+    assert {"surgeval run focus", "surgeval score focus", "surgeval run intent"} < asking

@@ -1,0 +1,47 @@
+"""What is listed for users is listed in one place: the packages of an extra, the names of models."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import surgeval
+from surgeval.asking import open_answerer
+from surgeval.errors import MODEL_PACKAGES, BadInput
+from surgeval.models import EMBEDDED_GENERATIVE
+from surgeval.protocols.focus import command as focus
+from surgeval.protocols.intent import command as intent
+from surgeval.qa.chat import MODEL_SPECS, REJECTING_SPECS
+
+SOURCES = Path(surgeval.__file__).parent
+
+
+@pytest.mark.parametrize("words", ['"safetensors", "tokenizers"', '"prior[:TRAIN]"', "prior[:TRAIN], random[:SEED]"])
+def test_a_list_is_spelt_once(words: str) -> None:
+    assert sum(words in path.read_text(encoding="utf-8") for path in SOURCES.rglob("*.py")) <= 1
+
+
+def test_help_and_errors_name_the_models_that_can_be_opened() -> None:
+    assert set(EMBEDDED_GENERATIVE) <= set(MODEL_SPECS)
+    said = {room: _help_of(room.run) for room in (focus, intent)}
+    assert all(spec in text for text in said.values() for spec in MODEL_SPECS)
+    assert all((spec in said[intent], spec in said[focus]) == (True, False) for spec in REJECTING_SPECS)
+    with pytest.raises(BadInput) as refused:
+        open_answerer("nobody", lambda question, pictures: (), lambda place: ())
+    assert all(spec in str(refused.value) for spec in (*MODEL_SPECS, *REJECTING_SPECS))
+    for spec in ("random:3", "oracle", "always-reject:1", "always-accept"):
+        assert open_answerer(spec, lambda question, pictures: (), lambda place: ()).identity
+        assert spec.partition(":")[0] in {re.split(r"[:\[]", one)[0] for one in (*MODEL_SPECS, *REJECTING_SPECS)}
+
+
+def _help_of(command: object) -> str:
+    (option,) = inspect.signature(command).parameters["model"].annotation.__metadata__  # type: ignore[arg-type]
+    return str(option.help)
+
+
+def test_the_extra_holds_its_packages() -> None:
+    declared = (SOURCES.parents[1] / "pyproject.toml").read_text(encoding="utf-8")
+    assert all(re.search(rf'"{package}\b', declared) for package in MODEL_PACKAGES)
