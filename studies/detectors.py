@@ -398,7 +398,7 @@ def _one_per_box(table: Any) -> Any:
 def _score_ablation(dataset: Dataset, out: Path, results: Mapping[str, Any]) -> None:
     """Folders as `run_ablation` leaves them, so that `surgeval report` makes their pages."""
     from surgeval.engine import Manifest, save_scored
-    from surgeval.protocols.training.ablation_result import ABLATION_FILE, ABLATIONS, ablation_home, load_ablation
+    from surgeval.protocols.training.ablation.result import ABLATION_FILE, ABLATIONS, ablation_home, load_ablation
     from surgeval.protocols.training.page import write_page_of
 
     seeds = sorted({int(name.split("-")[1]) for name in results if f"{name[:6]}-no-mtl" in results})

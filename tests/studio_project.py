@@ -12,7 +12,7 @@ from tests.studio_editor import Editor
 
 from surgeval.studio.schema import (
     Counts,
-    Labelled,
+    LabelledValues,
     Mismatch,
     Schema,
     SchemaRule,
@@ -104,7 +104,7 @@ class Project:
 
     def find_instances(
         self,
-        matches: Callable[[Labelled], bool],
+        matches: Callable[[LabelledValues], bool],
         video: str | None = None,
         *,
         proposal: bool | None = None,
@@ -133,12 +133,14 @@ class Project:
         with self._reading() as connection:
             return reading.tracks(connection, video)
 
-    def labels(self, video: str | None = None) -> tuple[Labelled, ...]:
+    def labels(self, video: str | None = None) -> tuple[LabelledValues, ...]:
         """Every class with its values, and how often it occurs."""
         with self._reading() as connection:
             return reading.count_labels(connection, video)
 
-    def standings(self, space: LabelSpace | None, video: str | None = None) -> tuple[tuple[Labelled, Standing], ...]:
+    def standings(
+        self, space: LabelSpace | None, video: str | None = None
+    ) -> tuple[tuple[LabelledValues, Standing], ...]:
         """How what occurs stands to the schema in force and to a label space."""
         schema = self.schema
         return tuple((one, standing(schema, space, one.group, one.name, one.values)) for one in self.labels(video))

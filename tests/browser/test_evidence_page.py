@@ -195,6 +195,14 @@ def test_nothing_sticks_out_of_a_narrow_screen(visit: Any, paired: Path, width: 
     assert len(set(colours)) == 3  # right, wrong and open
 
 
+def test_right_for_the_wrong_reason_carries_no_tick(visit: Any, tmp_path: Path) -> None:
+    given = replace(_evidence("net", 0), doubtful=frozenset({"right"}))
+    opened = _opened(visit, write_page(tmp_path / "one.html", "Evidence", [Section("Cases", evidence=(given,))]))
+    before = "[...document.querySelectorAll('.ev-verdict')].map((one) => getComputedStyle(one, '::before').content[1])"
+    assert set(opened.page.evaluate(before)) == {"△", "✗", "–"}
+    assert "2500 right" in opened.page.locator(".evidence").inner_text().replace("\u202f", "")  # and counts as right
+
+
 def test_on_a_phone_the_filters_wait_behind_a_button(visit: Any, paired: Path) -> None:
     opened = _opened(visit, paired, width=390)
     first = (

@@ -28,7 +28,7 @@ def test_ctrl_c_while_rendering_is_one_line_and_130_and_the_rest_is_done_later(t
     settings = ("data", "phantom", "--out", "D", "--videos", "4", "--seconds", "6", "--processes", "2")
     process = _start(tmp_path, *settings)
     deadline = time.monotonic() + 60
-    while not list((tmp_path / "D").glob(".partial-*/frames/*.jpg")) and time.monotonic() < deadline:
+    while not list((tmp_path / "D" / "frames").glob(".*.partial/*.jpg")) and time.monotonic() < deadline:
         time.sleep(0.1)
     for _ in range(times):
         os.killpg(process.pid, signal.SIGINT)
@@ -42,7 +42,7 @@ def test_ctrl_c_while_rendering_is_one_line_and_130_and_the_rest_is_done_later(t
     assert lines and all(line.startswith("frames ") for line in lines)
     assert again.returncode == 0
     assert len(list((tmp_path / "D" / "truth").glob("*.json"))) == 4
-    assert not list((tmp_path / "D").glob(".partial-*"))
+    assert not list((tmp_path / "D" / "frames").glob(".*"))
 
 
 def test_a_reader_that_leaves_early_is_not_a_failed_case(tmp_path: Path) -> None:

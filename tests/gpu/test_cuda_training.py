@@ -18,7 +18,7 @@ from surgeval.detector.training import TrainSettings, read_curves, train_tdnet
 from surgeval.detector.training._compute import open_compute, ready_batches
 from surgeval.detector.training._ema import Ema
 from surgeval.detector.training._optimiser import Optimiser
-from surgeval.detector.training._schedule import Moment
+from surgeval.detector.training._schedule import StepSettings
 from surgeval.detector.training._settings import Precision
 from surgeval.detector.training._tally import LossTally
 
@@ -50,7 +50,7 @@ def test_a_step_never_waits_for_the_device() -> None:
     compute = open_compute("cuda")
     network = compute.place(build_tdnet("p", data.classes)).train()
     average, optimiser, tally = Ema(network), Optimiser(network, decay=5e-4), LossTally()
-    optimiser.set(Moment(0.01, 0.01, 0.9, 1))
+    optimiser.set(StepSettings(0.01, 0.01, 0.9, 1))
     every = list(batches(data, batch=4, pin=True))
 
     def step() -> None:

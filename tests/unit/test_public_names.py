@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import pkgutil
 from collections import defaultdict
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import surgeval
@@ -60,3 +62,22 @@ def test_rooms_alone_share_the_names_of_rooms() -> None:
     known = meanings()
     shared = [home for name, why in TWINS.items() if why is _ROOM for _, home in known[name]]
     assert shared and all(home.startswith("surgeval.protocols.") for home in shared)
+
+
+# Classes that share a name inside, and why.
+HOMONYMS = {
+    "Bottleneck": "the field's name for both blocks: that of CSP networks, and that of ResNet",
+    "Detection": TWINS["Detection"],
+}
+
+
+def test_a_class_name_means_one_thing_inside_too() -> None:
+    homes: dict[str, list[str]] = defaultdict(list)
+    source = Path(surgeval.__file__).parent
+    for path in sorted(source.rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes[node.name].append(str(path.relative_to(source)))
+    several = {name: where for name, where in homes.items() if len(where) > 1}
+    assert {name: where for name, where in several.items() if name not in HOMONYMS} == {}
+    assert set(several) == set(HOMONYMS)  # none is allowed that is not needed

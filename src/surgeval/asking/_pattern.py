@@ -41,27 +41,27 @@ def text_matching(pattern: str, dice: random.Random) -> str:
 
 
 def _parts(tree: Any, dice: random.Random, room: list[int]) -> list[str]:
-    made: list[str] = []
+    letters: list[str] = []
     for code, argument in tree:
         name = str(code)
         if name in ("LITERAL", "NOT_LITERAL", "IN", "ANY"):
             room[0] -= 1
             if room[0] < 0:
                 raise _Unguessable
-            made.append(_letter(name, argument, dice))
+            letters.append(_letter(name, argument, dice))
         elif name == "SUBPATTERN":
-            made += _parts(argument[-1], dice, room)
+            letters += _parts(argument[-1], dice, room)
         elif name == "BRANCH":
-            made += _parts(dice.choice(argument[1]), dice, room)
+            letters += _parts(dice.choice(argument[1]), dice, room)
         elif name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
             low, high, inner = argument
             if low > _LONGEST:
                 raise _Unguessable
             for _ in range(dice.randint(low, min(int(high), low + _MORE))):
-                made += _parts(inner, dice, room)
+                letters += _parts(inner, dice, room)
         elif name != "AT":
             raise _Unguessable
-    return made
+    return letters
 
 
 def _letter(name: str, argument: Any, dice: random.Random) -> str:

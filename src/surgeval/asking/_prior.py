@@ -47,9 +47,9 @@ class Prior:
         offered = options_of(question.text) if question.format == "multiple_choice" else ()
         for key in _keys(question):
             counts = self._all[key] - self._own[question.video, key] if key in self._all else Counter[str]()
-            said = _chosen(question, counts, offered)
-            if said is not None:
-                return said
+            answer = _chosen(question, counts, offered)
+            if answer is not None:
+                return answer
         if offered:
             return offered[0].whole
         if question.format == "time":

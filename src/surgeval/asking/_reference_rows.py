@@ -33,8 +33,8 @@ class Oracle:
 
     def answer(self, question: Question, pictures: Sequence[ShownFrame] = ()) -> Answered:
         """The reference."""
-        said = say_choice(question.answer) if isinstance(question, IntentQuestion) else question.answer
-        return Answered(said, 0.0)
+        answer = say_choice(question.answer) if isinstance(question, IntentQuestion) else question.answer
+        return Answered(answer, 0.0)
 
 
 class RandomAnswerer:

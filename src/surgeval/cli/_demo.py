@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from surgeval._signals import deaf_children
-from surgeval.cli._data_phantom import rendering
 from surgeval.cli._demo_chapters import telling
 from surgeval.cli._report import write_checked
 from surgeval.cli._single_file import writes_pages
+from surgeval.cli.data._phantom import rendering
 from surgeval.console import console, print_frame, print_json, progress
 from surgeval.console.options import JsonOption
 from surgeval.errors import DataError

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from surgeval.protocols.contract import Chapter, Demo
     from surgeval.protocols.descriptor import Descriptor
 
-__all__ = ["Ranked", "Told", "ranking_of", "telling", "told_or_left_out"]
+__all__ = ["RankedRuns", "ToldChapter", "ranking_of", "telling", "told_or_left_out"]
 
 _AT_ONCE = 2
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankedRuns:
     """The runs of a chapter in their order."""
 
     table: pl.DataFrame
@@ -43,16 +43,16 @@ class Ranked:
 
 
 @dataclass(frozen=True)
-class Told:
+class ToldChapter:
     """A chapter with its ranking, where it has one; or why it was left out."""
 
     name: str
     chapter: Chapter | str
-    ranked: Ranked | None = None
+    ranked: RankedRuns | None = None
 
 
 @contextmanager
-def telling(protocols: Sequence[Descriptor], data: Path, edition: str, out: Path) -> Iterator[Iterator[Told]]:
+def telling(protocols: Sequence[Descriptor], data: Path, edition: str, out: Path) -> Iterator[Iterator[ToldChapter]]:
     """Begin every protocol's chapter about the phantom in `data`; inside the `with` they come in the given order."""
     from surgeval.pages import library_inside
 
@@ -76,13 +76,13 @@ def telling(protocols: Sequence[Descriptor], data: Path, edition: str, out: Path
         pool.shutdown(cancel_futures=True)
 
 
-def _awaited(name: str, begun: Future[Told]) -> Told:
+def _awaited(name: str, begun: Future[ToldChapter]) -> ToldChapter:
     with progress("chapters") as bar:
         bar.phase(name)
         return begun.result()
 
 
-def _tell(name: str, data: Path, edition: str, out: Path, inside: bool) -> Told:
+def _tell(name: str, data: Path, edition: str, out: Path, inside: bool) -> ToldChapter:
     """One chapter and its ranking, in a process of its own."""
     from surgeval.datasets import open_dataset
     from surgeval.pages import single_file
@@ -92,8 +92,8 @@ def _tell(name: str, data: Path, edition: str, out: Path, inside: bool) -> Told:
     with quiet(True), single_file(inside):
         chapter = told_or_left_out(descriptors()[name], Demo(dataset=open_dataset(data), edition=edition, out=out))
         if isinstance(chapter, str) or chapter.ranking is None:
-            return Told(name, chapter)
-        return Told(name, chapter, ranking_of(chapter, out / "ranking"))
+            return ToldChapter(name, chapter)
+        return ToldChapter(name, chapter, ranking_of(chapter, out / "ranking"))
 
 
 def told_or_left_out(protocol: Descriptor, given: Demo) -> Chapter | str:
@@ -105,7 +105,7 @@ def told_or_left_out(protocol: Descriptor, given: Demo) -> Chapter | str:
     return chapter
 
 
-def ranking_of(chapter: Chapter, out: Path) -> Ranked:
+def ranking_of(chapter: Chapter, out: Path) -> RankedRuns:
     """The chapter's runs, ranked as `surgeval rank` does."""
     from surgeval.report import read_outcomes_of, study_ranking, write_feedback, write_ranking_report
     from surgeval.stats import rank
@@ -119,6 +119,6 @@ def ranking_of(chapter: Chapter, out: Path) -> Ranked:
     feedback = write_feedback(study, tables, out / "feedback")
     kept = ("models", "copeland", "final_rank", "final_order", "bucket_rank", "win_rate")
     plain = ranking.to_json()
-    return Ranked(
+    return RankedRuns(
         ranking.to_frame().drop("win_rate_error"), page, feedback, {key: plain[key] for key in kept if key in plain}
     )

@@ -13,23 +13,22 @@ from surgeval import __version__
 from surgeval.cli import (
     INTERRUPTED,
     _compare,
-    _data,
-    _data_import,
-    _data_phantom,
     _demo,
     _detect,
-    _explain,
-    _frames,
     _models,
     _phantom,
     _protocols,
-    _questions,
     _rank,
     _report,
     _studio,
-    _train,
     _weak,
 )
+from surgeval.cli.data import _commands as _data
+from surgeval.cli.data import _frames, _import
+from surgeval.cli.data import _phantom as _data_phantom
+from surgeval.cli.explain import _commands as _explain
+from surgeval.cli.questions import _commands as _questions
+from surgeval.cli.train import _commands as _train
 from surgeval.console import standard_streams
 from surgeval.console.panels import flow_help
 from surgeval.errors import MODEL_PACKAGES, MissingExtra, SurgevalError, visible
@@ -51,7 +50,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(_data.app, name="data")
-_data_import.register(_data.app)
+_import.register(_data.app)
 _data_phantom.register(_data.app)
 _frames.register(_data.app)
 for _part in (

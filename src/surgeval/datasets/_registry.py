@@ -16,17 +16,17 @@ from surgeval.datasets.formats._box_table import TableFormat
 from surgeval.datasets.formats._cholec80_bbox import Cholec80BboxFormat
 from surgeval.datasets.formats._cholect45 import CholecT45Format
 from surgeval.datasets.formats._cholect50 import CholecT50Format
-from surgeval.datasets.formats._coco import CocoFormat
 from surgeval.datasets.formats._copesd import CopesdFormat
 from surgeval.datasets.formats._focus import FocusFormat
 from surgeval.datasets.formats._intent import IntentFormat
-from surgeval.datasets.formats._labelme import LabelmeFormat
 from surgeval.datasets.formats._mp4 import Mp4Writer
 from surgeval.datasets.formats._phantom import PhantomFormat
 from surgeval.datasets.formats._voc import VocFormat
 from surgeval.datasets.formats._writing import Writer
 from surgeval.datasets.formats._yolo import YoloFormat
+from surgeval.datasets.formats.coco import CocoFormat
 from surgeval.datasets.formats.cvat import CvatFormat
+from surgeval.datasets.formats.labelme import LabelmeFormat
 from surgeval.datasets.io._files import existing
 from surgeval.datasets.io._image_folder import ImageFolder
 from surgeval.datasets.io._video import VideoDataset, VideoFormat

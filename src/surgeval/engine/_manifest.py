@@ -207,4 +207,4 @@ def _short(text: str, limit: int = 60) -> str:
 
 
 def _names(kind: type | tuple[type, ...]) -> str:
-    return " or ".join(one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,)))
+    return " or ".join(accepted.__name__ for accepted in (kind if isinstance(kind, tuple) else (kind,)))

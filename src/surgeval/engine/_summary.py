@@ -60,10 +60,10 @@ class RunSummary(Tabular):
         return pl.DataFrame(rows, schema=schema, orient="row")
 
     def __str__(self) -> str:
-        found = f" ({self.resumed} were there already)" if self.resumed else ""
+        resumed = f" ({self.resumed} were there already)" if self.resumed else ""
         again = f", {self.damaged} of them damaged before" if self.damaged else ""
         lines = [
-            f"{self.folder}: {_count(self.units, 'unit')}{found}{again}, {_count(self.cases, 'case')}"
+            f"{self.folder}: {_count(self.units, 'unit')}{resumed}{again}, {_count(self.cases, 'case')}"
             f" in {timedelta(seconds=round(self.seconds))}"
         ]
         if self.failed:

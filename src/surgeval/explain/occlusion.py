@@ -205,10 +205,10 @@ def curves(
     ((1, 3), True)
     """
     pixels = pixels.to(model.device)
-    chosen = torch.as_tensor(which, dtype=torch.long, device=pixels.device)[:, None]
+    prompt = torch.as_tensor(which, dtype=torch.long, device=pixels.device)[:, None]
     colour = fill_colour(model.preparation, fill)
     return score_curves(
-        lambda images: model.scores(images, texts).gather(1, chosen)[:, 0], pixels, maps, colour, steps=steps, seed=seed
+        lambda images: model.scores(images, texts).gather(1, prompt)[:, 0], pixels, maps, colour, steps=steps, seed=seed
     )
 
 

@@ -84,10 +84,10 @@ def token_maps(
     most = max(len(row) for row in wanted)
     for turn in range(most):
         here = [(b, row[turn]) for b, row in enumerate(wanted) if turn < len(row)]
-        said = torch.stack([seen.logits[b, k, replies[b].tokens[k]] for b, k in here])
+        token_logits = torch.stack([seen.logits[b, k, replies[b].tokens[k]] for b, k in here])
         # Replies do not depend on each other: one backward pass serves all of them.
-        (gradient,) = torch.autograd.grad(said.sum(), [seen.hidden], retain_graph=turn < most - 1)
-        for (b, _), logit in zip(here, said.detach(), strict=True):
+        (gradient,) = torch.autograd.grad(token_logits.sum(), [seen.hidden], retain_graph=turn < most - 1)
+        for (b, _), logit in zip(here, token_logits.detach(), strict=True):
             first, stop = replies[b].spans[picture]
             features, slopes = (
                 part[b, first:stop].detach().float().T.reshape(-1, rows, columns) for part in (seen.hidden, gradient)

@@ -3,6 +3,7 @@
 `Store` is the one kind of database: a table of rows that were paid for.
 """
 
+from surgeval.files._append import append_line
 from surgeval.files._atomic import NO_ROOM, atomic_file, make_folder, remove_temporary, write_atomically
 from surgeval.files._cells import guard, unguard
 from surgeval.files._csv import BrokenCsv, parse_csv
@@ -11,6 +12,7 @@ from surgeval.files._json import MAX_DEPTH, BrokenJson, parse_json, read_json_fi
 from surgeval.files._lock import LOCK, folder_lock
 from surgeval.files._names import DistinctNames, check_text_path, leads_out, path_inside, safe_name
 from surgeval.files._parquet import check_parquet, collect_parquet, read_parquet_file, scan_parquet_file, trust_parquet
+from surgeval.files._partial import atomic_folder, atomic_path
 from surgeval.files._regular import (
     FOLDER,
     HOLES,
@@ -39,7 +41,10 @@ __all__ = [
     "DistinctNames",
     "NotRegular",
     "Store",
+    "append_line",
     "atomic_file",
+    "atomic_folder",
+    "atomic_path",
     "check_parquet",
     "check_regular",
     "check_text_path",

@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 from surgeval.files._names import check_text_path
 
-__all__ = ["NO_ROOM", "atomic_file", "make_folder", "remove_temporary", "write_atomically"]
+__all__ = ["NO_ROOM", "atomic_file", "make_folder", "remove_temporary", "sync_folder", "write_atomically"]
 
 _AT_WORK = 60.0  # seconds since the last byte: a process that writes a page or a table is not silent for longer
 _NUMBERS = count()
@@ -49,7 +49,7 @@ def atomic_file(path: str | Path) -> Iterator[BinaryIO]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
 def write_atomically(path: str | Path, data: bytes) -> None:
@@ -78,7 +78,7 @@ def make_folder(path: str | Path) -> None:
     check_text_path(path)
     if not path.is_dir():
         path.mkdir(parents=True, exist_ok=True)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
 
 
 def remove_temporary(*folders: str | Path) -> int:
@@ -111,7 +111,8 @@ def _new_file(path: Path) -> BinaryIO:
         return path.with_name(f".{path.name[:60]}.{os.getpid()}-{next(_NUMBERS)}.tmp").open("xb")
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """The names in a folder are on the disk when this returns."""
     if os.name == "nt":  # a folder cannot be opened there, and NTFS journals the rename
         return
     descriptor = os.open(folder, os.O_RDONLY)

@@ -28,8 +28,8 @@ def too_many_scans(data: bytes) -> str:
 def _scans(data: bytes) -> int:
     """How many there are, marker by marker up to the end of the picture, as decoders walk."""
     scans, at = 0, 0
-    while found := _MARKER.search(data, at):
-        kind, at = found[1][0], found.end()
+    while marker := _MARKER.search(data, at):
+        kind, at = marker[1][0], marker.end()
         if kind == _END:
             break
         scans += kind == _SCAN

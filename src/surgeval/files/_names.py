@@ -51,8 +51,8 @@ def path_inside(folder: str | Path, *names: str) -> Path:
     for name in names:
         path = path / safe_name(name)
         if path.is_symlink():
-            place = visible(str(path))
-            raise BadInput(f"{place}: found a link, expected a file or folder (nothing is written through links)")
+            shown = visible(str(path))
+            raise BadInput(f"{shown}: found a link, expected a file or folder (nothing is written through links)")
     return path
 
 
@@ -90,9 +90,9 @@ class DistinctNames:
     ['a-b', 'a-b-2', 'A-B-3', 'labels.json-2']
     """
 
-    def __init__(self, *taken: str, longest: int = _LONGEST - 60) -> None:
+    def __init__(self, *used: str, longest: int = _LONGEST - 60) -> None:
         self._longest = longest
-        self._last = {_folded(name): 1 for name in taken}  # name as a disk may see it → the last number given to it
+        self._last = {_folded(name): 1 for name in used}  # name as a disk may see it → the last number given to it
 
     def claim(self, name: str, suffix: str = "") -> str:
         """A file name for this name, which nobody else gets; `suffix` ends it."""

@@ -175,7 +175,7 @@ def _try(path: Path, size: int) -> str:
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return "a damaged file (reading it does not end)"
-    said = child.stdout.decode("utf-8", "replace").strip()
-    if said or child.returncode == 0:
-        return said
+    complaint = child.stdout.decode("utf-8", "replace").strip()
+    if complaint or child.returncode == 0:
+        return complaint
     return f"a damaged file (reading it ended the reader with status {child.returncode})"

@@ -106,8 +106,8 @@ def read_bounded(path: str | Path, limit: int, expected: str) -> bytes:
     except NotRegular as error:
         raise DataError(path, found=error, expected=expected) from None
     except OSError as error:
-        found = error.strerror or type(error).__name__
-        raise DataError(path, found=f"a file that cannot be read ({found})", expected=expected) from None
+        trouble = error.strerror or type(error).__name__
+        raise DataError(path, found=f"a file that cannot be read ({trouble})", expected=expected) from None
     if len(data) > limit:
         raise DataError(path, found=f"{max(size, len(data))} bytes", expected=f"{expected} of at most {limit} bytes")
     return data

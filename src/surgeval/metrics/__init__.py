@@ -6,7 +6,7 @@ classes collect streaming batches for both. What they return keeps the ranked de
 """
 
 from surgeval.metrics import grounding
-from surgeval.metrics._ap import global_ap, pooled, video_ap, video_pooled, weighted_ap, weighted_recall
+from surgeval.metrics._ap import global_ap, pooled, video_ap, video_pooled, weighted_ap
 from surgeval.metrics._mean import mean_along, mean_of
 from surgeval.metrics._operating import OperatingPoint, operating_point
 from surgeval.metrics._visit import CONVENTIONS, Convention, Ranked, Visits, rank_detections, visits
@@ -15,7 +15,7 @@ from surgeval.metrics.association import ASSOCIATION_COUNTS, Association, associ
 from surgeval.metrics.boxes import Boxes, DetectionSet
 from surgeval.metrics.confusion import Confusion, confusion_matrix, match_boxes
 from surgeval.metrics.detection import ComponentResult, DetectionResult, PerVideo, Scores, evaluate, score_component
-from surgeval.metrics.frequency import Frequencies, class_frequencies, co_occurrence, rare_classes
+from surgeval.metrics.frequency import rare_classes
 from surgeval.metrics.grounding import *  # noqa: F403 (the names of its `__all__`, listed once)
 from surgeval.metrics.identity import (
     HOTA_LEVELS,
@@ -56,7 +56,6 @@ __all__ = [
     "DetectionAccumulator",
     "DetectionResult",
     "DetectionSet",
-    "Frequencies",
     "Hota",
     "IdScores",
     "OperatingPoint",
@@ -71,9 +70,7 @@ __all__ = [
     "Visits",
     "associate",
     "average_precision",
-    "class_frequencies",
     "class_max",
-    "co_occurrence",
     "component_max",
     "confusion_matrix",
     "cost_aware_f1",
@@ -100,6 +97,5 @@ __all__ = [
     "visits",
     "weighted_ap",
     "weighted_average_precision",
-    "weighted_recall",
 ]
 __all__ += grounding.__all__

@@ -14,7 +14,7 @@ from surgeval.arrays import Bools, Floats, Ints
 from surgeval.errors import BadInput
 from surgeval.metrics._visit import Ranked
 
-__all__ = ["STYLES", "global_ap", "pooled", "video_ap", "video_pooled", "weighted_ap", "weighted_recall"]
+__all__ = ["STYLES", "global_ap", "pooled", "video_ap", "video_pooled", "weighted_ap"]
 
 STYLES = ("coco", "11point")
 RECALLS_101: Floats = np.linspace(0.0, 1.0, 101)
@@ -38,7 +38,7 @@ def weighted_ap(ranked: Ranked, multiplicity: Ints | Floats, style: str = "coco"
 
 
 def pooled(ranked: Ranked, multiplicity: Ints | Floats, style: str = "coco") -> tuple[Floats, Floats]:
-    """`weighted_ap` and `weighted_recall` in one pass.
+    """`weighted_ap` and the final recall of such a resample (its mean over thresholds is AR) in one pass.
 
     >>> from surgeval.metrics import Boxes, DetectionSet, rank_detections
     >>> truth = Boxes.of([0, 1], {"i": [0, 0]}, [[0, 0, 10, 10]] * 2)
@@ -52,19 +52,6 @@ def pooled(ranked: Ranked, multiplicity: Ints | Floats, style: str = "coco") -> 
         raise BadInput(f"multiplicity: expected {ranked.n_videos} finite numbers ≥ 0, one per video")
     every = np.arange(len(ranked.rows))
     return _pools(ranked, every, ranked.start, weight, weight @ ranked.truths, style)
-
-
-def weighted_recall(ranked: Ranked, multiplicity: Ints | Floats) -> Floats:
-    """Final recall (classes × IoU thresholds) of such a resample; its mean over thresholds is AR.
-
-    >>> from surgeval.metrics import Boxes, DetectionSet, rank_detections
-    >>> truth = Boxes.of([0, 1], {"i": [0, 0]}, [[0, 0, 10, 10]] * 2)
-    >>> hit_in_first = Boxes.of([0], {"i": [0]}, [[0, 0, 10, 10]], score=[0.9])
-    >>> ranked = rank_detections(DetectionSet.of([0, 1], truth, hit_in_first), "i", 1)
-    >>> [float(weighted_recall(ranked, np.array(drawn))[0, 0].round(3)) for drawn in ([1, 1], [3, 1])]
-    [0.5, 0.75]
-    """
-    return pooled(ranked, multiplicity)[1]
 
 
 def global_ap(ranked: Ranked, style: str = "coco") -> Floats:
@@ -152,8 +139,8 @@ def _ap(
             continue
         n_hits[:] = 0
         ranked = 0.0
-        for place in range(start[p], start[p + 1]):
-            entry = entries[place]
+        for row in range(start[p], start[p + 1]):
+            entry = entries[row]
             w = weight[video[entry]]
             if w == 0.0:
                 continue
@@ -181,13 +168,13 @@ def _steps(gain: Floats, before: Floats, n: int, truths: float, recalls: Floats)
     for k in range(n):
         total += gain[k]
     # From the highest recall down: `best` is the envelope, so nothing needs to be stored.
-    area, best, found = 0.0, 0.0, total
+    area, best, hit_weight = 0.0, 0.0, total
     k, recall = n - 1, total / truths
     for point in range(len(recalls) - 1, -1, -1):
         while k >= 0 and recall >= recalls[point]:
-            best = max(best, found / before[k])
-            found -= gain[k]
-            recall = found / truths
+            best = max(best, hit_weight / before[k])
+            hit_weight -= gain[k]
+            recall = hit_weight / truths
             k -= 1
         area += best
     return area / len(recalls)
@@ -203,25 +190,25 @@ def _linear(gain: Floats, before: Floats, n: int, ranked: float, truths: float, 
     # Built from the right, where the envelope starts; reversed order of recall.
     x[0], y[0] = 1.0, 0.0
     m = 1
-    found = 0.0
+    hit_weight = 0.0
     for k in range(n):
-        found += gain[k]
+        hit_weight += gain[k]
     best = 0.0
     after = ranked
     for k in range(n - 1, -1, -1):
         if after > before[k]:
             # False positives follow this hit: the curve drops at this recall to what comes next.
-            best = max(best, found / after)
-            x[m], y[m] = found / truths, best
+            best = max(best, hit_weight / after)
+            x[m], y[m] = hit_weight / truths, best
             m += 1
-        best = max(best, found / before[k])
-        x[m], y[m] = found / truths, best
+        best = max(best, hit_weight / before[k])
+        x[m], y[m] = hit_weight / truths, best
         m += 1
         if gain[k] > 1.0:
             # Several copies of one video: the first copy of the hit already stands on the envelope.
-            x[m], y[m] = (found - gain[k] + 1.0) / truths, best
+            x[m], y[m] = (hit_weight - gain[k] + 1.0) / truths, best
             m += 1
-        found -= gain[k]
+        hit_weight -= gain[k]
         after = before[k] - gain[k]
     if after > 0.0:
         x[m], y[m] = 0.0, best

@@ -63,12 +63,12 @@ def group_by(keys: Ints, n_keys: int, sequence: Ints) -> tuple[Ints, Ints]:
         start[keys[entry] + 1] += 1
     for key in range(n_keys):
         start[key + 1] += start[key]
-    place = start[:-1].copy()
+    next_free = start[:-1].copy()
     grouped = np.empty(len(sequence), np.int64)
     for entry in sequence:
         key = keys[entry]
-        grouped[place[key]] = entry
-        place[key] += 1
+        grouped[next_free[key]] = entry
+        next_free[key] += 1
     return grouped, start
 
 
@@ -115,13 +115,13 @@ def match_coco(
             if n_near == 0:
                 continue
             for t in range(n_thresholds):
-                best, found = min(thresholds[t], 1 - 1e-10), -1
+                best, match = min(thresholds[t], 1 - 1e-10), -1
                 for m in range(n_near):
                     # Equal overlaps go to the later ground truth, as pycocotools has it.
                     if not taken[near[m], t] and overlap[m] >= best:
-                        best, found = overlap[m], near[m]
-                if found >= 0:
-                    taken[found, t] = True
+                        best, match = overlap[m], near[m]
+                if match >= 0:
+                    taken[match, t] = True
                     hits[k, t] = True
     return hits, kept
 
@@ -136,7 +136,7 @@ def match_greedy(
     """
     truth_start, truth_walk, truth_ids, truth_box = truth
     pred_start, pred_walk, pred_ids, pred_box = pred
-    taken, overlap = np.full(len(pred_ids), -1, np.int64), np.full(len(pred_ids), -1.0)
+    matched, overlap = np.full(len(pred_ids), -1, np.int64), np.full(len(pred_ids), -1.0)
     free = np.ones(len(truth_ids), np.bool_)
     for f in range(len(truth_start) - 1):
         for position in range(pred_start[f], pred_start[f + 1]):
@@ -144,8 +144,8 @@ def match_greedy(
             if not counts[k]:
                 continue
             best, match = threshold, -1
-            for place in range(truth_start[f], truth_start[f + 1]):
-                g = truth_walk[place]
+            for step in range(truth_start[f], truth_start[f + 1]):
+                g = truth_walk[step]
                 if not free[g] or (same_class and truth_ids[g] != pred_ids[k]):
                     continue
                 value = iou(pred_box, k, truth_box, g)
@@ -155,8 +155,8 @@ def match_greedy(
                         break
             if match >= 0:
                 free[match] = False
-                taken[k], overlap[k] = match, best
-    return taken, overlap
+                matched[k], overlap[k] = match, best
+    return matched, overlap
 
 
 @kernel
@@ -164,13 +164,13 @@ def _find(
     rows: Ints, free: Bools, truth_ids: Ints, truth_box: Floats, pred_ids: Ints, pred_box: Floats, k: int
 ) -> tuple[int, float]:
     """Place of the first free ground truth of row k's class among `rows`, and k's largest overlap with any free one."""
-    place, widest = -1, 0.0
+    first, widest = -1, 0.0
     for j in range(len(rows)):
         if free[j]:
-            if place < 0 and truth_ids[rows[j]] == pred_ids[k]:
-                place = j
+            if first < 0 and truth_ids[rows[j]] == pred_ids[k]:
+                first = j
             widest = max(widest, iou(pred_box, k, truth_box, rows[j]))
-    return place, widest
+    return first, widest
 
 
 @kernel

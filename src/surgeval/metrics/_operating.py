@@ -91,8 +91,8 @@ def operating_point(
             best = _best(_mean_f1(pools, grid, exact), smooth=not exact)
         precision, recall = _at(pools, grid[best : best + 1], exact)
     values = [np.where(counted, value, np.nan) for value in (precision, recall, _f1(precision, recall))]
-    chosen = float(grid[best]) if counted.any() else float("nan")
-    return OperatingPoint(chosen, threshold is None, values[0], values[1], values[2])
+    used_threshold = float(grid[best]) if counted.any() else float("nan")
+    return OperatingPoint(used_threshold, threshold is None, values[0], values[1], values[2])
 
 
 def _whole(multiplicity: Ints | Floats, n_videos: int) -> Ints:
@@ -132,7 +132,7 @@ def _curve(
     """Precision and recall of class c along `grid`, from its entries in descending score."""
     score, hits, video, copies, entries, starts, ends, _ = pools
     pool, truths = entries[starts[c] : ends[c]], pools.truths[c]
-    n, j, ranked, found = len(pool), 0, 0, 0  # of the first j entries, copies and hits
+    n, j, ranked, hit_count = len(pool), 0, 0, 0  # of the first j entries, copies and hits
     p, r, p_slope, r_slope, upper = (0.0 if exact else 1.0), 0.0, 0.0, 0.0, np.inf
     for point in range(len(grid) - 1, -1, -1):
         x = grid[point]
@@ -144,15 +144,15 @@ def _curve(
                 if score[entry] < x:
                     break
                 ranked += times
-                found += times * hits[entry]
+                hit_count += times * hits[entry]
                 upper = score[entry]
                 moved = True
             j += 1
         if moved:
-            p, r, p_slope, r_slope = found / ranked, found / truths, 0.0, 0.0
+            p, r, p_slope, r_slope = hit_count / ranked, hit_count / truths, 0.0, 0.0
             if not exact and j < n:
                 # The line ends at the first copy of the next detection.
-                after, gap = found + hits[pool[j]], upper - score[pool[j]]
+                after, gap = hit_count + hits[pool[j]], upper - score[pool[j]]
                 p_slope, r_slope = (after / (ranked + 1) - p) / gap, (after / truths - r) / gap
         if exact or x >= upper or ranked == 0:
             precision[point], recall[point] = p, r

@@ -71,10 +71,10 @@ def overlapping_pairs(
     )
 
 
-def _overlaps(one: Floats, other: Floats) -> Floats:
-    sides = np.minimum(one[:, 2:], other[:, 2:]) - np.maximum(one[:, :2], other[:, :2])
+def _overlaps(first: Floats, second: Floats) -> Floats:
+    sides = np.minimum(first[:, 2:], second[:, 2:]) - np.maximum(first[:, :2], second[:, :2])
     common = np.prod(np.maximum(sides, 0.0), axis=1)
-    areas = [np.prod(np.maximum(boxes[:, 2:] - boxes[:, :2], 0.0), axis=1) for boxes in (one, other)]
+    areas = [np.prod(np.maximum(boxes[:, 2:] - boxes[:, :2], 0.0), axis=1) for boxes in (first, second)]
     total = areas[0] + areas[1] - common
     overlaps: Floats = np.divide(common, total, out=np.zeros_like(common), where=total > 0)
     return overlaps
@@ -99,8 +99,8 @@ def heaviest_pairs(left: Ints, right: Ints, weight: Floats) -> Ints:
     rest = np.flatnonzero(left_over)
     order = rest[np.argsort(group[rest], kind="stable")]
     larger = np.split(order, np.flatnonzero(np.diff(group[order])) + 1) if len(order) else []
-    chosen = [members[_heaviest_of_group(rows[members], columns[members], weight[members])] for members in larger]
-    return np.sort(np.concatenate([np.flatnonzero(kept), *chosen]))
+    heaviest = [members[_heaviest_of_group(rows[members], columns[members], weight[members])] for members in larger]
+    return np.sort(np.concatenate([np.flatnonzero(kept), *heaviest]))
 
 
 def _heaviest_of_two(rows: Ints, columns: Ints, group: Ints, weight: Floats) -> tuple[Bools, Bools]:
@@ -124,5 +124,5 @@ def _heaviest_of_group(rows: Ints, columns: Ints, weight: Floats) -> Ints:
     table = np.zeros((int(y.max()) + 1, int(x.max()) + 1))
     pair = np.full(table.shape, -1, np.int64)
     table[y, x], pair[y, x] = weight, np.arange(len(rows))
-    chosen = pair[linear_sum_assignment(table, maximize=True)]
-    return np.asarray(chosen[chosen >= 0], dtype=np.int64)
+    pairs = pair[linear_sum_assignment(table, maximize=True)]
+    return np.asarray(pairs[pairs >= 0], dtype=np.int64)

@@ -116,11 +116,11 @@ class DetectionSet:
     def of(cls, video: npt.ArrayLike, truth: Boxes, predictions: Boxes, *, n_videos: int | None = None) -> DetectionSet:
         """Group rows by frame and frames by video; within a frame rows keep their order, within a video frames do."""
         frame_video = whole_numbers(video, "video")
-        found = int(frame_video.max(initial=-1)) + 1
+        videos = int(frame_video.max(initial=-1)) + 1
         if len(frame_video) and frame_video.min() < 0:
             raise BadInput(f"video: found {frame_video.min()}, expected video numbers from 0")
-        if n_videos is not None and n_videos < found:
-            raise BadInput(f"video: found number {found - 1}, expected numbers below {n_videos}")
+        if n_videos is not None and n_videos < videos:
+            raise BadInput(f"video: found number {videos - 1}, expected numbers below {n_videos}")
         for name, boxes in (("ground truth", truth), ("predictions", predictions)):
             if len(boxes) and boxes.frame.max() >= len(frame_video):
                 row = int(np.flatnonzero(boxes.frame >= len(frame_video))[0])
@@ -129,15 +129,15 @@ class DetectionSet:
                 )
         if np.any(np.diff(frame_video) < 0):
             order = np.argsort(frame_video, kind="stable")
-            place = np.empty_like(order)
-            place[order] = np.arange(len(order))
+            new_frame = np.empty_like(order)
+            new_frame[order] = np.arange(len(order))
             frame_video = frame_video[order]
-            truth = truth.take(np.arange(len(truth)), place[truth.frame])
-            predictions = predictions.take(np.arange(len(predictions)), place[predictions.frame])
+            truth = truth.take(np.arange(len(truth)), new_frame[truth.frame])
+            predictions = predictions.take(np.arange(len(predictions)), new_frame[predictions.frame])
         truth, predictions = _by_frame(truth), _by_frame(predictions)
         return cls(
             frame_video,
-            found if n_videos is None else n_videos,
+            videos if n_videos is None else n_videos,
             truth,
             predictions,
             _starts(truth.frame, len(frame_video)),
@@ -156,14 +156,14 @@ class DetectionSet:
         edges = _starts(self.video, self.n_videos)
         frames = [np.arange(edges[v], edges[v + 1]) for v in videos]
         sizes = np.array([len(f) for f in frames], dtype=np.int64)
-        chosen = np.concatenate([*frames, np.zeros(0, np.int64)])
+        kept_frames = np.concatenate([*frames, np.zeros(0, np.int64)])
         parts = []
         for boxes, start in ((self.truth, self.truth_start), (self.predictions, self.prediction_start)):
-            count = start[chosen + 1] - start[chosen]
+            count = start[kept_frames + 1] - start[kept_frames]
             ends = np.cumsum(count)
             total = int(ends[-1]) if len(ends) else 0
-            rows = np.repeat(start[chosen] - (ends - count), count) + np.arange(total)
-            parts.append(boxes.take(rows, np.repeat(np.arange(len(chosen)), count)))
+            rows = np.repeat(start[kept_frames] - (ends - count), count) + np.arange(total)
+            parts.append(boxes.take(rows, np.repeat(np.arange(len(kept_frames)), count)))
         return DetectionSet.of(np.repeat(np.arange(len(videos)), sizes), *parts, n_videos=len(videos))
 
 

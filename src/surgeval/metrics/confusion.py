@@ -83,7 +83,7 @@ def confusion_matrix(
     >>> confusion_matrix(DetectionSet.of([0], truth, found), "i", 2).counts.tolist()
     [[0, 0, 0], [1, 0, 1], [0, 1, 0]]
     """
-    taken = match_boxes(data, iou=iou, min_score=min_score)
+    match = match_boxes(data, iou=iou, min_score=min_score)
     for name, boxes in (("ground truth", data.truth), ("predictions", data.predictions)):
         ids = boxes.classes[component]
         if len(ids) and not 0 <= ids.min() <= ids.max() < n_classes:
@@ -91,10 +91,10 @@ def confusion_matrix(
     counted = data.predictions.score >= min_score
     predicted, true = data.predictions.classes[component], data.truth.classes[component]
     counts = np.zeros((n_classes + 1, n_classes + 1), np.int64)
-    hit = taken >= 0
+    hit = match >= 0
     missed = np.ones(len(data.truth), bool)
-    missed[taken[hit]] = False
-    pairs = predicted[hit] * n_classes + true[taken[hit]]
+    missed[match[hit]] = False
+    pairs = predicted[hit] * n_classes + true[match[hit]]
     counts[:-1, :-1] = np.bincount(pairs, minlength=n_classes**2).reshape(n_classes, n_classes)
     counts[:-1, -1] = np.bincount(predicted[counted & ~hit], minlength=n_classes)
     counts[-1, :-1] = np.bincount(true[missed], minlength=n_classes)

@@ -259,11 +259,11 @@ def _frame_by_frame(truth: Tracks, tracked: Tracks, pairs: Pairs) -> Ints:
         names = np.where(last >= 0, tracked.names[match[last]], -1)
         names[(last >= 0) & (match[last] < 0)] = -1
         kept = names == tracked.names[doubtful.found]
-        chosen = heaviest_pairs(doubtful.true, doubtful.found, 1000.0 * kept + doubtful.overlap)
+        kept_pairs = heaviest_pairs(doubtful.true, doubtful.found, 1000.0 * kept + doubtful.overlap)
         rows = np.unique(doubtful.true)
         old = match[rows]
         match[rows] = -1
-        match[doubtful.true[chosen]] = doubtful.found[chosen]
+        match[doubtful.true[kept_pairs]] = doubtful.found[kept_pairs]
         changed = np.zeros(len(truth), np.bool_)
         changed[rows] = old != match[rows]
         concerned = np.zeros(len(truth), np.bool_)

@@ -48,14 +48,14 @@ class CostAware:
 
         A class with an undefined F1 counts 0, or is left out with `undefined="skip"`.
         """
-        chosen = {
+        classes = {
             "truth": self.instances > 0,
             "seen": (self.instances > 0) | (self.predictions > 0),
             "all": np.ones(len(self.instances), bool),
         }
-        if over not in chosen or undefined not in ("zero", "skip"):
+        if over not in classes or undefined not in ("zero", "skip"):
             raise BadInput(f"over {over!r}, undefined {undefined!r}: expected truth, seen or all, and zero or skip")
-        values = self.scores[part].f1[chosen[over]]
+        values = self.scores[part].f1[classes[over]]
         return mean_of(values if undefined == "skip" else np.nan_to_num(values, nan=0.0))
 
 
@@ -87,27 +87,27 @@ def cost_aware_f1(
         raise BadInput(f"matching {matching!r}: expected any-class or same-class")
     if set(weights) != set(PARTS) or not all(np.isfinite(w) and w >= 0 for w in weights.values()):
         raise BadInput(f"weights: found {dict(weights)}, expected finite numbers ≥ 0 for {', '.join(PARTS)}")
-    taken = match_boxes(
+    match = match_boxes(
         data, iou=iou, min_score=min_score, same_class="ivt" if matching == "same-class" else None, choose=choose
     )
     counted = data.predictions.score >= min_score
-    hit = taken >= 0
-    said, true = data.predictions.classes, data.truth.classes
-    right = {part: np.zeros(len(taken)) for part in PARTS}
+    hit = match >= 0
+    predicted, true = data.predictions.classes, data.truth.classes
+    right = {part: np.zeros(len(match)) for part in PARTS}
     right["bbox"][hit] = 1.0
     for part in ("i", "v", "t"):
-        right[part][hit] = said[part][hit] == true[part][taken[hit]]
-    credit = {"ivt": sum((weights[part] * right[part] for part in PARTS), np.zeros(len(taken)))}
+        right[part][hit] = predicted[part][hit] == true[part][match[hit]]
+    credit = {"ivt": sum((weights[part] * right[part] for part in PARTS), np.zeros(len(match)))}
     for part in PARTS:
         credit[part] = weights[part] * right[part] if weighted_parts or part == "bbox" else right[part]
     instances = np.bincount(true["ivt"], minlength=n_classes)
-    predictions = np.bincount(said["ivt"][counted], minlength=n_classes)
+    predictions = np.bincount(predicted["ivt"][counted], minlength=n_classes)
     if len(instances) > n_classes or len(predictions) > n_classes:
         raise BadInput(f"ivt: found class {max(len(instances), len(predictions)) - 1}, expected ids below {n_classes}")
     scores = {}
     for part, value in credit.items():
-        precision = _mean_by_class(value[counted], said["ivt"][counted], predictions)
-        recall = _mean_by_class(value[hit], true["ivt"][taken[hit]], instances)
+        precision = _mean_by_class(value[counted], predicted["ivt"][counted], predictions)
+        recall = _mean_by_class(value[hit], true["ivt"][match[hit]], instances)
         scores[part] = CostScores(precision, recall, 2 * precision * recall / (precision + recall + eps))
     settings = {
         "weights": dict(weights), "iou": iou, "matching": matching, "choose": choose, "min_score": min_score,

@@ -224,8 +224,8 @@ def top_k(targets: npt.ArrayLike, scores: npt.ArrayLike, k: int) -> float:
     if k < 1:
         raise BadInput(f"k: found {k}, expected at least 1")
     best = np.argsort(-values.T, axis=1, kind="stable")[:, :k]
-    found = np.take_along_axis(labels.T, best, axis=1).sum()
-    return float(found / max(int(labels.sum()), 1))
+    hits = np.take_along_axis(labels.T, best, axis=1).sum()
+    return float(hits / max(int(labels.sum()), 1))
 
 
 def top_classes(ap: npt.ArrayLike, k: int) -> dict[int, float]:
@@ -277,18 +277,18 @@ def _arrange(
 def _weighted(labels: Bools, video: npt.NDArray[np.int32], last: Bools, weight: Floats) -> Floats:
     result = np.full(len(labels), np.nan)
     for c in range(len(labels)):
-        area, above, found, gained = 0.0, 0.0, 0.0, 0.0
+        area, above, hits, gained = 0.0, 0.0, 0.0, 0.0
         for k in range(labels.shape[1]):
             w = weight[video[c, k]]
             above += w
             if labels[c, k]:
                 gained += w
             if last[c, k] and gained > 0:
-                found += gained
-                area += gained * (found / above)
+                hits += gained
+                area += gained * (hits / above)
                 gained = 0.0
-        if found > 0:
-            result[c] = area / found
+        if hits > 0:
+            result[c] = area / hits
     return result
 
 
@@ -297,15 +297,15 @@ def _per_video(labels: Bools, video: npt.NDArray[np.int32], last: Bools, n_video
     """One walk down the ranking of all videos; each keeps its own counts and reads precision at its own ties."""
     result = np.full((n_videos, len(labels)), np.nan)
     for c in range(len(labels)):
-        area, above, found = np.zeros(n_videos), np.zeros(n_videos), np.zeros(n_videos)
+        area, above, hits = np.zeros(n_videos), np.zeros(n_videos), np.zeros(n_videos)
         gained, tie_of = np.zeros(n_videos), np.zeros(n_videos, np.int64)
         tie = 0
         for k in range(labels.shape[1]):
             v = video[c, k]
             if tie_of[v] != tie:
                 if gained[v] > 0:
-                    found[v] += gained[v]
-                    area[v] += gained[v] * (found[v] / above[v])
+                    hits[v] += gained[v]
+                    area[v] += gained[v] * (hits[v] / above[v])
                     gained[v] = 0.0
                 tie_of[v] = tie
             above[v] += 1
@@ -315,8 +315,8 @@ def _per_video(labels: Bools, video: npt.NDArray[np.int32], last: Bools, n_video
                 tie += 1
         for v in range(n_videos):
             if gained[v] > 0:
-                found[v] += gained[v]
-                area[v] += gained[v] * (found[v] / above[v])
-            if found[v] > 0:
-                result[v, c] = area[v] / found[v]
+                hits[v] += gained[v]
+                area[v] += gained[v] * (hits[v] / above[v])
+            if hits[v] > 0:
+                result[v, c] = area[v] / hits[v]
     return result

@@ -79,15 +79,15 @@ def _column(column: pl.Series, places: int) -> list[tuple[str, str, bool]]:
     if not column.dtype.is_numeric():
         return [("–", "", False) if value is None else (_unbroken(str(value)), "", False) for value in values]
     places = places if column.dtype.is_float() else 0
-    made = []
+    cells = []
     for value in values:
         if value is None or math.isnan(value):
-            made.append(("–", "", True))
+            cells.append(("–", "", True))
         elif math.isinf(value):
-            made.append(("∞" if value > 0 else "−∞", "Infinity" if value > 0 else "-Infinity", True))
+            cells.append(("∞" if value > 0 else "−∞", "Infinity" if value > 0 else "-Infinity", True))
         else:
-            made.append((f"{value:,.{places}f}".replace(",", "\u202f"), repr(value), True))
-    return made
+            cells.append((f"{value:,.{places}f}".replace(",", "\u202f"), repr(value), True))
+    return cells
 
 
 def _unbroken(text: str) -> str:

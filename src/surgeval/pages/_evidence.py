@@ -30,7 +30,8 @@ class Evidence:
     `cases` has the columns `TEXTS`, those that `facets` and `numbers` name, and `width` and `height` of the frame
     where boxes are to be drawn. A facet is a text column (or a list of texts) the reader can filter by; `own` are those
     that tell of the model's answer, the others tell of the case itself. `right` are the verdicts that are praise,
-    `open` those that are neither praise nor blame. `pictures` are JPEG files by case id.
+    `doubtful` those of them that are shown with reserve (right for the wrong reason), `open` those that are neither
+    praise nor blame. `pictures` are JPEG files by case id.
 
     >>> row = {"id": "q1", "video": "v1", "frame": "3 s", "asked": "Is a clip visible?", "answer": "no",
     ...        "reference": "yes", "verdict": "wrong", "reason": ""}
@@ -44,6 +45,7 @@ class Evidence:
     own: frozenset[str] = frozenset()
     numbers: Mapping[str, str] = field(default_factory=dict)
     right: frozenset[str] = frozenset({"right"})
+    doubtful: frozenset[str] = frozenset()
     open: frozenset[str] = frozenset()
     pictures: Mapping[str, bytes] = field(default_factory=dict)
     boxes: pl.DataFrame = field(default_factory=lambda: no_boxes())

@@ -40,30 +40,31 @@ def evidence_data(models: Sequence[Evidence]) -> EvidenceData:
     """The cases of one or several models, joined by their id."""
     if not models:
         raise BadInput("evidence: found no model, expected one at least")
-    order = pl.concat([one.cases.select("id") for one in models]).unique(maintain_order=True)
-    placed = [order.join(one.cases, on="id", how="left", maintain_order="left") for one in models]
-    names = distinct(one.model for one in models)
+    order = pl.concat([model.cases.select("id") for model in models]).unique(maintain_order=True)
+    placed = [order.join(model.cases, on="id", how="left", maintain_order="left") for model in models]
+    names = distinct(model.model for model in models)
     pictures = _Pictures()
     content = {
         "models": [printable(name) for name in names],
-        "right": sorted({verdict for one in models for verdict in one.right}),
-        "open": sorted({verdict for one in models for verdict in one.open}),
+        "right": sorted({verdict for model in models for verdict in model.right}),
+        "doubtful": sorted({verdict for model in models for verdict in model.doubtful}),
+        "open": sorted({verdict for model in models for verdict in model.open}),
         "id": _texts(order["id"]),
         **{name: _texts(_first([frame[name] for frame in placed])) for name in _SHARED},
         "said": [{name: _texts(frame[name]) for name in _SAID} for frame in placed],
         "facets": _facets(models, placed, names),
         "numbers": _numbers(models, placed, names),
-        "pictures": [pictures.places(one, order) for one in models],
+        "pictures": [pictures.places(model, order) for model in models],
         "order": next(
-            (f"{one.order}{n + 1 if len(models) > 1 else ''}" for n, one in enumerate(models) if one.order), ""
+            (f"{model.order}{n + 1 if len(models) > 1 else ''}" for n, model in enumerate(models) if model.order), ""
         ),
         "sizes": _sizes(placed),
         "kinds": KINDS,
-        "boxes": [_boxes(one.boxes, order) for one in models],
+        "boxes": [_boxes(model.boxes, order) for model in models],
     }
     text = printable(json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
     packed = base64.b64encode(zlib.compress(text.encode(), 6)).decode("ascii")
-    note = next((one.note for one in models if one.note), "")
+    note = next((model.note for model in models if model.note), "")
     return EvidenceData(packed, tuple(pictures.coded), order.height, models[0].case, note)
 
 
@@ -98,10 +99,10 @@ def _facets(models: Sequence[Evidence], placed: Sequence[pl.DataFrame], names: S
     for number, (frame, name) in enumerate(zip(placed, names, strict=True)):
         key, label = (f"verdict{number + 1}", f"Verdict: {printable(name)}") if several else ("verdict", "Verdict")
         add(key, label, frame["verdict"])
-    labels = {key: label for one in models for key, label in one.facets.items()}
+    labels = {key: label for model in models for key, label in model.facets.items()}
     for key, label in labels.items():
-        holders = [n for n, one in enumerate(models) if key in one.facets]
-        if any(key in one.own for one in models):
+        holders = [n for n, model in enumerate(models) if key in model.facets]
+        if any(key in model.own for model in models):
             for n in holders:
                 add(f"{key}{n + 1}" if several else key, f"{label}: {printable(names[n])}" if several else label,
                     placed[n][key])  # fmt: skip
@@ -120,17 +121,17 @@ def _ranks(column: pl.Series) -> dict[str, Any]:
 
 
 def _numbers(models: Sequence[Evidence], placed: Sequence[pl.DataFrame], names: Sequence[str]) -> list[dict[str, Any]]:
-    made = []
-    for n, one in enumerate(models):
-        for key, label in one.numbers.items():
+    numbers = []
+    for n, model in enumerate(models):
+        for key, label in model.numbers.items():
             values = placed[n][key].cast(pl.Float64).fill_nan(None)
             finite = values.is_infinite().fill_null(False)
             own = f"{label}: {printable(names[n])}" if len(models) > 1 else label
             kept = pl.Series([None if odd else value for value, odd in zip(values.round(4), finite, strict=True)],
                              dtype=pl.Float64)  # fmt: skip
-            made.append({"key": f"{key}{n + 1}" if len(models) > 1 else key, "label": own, "short": label,
-                         "model": n, "values": kept.to_list()})  # fmt: skip
-    return made
+            numbers.append({"key": f"{key}{n + 1}" if len(models) > 1 else key, "label": own, "short": label,
+                            "model": n, "values": kept.to_list()})  # fmt: skip
+    return numbers
 
 
 def _sizes(placed: Sequence[pl.DataFrame]) -> dict[str, Any] | None:
@@ -141,8 +142,8 @@ def _sizes(placed: Sequence[pl.DataFrame]) -> dict[str, Any] | None:
     width, height = (_first([frame[side].cast(pl.Int64) for frame in known]) for side in ("width", "height"))
     pairs = list(zip(width.to_list(), height.to_list(), strict=True))
     sizes = list(dict.fromkeys(pairs))
-    places = {size: number for number, size in enumerate(sizes)}
-    return {"of": sizes, "at": [places[pair] for pair in pairs]}
+    number_of = {size: number for number, size in enumerate(sizes)}
+    return {"of": sizes, "at": [number_of[pair] for pair in pairs]}
 
 
 def _boxes(boxes: pl.DataFrame, order: pl.DataFrame) -> dict[str, Any]:
@@ -150,11 +151,11 @@ def _boxes(boxes: pl.DataFrame, order: pl.DataFrame) -> dict[str, Any]:
     rows = boxes.join(order.with_row_index("row"), on="id").sort("row", maintain_order=True)
     at = {kind: number for number, kind in enumerate(KINDS)}
     labels = rows["label"].unique(maintain_order=True).to_list()
-    places = {label: number for number, label in enumerate(labels)}
+    number_of = {label: number for number, label in enumerate(labels)}
     sides = [rows[side].round(0).cast(pl.Int64).to_list() for side in ("x", "y", "w", "h")]
     return {
         "row": rows["row"].to_list(), "kind": [at[kind] for kind in rows["kind"]], "labels": labels,
-        "label": [places[label] for label in rows["label"]], "xywh": sides,
+        "label": [number_of[label] for label in rows["label"]], "xywh": sides,
     }  # fmt: skip
 
 
@@ -165,10 +166,10 @@ class _Pictures:
         self.coded: list[str] = []
         self._known: dict[bytes, int] = {}
 
-    def places(self, one: Evidence, order: pl.DataFrame) -> dict[str, int]:
+    def places(self, model: Evidence, order: pl.DataFrame) -> dict[str, int]:
         """Row of a case → number of its picture."""
-        rows = {case: row for row, case in enumerate(order["id"].to_list())} if one.pictures else {}
-        return {str(rows[case]): self._place(data) for case, data in one.pictures.items() if case in rows}
+        rows = {case: row for row, case in enumerate(order["id"].to_list())} if model.pictures else {}
+        return {str(rows[case]): self._place(data) for case, data in model.pictures.items() if case in rows}
 
     def _place(self, data: bytes) -> int:
         if data not in self._known:

@@ -28,13 +28,13 @@ _Kind = Literal["word", "symbol", "head"]
 @cache
 def _entries() -> tuple[tuple[Term, _Kind, tuple[str, ...]], ...]:
     source = (files("surgeval.pages") / "glossary.toml").read_text(encoding="utf-8")
-    made = []
+    entries = []
     for entry in tomllib.loads(source)["term"]:
         kind = entry.get("as", "word")
         if kind not in get_args(_Kind) or set(entry) - {"name", "also", "as", "says"}:
             raise ValueError(f"glossary.toml: {entry['name']!r}: expected name, says, also, as (word, symbol or head)")
-        made.append((Term(entry["name"], entry["says"]), kind, (entry["name"], *entry.get("also", ()))))
-    return tuple(made)
+        entries.append((Term(entry["name"], entry["says"]), kind, (entry["name"], *entry.get("also", ()))))
+    return tuple(entries)
 
 
 def glossary() -> tuple[Term, ...]:
@@ -71,11 +71,11 @@ def _pattern() -> re.Pattern[str]:
 
 @cache
 def _by_spelling() -> dict[str, Term]:
-    made = {}
+    terms = {}
     for term, kind, names in _entries():
         for spelling in names:
-            made[spelling if kind != "word" else spelling.casefold()] = term
-    return made
+            terms[spelling if kind != "word" else spelling.casefold()] = term
+    return terms
 
 
 def _term_of(spelling: str) -> Term:
@@ -104,15 +104,15 @@ class Terms:
         >>> Terms().mark("<b> AC and AC")
         Markup('&lt;b&gt; <a class="term" href="#term-ac" aria-describedby="term-ac">AC</a> and AC')
         """
-        text, made, end = seen(text), Markup(), 0
+        text, marked, end = seen(text), Markup(), 0
         written = unbroken if whole else str
         for match in _pattern().finditer(text):
             term = _term_of(match.group())
             if (section, term.key) not in self._seen:
                 self._seen.add((section, term.key))
-                made += escape(written(text[end : match.start()])) + _link(term, match.group())
+                marked += escape(written(text[end : match.start()])) + _link(term, match.group())
                 end = match.end()
-        return made + escape(written(text[end:]))
+        return marked + escape(written(text[end:]))
 
     def cell(self, text: str) -> Markup:
         """A cell of our own words."""

@@ -35,7 +35,7 @@ _JPEG_QUALITY = 85
 _STYLE_ID = re.compile(r'getElementById\("([0-9a-f]{64})"\)\)\{var \w+=document\.createElement\("style"\)')
 
 
-class Head(TypedDict, total=False):
+class PageHead(TypedDict, total=False):
     """What stands at the top: `kind` above the title, `lead` below it, `details` (versions …) in small print."""
 
     kind: str
@@ -43,7 +43,7 @@ class Head(TypedDict, total=False):
     details: Mapping[str, str] | None
 
 
-def write_page(path: str | Path, title: str, sections: Sequence[Section], **head: Unpack[Head]) -> Path:
+def write_page(path: str | Path, title: str, sections: Sequence[Section], **head: Unpack[PageHead]) -> Path:
     """Write the page and return its path; a reader never meets half a file.
 
     >>> import tempfile
@@ -67,7 +67,7 @@ def write_page(path: str | Path, title: str, sections: Sequence[Section], **head
     return path
 
 
-def render_page(title: str, sections: Sequence[Section], *, inside: bool = True, **head: Unpack[Head]) -> str:
+def render_page(title: str, sections: Sequence[Section], *, inside: bool = True, **head: Unpack[PageHead]) -> str:
     """The page as text; unless plotly.js is `inside`, its file must be put beside it.
 
     >>> html = render_page("Two models", [Section("Result", "Neither is better.")])
@@ -77,7 +77,7 @@ def render_page(title: str, sections: Sequence[Section], *, inside: bool = True,
     return _rendered(title, sections, inside, head)[0]
 
 
-def _rendered(title: str, sections: Sequence[Section], inside: bool, head: Head) -> tuple[str, bool]:
+def _rendered(title: str, sections: Sequence[Section], inside: bool, head: PageHead) -> tuple[str, bool]:
     """The page, and whether plotly.js draws in it."""
     sections, terms = with_glossary(sections, head.get("lead", "")), Terms()
     specs = [[plot.figure.to_plotly() for plot in section.plots] for section in sections]
@@ -90,7 +90,7 @@ def _rendered(title: str, sections: Sequence[Section], inside: bool, head: Head)
     if len(evidence) > 1:
         raise BadInput("page: found evidence in two sections, expected it in one: links to a case name no section")
     style += inline(_source("evidence.css"), "style") if evidence else ""
-    browser = inline(_source("evidence.js"), "script") if evidence else ""
+    browser = inline(_source("evidence_cases.js") + _source("evidence.js"), "script") if evidence else ""
     plotly = library() if drawn else ""
     beside = library_name() if plotly and not inside else ""
     inside_scripts = [script, browser, "" if beside else plotly]

@@ -12,8 +12,8 @@ from surgeval._lazy import lazy_exports
 from surgeval.phantom.dataset._edition import EDITIONS, Edition, VideoPlan, edition, plan_videos
 from surgeval.phantom.dataset._graph import SceneGraph, graph_from_json
 from surgeval.phantom.dataset._pins import PHANTOM_V1_FRAMES, PHANTOM_V1_SHA256, PHANTOM_V1_VIDEOS
-from surgeval.phantom.questions._focus_questions import make_focus_questions
 from surgeval.phantom.questions._intent_questions import make_intent_questions
+from surgeval.phantom.questions.focus._questions import make_focus_questions
 from surgeval.phantom.scene._corruptions import corrupt
 from surgeval.phantom.scene._footage import Footage
 from surgeval.phantom.scene._looks import LOOKS

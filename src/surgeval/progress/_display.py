@@ -28,7 +28,7 @@ _FIRST, _SLOWEST = 2.0, 30.0  # seconds to the first plain line, and at most bet
 
 
 @dataclass
-class Kind:
+class CountedKind:
     """Things of one kind that a phase counts: so many of them are done, and took so many seconds of work."""
 
     total: int | None
@@ -37,19 +37,19 @@ class Kind:
 
 
 @dataclass
-class Stage:
+class JobPart:
     """A part of the job with a name; what it counts may be nothing, or of several kinds."""
 
     name: str
-    kinds: dict[str, Kind] = field(default_factory=dict)
+    kinds: dict[str, CountedKind] = field(default_factory=dict)
     began: float = field(default_factory=time.monotonic)
 
     def text(self, now: float) -> str:
         """The phase in one line.
 
-        >>> Stage("looking", {"frames": Kind(180, 60, 2.0)}, began=0.0).text(2.0)
+        >>> JobPart("looking", {"frames": CountedKind(180, 60, 2.0)}, began=0.0).text(2.0)
         'frames 60/180 · 30 frames/s · 0:04 left'
-        >>> Stage("loading phantom-clip", began=0.0).text(3.0)
+        >>> JobPart("loading phantom-clip", began=0.0).text(3.0)
         'loading phantom-clip · 0:03'
         """
         elapsed = max(now - self.began, 1e-9)
@@ -76,7 +76,7 @@ class Display:
     def __init__(self, *, show: bool = True, eager: bool = False, console: Console | None = None) -> None:
         self._show, self.eager, self._console = show and not _STATE.quiet, eager, console
         self._bar: Bar | None = None
-        self._phase: Stage | None = None
+        self._phase: JobPart | None = None
         self._times: dict[str, float] = {}
         self._lock = threading.RLock()
         self._pause, self._due = _FIRST, time.monotonic() + _FIRST
@@ -112,7 +112,7 @@ class Display:
         with self._lock:
             again = self._phase is not None and self._phase.name == name  # an epoch after the other: said once
             self._close_phase()
-            self._phase = Stage(name, {kind: Kind(total) for kind, total in kinds.items()}, time.monotonic())
+            self._phase = JobPart(name, {kind: CountedKind(total) for kind, total in kinds.items()}, time.monotonic())
         if self.eager and self._bar is None and not again:
             self._line(self.line().rpartition(" · ")[0])
         if self._bar is not None and not again:

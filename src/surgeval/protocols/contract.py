@@ -109,9 +109,9 @@ class RunResult(Result):
         return None
 
     def __repr__(self) -> str:
-        said = "; ".join(f"{one.label} {one.cell}" for one in self.headlines()[:3])
+        numbers = "; ".join(f"{headline.label} {headline.cell}" for headline in self.headlines()[:3])
         verdict = self.verdict()
-        return f"{type(self).__name__} {self.name!r}: {f'{verdict.grade}; ' if verdict else ''}{said or 'no number'}"
+        return f"{type(self).__name__} {self.name!r}: {f'{verdict.grade}; ' if verdict else ''}{numbers or 'no number'}"
 
 
 class RecordedResult(RunResult):
@@ -181,10 +181,10 @@ class Comparison(Result):
     def tables(self) -> dict[str, pl.DataFrame]:
         """`differences`: a row per number with both values, difference, interval and p (null below six videos)."""
         rows = [
-            (one.key, one.label, d.a, d.b, d.estimate, d.interval.low, d.interval.high, d.p, d.interval.clusters,
+            (number.key, number.label, d.a, d.b, d.estimate, d.interval.low, d.interval.high, d.p, d.interval.clusters,
              d.interval.few_clusters, d.told_apart, d.interval.note)
-            for one in self.numbers
-            for d in (one.difference,)
+            for number in self.numbers
+            for d in (number.difference,)
         ]  # fmt: skip
         schema: dict[str, Any] = {
             "number": pl.String, "label": pl.String, "a": pl.Float64, "b": pl.Float64, "difference": pl.Float64,
@@ -197,38 +197,40 @@ class Comparison(Result):
     @property
     def figures(self) -> dict[str, EstimateBars]:
         """`differences` of scores, `differences_shares` in points: bars with intervals, the first of each unit."""
-        made = {}
+        figures = {}
         for unit, name, axis in (
             ("points", "differences_shares", "difference, points"),
             ("score", "differences", "difference"),
         ):
             drawn = [
-                one for one in self.numbers if gap_unit(one.unit) == unit and math.isfinite(one.difference.estimate)
+                number
+                for number in self.numbers
+                if gap_unit(number.unit) == unit and math.isfinite(number.difference.estimate)
             ]
             if drawn:
-                labels = tuple(one.label for one in drawn[:_MOST_BARS])
-                bars = (EstimateGroup("A − B", tuple(_bar(one) for one in drawn[:_MOST_BARS])),)
+                labels = tuple(number.label for number in drawn[:_MOST_BARS])
+                bars = (EstimateGroup("A − B", tuple(_bar(number) for number in drawn[:_MOST_BARS])),)
                 title = "Differences A − B" if unit == "score" else "Differences A − B of shares"
-                made[name] = EstimateBars(title, labels, bars, axis)
-        return made
+                figures[name] = EstimateBars(title, labels, bars, axis)
+        return figures
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        said = {"protocol": self.protocol, "a": self.a, "b": self.b, "settings": dict(self.settings)}
-        return {**said, "differences": self.to_frame().to_dicts(), "notes": list(self.notes)}
+        head = {"protocol": self.protocol, "a": self.a, "b": self.b, "settings": dict(self.settings)}
+        return {**head, "differences": self.to_frame().to_dicts(), "notes": list(self.notes)}
 
     @property
     def clusters(self) -> int:
         """The videos both runs have."""
-        return max((one.difference.interval.clusters for one in self.numbers), default=0)
+        return max((number.difference.interval.clusters for number in self.numbers), default=0)
 
     def __repr__(self) -> str:
         first = f": {self.numbers[0].label} {self.numbers[0].difference}" if self.numbers else ""
         return f"{self.a} − {self.b}{first}"
 
 
-def _bar(one: Compared) -> Estimate:
-    scale, interval = (1 if one.unit == "score" else 100), one.difference.interval
+def _bar(number: Compared) -> Estimate:
+    scale, interval = (1 if number.unit == "score" else 100), number.difference.interval
     if math.isnan(interval.low):
         return Estimate(scale * interval.estimate)
     return Estimate(scale * interval.estimate, scale * interval.low, scale * interval.high)

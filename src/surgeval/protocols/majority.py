@@ -34,7 +34,7 @@ def frequent_triplets(dataset: Dataset, videos: Sequence[str] | None = None) -> 
     """
     space = dataset.space
     counts: Counter[tuple[int, int]] = Counter()
-    for video in videos if videos is not None else [one.name for one in dataset.videos()]:
+    for video in videos if videos is not None else [known.name for known in dataset.videos()]:
         for frame in dataset.frames(video):
             for instance in frame.instances:
                 parts = instance.triplet
@@ -66,7 +66,7 @@ def majority_triplets(boxes: Detections | pl.DataFrame, frequent: Mapping[int, i
             raise BadInput(f"frequent triplets: found triplet {triplet} for instrument {instrument}, expected one of "
                            f"that instrument in {space.name}")  # fmt: skip
     known = table.filter(pl.col("instrument").is_in(list(frequent)))
-    numbers = [frequent[one] for one in known["instrument"]]
+    numbers = [frequent[instrument] for instrument in known["instrument"]]
     ids = {"triplet": numbers, "verb": [space.triplets[n][1] for n in numbers],
            "target": [space.triplets[n][2] for n in numbers]}  # fmt: skip
     return known.with_columns(pl.Series(name, values, dtype=pl.Int32) for name, values in ids.items())
@@ -94,7 +94,7 @@ def truth_boxes(dataset: Dataset, videos: Sequence[str] | None = None) -> pl.Dat
             1.0,
             *map(float, (box.x, box.y, box.w, box.h)),
         )
-        for video in (videos if videos is not None else [one.name for one in dataset.videos()])
+        for video in (videos if videos is not None else [known.name for known in dataset.videos()])
         for frame in dataset.frames(video)
         for instance in frame.instances
         if (box := instance.box) is not None and instance.triplet.instrument >= 0

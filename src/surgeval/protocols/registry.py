@@ -56,8 +56,8 @@ def _installed() -> tuple[dict[str, Descriptor], tuple[str, ...]]:
                 raise BadInput("found a second protocol of this name, expected another name")
             known[loaded.name] = loaded
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a stranger's module does
-            said = str(error) if isinstance(error, BadInput) else f"{type(error).__name__}: {error}"
-            problems.append(f"protocol {point.name} ({point.value}) is left out: {said}")
+            trouble = str(error) if isinstance(error, BadInput) else f"{type(error).__name__}: {error}"
+            problems.append(f"protocol {point.name} ({point.value}) is left out: {trouble}")
     return dict(sorted(known.items(), key=lambda item: (item[1].order, item[0]))), tuple(problems)
 
 
@@ -105,9 +105,9 @@ def folder_kinds() -> list[FolderKind]:
     ['training']
     """
     kinds = []
-    for one in (one for one in descriptors().values() if one.folders):
+    for descriptor in (descriptor for descriptor in descriptors().values() if descriptor.folders):
         try:
-            kinds.append(one.part("folders")())
+            kinds.append(descriptor.part("folders")())
         except BadInput as error:  # a package of somebody else's must not take the pages of runs away
             warnings.warn(str(error), stacklevel=2)
     return kinds

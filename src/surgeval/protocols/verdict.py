@@ -71,7 +71,11 @@ class Verdict:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        return {"grade": self.grade, "sentence": self.sentence, "reasons": [one.to_json() for one in self.reasons]}
+        return {
+            "grade": self.grade,
+            "sentence": self.sentence,
+            "reasons": [reason.to_json() for reason in self.reasons],
+        }
 
     def __str__(self) -> str:
         # "Not shown that …" and "In these videos …" say their grade; what is so instead must not look contradicted.
@@ -97,9 +101,9 @@ def verdict_of(claim: Claim, reasons: Sequence[Reason], videos: int) -> Verdict:
     >>> str(verdict_of(Claim("It sees.", "It does not see."), missed, videos=1))
     'In this video it does not see: it is never right; too few videos for a claim about others.'
     """
-    failed = [one for one in reasons if one.rule.effect == "decides" and one.holds is False]
-    unknown = [one for one in reasons if one.rule.effect == "decides" and one.holds is None]
-    unknown += [one for one in reasons if one.rule.effect == "limits" and one.holds is False]
+    failed = [reason for reason in reasons if reason.rule.effect == "decides" and reason.holds is False]
+    unknown = [reason for reason in reasons if reason.rule.effect == "decides" and reason.holds is None]
+    unknown += [reason for reason in reasons if reason.rule.effect == "limits" and reason.holds is False]
     every = tuple(reasons)
     few = videos < FEW_CLUSTERS
     if few:
@@ -110,9 +114,9 @@ def verdict_of(claim: Claim, reasons: Sequence[Reason], videos: int) -> Verdict:
         if few:
             return Verdict("not shown", _in_these(videos, claim.no, against), every)
         return Verdict("contradicted", _sentence(claim.no, against), every)
-    if unknown or not any(one.rule.effect == "decides" for one in reasons):
+    if unknown or not any(reason.rule.effect == "decides" for reason in reasons):
         return Verdict("not shown", _sentence(f"Not shown that {_clause(claim.yes)}", unknown), every)
-    shown = [one for one in reasons if one.rule.effect == "decides"]
+    shown = [reason for reason in reasons if reason.rule.effect == "decides"]
     if few:
         return Verdict("in these videos", _in_these(videos, claim.yes, shown), every)
     return Verdict("supported", _sentence(claim.yes, shown), every)
@@ -120,8 +124,8 @@ def verdict_of(claim: Claim, reasons: Sequence[Reason], videos: int) -> Verdict:
 
 def _in_these(videos: int, claimed: str, reasons: Sequence[Reason]) -> str:
     where = "In this video" if videos == 1 else f"In these {videos} videos"
-    told = _sentence(f"{where} {_clause(claimed)}", reasons).removesuffix(".")
-    return f"{told}; too few videos for a claim about others."
+    claim = _sentence(f"{where} {_clause(claimed)}", reasons).removesuffix(".")
+    return f"{claim}; too few videos for a claim about others."
 
 
 def _clause(sentence: str) -> str:
@@ -130,12 +134,12 @@ def _clause(sentence: str) -> str:
 
 
 def _sentence(opening: str, reasons: Sequence[Reason]) -> str:
-    clauses = [one.clause for one in reasons if one.clause][:_MOST_CLAUSES]
+    clauses = [reason.clause for reason in reasons if reason.clause][:_MOST_CLAUSES]
     start = opening.removesuffix(".")
     return f"{start}: {'; '.join(clauses)}." if clauses else f"{start}."
 
 
-def above(found: Interval, floor: float = 0.0, margin: float = 0.0) -> bool | None:
+def above(interval: Interval, floor: float = 0.0, margin: float = 0.0) -> bool | None:
     """Whether a number is above a floor: True where its whole interval is, None where the interval holds the floor.
 
     False where the whole interval is below the floor, or, with a margin, too near to it to matter.
@@ -143,11 +147,11 @@ def above(found: Interval, floor: float = 0.0, margin: float = 0.0) -> bool | No
     >>> above(Interval(0.3, 0.1, 0.4)), above(Interval(0.3, -0.1, 0.4)), above(Interval(0.01, -0.01, 0.02), margin=0.05)
     (True, None, False)
     """
-    if math.isnan(found.low) or math.isnan(found.high):
+    if math.isnan(interval.low) or math.isnan(interval.high):
         return None
-    if found.high < floor + margin:
+    if interval.high < floor + margin:
         return False
-    return True if found.low > floor else None
+    return True if interval.low > floor else None
 
 
 def every_one(*holds: bool | None) -> bool | None:
@@ -159,28 +163,28 @@ def every_one(*holds: bool | None) -> bool | None:
     return False if False in holds else None if None in holds else True
 
 
-def share(found: Interval) -> str:
+def share(interval: Interval) -> str:
     """A share with its interval in per cent: `34 % [31, 45]`.
 
     >>> share(Interval(0.341, 0.312, 0.449)), share(Interval(1.0, math.nan, math.nan))
     ('34 % [31, 45]', '100 %')
     """
-    if math.isnan(found.low):
-        return percent(found.estimate)
-    return f"{percent(found.estimate)} [{', '.join(_whole(end) for end in (found.low, found.high))}]"
+    if math.isnan(interval.low):
+        return percent(interval.estimate)
+    return f"{percent(interval.estimate)} [{', '.join(_whole(end) for end in (interval.low, interval.high))}]"
 
 
-def changed(found: Interval) -> str:
+def changed(interval: Interval) -> str:
     """A difference of shares in points, with its sign: `+12 points [−1, +25]`; in words where no video has any.
 
     >>> changed(Interval(-0.05, -0.08, -0.02)), changed(Interval(0.12, -0.01, 0.25)), changed(Interval(0.0, 0.0, 0.0))
     ('−5 points [−8, −2]', '+12 points [−1, +25]', 'no difference in any video')
     """
-    if found.low == found.high == 0:
+    if interval.low == interval.high == 0:
         return "no difference in any video"
-    size = _signed(found.estimate)
-    said = f"{size} point{'' if size[1:] == '1' else 's'}"
-    return said if math.isnan(found.low) else f"{said} [{_signed(found.low)}, {_signed(found.high)}]"
+    size = _signed(interval.estimate)
+    points = f"{size} point{'' if size[1:] == '1' else 's'}"
+    return points if math.isnan(interval.low) else f"{points} [{_signed(interval.low)}, {_signed(interval.high)}]"
 
 
 def _signed(value: float) -> str:

@@ -144,8 +144,8 @@ def weak_boxes(
     waiting = (frame for video in names for frame in dataset.frames(video))
     while frames := list(islice(waiting, use.batch)):
         seen = list(_pictures(frames, net, unread))
-        for frame, found in zip((one.frame for one in seen), asked.look(net, seen, use), strict=True):
-            rows.extend((frame.video, frame.name, *row) for row in found)
+        for frame, boxes in zip((view.frame for view in seen), asked.look(net, seen, use), strict=True):
+            rows.extend((frame.video, frame.name, *row) for row in boxes)
         count += len(seen)
         advance("frames", len(frames))
     schema = {name: pl.String if name in ("video", "frame") else pl.Int32 if name in _IDS else pl.Float64
@@ -199,13 +199,15 @@ class _Asked:
         classes = tuple(enumerate(triplets.triplets))
         if use.prompts == "triplets":
             return cls(scored, scored, tuple(range(len(classes))), classes)
-        return cls(scored, model.texts(instruments), tuple(one.instrument for one in triplets.triplets), classes)
+        return cls(
+            scored, model.texts(instruments), tuple(triplet.instrument for triplet in triplets.triplets), classes
+        )
 
     def look(self, model: Contrastive, seen: Sequence[_Seen], use: WeakSettings) -> list[list[tuple[object, ...]]]:
         """For each frame its rows: ids, score and box."""
         if not seen:
             return []
-        pixels = torch.from_numpy(np.stack([one.pixels for one in seen])).to(model.device)
+        pixels = torch.from_numpy(np.stack([view.pixels for view in seen])).to(model.device)
         sure = _probabilities(model, pixels, self.scored)
         best = sure.topk(min(use.top, sure.shape[1]), dim=1)
         prompts = best.indices.tolist()
@@ -213,19 +215,19 @@ class _Asked:
         width = max(len(row) for row in wanted)
         which = torch.tensor([row + [-1] * (width - len(row)) for row in wanted])
         maps = heatmaps(model, pixels, self.mapped, which, use.method).values.float().cpu().numpy()
-        found = []
-        for one, row, chosen, scores, drawn in zip(seen, prompts, wanted, best.values.tolist(), maps, strict=True):
-            paste = Paste.of(one.view, (drawn.shape[1], drawn.shape[2]))
+        boxes = []
+        for view, row, classes, scores, drawn in zip(seen, prompts, wanted, best.values.tolist(), maps, strict=True):
+            paste = Paste.of(view.view, (drawn.shape[1], drawn.shape[2]))
             left, top, _, _ = paste.pixels
             hot = {number: hot_boxes(paste.upsample(grid), threshold=use.threshold, least=use.least, most=use.most)
-                   for number, grid in zip(chosen, drawn, strict=False)}  # fmt: skip
+                   for number, grid in zip(classes, drawn, strict=False)}  # fmt: skip
             rows = [
                 (p, score * box.heat, float(box.x + left), float(box.y + top), float(box.w), float(box.h))
                 for p, score in zip(row, scores, strict=True)
                 for box in hot[self.map_of[p]]
             ]
-            found.append([self._row(*rows[n]) for n in _kept(rows, use.iou)])
-        return found
+            boxes.append([self._row(*rows[n]) for n in _kept(rows, use.iou)])
+        return boxes
 
     def _row(self, prompt: int, *numbers: float) -> tuple[object, ...]:
         triplet, parts = self.classes[prompt]

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from surgeval.errors import DataError
-from surgeval.files import BrokenJson, parse_json, read_bounded
+from surgeval.files import BrokenJson, append_line, parse_json, read_bounded
 from surgeval.questions._folder import QuestionSet
 from surgeval.records import IntentQuestion
 
@@ -129,21 +127,4 @@ def _judgement(line: str, path: Path, number: int) -> Judgement:
 def append_judgement(path: Path, judgement: Judgement) -> None:
     """Add a judgement to a person's file; on disk when this returns."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    line = json.dumps(asdict(judgement), ensure_ascii=False).encode() + b"\n"
-    with path.open("ab+") as file:
-        _wait_for_others(file)
-        file.seek(0)
-        whole = file.read().rfind(b"\n") + 1
-        if whole < file.tell():
-            file.truncate(whole)  # half a line, left by a crash
-        file.write(line)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _wait_for_others(file: IO[bytes]) -> None:
-    """One at a time: a page and a terminal may add to a person's file at once, and half a line is not a crash then."""
-    if sys.platform != "win32":
-        import fcntl  # Windows has none; there the two must not be used at once
-
-        fcntl.flock(file, fcntl.LOCK_EX)  # until it is closed
+    append_line(path, json.dumps(asdict(judgement), ensure_ascii=False).encode())

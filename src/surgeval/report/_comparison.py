@@ -62,8 +62,8 @@ def write_comparison(
         Table(title, frame, file="tables/differences.csv") for title, frame in readable_comparison(comparison).items()
     ]
     warnings = "\n\n".join(_sentence(note) for note in comparison.notes)
-    findings = tuple(Finding(verdict(one, comparison.a, comparison.b))
-                     for one in comparison.numbers[:_FIRST])  # fmt: skip
+    findings = tuple(Finding(verdict(number, comparison.a, comparison.b))
+                     for number in comparison.numbers[:_FIRST])  # fmt: skip
     judged = (_verdict_table(verdicts),) if verdicts else ()
     sections = (
         Section("Verdict", f"{_RULE}\n\n{warnings}", findings=findings, tables=judged),
@@ -110,11 +110,11 @@ def readable_comparison(comparison: Comparison) -> dict[str, pl.DataFrame]:
     {'gaze − none, paired over 8 videos': ('accuracy', '0.750', '0.500', '0.250 [0.000, 0.473]')}
     """
     rows = [
-        (one.label, number_text(one.difference.a, one.unit), number_text(one.difference.b, one.unit),
-         one.difference.interval.cell(gap_unit(one.unit)),
-         "" if math.isnan(one.difference.p) else f"{one.difference.p:.4f}",
-         "; ".join(filter(None, (who(one, comparison.a, comparison.b), "" if _few(comparison) else reason(one)))))
-        for one in comparison.numbers
+        (number.label, number_text(number.difference.a, number.unit), number_text(number.difference.b, number.unit),
+         number.difference.interval.cell(gap_unit(number.unit)),
+         "" if math.isnan(number.difference.p) else f"{number.difference.p:.4f}",
+         "; ".join(filter(None, (who(number, comparison.a, comparison.b), "" if _few(comparison) else reason(number)))))
+        for number in comparison.numbers
     ]  # fmt: skip
     heads = ["number", f"A: {comparison.a}", f"B: {comparison.b}", "A − B", "p", "better"]
     title = f"{comparison.a} − {comparison.b}, paired over {counted(comparison.clusters, 'video')}"
@@ -127,7 +127,7 @@ def tally(comparison: Comparison) -> str:
     >>> tally(Comparison(protocol="focus", a="gaze", b="none", numbers=()))
     'The runs share no number.'
     """
-    judged = [one for one in comparison.numbers if one.higher_is_better is not None]
+    judged = [number for number in comparison.numbers if number.higher_is_better is not None]
     if not judged:
         return "None of the numbers says which is better." if comparison.numbers else "The runs share no number."
     if _few(comparison):
@@ -142,45 +142,45 @@ def _main_number(main: Compared, a: str, b: str, better: str) -> str:
     gap = main.difference
     of_a, of_b = ("", "") if better == a else (f" ({a})", f" ({b})")
     values = f"{number_text(gap.a, main.unit)}{of_a} against {number_text(gap.b, main.unit)}{of_b}"
-    said = f"{main.label} {values}, difference {gap.interval.cell(gap_unit(main.unit))}"
+    result = f"{main.label} {values}, difference {gap.interval.cell(gap_unit(main.unit))}"
     if not gap.testable:
-        return f"{said}, not testable"
+        return f"{result}, not testable"
     videos = gap.interval.clusters
     least = f" (the least that {videos} videos allow)" if gap.p <= 2.0 ** (1 - videos) * (1 + 1e-9) else ""
-    return f"{said}, p = {gap.p:.2g}{least}"
+    return f"{result}, p = {gap.p:.2g}{least}"
 
 
 def _others(comparison: Comparison, main: Compared) -> str:
     """How many of the other rows of the table say that one of the runs is better."""
-    others = [one for one in comparison.numbers if one is not main]
+    others = [number for number in comparison.numbers if number is not main]
     if not others:
         return ""
     names = (comparison.a, comparison.b)
-    wins = {name: [one.label for one in others if who(one, *names) == name] for name in names}
-    said = [f"{name} is better in {len(labels)} ({listed(labels)})" for name, labels in wins.items() if labels]
+    wins = {name: [number.label for number in others if who(number, *names) == name] for name in names}
+    tallies = [f"{name} is better in {len(labels)} ({listed(labels)})" for name, labels in wins.items() if labels]
     count = f"the {len(others)} other numbers" if len(others) > 1 else "the other number"
-    neither = sum(one.higher_is_better is None for one in others)
+    neither = sum(number.higher_is_better is None for number in others)
     rest = f"; {neither} of them {'has' if neither == 1 else 'have'} no better direction" if neither else ""
-    claims = "; ".join(said) or f"none says that {names[0]} or {names[1]} is better"
+    claims = "; ".join(tallies) or f"none says that {names[0]} or {names[1]} is better"
     return f" Of {count}, {claims}{rest} (p not adjusted for their number)."
 
 
 def _few(comparison: Comparison) -> bool:
     """Whether no number has enough videos: said once, not in every row."""
-    judged = [one for one in comparison.numbers if one.higher_is_better is not None]
-    return all(one.difference.interval.few_clusters for one in judged or comparison.numbers)
+    judged = [number for number in comparison.numbers if number.higher_is_better is not None]
+    return all(number.difference.interval.few_clusters for number in judged or comparison.numbers)
 
 
 def _too_few(videos: int) -> str:
     return f"{counted(videos, 'video')} {'is' if videos == 1 else 'are'} too few for a claim"
 
 
-def reason(one: Compared) -> str:
+def reason(number: Compared) -> str:
     """Why nobody is called better where the interval leaves 0 out, or somebody is where it does not; else nothing."""
-    gap = one.difference
+    gap = number.difference
     low, high = gap.interval.low, gap.interval.high
     if gap.told_apart:
-        if one.higher_is_better is None:
+        if number.higher_is_better is None:
             return "they differ, but neither more nor less is better"
         return "p decides, although the interval reaches 0" if low <= 0 <= high else ""
     if not (low > 0 or high < 0):
@@ -190,43 +190,44 @@ def reason(one: Compared) -> str:
     return "the interval leaves 0 out, but " + (f"p = {gap.p:.2g} decides" if gap.testable else "there is no test")
 
 
-def who(one: Compared, a: str, b: str) -> str:
+def who(number: Compared, a: str, b: str) -> str:
     """The better of the two where they are told apart, else nobody."""
-    if not one.difference.told_apart or one.higher_is_better is None:
+    if not number.difference.told_apart or number.higher_is_better is None:
         return ""
-    return a if (one.difference.estimate > 0) == one.higher_is_better else b
+    return a if (number.difference.estimate > 0) == number.higher_is_better else b
 
 
-def verdict(one: Compared, a: str, b: str) -> str:
+def verdict(number: Compared, a: str, b: str) -> str:
     """One sentence on one number."""
-    interval = one.difference.interval
-    values = f"{one.label}: {number_text(one.difference.a, one.unit)} against {number_text(one.difference.b, one.unit)}"
-    gap = interval.cell(gap_unit(one.unit))
+    interval = number.difference.interval
+    first, second = (number_text(value, number.unit) for value in (number.difference.a, number.difference.b))
+    values = f"{number.label}: {first} against {second}"
+    gap = interval.cell(gap_unit(number.unit))
     if interval.few_clusters:
         return f"{values}; {_too_few(interval.clusters)} about videos in general."
-    why = f" ({reason(one)})" if reason(one) else ""
-    if not one.difference.told_apart:
+    why = f" ({reason(number)})" if reason(number) else ""
+    if not number.difference.told_apart:
         return f"{values}; they are not told apart, difference {gap}{why}."
-    better = who(one, a, b)
+    better = who(number, a, b)
     return f"{values}; {f'{better} is better' if better else 'they differ'}, difference {gap}{why}."
 
 
 def _methods(comparison: Comparison) -> list[str]:
-    used = dict.fromkeys(one.difference.test for one in comparison.numbers)
+    used = dict.fromkeys(number.difference.test for number in comparison.numbers)
     return [_METHOD[test] for test in used if test in _METHOD]
 
 
 def _facts(comparison: Comparison) -> tuple[Fact, ...]:
     return tuple(
-        Fact(one.label, _signed(one), one.difference.interval.ends(gap_unit(one.unit)))
-        for one in comparison.numbers[:3]
-        if math.isfinite(one.difference.estimate)
+        Fact(number.label, _signed(number), number.difference.interval.ends(gap_unit(number.unit)))
+        for number in comparison.numbers[:3]
+        if math.isfinite(number.difference.estimate)
     )
 
 
-def _signed(one: Compared) -> str:
-    text = number_text(one.difference.estimate, gap_unit(one.unit))
-    return text if text.startswith("-") or not one.difference.estimate else f"+{text}"
+def _signed(number: Compared) -> str:
+    text = number_text(number.difference.estimate, gap_unit(number.unit))
+    return text if text.startswith("-") or not number.difference.estimate else f"+{text}"
 
 
 def _sentence(note: str) -> str:

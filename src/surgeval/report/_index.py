@@ -37,17 +37,17 @@ def write_run_pages(folders: Sequence[str | Path], out: str | Path | None = None
     Traceback (most recent call last):
     surgeval.errors.DataError: nowhere/run.json: found no such file, expected the record of a run
     """
-    places = [Path(folder) for folder in folders]
-    kinds = [descriptor_of(place) for place in places]
-    if len(places) == 1 or (len({one.name for one in kinds}) == 1 and kinds[0].several):
-        results = [load_run(place) for place in places]
-        page: Path = kinds[0].part("page")(results, Path(out or places[0]))
+    paths = [Path(folder) for folder in folders]
+    kinds = [descriptor_of(folder) for folder in paths]
+    if len(paths) == 1 or (len({kind.name for kind in kinds}) == 1 and kinds[0].several):
+        results = [load_run(folder) for folder in paths]
+        page: Path = kinds[0].part("page")(results, Path(out or paths[0]))
         return page
     if out is None:
         raise BadInput("several runs: found no folder for their page, expected one")
-    runs = [(place, one) for place, one in zip(places, kinds, strict=True)]
-    alike = len({one.name for one in kinds}) == 1
-    return _index(runs, Path(out), "report.html", "Runs", beside=evidence_sections(places) if alike else ())
+    runs = [(folder, kind) for folder, kind in zip(paths, kinds, strict=True)]
+    alike = len({kind.name for kind in kinds}) == 1
+    return _index(runs, Path(out), "report.html", "Runs", beside=evidence_sections(paths) if alike else ())
 
 
 def evidence_sections(folders: Sequence[Path]) -> tuple[Section, ...]:
@@ -80,8 +80,8 @@ def write_index(
     """
     folder = Path(folder)
     runs = runs_in(folder)
-    place = Path(out or folder)
-    beside = [found for kind in folder_kinds() if (found := kind.section(folder, place)) is not None]
+    target = Path(out or folder)
+    beside = [section for kind in folder_kinds() if (section := kind.section(folder, target)) is not None]
     if not runs and not beside:
         raise BadInput(f"{folder}: found no run in it, expected folders with a run.json")
     kinds: list[tuple[Path, Descriptor]] = []
@@ -94,7 +94,7 @@ def write_index(
         except SurgevalError as error:  # a run that cannot be read must not hide the others
             unread.append(str(error))
     name = title or folder.resolve().name or "Runs"
-    return _index(kinds, place, "index.html", name, links or {}, lead, unread, beside)
+    return _index(kinds, target, "index.html", name, links or {}, lead, unread, beside)
 
 
 def _index(
@@ -112,8 +112,8 @@ def _index(
     sections += beside
     sections += [Section("Runs that could not be read", "\n\n".join(unread))] if unread else []
     many = f"{len(runs)} run{'s' if len(runs) != 1 else ''} with their headline numbers; e" if runs else "E"
-    said = lead or f"{many}ach name opens its page."
-    return write_page(out / file, title, sections, kind="runs", lead=said)
+    opening = lead or f"{many}ach name opens its page."
+    return write_page(out / file, title, sections, kind="runs", lead=opening)
 
 
 def _section(kind: Descriptor, folders: Sequence[Path], out: Path) -> Section:
@@ -140,14 +140,14 @@ def _tables(runs: Sequence[RunResult]) -> tuple[Table, ...]:
     first, names = list(numbers)[:_FIRST], distinct(run.name for run in runs)
     verdicts = [run.verdict() for run in runs]
     judged = any(verdicts)
-    said = [[one.grade if one else "–"] if judged else [] for one in verdicts]
-    rows = [[name, *said[n], *(_cell(numbers[label], n) for label in first)] for n, name in enumerate(names)]
-    if any(one.chance is not None for label in first for one in numbers[label].values()):
+    grades = [[verdict.grade if verdict else "–"] if judged else [] for verdict in verdicts]
+    rows = [[name, *grades[n], *(_cell(numbers[label], n) for label in first)] for n, name in enumerate(names)]
+    if any(headline.chance is not None for label in first for headline in numbers[label].values()):
         rows.append(["chance", *[""] * judged, *(_range(numbers[label].values()) for label in first)])
     heads = distinct(["run", *["verdict"] * judged, *first])
     tables = [Table("Verdicts and headline numbers" if judged else "Headline numbers", _frame(heads, rows))]
     if judged:
-        because = [[name, one.sentence if one else "–"] for name, one in zip(names, verdicts, strict=True)]
+        because = [[name, verdict.sentence if verdict else "–"] for name, verdict in zip(names, verdicts, strict=True)]
         tables.append(Table("Why", _frame(["run", "because"], because), folded=len(runs) > _OPEN))
     if len(numbers) > _FIRST:
         every = [[label, *(_cell(known, n) for n in range(len(runs)))] for label, known in numbers.items()]
@@ -170,7 +170,7 @@ def _cell(known: Mapping[int, Headline], run: int) -> str:
 
 def _range(headlines: Collection[Headline]) -> str:
     """One level, or from the lowest to the highest where runs differ."""
-    known = sorted((one.chance, one.unit) for one in headlines if one.chance is not None)
+    known = sorted((headline.chance, headline.unit) for headline in headlines if headline.chance is not None)
     texts = [number_text(level, unit) for level, unit in known]
     return "" if not texts else texts[0] if texts[0] == texts[-1] else f"{texts[0]} to {texts[-1]}"
 

@@ -2,8 +2,9 @@
 
 A quantity has one unit. A *share* (of frames, of an attended region, of predictions lost) is per cent: one decimal in
 tables, whole per cent in sentences (`surgeval.results.percent`); a difference of shares is *points*. A *score* (mAP,
-AP, F1, accuracy of a challenge, lift, kappa, a correlation) is a fraction with three decimals everywhere. Files for
-machines (CSV, JSON) hold all of them as fractions, unrounded.
+AP, F1, accuracy of a challenge, lift, kappa, a correlation) is a fraction with three decimals everywhere. A *measure*
+(brightness, sharpness) reaches hundreds: one decimal. Files for machines (CSV, JSON) hold all of them unrounded, shares
+as fractions.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from typing import Literal, TypeAlias
 
 __all__ = ["NOTHING", "NumberUnit", "gap_unit", "number_text", "with_ends"]
 
-NumberUnit: TypeAlias = Literal["score", "share", "points"]
+NumberUnit: TypeAlias = Literal["score", "share", "points", "measure"]
 NOTHING = "–"  # where there is no number
-_AFTER: dict[NumberUnit, str] = {"score": "", "share": " %", "points": " points"}
+_AFTER: dict[NumberUnit, str] = {"score": "", "share": " %", "points": " points", "measure": ""}
 
 
 def number_text(value: float | None, unit: NumberUnit = "score") -> str:
@@ -23,8 +24,8 @@ def number_text(value: float | None, unit: NumberUnit = "score") -> str:
 
     >>> number_text(0.34125), number_text(0.34125, "share"), number_text(-0.0001), number_text(None)
     ('0.341', '34.1 %', '0.000', '–')
-    >>> number_text(-0.167, gap_unit("share"))
-    '-16.7 points'
+    >>> number_text(-0.167, gap_unit("share")), number_text(118.04, "measure")
+    ('-16.7 points', '118.0')
     """
     digits = _digits(value, unit)
     return digits if digits == NOTHING else f"{digits}{_AFTER[unit]}"
@@ -53,5 +54,5 @@ def with_ends(value: float | None, low: float | None, high: float | None, unit: 
 def _digits(value: float | None, unit: NumberUnit) -> str:
     if value is None or math.isnan(value):
         return NOTHING
-    text = f"{value:.3f}" if unit == "score" else f"{100 * value:.1f}"
+    text = f"{value:.3f}" if unit == "score" else f"{value if unit == 'measure' else 100 * value:.1f}"
     return text.removeprefix("-") if float(text) == 0 else text

@@ -73,9 +73,9 @@ def bootstrap_slices(
     skill=verb: 1.000 [0.589, 1.000]
     """
     scores, codes = _columns(values, clusters, scheme, point)
-    chosen = masks(slices, len(scores))
+    mask_of = masks(slices, len(scores))
     results = []
-    for name, mask in chosen.items():
+    for name, mask in mask_of.items():
         plan = plan_for(scheme, {"name": name, **drawing})
         results.append(mean_interval(sample_of(scores[mask], codes[mask], scheme), scheme, point, plan))
     return Intervals(tuple(results))

@@ -131,30 +131,30 @@ def _joined(marginals: csr_array, column: Ints, pairs: _RatingPairs, worth: Floa
     return csr_array((data, at), shape=(units, size + columns))
 
 
-def _fixed(pairs: _RatingPairs, marginals: csr_array, place: Floats, metric: Metric) -> tuple[csr_array, Disagreement]:
+def _fixed(pairs: _RatingPairs, marginals: csr_array, values: Floats, metric: Metric) -> tuple[csr_array, Disagreement]:
     """Metrics whose distances do not depend on the data: a unit's disagreement is one number."""
-    size = len(place)
-    worth = pairs.weight * _squared(place[pairs.low], place[pairs.high], metric)
+    size = len(values)
+    worth = pairs.weight * _squared(values[pairs.low], values[pairs.high], metric)
     features = _joined(marginals, np.zeros(len(worth), dtype=np.int64), pairs, worth, 1)
 
     def disagreement(sums: Floats) -> tuple[Floats, Floats]:
         tally = sums[:, :size]
-        return _rates(tally, sums[:, size], _chance(tally, place, metric))
+        return _rates(tally, sums[:, size], _chance(tally, values, metric))
 
     return features, disagreement
 
 
-def _chance(tally: Floats, place: Floats, metric: Metric) -> Floats:
+def _chance(tally: Floats, values: Floats, metric: Metric) -> Floats:
     """Sum of squared distances over all ordered pairs of ratings, whatever their unit."""
     n = tally.sum(axis=1)
     if metric == "nominal":
         return np.asarray(n**2 - (tally**2).sum(axis=1))
     if metric == "interval":  # the pairs' distances follow from those to the mean
-        centre = tally @ place / np.maximum(n, 1.0)
-        return np.asarray(2 * n * (tally * (place[None, :] - centre[:, None]) ** 2).sum(axis=1))
+        centre = tally @ values / np.maximum(n, 1.0)
+        return np.asarray(2 * n * (tally * (values[None, :] - centre[:, None]) ** 2).sum(axis=1))
     chance = np.zeros(len(tally))
-    for start in range(0, len(place), STRIP):
-        gaps = _squared(place[:, None], place[None, start : start + STRIP], metric)
+    for start in range(0, len(values), STRIP):
+        gaps = _squared(values[:, None], values[None, start : start + STRIP], metric)
         chance += ((tally @ gaps) * tally[:, start : start + STRIP]).sum(axis=1)
     return chance
 

@@ -80,8 +80,8 @@ class Difference(Tabular):
     def to_frame(self) -> pl.DataFrame:
         """One row: both values, the p-value and the fields of the interval; NaN as null."""
         pair = pl.DataFrame({"a": [self.a], "b": [self.b], "p": [self.p]}).with_columns(pl.all().fill_nan(None))
-        said = pl.DataFrame({"told_apart": [self.told_apart], "test": [self.test]})
-        return pl.concat([self.interval.to_frame(), pair, said], how="horizontal")
+        verdict = pl.DataFrame({"told_apart": [self.told_apart], "test": [self.test]})
+        return pl.concat([self.interval.to_frame(), pair, verdict], how="horizontal")
 
 
 def paired_difference(
@@ -189,27 +189,32 @@ def paired_vector(
     sides = [_side(joint, which) for which in (0, 1)]
 
     def gap(drawn: Ints) -> Floats:
-        one, other = (side(drawn) for side in sides)
-        return snapped(one - other, np.fmax(np.abs(one), np.abs(other)))
+        first, second = (side(drawn) for side in sides)
+        return snapped(first - second, np.fmax(np.abs(first), np.abs(second)))
 
-    found = replicate(gap, codes.tolist(), plan, sizes)
+    resampled = replicate(gap, codes.tolist(), plan, sizes)
     ones = np.ones((1, len(codes)), dtype=np.int64)
     a, b = (side(ones)[0] for side in sides)
     scale = np.fmax(np.abs(a), np.abs(b))
     if len(codes) < FEW_CLUSTERS:
         p, test = np.full(len(names), math.nan), "none"
     elif plan.method != "t":
-        p = np.array([_drawn_p(found.values[:, column], float(scale[column])) for column in range(len(names))])
+        p = np.array([_drawn_p(resampled.values[:, column], float(scale[column])) for column in range(len(names))])
         test = "bootstrap"
     elif mixed:
-        p, test = _exchanged(joint, found.estimate, codes, plan, scale, progress), "exchange"
+        p, test = _exchanged(joint, resampled.estimate, codes, plan, scale, progress), "exchange"
     else:
-        known = [defined_without(found.left_out[:, column], found.sizes) for column in range(len(names))]
-        p = np.array([t_p(float(found.estimate[k]), *one[:2], float(scale[k])) for k, one in enumerate(known)])
+        known = [defined_without(resampled.left_out[:, column], resampled.sizes) for column in range(len(names))]
+        p = np.array(
+            [t_p(float(resampled.estimate[k]), *without[:2], float(scale[k])) for k, without in enumerate(known)]
+        )
         test = "t"
-    made = [_open(interval_of(found, k, plan, name, bounds), found.sizes, bounds) for k, name in enumerate(names)]
+    intervals = [
+        _open(interval_of(resampled, k, plan, name, bounds), resampled.sizes, bounds) for k, name in enumerate(names)
+    ]
     return tuple(
-        _decided(Difference(float(a[k]), float(b[k]), interval, float(p[k]), test)) for k, interval in enumerate(made)
+        _decided(Difference(float(a[k]), float(b[k]), interval, float(p[k]), test))
+        for k, interval in enumerate(intervals)
     )
 
 

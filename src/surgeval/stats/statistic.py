@@ -70,8 +70,8 @@ def bootstrap_vector(
     plan = Resampling(**drawing)
     check_names(names)
     drawn = replicate(as_matrix(statistic, batched, len(names)), clusters, plan, sizes)
-    made = [interval_of(drawn, column, plan, label, bounds) for column, label in enumerate(names)]
-    return Intervals(tuple(unmoved(interval, drawn.sizes, bounds) for interval in made))
+    intervals = [interval_of(drawn, column, plan, label, bounds) for column, label in enumerate(names)]
+    return Intervals(tuple(unmoved(interval, drawn.sizes, bounds) for interval in intervals))
 
 
 def with_still_parts(made: Interval, parts: Iterable[tuple[float, Interval]], bounds: Bounds) -> Interval:

@@ -9,7 +9,7 @@ from surgeval.progress import advance, start_phase
 from surgeval.records import ImageRef
 from surgeval.studio.media import find_films, register
 from surgeval.studio.numbering import number_video
-from surgeval.studio.proposals import Stretch, add_proposals, propose
+from surgeval.studio.proposals import ProposalStretch, add_proposals, propose
 from surgeval.studio.schema import space_schema
 from surgeval.studio.store import STORE_FILE, Database, Request, apply, reading
 from surgeval.vocab import load_labels
@@ -41,7 +41,7 @@ def _label(database: Database, video: str, frames: list[tuple[int, ImageRef]], s
     apply(database, Request("demo.schema", "studio", "schema.set", {"name": schema.name, "source": schema.source}))
     start_phase("looking", frames=len(frames))
     found = propose(DETECTOR, frames, size=size, advance=lambda count: advance("frames", count))
-    whole = Stretch(video, 0, len(frames) - 1)
+    whole = ProposalStretch(video, 0, len(frames) - 1)
     count = add_proposals(database, whole, found, source=DETECTOR, author="studio")
     number_video(database, video, author="studio")
     apply(database, Request("demo.done", "studio", "setting.set", {"key": "demo", "value": count}))

@@ -14,7 +14,7 @@ from surgeval.studio.schema import Schema
 from surgeval.studio.store import Database, Request, apply, reading
 from surgeval.vocab import LabelSpace
 
-__all__ = ["TOOLS", "Proposal", "Stretch", "add_proposals", "propose", "read_proposals"]
+__all__ = ["TOOLS", "Proposal", "ProposalStretch", "add_proposals", "propose", "read_proposals"]
 
 TOOLS = "tools"
 _AT_ONCE = 5000  # instances in one operation
@@ -33,7 +33,7 @@ class Proposal:
 
 
 @dataclass(frozen=True)
-class Stretch:
+class ProposalStretch:
     """Where proposals go: frames of a video, and whether what the same source proposed there before gives way."""
 
     video: str
@@ -126,7 +126,7 @@ def read_proposals(
 
 def add_proposals(
     database: Database,
-    stretch: Stretch,
+    stretch: ProposalStretch,
     found: Iterable[Proposal],
     *,
     source: str,
@@ -143,7 +143,7 @@ def add_proposals(
     ...     _ = apply(database, Request("v", "amy", "video.add", {"id": "V1", "width": 64, "height": 48}))
     ...     _ = apply(database, Request("f", "amy", "frames.add", {"video": "V1", "first": 0, "names": ["a"]}))
     ...     seen = Proposal(0, "driver", {"action": "suture", "target": "fascia"}, (5.0, 6.0, 20.0, 10.0), 0.8)
-    ...     count = add_proposals(database, Stretch("V1", 0, 0), [seen], source="tdnet-p", author="amy")
+    ...     count = add_proposals(database, ProposalStretch("V1", 0, 0), [seen], source="tdnet-p", author="amy")
     ...     with database.reading() as connection:
     ...         one, = reading.instances(connection, "V1", 0)
     ...     database.close()

@@ -13,7 +13,7 @@ from typing import IO, Any
 from surgeval.errors import BadInput, RunError, visible
 from surgeval.records import ImageRef
 from surgeval.studio.jobs import BackgroundJob
-from surgeval.studio.proposals import Proposal, Stretch, add_proposals
+from surgeval.studio.proposals import Proposal, ProposalStretch, add_proposals
 from surgeval.studio.store import Database, VideoState
 
 __all__ = ["Looking", "propose_as_job"]
@@ -58,7 +58,7 @@ def propose_as_job(
             job.report(found=count)
             yield one
 
-    stretch = Stretch(looking.video.id, first, last, replace)
+    stretch = ProposalStretch(looking.video.id, first, last, replace)
     add_proposals(database, stretch, counted(), source=looking.source, author=author, on_stored=on_stored)
 
 

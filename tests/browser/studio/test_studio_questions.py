@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from PIL import Image, ImageDraw
-from playwright.sync_api import Browser, Route
+from playwright.sync_api import Browser, Route, expect
 from tests.browser.studio.driver import Studio
 from tests.browser.studio.legible import faults
 
@@ -117,6 +117,10 @@ def test_a_review_by_keys_alone_lies_in_the_terminal_s_file(folder: Path, browse
         desk.page.reload()
         desk.ready()
         assert desk.progress() == "4 of 4 judged"
+        desk.page.get_by_test_id("question-look").wait_for()
+        desk.keys("u", "Enter")  # nothing is left: the same question stays in sight, and where its surgeon looked
+        expect(desk.page.get_by_test_id("question-mine")).to_contain_text("unclear", ignore_case=True)
+        expect(desk.page.get_by_test_id("question-look")).to_be_visible(timeout=5000)
 
 
 def test_reviewers_are_blind_and_an_adjudicator_settles(folder: Path, browser: Browser) -> None:
@@ -183,6 +187,7 @@ def test_a_question_that_does_not_come_leaves_the_last_one_in_turn(folder: Path,
         desk.complaints.clear()  # of the broken line
         desk.keys("u", "Enter")
         desk.eventually(lambda: desk.progress() == "2 of 4 judged")
+        desk.in_turn()  # again: the next one did not come either
         desk.page.unroute_all()
         desk.complaints.clear()
 

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 from tests.browser.studio.driver import Studio, track
 
 pytestmark = pytest.mark.browser
@@ -89,10 +90,14 @@ def test_start_and_end_are_typed_as_numbers(spanned: Studio) -> None:
     spanned.by_id("edge-first").fill("9999")
     spanned.by_id("edge-first").press("Enter")
     spanned.hears("0", "329")
-    assert spanned.by_id("edge-first").input_value() == "10"
-    spanned.by_id("edge-first").fill("1:05")  # images of a folder have no times
+    expect(spanned.by_id("edge-first")).to_have_value("10")
+    spanned.click("message-close")
+    spanned.by_id("edge-first").fill("1:07")  # images of a folder go by the rate: 330 of them take 66 s
     spanned.by_id("edge-first").press("Enter")
     spanned.hears("0", "329")
+    spanned.by_id("edge-first").fill("0:02.2")
+    spanned.by_id("edge-first").press("Enter")
+    spanned.eventually(lambda: _grasps(spanned) == [11, 12])
 
 
 def test_the_later_of_two_overlapping_spans_wins_and_the_list_says_so(spanned: Studio) -> None:
@@ -128,10 +133,10 @@ def test_a_selected_span_loops_while_it_plays(spanned: Studio) -> None:
     spanned.at_frame(10)
     spanned.watch_frames()
     spanned.keys(" ")
-    spanned.eventually(lambda: any(a > b for a, b in pairwise(spanned.seen)))
+    # A slow machine leaves frames out, others in every round.
+    spanned.eventually(lambda: any(a > b for a, b in pairwise(spanned.seen)) and len(set(spanned.seen)) > 5)
     spanned.keys(" ")
-    seen = spanned.seen
-    assert set(seen) <= set(range(10, 21)) and len(set(seen)) > 5
+    assert set(spanned.seen) <= set(range(10, 21))
 
 
 def test_several_tracks_at_once_are_one_span_and_one_undo(spanned: Studio) -> None:

@@ -24,11 +24,11 @@ from surgeval.detector.rtdetr import (
 )
 from surgeval.detector.rtdetr._adamw import AdamW
 from surgeval.detector.training import load_train_record, read_curves
-from surgeval.detector.training._schedule import Moment
+from surgeval.detector.training._schedule import StepSettings
 from surgeval.errors import BadInput, DataError, RunError
 
 SETTINGS = rtdetr_settings(size="tiny", epochs=3, batch=4, image_size=64, rate=1e-3, aux=True, mosaic=0.5)
-MOMENT = Moment(rate=1e-3, bias_rate=1e-3, momentum=0.9, accumulate=1)
+MOMENT = StepSettings(rate=1e-3, bias_rate=1e-3, momentum=0.9, accumulate=1)
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 

@@ -16,7 +16,7 @@ from surgeval.detector.training import TrainSettings
 from surgeval.detector.training._ema import Ema
 from surgeval.detector.training._optimiser import CLIP, DECAY, Optimiser
 from surgeval.detector.training._plan import planned_epochs
-from surgeval.detector.training._schedule import Moment, Schedule, plain_epochs
+from surgeval.detector.training._schedule import Schedule, StepSettings, plain_epochs
 from surgeval.errors import BadInput
 
 
@@ -66,7 +66,7 @@ def test_only_weights_of_convolutions_decay() -> None:
             parameter.fill_(1.0)
             parameter.grad = torch.zeros_like(parameter)
     optimiser = Optimiser(network, decay=DECAY)
-    optimiser.set(Moment(rate=0.5, bias_rate=0.5, momentum=0.9, accumulate=1))
+    optimiser.set(StepSettings(rate=0.5, bias_rate=0.5, momentum=0.9, accumulate=1))
     optimiser.update()
     values = [float(parameter.detach()) for parameter in network.parameters()]  # weight, bias, scale, offset
     # Nesterov: the first step moves by rate · gradient · (1 + momentum).
@@ -79,7 +79,7 @@ def test_gradients_are_cut_at_a_norm_of_ten() -> None:
         layer.weight.fill_(0.0)
     layer.weight.grad = torch.full_like(layer.weight, 1000.0)
     optimiser = Optimiser(layer, decay=0.0)
-    optimiser.set(Moment(rate=1.0, bias_rate=1.0, momentum=0.0, accumulate=1))
+    optimiser.set(StepSettings(rate=1.0, bias_rate=1.0, momentum=0.0, accumulate=1))
     # Nesterov wants a momentum; with one of 0 a step is the plain gradient.
     assert float(optimiser.update()) == pytest.approx(1000.0)
     assert float(layer.weight.detach()) == pytest.approx(-10.0, rel=1e-4)
@@ -181,7 +181,7 @@ def test_what_is_not_said_is_as_the_paper_has_it() -> None:
 def test_biases_have_their_own_rate_and_what_is_frozen_none() -> None:
     network = nn.Sequential(nn.Conv2d(3, 4, 1), nn.BatchNorm2d(4), nn.Conv2d(4, 2, 1).requires_grad_(False))
     optimiser = Optimiser(network, decay=DECAY)
-    optimiser.set(Moment(rate=0.5, bias_rate=0.25, momentum=0.9, accumulate=1))
+    optimiser.set(StepSettings(rate=0.5, bias_rate=0.25, momentum=0.9, accumulate=1))
     rates = {name: group["lr"] for group in optimiser.torch_optimiser.param_groups for p in group["params"]
              for name, other in network.named_parameters() if other is p}  # fmt: skip
     assert rates == {"0.weight": 0.5, "0.bias": 0.25, "1.weight": 0.5, "1.bias": 0.25}
@@ -191,7 +191,7 @@ def test_biases_have_their_own_rate_and_what_is_frozen_none() -> None:
 def test_an_update_forgets_the_gradients_that_it_used() -> None:
     network = nn.Conv2d(1, 1, 1)
     optimiser = Optimiser(network, decay=0.0)
-    optimiser.set(Moment(rate=0.1, bias_rate=0.1, momentum=0.9, accumulate=1))
+    optimiser.set(StepSettings(rate=0.1, bias_rate=0.1, momentum=0.9, accumulate=1))
     for _ in range(2):
         network(torch.ones(1, 1, 1, 1)).sum().backward()
         assert float(network.weight.grad) == 1.0
@@ -201,7 +201,7 @@ def test_an_update_forgets_the_gradients_that_it_used() -> None:
 
 def test_momentum_that_was_kept_goes_on_as_if_nothing_had_happened() -> None:
     def step(network: nn.Conv2d, optimiser: Optimiser) -> None:
-        optimiser.set(Moment(rate=0.1, bias_rate=0.1, momentum=0.9, accumulate=1))
+        optimiser.set(StepSettings(rate=0.1, bias_rate=0.1, momentum=0.9, accumulate=1))
         network(torch.ones(1, 1, 1, 1)).square().sum().backward()
         optimiser.update()
 

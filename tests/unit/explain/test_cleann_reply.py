@@ -45,8 +45,11 @@ def test_every_token_has_its_own_best_heads_and_is_explained_by_the_row_that_pre
 
 def test_padding_is_no_node() -> None:
     padding = range(3, 11)
-    for row in causal_graphs(_attention(), [25], SPAN, padding=padding):
-        assert all(set(graph.nodes.image).isdisjoint(padding) for graph in row)
+    (plain,) = causal_graphs(_attention(), [25], SPAN)
+    assert any(set(graph.nodes.image) & set(padding) for graph in plain)
+    (row,) = causal_graphs(_attention(), [25], SPAN, padding=padding)
+    assert row
+    assert all(set(graph.nodes.image).isdisjoint(padding) for graph in row)
 
 
 def test_a_patch_is_near_where_it_overlaps_the_grown_box() -> None:

@@ -18,10 +18,10 @@ from surgeval.metrics import (
     evaluate,
     global_ap,
     operating_point,
+    pooled,
     rank_detections,
     video_ap,
     weighted_ap,
-    weighted_recall,
 )
 
 BOX, FAR = [0.0, 0.0, 10.0, 10.0], [50.0, 50.0, 5.0, 5.0]
@@ -143,8 +143,8 @@ def test_a_weighted_resample_equals_copying_the_videos(convention: Convention) -
         copied = rank_detections(copies, "i", 3, convention)
         weight = np.array(multiplicity)
         np.testing.assert_allclose(weighted_ap(ranked, weight), global_ap(copied), rtol=0, atol=1e-12)
-        alone = weighted_recall(copied, np.ones(copied.n_videos))
-        np.testing.assert_allclose(weighted_recall(ranked, weight), alone, rtol=0, atol=1e-12)
+        alone = pooled(copied, np.ones(copied.n_videos))[1]
+        np.testing.assert_allclose(pooled(ranked, weight)[1], alone, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("convention", CONVENTIONS)

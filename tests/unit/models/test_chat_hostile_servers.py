@@ -250,6 +250,12 @@ def test_reading_a_body_never_raises(body: object) -> None:
     assert isinstance(error_of(data), dict)
 
 
+def test_a_body_that_nests_too_deep_is_no_reply() -> None:
+    body = b'{"choices": [{"message": {"content": "yes"}}], "more": ' + b"[" * 100 + b"]" * 100 + b"}"
+    assert isinstance(read_reply(body), FailedReply)
+    assert error_of(body) == {}
+
+
 @given(st.text() | st.binary().map(lambda data: data.decode("latin-1")))
 def test_a_wish_to_wait_is_seconds_or_nothing(value: str) -> None:
     wish = retry_after({"retry-after": value})

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from surgeval.phantom import FPS, Procedure, SceneGraph, VideoPlan, make_gaze, make_procedure, plan_videos
 from surgeval.phantom.dataset._graph import build_graph, known_things
-from surgeval.phantom.dataset._truth import Labelled, label
+from surgeval.phantom.dataset._truth import LabelledFrame, label
 from surgeval.phantom.script._state import CameraPose, SceneState, ToolState
 from surgeval.records import Gaze
 
@@ -66,7 +66,7 @@ class Sketched:
     plan: VideoPlan
     procedure: Procedure
     gaze: tuple[Gaze, ...]
-    labelled: tuple[Labelled, ...]
+    labelled: tuple[LabelledFrame, ...]
     graph: SceneGraph
 
 

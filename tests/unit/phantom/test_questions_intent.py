@@ -92,7 +92,9 @@ def test_the_premise_is_false_where_it_is_called_false_and_true_in_the_twin(
     sketched: Any, items: dict[str, IntentQuestion]
 ) -> None:
     views = {(v.plan.name, view.name): view for v in sketched for view in v.graph.views}
-    for q in (q for q in items.values() if q.trap == "cognitive"):
+    traps = [q for q in items.values() if q.trap == "cognitive"]
+    assert len(traps) > 5
+    for q in traps:
         match = re.search(r"I am (\w+)ing the ([\w ]+) with the (\w+)\.", q.question)
         assert match
         instrument = match[3]
@@ -121,7 +123,9 @@ def test_always_rejecting_gains_nothing(items: dict[str, IntentQuestion]) -> Non
 
 
 def test_the_sanitised_twin_has_lost_its_premise(items: dict[str, IntentQuestion]) -> None:
-    for q in (q for q in items.values() if q.trap == "cognitive"):
+    traps = [q for q in items.values() if q.trap == "cognitive"]
+    assert len(traps) > 5
+    for q in traps:
         plain = items[str(q.untrapped)]
         assert plain.media == q.media and plain.trap is None
         assert " with the " not in plain.question
@@ -138,9 +142,11 @@ def test_media_are_labelled_frames_and_gaze_covers_them(items: dict[str, IntentQ
 
 def test_the_next_step_is_what_the_script_does_next(sketched: Any, items: dict[str, IntentQuestion]) -> None:
     graphs = {v.plan.name: v.graph for v in sketched}
-    for q in (
+    next_steps = [
         q for q in items.values() if q.skill == "prospective" and q.trap is None and "What do I do next" in q.question
-    ):
+    ]
+    assert len(next_steps) > 5
+    for q in next_steps:
         verb, _, rest = q.options[q.answer].partition(" the ")
         target, _, instrument = rest.rpartition(" with the ")
         names = {"abdominal wall": "abdominal_wall_cavity", "liver bed": "cystic_plate"}

@@ -20,7 +20,7 @@ pytest.importorskip("transformers", reason="training needs surgeval[models]")
 from surgeval.cli._phantom import app, show  # noqa: E402
 from surgeval.models import open_contrastive  # noqa: E402
 from surgeval.phantom.training import CLIPS, NAMES, RECIPES, Recipe, recipe_for, train_embedded  # noqa: E402
-from surgeval.phantom.training._batches import Batch, Stock  # noqa: E402
+from surgeval.phantom.training._batches import LessonBatch, Stock  # noqa: E402
 from surgeval.phantom.training._clip import build, image_vectors, save, text_vectors  # noqa: E402
 from surgeval.phantom.training._data import (  # noqa: E402
     SIZE,
@@ -61,7 +61,7 @@ def exam(two_videos: Frames) -> Examination:
 class SameBatch(Stock):
     """A stock that shows one batch again and again."""
 
-    def draw(self, count: int) -> Batch:
+    def draw(self, count: int) -> LessonBatch:
         if not hasattr(self, "batch"):
             self.batch = super().draw(count)
         return self.batch

@@ -19,8 +19,8 @@ from surgeval.phantom.training._llava import TOKENS, build_llava, save_llava  # 
 from surgeval.phantom.training._marks import marks  # noqa: E402
 from surgeval.phantom.training._speech import ANSWERS, IMAGE, dialogue, make_tokenizer  # noqa: E402
 from surgeval.phantom.training._tutor import Pupil, teach  # noqa: E402
-from surgeval.protocols.intent._gaze import Spot, draw_circle  # noqa: E402
-from surgeval.protocols.intent._prompt import item_messages  # noqa: E402
+from surgeval.protocols.intent.asking._gaze import GazePoint, draw_circle  # noqa: E402
+from surgeval.protocols.intent.asking._prompt import item_messages  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -122,7 +122,7 @@ def test_texts_without_pictures_keep_their_replies(room: Classroom) -> None:
 def test_the_circle_of_training_is_the_circle_of_the_protocol() -> None:
     """Drawn on the whole frame and squashed, against drawn on the squashed picture."""
     frame = np.full((256, 448, 3), (120, 60, 50), np.uint8)
-    drawn = Image.fromarray(draw_circle(frame, Spot(0.4, 0.6))).resize((EDGE, EDGE), Image.Resampling.BILINEAR)
+    drawn = Image.fromarray(draw_circle(frame, GazePoint(0.4, 0.6))).resize((EDGE, EDGE), Image.Resampling.BILINEAR)
     plain = torch.from_numpy(np.array(Image.fromarray(frame).resize((EDGE, EDGE)))).permute(2, 0, 1)[None] / 255
     ours = circled(plain, torch.tensor([[0.4, 0.6]]))[0].permute(1, 2, 0).numpy() * 255
     assert np.abs(ours - np.asarray(drawn, float)).mean() < 1.0

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from surgeval.progress import Display, advance, forwarded, phases, quiet, start_phase, time_line
-from surgeval.progress._display import Kind, Stage
+from surgeval.progress._display import CountedKind, JobPart
 
 
 def _terminal() -> tuple[io.StringIO, Console]:
@@ -69,13 +69,16 @@ def test_what_lasts_is_told_now_and_then(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_the_time_left_knows_that_checks_take_longer_than_frames() -> None:
-    kinds = {"frames": Kind(100, 50, 10.0), "checks": Kind(10, 5, 90.0)}
-    assert Stage("looking", kinds, began=0.0).text(100.0) == "frames 50/100, checks 5/10 · 5 frames/s · 1:40 left"
+    kinds = {"frames": CountedKind(100, 50, 10.0), "checks": CountedKind(10, 5, 90.0)}
+    assert JobPart("looking", kinds, began=0.0).text(100.0) == "frames 50/100, checks 5/10 · 5 frames/s · 1:40 left"
 
 
 def test_the_time_of_a_phase_is_shared_out_by_the_work_of_its_kinds() -> None:
-    kinds = {"frames": Kind(10, 10, 6.0), "checks": Kind(5, 5, 2.0)}  # two processes: 8 seconds of work in 4
-    assert Stage("looking", kinds, began=0.0).times(4.0) == {"frames": 3.0, "checks": 1.0}
+    kinds = {
+        "frames": CountedKind(10, 10, 6.0),
+        "checks": CountedKind(5, 5, 2.0),
+    }  # two processes: 8 seconds of work in 4
+    assert JobPart("looking", kinds, began=0.0).times(4.0) == {"frames": 3.0, "checks": 1.0}
     assert time_line({"loading": 3.1, "frames": 3.0}) == "time: 6.1 s (loading 3.1 s, frames 3.0 s)"
 
 

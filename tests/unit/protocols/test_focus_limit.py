@@ -11,7 +11,7 @@ import pytest
 from surgeval.errors import RunError
 from surgeval.protocols.focus import run_focus
 from surgeval.protocols.focus._files import as_sources
-from surgeval.protocols.focus._sources import QuestionSet
+from surgeval.protocols.focus._sources import FocusSet
 from surgeval.records import VqaQuestion
 
 # As files have them: all questions of the first video, then all of the next; the last one has few.
@@ -23,23 +23,23 @@ ASKED = tuple(
 
 
 def test_a_limit_takes_as_many_questions_of_each_video() -> None:
-    drawn, label = QuestionSet(ASKED).drawn(12)
+    drawn, label = FocusSet(ASKED).drawn(12)
     assert set(Counter(question.video for question in drawn).values()) == {2, 3}
     assert len(drawn) == 12
     assert drawn == tuple(question for question in ASKED if question in drawn)  # in the order of the set
     assert label == "12 of 82 questions, drawn evenly from the videos (seed 0)"
-    many = Counter(question.video for question in QuestionSet(ASKED).drawn(50)[0])
+    many = Counter(question.video for question in FocusSet(ASKED).drawn(50)[0])
     assert many == {"v0": 12, "v1": 12, "v2": 12, "v3": 12, "v4": 2}
 
 
 def test_fewer_questions_than_videos_are_not_those_of_the_first_ones() -> None:
-    firsts = {QuestionSet(ASKED).drawn(1, seed)[0][0].video for seed in range(40)}
+    firsts = {FocusSet(ASKED).drawn(1, seed)[0][0].video for seed in range(40)}
     assert firsts == {"v0", "v1", "v2", "v3", "v4"}
 
 
 def test_a_draw_hangs_on_its_seed_alone_and_a_larger_one_keeps_the_smaller() -> None:
-    whole = QuestionSet(ASKED)
-    assert whole.drawn(12) == QuestionSet(ASKED).drawn(12)
+    whole = FocusSet(ASKED)
+    assert whole.drawn(12) == FocusSet(ASKED).drawn(12)
     assert whole.drawn(12, 1)[0] != whole.drawn(12)[0]
     for smaller, larger in ((1, 2), (7, 30), (30, 81)):
         few, more = ({question.id for question in whole.drawn(count)[0]} for count in (smaller, larger))
@@ -47,7 +47,7 @@ def test_a_draw_hangs_on_its_seed_alone_and_a_larger_one_keeps_the_smaller() -> 
 
 
 def test_all_questions_are_no_part() -> None:
-    assert QuestionSet(ASKED).drawn(None) == QuestionSet(ASKED).drawn(82) == QuestionSet(ASKED).drawn(99) == (ASKED, "")
+    assert FocusSet(ASKED).drawn(None) == FocusSet(ASKED).drawn(82) == FocusSet(ASKED).drawn(99) == (ASKED, "")
 
 
 def test_a_run_keeps_the_questions_it_began_with(tmp_path: Path) -> None:

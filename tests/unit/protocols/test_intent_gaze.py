@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from surgeval.datasets.gaze import fixation_at
 from surgeval.errors import BadInput
-from surgeval.protocols.intent._conditions import posed
-from surgeval.protocols.intent._gaze import (
+from surgeval.protocols.intent.asking._conditions import posed
+from surgeval.protocols.intent.asking._gaze import (
     APART,
+    GazePoint,
     GazeStyle,
-    Spot,
     draw_circle,
     draw_path,
     gaze_in_words,
@@ -25,8 +25,8 @@ from surgeval.protocols.intent._gaze import (
     separation,
     spot_at,
 )
-from surgeval.protocols.intent._reading import ReadingWorker
-from surgeval.protocols.intent._scene import Tip, WrongSpot, distractor_option, wrong_spots
+from surgeval.protocols.intent.asking._reading import ReadingWorker
+from surgeval.protocols.intent.asking._scene import Tip, WrongSpot, distractor_option, wrong_spots
 from surgeval.records import Gaze, IntentQuestion
 from surgeval.vocab import load_labels
 
@@ -45,14 +45,14 @@ def test_the_active_fixation_counts_else_the_nearest_within_half_a_second(time: 
 
 def test_a_still_picture_is_marked_where_it_was_looked_at_longest() -> None:
     gaze = (Gaze(0, 0.1, 0.1, 0.2), Gaze(1, 0.5, 0.6, 0.9), Gaze(2, 0.2, 0.2, 0.3))
-    assert spot_at(gaze, None) == Spot(0.5, 0.6)
+    assert spot_at(gaze, None) == GazePoint(0.5, 0.6)
     assert spot_at((), None) is None
     assert spot_at((), 1.0) is None
 
 
 def test_the_circle_has_the_radius_ring_filling_and_colour_of_the_defaults() -> None:
     image = np.full((300, 400, 3), 100, np.uint8)
-    drawn = draw_circle(image, Spot(0.5, 0.5)).astype(int)
+    drawn = draw_circle(image, GazePoint(0.5, 0.5)).astype(int)
     radius = round(0.06 * 500)
     row = drawn[150]
     assert np.unique(image).tolist() == [100]  # the picture that was given is as it was
@@ -65,8 +65,8 @@ def test_the_circle_has_the_radius_ring_filling_and_colour_of_the_defaults() -> 
     assert (drawn != 100).any(axis=2).sum() == pytest.approx(math.pi * (radius + 1.5) ** 2, rel=0.05)
 
 
-@pytest.mark.parametrize("spot", [Spot(0, 0), Spot(1, 1), Spot(0, 1), Spot(1, 0.5)])
-def test_a_circle_at_the_edge_is_cut_off_by_it(spot: Spot) -> None:
+@pytest.mark.parametrize("spot", [GazePoint(0, 0), GazePoint(1, 1), GazePoint(0, 1), GazePoint(1, 0.5)])
+def test_a_circle_at_the_edge_is_cut_off_by_it(spot: GazePoint) -> None:
     drawn = draw_circle(np.zeros((50, 90, 3), np.uint8), spot)
     assert drawn.shape == (50, 90, 3)
     assert drawn.max() == 255
@@ -74,7 +74,7 @@ def test_a_circle_at_the_edge_is_cut_off_by_it(spot: Spot) -> None:
 
 def test_the_path_leads_through_the_fixations_to_the_circle() -> None:
     image = np.zeros((100, 200, 3), np.uint8)
-    drawn = draw_path(image, [Spot(0.1, 0.1), Spot(0.1, 0.9), Spot(0.8, 0.9)])
+    drawn = draw_path(image, [GazePoint(0.1, 0.1), GazePoint(0.1, 0.9), GazePoint(0.8, 0.9)])
     assert drawn[50, 20].tolist() == [255, 0, 255]
     assert drawn[90, 80].tolist() == [255, 0, 255]
     assert drawn[50, 100].tolist() == [0, 0, 0]
@@ -85,19 +85,19 @@ def test_the_path_leads_through_the_fixations_to_the_circle() -> None:
 def test_a_mirrored_gaze_is_inside_the_frame_and_a_quarter_of_the_diagonal_away(
     x: float, y: float, width: int, height: int
 ) -> None:
-    there = mirrored(Spot(x, y), width, height)
+    there = mirrored(GazePoint(x, y), width, height)
     assert 0 <= there.x <= 1
     assert 0 <= there.y <= 1
-    assert separation(Spot(x, y), there, width, height) >= APART
+    assert separation(GazePoint(x, y), there, width, height) >= APART
 
 
 @given(
-    spots=st.lists(st.one_of(st.none(), st.builds(Spot, SHARES, SHARES)), min_size=1, max_size=3),
-    tips=st.lists(st.builds(Spot, SHARES, SHARES), max_size=4),
+    spots=st.lists(st.one_of(st.none(), st.builds(GazePoint, SHARES, SHARES)), min_size=1, max_size=3),
+    tips=st.lists(st.builds(GazePoint, SHARES, SHARES), max_size=4),
     size=st.tuples(SIDES, SIDES),
 )
 def test_a_wrong_gaze_is_never_near_the_right_one_and_stays_with_one_instrument(
-    spots: list[Spot | None], tips: list[Spot], size: tuple[int, int]
+    spots: list[GazePoint | None], tips: list[GazePoint], size: tuple[int, int]
 ) -> None:
     seen = [Tip(f"tool {n}", str(n), tip) for n, tip in enumerate(tips)]
     moved = wrong_spots(spots, [seen] * len(spots), [size] * len(spots))
@@ -110,13 +110,13 @@ def test_a_wrong_gaze_is_never_near_the_right_one_and_stays_with_one_instrument(
 
 def test_a_wrong_gaze_goes_to_another_instrument_where_its_tip_is_known() -> None:
     hook, grasper, clipper = (
-        Tip("hook", "1", Spot(0.3, 0.5)),
-        Tip("grasper", "2", Spot(0.8, 0.5)),
-        Tip("clipper", "3", Spot(0.35, 0.5)),
+        Tip("hook", "1", GazePoint(0.3, 0.5)),
+        Tip("grasper", "2", GazePoint(0.8, 0.5)),
+        Tip("clipper", "3", GazePoint(0.35, 0.5)),
     )
-    (moved,) = wrong_spots([Spot(0.31, 0.5)], [[hook, clipper, grasper]], [(448, 256)])
-    assert moved == WrongSpot(Spot(0.8, 0.5), "grasper")
-    (mirror,) = wrong_spots([Spot(0.31, 0.5)], [[hook, clipper]], [(448, 256)])
+    (moved,) = wrong_spots([GazePoint(0.31, 0.5)], [[hook, clipper, grasper]], [(448, 256)])
+    assert moved == WrongSpot(GazePoint(0.8, 0.5), "grasper")
+    (mirror,) = wrong_spots([GazePoint(0.31, 0.5)], [[hook, clipper]], [(448, 256)])
     assert mirror is not None
     assert mirror.instrument == ""
 
@@ -129,12 +129,12 @@ def item(*options: str, answer: int = 0) -> IntentQuestion:
     ("asked", "moved", "expected"),
     [
         (item("in the upper left", "in the upper right", "in the lower left", "in the lower right"),
-         WrongSpot(Spot(0.8, 0.2)), 1),
-        (item("in the upper left", "in the lower right"), WrongSpot(Spot(0.2, 0.2)), None),
-        (item("the hook, which cuts", "the graspers", "a bag"), WrongSpot(Spot(0.8, 0.2), "grasper"), 1),
-        (item("the hook", "the clip applier"), WrongSpot(Spot(0.8, 0.2), "clipper"), 1),
-        (item("left of it", "right of it"), WrongSpot(Spot(0.8, 0.2), "grasper"), None),
-        (item("a grasper", "another grasper", "a bag"), WrongSpot(Spot(0.8, 0.2), "grasper"), None),
+         WrongSpot(GazePoint(0.8, 0.2)), 1),
+        (item("in the upper left", "in the lower right"), WrongSpot(GazePoint(0.2, 0.2)), None),
+        (item("the hook, which cuts", "the graspers", "a bag"), WrongSpot(GazePoint(0.8, 0.2), "grasper"), 1),
+        (item("the hook", "the clip applier"), WrongSpot(GazePoint(0.8, 0.2), "clipper"), 1),
+        (item("left of it", "right of it"), WrongSpot(GazePoint(0.8, 0.2), "grasper"), None),
+        (item("a grasper", "another grasper", "a bag"), WrongSpot(GazePoint(0.8, 0.2), "grasper"), None),
     ],
 )  # fmt: skip
 def test_the_option_that_a_wrong_gaze_speaks_for(asked: IntentQuestion, moved: WrongSpot, expected: int | None) -> None:
@@ -142,7 +142,7 @@ def test_the_option_that_a_wrong_gaze_speaks_for(asked: IntentQuestion, moved: W
 
 
 def test_gaze_in_words_names_pictures_and_shares() -> None:
-    spots = [Spot(0.254, 0.5), None, Spot(0, 1)]
+    spots = [GazePoint(0.254, 0.5), None, GazePoint(0, 1)]
     told = gaze_in_words(spots, "text")
     assert "picture 1: 25, 50; picture 3: 0, 100." in told
     assert "circled" not in told
@@ -159,7 +159,7 @@ def test_an_absurd_circle_is_refused() -> None:
 
 def test_magenta_survives_jpeg() -> None:
     image = np.full((256, 448, 3), (120, 60, 50), np.uint8)
-    drawn = draw_circle(image, Spot(0.5, 0.5))
+    drawn = draw_circle(image, GazePoint(0.5, 0.5))
     coded = cv2.imencode(".jpg", drawn[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, 90])[1]
     decoded = cv2.imdecode(coded, cv2.IMREAD_COLOR)
     assert decoded is not None
@@ -170,16 +170,16 @@ def test_magenta_survives_jpeg() -> None:
 
 def test_all_frames_of_a_wrong_gaze_point_at_what_is_nearest_in_the_last() -> None:
     """Far from the gaze in both frames: the clipper is nearer in the first, the grasper in the last."""
-    gaze = Spot(0.1, 0.5)
-    frames = [[Tip("clipper", "1", Spot(0.5, 0.5)), Tip("grasper", "2", Spot(0.9, 0.5))],
-              [Tip("clipper", "1", Spot(0.8, 0.5)), Tip("grasper", "2", Spot(0.6, 0.5))]]  # fmt: skip
+    gaze = GazePoint(0.1, 0.5)
+    frames = [[Tip("clipper", "1", GazePoint(0.5, 0.5)), Tip("grasper", "2", GazePoint(0.9, 0.5))],
+              [Tip("clipper", "1", GazePoint(0.8, 0.5)), Tip("grasper", "2", GazePoint(0.6, 0.5))]]  # fmt: skip
     moved = wrong_spots([gaze, gaze], frames, [(400, 300)] * 2)
-    assert moved == [WrongSpot(Spot(0.9, 0.5), "grasper"), WrongSpot(Spot(0.6, 0.5), "grasper")]
+    assert moved == [WrongSpot(GazePoint(0.9, 0.5), "grasper"), WrongSpot(GazePoint(0.6, 0.5), "grasper")]
 
 
 def test_the_distractor_is_what_the_last_picture_points_at() -> None:
     asked = item("in the upper left", "in the upper right", "in the lower left", "in the lower right")
-    places = [WrongSpot(Spot(0.9, 0.1)), WrongSpot(Spot(0.9, 0.9)), None]
+    places = [WrongSpot(GazePoint(0.9, 0.1)), WrongSpot(GazePoint(0.9, 0.9)), None]
     eyes = SimpleNamespace(gaze=lambda _: places, scene=SimpleNamespace(space=load_labels("cholec80")))
     worker = ReadingWorker(SimpleNamespace(), {}, {asked.id: asked}, eyes)  # type: ignore[arg-type]
     assert worker._distractor(posed(asked, "wrong-gaze")) == 3

@@ -18,10 +18,10 @@ from surgeval.asking import Shown, ShownFrame
 from surgeval.errors import DataError
 from surgeval.models.chat import ChatOptions
 from surgeval.protocols.intent import run_intent
-from surgeval.protocols.intent._conditions import posed
-from surgeval.protocols.intent._gaze import GazeMode, Spot
-from surgeval.protocols.intent._items import OpenedItems, open_items
-from surgeval.protocols.intent._look import Eyes, Picture, Seeing
+from surgeval.protocols.intent.asking._conditions import posed
+from surgeval.protocols.intent.asking._gaze import GazeMode, GazePoint
+from surgeval.protocols.intent.asking._items import OpenedItems, open_items
+from surgeval.protocols.intent.asking._look import Eyes, GazePicture, Seeing
 
 LOCAL = importlib.util.find_spec("transformers") is not None and importlib.util.find_spec("torch") is not None
 FIXATIONS = [{"t": 2.0, "x": 0.2, "y": 0.5, "duration": 1.0}, {"t": 3.5, "x": 0.8, "y": 0.5, "duration": 2.5}]
@@ -41,25 +41,27 @@ def write(folder: Path, **media: dict[str, Any]) -> OpenedItems:
     return open_items(folder)
 
 
-def look(items: OpenedItems, name: str, condition: str, gaze: GazeMode = "mark", **shown: Any) -> tuple[Picture, ...]:
+def look(
+    items: OpenedItems, name: str, condition: str, gaze: GazeMode = "mark", **shown: Any
+) -> tuple[GazePicture, ...]:
     seeing = Seeing(Shown(**({"longest_edge": 1024, "quality": 90} | shown)), gaze)
     return Eyes(items.dataset, items.items, seeing)(posed(items.by_id[name], condition))
 
 
-def marked(frame: ShownFrame) -> Spot | None:
+def marked(frame: ShownFrame) -> GazePoint | None:
     """Where the magenta of a picture is, by its middle."""
     pixels = np.asarray(Image.open(io.BytesIO(frame.jpeg)).convert("RGB")).astype(int)
     rows, columns = np.nonzero((pixels[..., 0] - pixels[..., 1] > 40) & (pixels[..., 2] - pixels[..., 1] > 40))
     if not rows.size:
         return None
-    return Spot(
+    return GazePoint(
         round(float(columns.mean() + 0.5) / pixels.shape[1], 1), round(float(rows.mean() + 0.5) / pixels.shape[0], 1)
     )
 
 
 def test_the_circle_follows_the_gaze_through_a_list_of_pictures(tmp_path: Path) -> None:
     items = write(tmp_path, listed={"media": ["0.png", "1.png", "2.png"], "start": 1.0, "end": 4.0})
-    left, right = Spot(0.2, 0.5), Spot(0.8, 0.5)
+    left, right = GazePoint(0.2, 0.5), GazePoint(0.8, 0.5)
     # at 1.0 s nobody knows, at 2.5 s the first fixation, at 4.0 s the second
     assert [marked(frame) for frame in look(items, "listed", "gaze")] == [None, left, right]
     assert [marked(frame) for frame in look(items, "listed", "wrong-gaze")] == [None, right, left]
@@ -80,7 +82,7 @@ def test_frames_of_a_clip_are_marked_by_their_own_times(tmp_path: Path) -> None:
 def test_a_still_picture_is_marked_where_it_was_looked_at_longest_and_shows_the_whole_path(tmp_path: Path) -> None:
     items = write(tmp_path, still={"media": ["0.png"]})
     (mark,), (trail,) = (look(items, "still", "gaze", mode) for mode in ("mark", "trail"))
-    assert marked(mark) == Spot(0.8, 0.5)
+    assert marked(mark) == GazePoint(0.8, 0.5)
     pixels = np.asarray(Image.open(io.BytesIO(trail.jpeg))).astype(int)
     assert pixels[45, 80, 0] - pixels[45, 80, 1] > 80  # the line between the two
 
@@ -89,7 +91,7 @@ def test_the_circle_is_drawn_before_the_picture_is_made_smaller(tmp_path: Path) 
     items = write(tmp_path, still={"media": ["0.png"]})
     (small,) = look(items, "still", "gaze", longest_edge=80)
     assert (small.width, small.height) == (80, 45)
-    assert marked(small) == Spot(0.8, 0.5)
+    assert marked(small) == GazePoint(0.8, 0.5)
 
 
 def test_a_picture_that_became_a_link_out_of_the_folder_is_not_shown(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from surgeval.protocols.intent._conditions import posed
-from surgeval.protocols.intent._gaze import SENTENCES, Spot
-from surgeval.protocols.intent._look import Picture
-from surgeval.protocols.intent._prompt import item_messages
+from surgeval.protocols.intent.asking._conditions import posed
+from surgeval.protocols.intent.asking._gaze import SENTENCES, GazePoint
+from surgeval.protocols.intent.asking._look import GazePicture
+from surgeval.protocols.intent.asking._prompt import item_messages
 from surgeval.qa.choices import choice_prompt
 from surgeval.records import IntentQuestion, OptionLabel
 
@@ -22,7 +22,7 @@ ITEM = IntentQuestion(
     labels=(OptionLabel("accepts"), OptionLabel("accepts"), OptionLabel("rejects", "no clip is seen")),
     source="WHO 2024", review={"verdict": "correct"},
 )  # fmt: skip
-SEEN = (Picture(3.0, b"one", 75, 448, 256), Picture(4.0, b"two", 100, 448, 256, Spot(0.5, 0.25)))
+SEEN = (GazePicture(3.0, b"one", 75, 448, 256), GazePicture(4.0, b"two", 100, 448, 256, GazePoint(0.5, 0.25)))
 
 
 def text_of(message: Any) -> str:

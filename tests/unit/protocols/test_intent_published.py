@@ -14,7 +14,7 @@ from surgeval.protocols.intent._published import (
     published_removal,
     published_text_only,
 )
-from surgeval.protocols.intent._weights import DIMENSIONS, combine
+from surgeval.protocols.intent.scoring._weights import DIMENSIONS, combine
 
 BY_NAME = {model.name: model for model in published()}
 

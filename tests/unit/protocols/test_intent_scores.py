@@ -8,11 +8,11 @@ import polars as pl
 import pytest
 from tests.unit.protocols.intent_world import ANSWERERS, CONDITIONS, make_items, oracle, scores_of
 
-from surgeval.protocols.intent._estimates import difference_of
-from surgeval.protocols.intent._interventions import trap_removal
-from surgeval.protocols.intent._scores import roles_of, scored_cells
-from surgeval.protocols.intent._weights import SKILLS
 from surgeval.protocols.intent.result import IntentScores, outcomes
+from surgeval.protocols.intent.scoring._estimates import difference_of
+from surgeval.protocols.intent.scoring._interventions import trap_removal
+from surgeval.protocols.intent.scoring._scores import roles_of, scored_cells
+from surgeval.protocols.intent.scoring._weights import SKILLS
 from surgeval.protocols.intent.tables import reference_rows, set_table
 from surgeval.records import IntentQuestion
 

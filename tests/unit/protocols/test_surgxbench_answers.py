@@ -17,9 +17,9 @@ from tests.unit.protocols.scripted_model import Scripted
 from surgeval.errors import BadInput
 from surgeval.models import Generative
 from surgeval.protocols.surgxbench import SurgXSettings, load_surgxbench, outcomes, run_surgxbench
-from surgeval.protocols.surgxbench._asked import Asked
-from surgeval.protocols.surgxbench._checks import check_answers
-from surgeval.protocols.surgxbench._frames import PreparedFrame
+from surgeval.protocols.surgxbench.measuring._asked import AskedModel
+from surgeval.protocols.surgxbench.measuring._checks import check_answers
+from surgeval.protocols.surgxbench.measuring._frames import PreparedFrame
 from surgeval.protocols.surgxbench.page import write_page_of
 from surgeval.records import Box, Case, Frame, Instance, Triplet
 from surgeval.vocab import LabelSpace
@@ -40,7 +40,7 @@ HOOK = Instance(Triplet(1, 1, 1), Box(16, 16, 16, 16))  # just the cell 5 of a 6
 GRASPER = Instance(Triplet(0, 0, 1), Box(48, 48, 16, 16))
 
 
-def _cases(asked: Asked, *seen: PreparedFrame) -> dict[str, list[dict[str, Any]]]:
+def _cases(asked: AskedModel, *seen: PreparedFrame) -> dict[str, list[dict[str, Any]]]:
     made: dict[str, list[dict[str, Any]]] = {}
     cases: list[Case] = list(asked.cases(seen))
     assert len({case.id for case in cases}) == len(cases)
@@ -49,10 +49,10 @@ def _cases(asked: Asked, *seen: PreparedFrame) -> dict[str, list[dict[str, Any]]
     return made
 
 
-def _asked(say: Any, look: dict[str, int] | None = None, pad: bool = False, **settings: Any) -> Asked:
+def _asked(say: Any, look: dict[str, int] | None = None, pad: bool = False, **settings: Any) -> AskedModel:
     net = Scripted(say, look, pad)
     assert isinstance(net, Generative)
-    return Asked(net, SPACE, SurgXSettings(**({"occlusion": False} | settings)))
+    return AskedModel(net, SPACE, SurgXSettings(**({"occlusion": False} | settings)))
 
 
 def test_everything_a_reply_names_is_predicted_and_the_first_name_is_the_best() -> None:
@@ -140,7 +140,7 @@ def test_checks_explain_the_name_of_the_first_instrument(tmp_path: Path) -> None
     from surgeval.models import open_generative
 
     net = open_generative(write_llava(tmp_path / "llava", pad=True))
-    asked = Asked(net, SPACE, SurgXSettings(tasks=("instruments",), max_tokens=3))
+    asked = AskedModel(net, SPACE, SurgXSettings(tasks=("instruments",), max_tokens=3))
     seen = [_frame(HOOK, size=(48, 96), net=net)]
     made: list[dict[str, Any]] = [dict(case.values) for case in check_answers(asked, seen, seen)]
     (curve,) = [row for row in made if row["task"] == "curves"]

@@ -18,10 +18,10 @@ from surgeval.cli._main import run
 from surgeval.errors import BadInput
 from surgeval.models import Preparation
 from surgeval.protocols.surgxbench import Explained, explain_image
-from surgeval.protocols.surgxbench._frames import PreparedFrame
-from surgeval.protocols.surgxbench._gallery import _choose, side_by_side
-from surgeval.protocols.surgxbench._labels import _font, fold, line_height, name_patches
-from surgeval.protocols.surgxbench._legend import legend_band
+from surgeval.protocols.surgxbench.gallery._labels import _font, fold, line_height, name_patches
+from surgeval.protocols.surgxbench.gallery._legend import legend_band
+from surgeval.protocols.surgxbench.gallery._pictures import _choose, side_by_side
+from surgeval.protocols.surgxbench.measuring._frames import PreparedFrame
 from surgeval.records import Box, Frame, Instance, Triplet
 
 pytestmark = pytest.mark.usefixtures("one_thread")

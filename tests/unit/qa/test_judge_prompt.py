@@ -29,7 +29,9 @@ def fenced(text: str) -> list[str]:
 
 def test_no_attack_of_the_suite_puts_a_line_of_its_own_into_the_prompt() -> None:
     harmless = [line for line in user("x").split("\n") if not line.startswith("| ") and not TAG_LINE.match(line)]
-    for attack in (sample for sample in sample_suite() if sample.attack):
+    attacks = [sample for sample in sample_suite() if sample.attack]
+    assert len(attacks) > 20
+    for attack in attacks:
         text = user(attack.text)
         assert harmless == [line for line in text.split("\n") if not line.startswith("| ") and not TAG_LINE.match(line)]
         assert all(line.startswith("| ") for line in fenced(text))

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from surgeval.datasets._base import OnProblem, Problem, raise_errors
-from surgeval.datasets.formats._coco import split_of
 from surgeval.datasets.formats._labels import space_beside, space_of_names
+from surgeval.datasets.formats.coco._format import split_of
 from surgeval.datasets.io._files import ends
 from surgeval.datasets.io._images import image_size
 from surgeval.datasets.io._json import UNREAD, read_json

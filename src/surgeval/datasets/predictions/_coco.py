@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from surgeval.datasets.formats._coco import Coco
-from surgeval.datasets.formats._coco_index import id_of
 from surgeval.datasets.formats._labels import _key
+from surgeval.datasets.formats.coco._format import Coco
+from surgeval.datasets.formats.coco._index import id_of
 from surgeval.datasets.io._json import Members
 from surgeval.datasets.io._layout import is_printable
 from surgeval.datasets.io._values import Place, shown
 from surgeval.datasets.predictions._names import FrameNames
-from surgeval.datasets.predictions._raw import Column, RawTable, RowProblems, Source
+from surgeval.datasets.predictions._raw import Column, RawTable, RowProblems, RowSource
 from surgeval.datasets.predictions._truth import GroundTruth
 from surgeval.records import UNKNOWN, Triplet
 from surgeval.vocab import LabelSpace
@@ -73,7 +73,7 @@ def read_coco(path: Path, truth: GroundTruth, tally: RowProblems, *, lone: str =
                 place.at(f"{key}[{number}]").report("id-broken", shown(value), "an id of its own and a name", key)
             else:
                 names[own] = name
-    source = Source((str(path),), "annotation", np.array(found["at"], dtype=np.int64))
+    source = RowSource((str(path),), "annotation", np.array(found["at"], dtype=np.int64))
     raw = RawTable({"image_id": found["image"], "category_id": found["category"], "bbox": found["bbox"],
                     "score": found["score"]}, source, tally)  # fmt: skip
     frames = FrameNames(truth)

@@ -25,7 +25,7 @@ from surgeval.datasets.predictions._boxes import box_columns
 from surgeval.datasets.predictions._classes import PARTS, agree
 from surgeval.datasets.predictions._hint import nearest
 from surgeval.datasets.predictions._locate import ELSEWHERE, locate, rows_of, tell_unknown
-from surgeval.datasets.predictions._raw import RawTable, RowProblems, Source, absent, as_floats
+from surgeval.datasets.predictions._raw import RawTable, RowProblems, RowSource, absent, as_floats
 from surgeval.datasets.predictions._truth import GroundTruth
 from surgeval.vocab import LabelSpace
 
@@ -66,7 +66,7 @@ class Detections:
     elsewhere: int = 0  # and counted here
     problems: Mapping[str, int] = field(default_factory=dict)
     empty: pl.DataFrame = field(default_factory=no_frames, repr=False)
-    source: Source | None = field(default=None, repr=False)
+    source: RowSource | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.table)
@@ -77,7 +77,7 @@ def of_table(table: pl.DataFrame, truth: GroundTruth, tally: RowProblems, file: 
     columns = known_columns(table.columns, Place(file, tally))
     if columns:
         columns += [name for name in HEADS if name in table.columns]
-    source = Source.of(file, len(table) if columns else 0)
+    source = RowSource.of(file, len(table) if columns else 0)
     return checked(RawTable({name: table[name] for name in columns}, source, tally), truth, "table")
 
 

@@ -17,7 +17,7 @@ from surgeval.datasets._base import OnProblem, raise_errors
 from surgeval.datasets.predictions._classes import COMPONENTS, class_columns
 from surgeval.datasets.predictions._detections import BOX, IDS, Detections, of_table
 from surgeval.datasets.predictions._locate import ELSEWHERE, locate
-from surgeval.datasets.predictions._raw import RawTable, RowProblems, Source
+from surgeval.datasets.predictions._raw import RawTable, RowProblems, RowSource
 from surgeval.datasets.predictions._truth import GroundTruth, Truth, truth_of
 from surgeval.errors import BadInput, DataError
 from surgeval.metrics import Boxes, DetectionSet
@@ -37,7 +37,7 @@ class JoinedDetections:
     silent: int  # scored frames that are mentioned and have no box
     unlabelled: int  # predicted boxes left out because nobody labelled their frame
     elsewhere: int  # predicted boxes left out because their video was not chosen
-    source: Source = field(repr=False)  # of the rows of `predictions`
+    source: RowSource = field(repr=False)  # of the rows of `predictions`
 
     @property
     def video(self) -> Ints:
@@ -156,7 +156,7 @@ def join(
         raise BadInput(f"join: found detections that were not read for video {unread[0]!r}, expected them to be read "
                        "for all videos that are scored")  # fmt: skip
     table = detections.table
-    source = detections.source or Source.of("predictions", len(table))
+    source = detections.source or RowSource.of("predictions", len(table))
     raw = RawTable({"video": table["video"], "frame": table["frame"]}, source, tally)
     at = locate(raw, table.select("video", "frame"), truth)  # once more: it may be another dataset than at reading
     numbers = truth.frames["number"].to_numpy()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from surgeval.datasets.formats._coco_index import COMMON
+from surgeval.datasets.formats.coco._index import COMMON
 from surgeval.datasets.io._images import SUFFIXES
 from surgeval.datasets.io._values import Place, shown
 from surgeval.datasets.predictions._hint import nearest

@@ -20,7 +20,7 @@ from surgeval.arrays import Bools, Floats, Ints
 from surgeval.datasets._base import OnProblem, Problem
 from surgeval.datasets.io._values import Place, as_float, shown
 
-__all__ = ["Column", "RawTable", "RowProblems", "Source"]
+__all__ = ["Column", "RawTable", "RowProblems", "RowSource"]
 
 Column: TypeAlias = pl.Series | list[Any] | npt.NDArray[np.generic]
 
@@ -41,7 +41,7 @@ class RowProblems:
 
 
 @dataclass(frozen=True)
-class Source:
+class RowSource:
     """Where the rows of a table come from: `word` and `number` name a row in its file (`line 12`)."""
 
     files: tuple[str, ...]
@@ -50,11 +50,11 @@ class Source:
     file: Ints | None = None  # which of the files, where there are several
 
     @classmethod
-    def of(cls, file: object, n: int, word: str = "row", first: int = 0) -> Source:
+    def of(cls, file: object, n: int, word: str = "row", first: int = 0) -> RowSource:
         """`n` rows of one file, numbered from `first`."""
         return cls((str(file),), word, np.arange(first, first + n, dtype=np.int64))
 
-    def take(self, rows: Bools | Ints) -> Source:
+    def take(self, rows: Bools | Ints) -> RowSource:
         """The chosen rows."""
         return replace(self, number=self.number[rows], file=None if self.file is None else self.file[rows])
 
@@ -69,7 +69,7 @@ class RawTable:
     """Columns of equal length with their source; `alive` are the rows that nothing was told of."""
 
     columns: Mapping[str, Column]
-    source: Source
+    source: RowSource
     tally: RowProblems
     scale: str = "pixels"  # of the boxes: pixels, normalised, or either (found out)
     mentioned: Sequence[tuple[str, str, str]] = ()  # file, video, frame of frames that are named and have no rows

@@ -23,7 +23,7 @@ from surgeval.datasets.io._layout import is_printable
 from surgeval.datasets.io._values import Place, shown
 from surgeval.datasets.predictions._cholect50 import frame_name, json_files
 from surgeval.datasets.predictions._locate import ELSEWHERE, locate
-from surgeval.datasets.predictions._raw import RawTable, RowProblems, Source, as_floats
+from surgeval.datasets.predictions._raw import RawTable, RowProblems, RowSource, as_floats
 from surgeval.datasets.predictions._table import SUFFIXES, read_columns
 from surgeval.datasets.predictions._truth import GroundTruth, Truth, truth_of
 from surgeval.errors import BadInput
@@ -41,7 +41,7 @@ class RecognitionTable:
     table: pl.DataFrame
     format: str
     problems: Mapping[str, int] = field(default_factory=dict)
-    source: Source | None = field(default=None, repr=False)
+    source: RowSource | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.table)
@@ -147,7 +147,7 @@ def of_scores(
     """Check a table made in Python."""
     n_classes = truth.labels.shape[1]
     columns = _wanted(table.columns, Place(file, tally), n_classes)
-    raw, scores = _columns(table.select(columns), Source.of(file, len(table) if columns else 0), tally, n_classes)
+    raw, scores = _columns(table.select(columns), RowSource.of(file, len(table) if columns else 0), tally, n_classes)
     return _checked(raw, scores, truth, "table")
 
 
@@ -168,7 +168,7 @@ def _from_table(path: Path, n_classes: int, tally: RowProblems) -> tuple[RawTabl
     return _columns(table, source, tally, n_classes)
 
 
-def _columns(table: pl.DataFrame, source: Source, tally: RowProblems, n_classes: int) -> tuple[RawTable, Floats]:
+def _columns(table: pl.DataFrame, source: RowSource, tally: RowProblems, n_classes: int) -> tuple[RawTable, Floats]:
     if not table.columns:
         return RawTable({"video": [], "frame": []}, source, tally), np.zeros((0, n_classes))
     raw = RawTable({"video": table["video"], "frame": table["frame"]}, source, tally)
@@ -207,7 +207,7 @@ def _from_json(path: Path, truth: GroundTruth, n_classes: int, tally: RowProblem
                 videos.append(video)
                 frames.append(frame_name(truth, video, key))
                 rows.append(as_floats(values))
-    source = Source(tuple(files) or (str(path),), "entry", np.arange(len(rows)), np.array(file_of, np.int64))
+    source = RowSource(tuple(files) or (str(path),), "entry", np.arange(len(rows)), np.array(file_of, np.int64))
     scores = np.stack(rows) if rows else np.zeros((0, n_classes))
     return RawTable({"video": videos, "frame": frames}, source, tally), scores
 
@@ -250,7 +250,7 @@ def join_recognition(
     if isinstance(recognition, pl.DataFrame):
         recognition = of_scores(recognition, truth, tally)
     table, n_classes = recognition.table, truth.labels.shape[1]
-    source = recognition.source or Source.of("predictions", len(table))
+    source = recognition.source or RowSource.of("predictions", len(table))
     raw = RawTable({"video": table["video"], "frame": table["frame"]}, source, tally)
     at = locate(raw, table.select("video", "frame"), truth)
     numbers = truth.frames["number"].to_numpy()

@@ -16,7 +16,7 @@ import numpy as np
 from surgeval.datasets.io._json import read_mapping
 from surgeval.datasets.io._layout import is_printable
 from surgeval.datasets.io._values import Place, shown
-from surgeval.datasets.predictions._raw import Column, RawTable, RowProblems, Source
+from surgeval.datasets.predictions._raw import Column, RawTable, RowProblems, RowSource
 from surgeval.datasets.predictions._truth import GroundTruth
 
 __all__ = ["RowCollector", "read_rows"]
@@ -57,7 +57,7 @@ class RowCollector:
         """All of it, in columns; `layout` says where in a row each stands."""
         columns: dict[str, Column] = {"video": self._video, "frame": self._frame}
         columns |= {name: [row[k] for row in self._rows] for name, k in layout.items()}
-        source = Source(tuple(self._files) or (file,), "row", np.array(self._number, np.int64),
+        source = RowSource(tuple(self._files) or (file,), "row", np.array(self._number, np.int64),
                         np.array(self._file, np.int64))  # fmt: skip
         return RawTable(columns, source, self._tally, scale, self._mentioned)
 

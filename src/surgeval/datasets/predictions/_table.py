@@ -15,7 +15,7 @@ import polars as pl
 from surgeval.datasets.io._json import read_bytes
 from surgeval.datasets.io._values import Place
 from surgeval.datasets.predictions._detections import known_columns
-from surgeval.datasets.predictions._raw import RawTable, RowProblems, Source
+from surgeval.datasets.predictions._raw import RawTable, RowProblems, RowSource
 from surgeval.errors import DataError
 from surgeval.files import BrokenCsv, guard, parse_csv, read_parquet_file, scan_parquet_file, trust_parquet, unguard
 
@@ -31,7 +31,7 @@ def read_table(path: Path, tally: RowProblems) -> RawTable:
     return RawTable({name: table[name] for name in table.columns}, source, tally)
 
 
-def read_columns(path: Path, tally: RowProblems, wanted: Wanted) -> tuple[pl.DataFrame, Source]:
+def read_columns(path: Path, tally: RowProblems, wanted: Wanted) -> tuple[pl.DataFrame, RowSource]:
     """The wanted columns of a CSV or Parquet file; an empty table after telling why there are none."""
     place = Place(str(path), tally)
     if path.suffix.lower() != ".parquet":
@@ -40,28 +40,28 @@ def read_columns(path: Path, tally: RowProblems, wanted: Wanted) -> tuple[pl.Dat
         stored = scan_parquet_file(path).collect_schema().names()
     except DataError as error:
         place.report("table-broken", error.found, error.expected)
-        return pl.DataFrame(), Source.of(path, 0)
+        return pl.DataFrame(), RowSource.of(path, 0)
     columns = wanted(stored, place)
     table = read_parquet_file(path, columns) if columns else pl.DataFrame()
-    return table, Source.of(path, len(table))
+    return table, RowSource.of(path, len(table))
 
 
-def _read_csv(path: Path, place: Place, wanted: Wanted) -> tuple[pl.DataFrame, Source]:
+def _read_csv(path: Path, place: Place, wanted: Wanted) -> tuple[pl.DataFrame, RowSource]:
     data = read_bytes(path, place.on_problem)
     if data is None:
-        return pl.DataFrame(), Source.of(path, 0)
+        return pl.DataFrame(), RowSource.of(path, 0)
     try:
         table = parse_csv(data)
     except BrokenCsv as error:
         if not _tell_ragged(data, place):
             place.report("table-broken", str(error), "a readable CSV file")
-        return pl.DataFrame(), Source.of(path, 0)
+        return pl.DataFrame(), RowSource.of(path, 0)
     again = next((name for name in table.columns if name.endswith("_duplicated_0")), None)
     if again:
         place.report("column-twice", "the column twice", "each column once", again.removesuffix("_duplicated_0"))
-        return pl.DataFrame(), Source.of(path, 0)
+        return pl.DataFrame(), RowSource.of(path, 0)
     columns = wanted(table.columns, place)
-    source = Source.of(path, len(table) if columns else 0, "line", 2)
+    source = RowSource.of(path, len(table) if columns else 0, "line", 2)
     table = _names_through(unguard, table.select(columns))
     blank = table.select(pl.all_horizontal(pl.all().is_null()).alias("blank"))["blank"].to_numpy() if columns else None
     if blank is not None and blank.any():

@@ -7,8 +7,6 @@ the frame). Files appear under their name only when they are complete.
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,6 +26,7 @@ from surgeval.datasets.predictions._rows import LAYOUTS
 from surgeval.datasets.predictions._table import SUFFIXES, write_table
 from surgeval.datasets.predictions._truth import Truth, truth_of
 from surgeval.errors import BadInput
+from surgeval.files import atomic_folder, atomic_path
 
 __all__ = ["WriteReport", "write_detections", "write_recognition"]
 
@@ -170,23 +169,11 @@ def _rows_document(table: pl.DataFrame, empty: pl.DataFrame | None) -> dict[str,
 
 @contextmanager
 def _complete(target: Path, *, folder: bool) -> Iterator[Path]:
-    """A temporary place beside the target, renamed when everything is written. Folders are never replaced."""
+    """A place beside the target, renamed when everything is written. Folders are never replaced."""
     if folder and target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise BadInput(f"{target}: found something there already, expected a new or empty folder")
     if not folder and target.is_dir():
         raise BadInput(f"{target}: found a folder, expected the name of a file")
     target.parent.mkdir(parents=True, exist_ok=True)
-    # The suffix stays last: it tells writers what to write.
-    partial = target.with_name(f".{target.stem}.{os.getpid()}.partial{target.suffix}")
-    try:
-        if folder:
-            partial.mkdir()
+    with (atomic_folder if folder else atomic_path)(target) as partial:
         yield partial
-        if folder and target.exists():
-            target.rmdir()
-        partial.replace(target)
-    finally:
-        if partial.is_dir():
-            shutil.rmtree(partial, ignore_errors=True)
-        else:
-            partial.unlink(missing_ok=True)

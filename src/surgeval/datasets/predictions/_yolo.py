@@ -19,7 +19,7 @@ from surgeval.datasets.io._layout import names
 from surgeval.datasets.io._values import Place
 from surgeval.datasets.predictions._boxes import NORMALISED_TO
 from surgeval.datasets.predictions._names import FrameNames
-from surgeval.datasets.predictions._raw import Column, RawTable, RowProblems, Source
+from surgeval.datasets.predictions._raw import Column, RawTable, RowProblems, RowSource
 from surgeval.datasets.predictions._truth import GroundTruth
 
 __all__ = ["read_yolo", "text_files", "yolo_lines"]
@@ -72,7 +72,7 @@ def read_yolo(
         owner.append(key)
         if not scored:
             mentioned.append((str(file), *key))
-    source = Source(tuple(files) or (str(path),), "line", np.array(line_of, np.int64), np.array(file_of, np.int64))
+    source = RowSource(tuple(files) or (str(path),), "line", np.array(line_of, np.int64), np.array(file_of, np.int64))
     raw = RawTable(_columns(lines, width or 6, lone, assume_score), source, tally, "normalised", mentioned)
     named = {"video": [owner[k][0] for k in file_of], "frame": [owner[k][1] for k in file_of]}
     return _corners(raw, named)

@@ -6,9 +6,6 @@ conversion leaves nothing that looks finished.
 
 from __future__ import annotations
 
-import os
-import re
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -21,14 +18,15 @@ from surgeval.arrays import Image
 from surgeval.datasets._base import Dataset, OnProblem, left_out, raise_errors
 from surgeval.datasets._memory import MemoryDataset
 from surgeval.datasets._registry import writers
-from surgeval.datasets.formats._labelme import Labelme
 from surgeval.datasets.formats._writing import Output, Pixels
+from surgeval.datasets.formats.labelme._format import Labelme
 from surgeval.datasets.io._files import sweep
 from surgeval.datasets.io._images import read_image
 from surgeval.datasets.io._letterbox import Letterbox
 from surgeval.datasets.io._outline import parts_of
 from surgeval.datasets.tools._merge import MergeMap, merged
 from surgeval.errors import BadInput
+from surgeval.files import atomic_folder
 from surgeval.records import Frame, Instance, Mask, Question, Video
 from surgeval.results import Tabular
 
@@ -245,36 +243,13 @@ def _target(dataset: Dataset, out: Path) -> Path:
     return target
 
 
-def _clean(target: Path) -> None:
-    """Remove what conversions to this folder left when they were killed; those that still run keep theirs."""
-    pattern = re.compile(rf"\.{re.escape(target.name)}\.([0-9]{{1,9}})\.partial")
-    for path in target.parent.iterdir() if target.parent.is_dir() else ():
-        match = pattern.fullmatch(path.name)
-        if match and not _alive(int(match[1])):
-            shutil.rmtree(path, ignore_errors=True)
-
-
-def _alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True  # somebody else's
-    return True
-
-
 def _write(
     source: Dataset, target: Path, format: str, images: bool, pixels: Pixels | None,
     geometry: Callable[[Frame], Letterbox] | None, on_problem: OnProblem,
     progress: Callable[[Video, Frame], None] | None, *, dry: bool = False,
 ) -> tuple[dict[str, int], tuple[str, ...], int]:  # fmt: skip
     writer = writers()[format]
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    _clean(target)
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    try:
+    with atomic_folder(target) as partial:
         videos = source.videos(on_problem)
         output = Output(source, partial, writer, videos, on_problem, images, dry, pixels, progress=progress,
                         geometry=geometry)  # fmt: skip
@@ -286,9 +261,4 @@ def _write(
                 output.lost("{n} questions are not kept")
         elif any(True for video in videos[:1] for _ in source.frames(video.name, on_problem)):
             output.lost("frames and labels are not kept")
-        if target.exists():
-            target.rmdir()
-        partial.rename(target)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
     return output.counts, output.sentences(), len(videos)

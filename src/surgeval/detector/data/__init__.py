@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from surgeval.detector.data._processes import PictureProcesses, can_fork, picture_processes
     from surgeval.detector.data._sampling import THRESHOLD, epoch_order, repeat_factors
     from surgeval.detector.data._toy import toy_set
-    from surgeval.detector.data._training_set import TOLERANCE, Sample, TrainingSet
+    from surgeval.detector.data._training_set import TOLERANCE, TrainingPicture, TrainingSet
 
 _HOMES = {
     "_augment": "PLAIN Augment Sampling",
@@ -32,7 +32,7 @@ _HOMES = {
     "_processes": "PictureProcesses can_fork picture_processes",
     "_sampling": "THRESHOLD epoch_order repeat_factors",
     "_toy": "toy_set",
-    "_training_set": "TOLERANCE Sample TrainingSet",
+    "_training_set": "TOLERANCE TrainingPicture TrainingSet",
 }
 
 __all__ = [
@@ -45,8 +45,8 @@ __all__ = [
     "ClassRow",
     "PictureProcesses",
     "Problems",
-    "Sample",
     "Sampling",
+    "TrainingPicture",
     "TrainingSet",
     "batches",
     "can_fork",

@@ -18,7 +18,7 @@ from surgeval.detector.assign import BatchTruth
 from surgeval.detector.data._augment import PLAIN, Augment
 from surgeval.detector.data._processes import Labels, PictureProcesses, planes_into
 from surgeval.detector.data._threads import one_thread_each
-from surgeval.detector.data._training_set import Sample, TrainingSet
+from surgeval.detector.data._training_set import TrainingPicture, TrainingSet
 from surgeval.errors import BadInput
 
 __all__ = ["Batch", "batches"]
@@ -93,7 +93,7 @@ def _batches(data: TrainingSet, plan: _Plan, wanted: Ints, workers: int | Pictur
             yield _joined(images, samples, indices, data, plan.pin)
         return
     pool = ThreadPoolExecutor(workers, "surgeval-batch")
-    waiting: deque[tuple[torch.Tensor, list[Future[Sample]], Ints]] = deque()
+    waiting: deque[tuple[torch.Tensor, list[Future[TrainingPicture]], Ints]] = deque()
     with one_thread_each():
         try:
             for indices, repeats in shares:
@@ -141,7 +141,9 @@ def _from_processes(
             wait([future for _, asked, _ in waiting for future in asked])
 
 
-def _next(waiting: deque[tuple[torch.Tensor, list[Future[Sample]], Ints]], data: TrainingSet, pin: bool) -> Batch:
+def _next(
+    waiting: deque[tuple[torch.Tensor, list[Future[TrainingPicture]], Ints]], data: TrainingSet, pin: bool
+) -> Batch:
     images, futures, indices = waiting.popleft()
     return _joined(images, [future.result() for future in futures], indices, data, pin)
 
@@ -164,14 +166,16 @@ def _empty(count: int, size: int, pin: bool) -> torch.Tensor:
     return torch.empty((count, 3, size, size), dtype=torch.uint8, pin_memory=pin)
 
 
-def _fill(images: torch.Tensor, place: int, data: TrainingSet, plan: _Plan, index: int, repeat: int) -> Sample:
+def _fill(images: torch.Tensor, place: int, data: TrainingSet, plan: _Plan, index: int, repeat: int) -> TrainingPicture:
     """Write one picture into its place in the batch; its boxes come back."""
     sample = data.sample(int(index), plan.epoch, plan.seed, plan.augment, repeat)
     planes_into(images[place].numpy(), sample)
-    return Sample(sample.image[:0], sample.boxes, sample.labels)  # the picture is in the batch: let it go
+    return TrainingPicture(sample.image[:0], sample.boxes, sample.labels)  # the picture is in the batch: let it go
 
 
-def _joined(images: torch.Tensor, samples: Sequence[Sample], indices: Ints, data: TrainingSet, pin: bool) -> Batch:
+def _joined(
+    images: torch.Tensor, samples: Sequence[TrainingPicture], indices: Ints, data: TrainingSet, pin: bool
+) -> Batch:
     """The samples' boxes as padded tensors; this runs where the batch is used, so it must cost next to nothing."""
     most = max(len(sample.boxes) for sample in samples)
     shape = len(samples), max(ROWS, -(-most // ROWS) * ROWS)

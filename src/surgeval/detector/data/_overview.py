@@ -10,7 +10,7 @@ import numpy as np
 
 from surgeval.arrays import Image
 from surgeval.detector.data._augment import PLAIN, Augment
-from surgeval.detector.data._training_set import Sample, TrainingSet
+from surgeval.detector.data._training_set import TrainingPicture, TrainingSet
 from surgeval.errors import BadInput
 
 __all__ = ["ClassRow", "class_table", "label_mosaic", "told_problems"]
@@ -94,7 +94,7 @@ def label_mosaic(data: TrainingSet, count: int = 16, *, augment: Augment = PLAIN
     return sheet
 
 
-def _drawn(sample: Sample, data: TrainingSet) -> Image:
+def _drawn(sample: TrainingPicture, data: TrainingSet) -> Image:
     canvas, names = sample.image.copy(), data.classes.heads[data.classes.main]
     for box, marks in zip(sample.boxes, sample.labels[data.classes.main], strict=True):
         numbers = np.flatnonzero(marks).tolist()

@@ -20,7 +20,7 @@ from PIL import Image as Pillow
 from surgeval.arrays import AnyArray, Image, Ints
 from surgeval.detector._classes import Classes
 from surgeval.detector._state import StateFile, save_state
-from surgeval.detector.data._pictures import CACHE_BYTES, Pictures, decode_all
+from surgeval.detector.data._pictures import CACHE_BYTES, ScaledPictures, decode_all
 from surgeval.detector.data._problems import Problems
 from surgeval.detector.data._training_set import TrainingSet, check_size
 from surgeval.detector.geometry import Fit
@@ -138,7 +138,7 @@ class _Unpacked:
         boxes, main = self._rows(int(offsets[-1]), size)
         if len(videos) != len(names):
             raise self._refusal("videos", f"{len(videos)} names", f"{len(names)}")
-        pictures = Pictures(self._reader(fits))
+        pictures = ScaledPictures(self._reader(fits))
         for _, broken in decode_all(pictures, fits, cache_bytes, workers):
             raise broken
         return TrainingSet(

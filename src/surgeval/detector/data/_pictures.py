@@ -20,7 +20,7 @@ from surgeval.errors import DataError
 from surgeval.progress import advance, start_phase
 from surgeval.records import Frame
 
-__all__ = ["CACHE_BYTES", "Pictures", "Read", "decode_all", "frame_pictures"]
+__all__ = ["CACHE_BYTES", "Read", "ScaledPictures", "decode_all", "frame_pictures"]
 
 CACHE_BYTES = 4 << 30
 _RUN = 32  # frames that one thread reads in a row: neighbours in a video file are decoded from one key frame
@@ -28,7 +28,7 @@ Read = Callable[[Frame], Image]
 
 
 @dataclass
-class Pictures:
+class ScaledPictures:
     """Frames scaled to the input, without the letterbox's padding; `read` reads one, `kept` holds those in memory."""
 
     read: Callable[[int], Image]
@@ -44,7 +44,7 @@ class Pictures:
         return sum(image.nbytes for image in self.kept.values())
 
 
-def frame_pictures(frames: Sequence[Frame], fits: Sequence[Fit], read: Read) -> Pictures:
+def frame_pictures(frames: Sequence[Frame], fits: Sequence[Fit], read: Read) -> ScaledPictures:
     """Pictures of frames; those of another size than their labels say raise `DataError`."""
 
     def scaled(number: int) -> Image:
@@ -61,7 +61,7 @@ def frame_pictures(frames: Sequence[Frame], fits: Sequence[Fit], read: Read) -> 
             )
         return scaled_only(pixels, fits[number])
 
-    return Pictures(scaled)
+    return ScaledPictures(scaled)
 
 
 def scaled_only(pixels: Image, fit: Fit) -> Image:
@@ -72,7 +72,7 @@ def scaled_only(pixels: Image, fit: Fit) -> Image:
 
 
 def decode_all(
-    pictures: Pictures, fits: Sequence[Fit], cache_bytes: int, workers: int | None
+    pictures: ScaledPictures, fits: Sequence[Fit], cache_bytes: int, workers: int | None
 ) -> Iterator[tuple[int, DataError]]:
     """Read every picture once, keep the first ones up to the budget, and yield the unreadable ones in order."""
     sizes = np.array([3 * fit.resized_hw[0] * fit.resized_hw[1] for fit in fits], dtype=np.int64)

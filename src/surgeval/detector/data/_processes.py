@@ -29,7 +29,7 @@ from surgeval._signals import interrupts_blocked
 from surgeval.arrays import AnyArray, Bytes
 from surgeval.detector.data._augment import Augment
 from surgeval.detector.data._threads import one_thread_each
-from surgeval.detector.data._training_set import Sample, TrainingSet
+from surgeval.detector.data._training_set import TrainingPicture, TrainingSet
 from surgeval.errors import BadInput, RunError
 
 __all__ = ["Labels", "PictureProcesses", "can_fork", "picture_processes", "planes_into"]
@@ -97,7 +97,7 @@ def _shared_slots(batch: int, side: int) -> Bytes:
 
 
 @dataclass(frozen=True)
-class Errand:
+class PictureErrand:
     """Some pictures of a batch: where they go, and what they are made of."""
 
     slot: int
@@ -135,8 +135,8 @@ class PictureProcesses:
     ) -> list[Future[list[Labels]]]:
         """Begin with the pictures of a batch."""
         errands = [
-            Errand(slot, first, tuple(indices[first : first + _CHUNK]), tuple(repeats[first : first + _CHUNK]), epoch,
-                   seed, augment)
+            PictureErrand(slot, first, tuple(indices[first : first + _CHUNK]), tuple(repeats[first : first + _CHUNK]),
+                          epoch, seed, augment)
             for first in range(0, len(indices), _CHUNK)
         ]  # fmt: skip
         try:
@@ -144,11 +144,11 @@ class PictureProcesses:
         except BrokenProcessPool:  # one of them ended while nobody waited for it
             raise _ended() from None
 
-    def take(self, asked: Sequence[Future[list[Labels]]]) -> list[Sample]:
+    def take(self, asked: Sequence[Future[list[Labels]]]) -> list[TrainingPicture]:
         """The boxes of the pictures, which are in their slot now; also after an error nobody writes there any more."""
         nothing = np.zeros((0, 0, 3), np.uint8)
         try:
-            return [Sample(nothing, boxes, labels) for future in asked for boxes, labels in future.result()]
+            return [TrainingPicture(nothing, boxes, labels) for future in asked for boxes, labels in future.result()]
         except BrokenProcessPool:
             raise _ended() from None
         finally:
@@ -177,7 +177,7 @@ def _begin(data: TrainingSet, slots: Bytes, parent: int) -> None:
     _serving = data, slots
 
 
-def _run(errand: Errand) -> list[Labels]:
+def _run(errand: PictureErrand) -> list[Labels]:
     """Do an errand; an error that does not survive the way to the other process would be taken for the end of this."""
     try:
         return _made(errand)
@@ -189,7 +189,7 @@ def _run(errand: Errand) -> list[Labels]:
         raise
 
 
-def _made(errand: Errand) -> list[Labels]:
+def _made(errand: PictureErrand) -> list[Labels]:
     assert _serving is not None  # noqa: S101 - set by the initializer of every process of the pool
     data, slots = _serving
     made: list[Labels] = []
@@ -200,7 +200,7 @@ def _made(errand: Errand) -> list[Labels]:
     return made
 
 
-def planes_into(place: Planes, sample: Sample) -> None:
+def planes_into(place: Planes, sample: TrainingPicture) -> None:
     """Write a picture channel by channel: four times as fast as a transposed copy."""
     for plane, channel in zip(place, cv2.split(sample.image), strict=True):
         np.copyto(plane, channel)

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from surgeval.datasets import Dataset, Problem
     from surgeval.detector._classes import Classes
 
-__all__ = ["Labelled", "frame_name", "read_labels"]
+__all__ = ["LabelledFrames", "frame_name", "read_labels"]
 
 _SHOWN = 2  # errors told when there are too many
 
 
 @dataclass(frozen=True)
-class Labelled:
+class LabelledFrames:
     """Frames that can be learned from and their rows; `errors` are the sentences of what could not be read."""
 
     place: str
@@ -59,13 +59,13 @@ class Labelled:
         )
 
 
-def read_labels(source: Dataset | Iterable[Frame], classes: Classes, videos: Sequence[str] | None) -> Labelled:
+def read_labels(source: Dataset | Iterable[Frame], classes: Classes, videos: Sequence[str] | None) -> LabelledFrames:
     """Read all labels of a dataset, or of frames whose ids are those of `classes.space`."""
     if isinstance(source, Iterable):
-        found = Labelled("frames", classes.space, [], [], ProblemTally(), [])
+        found = LabelledFrames("frames", classes.space, [], [], ProblemTally(), [])
         frames: Iterator[Frame] = (frame for frame in source if videos is None or frame.video in videos)
     else:
-        found = Labelled(str(source.root), source.space, [], [], ProblemTally(), [])
+        found = LabelledFrames(str(source.root), source.space, [], [], ProblemTally(), [])
         frames = _dataset_frames(source, videos, _noting(found))
     reading = Reading(classes, found.space)
     for frame in frames:
@@ -85,7 +85,7 @@ def frame_name(frame: Frame) -> str:
     return f"{frame.video}/{frame.name}"
 
 
-def _noting(found: Labelled) -> Callable[[Problem], None]:
+def _noting(found: LabelledFrames) -> Callable[[Problem], None]:
     def note(problem: Problem) -> None:
         if problem.kind not in OWN:
             file = problem.file.removeprefix(f"{found.place}/")

@@ -18,7 +18,7 @@ import numpy as np
 from surgeval.arrays import Bools, Floats, Image, Ints, Singles
 from surgeval.detector.data._augment import PLAIN, Augment, Sampling, Tile, compose, draw
 from surgeval.detector.data._labels import Rows, head_labels, memberships
-from surgeval.detector.data._pictures import CACHE_BYTES, Pictures, Read, decode_all, frame_pictures
+from surgeval.detector.data._pictures import CACHE_BYTES, Read, ScaledPictures, decode_all, frame_pictures
 from surgeval.detector.data._problems import Problems
 from surgeval.detector.data._reading import FrameReader
 from surgeval.detector.data._sampling import repeat_factors
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from surgeval.datasets import Dataset
     from surgeval.detector._classes import Classes
 
-__all__ = ["TOLERANCE", "Sample", "TrainingSet"]
+__all__ = ["TOLERANCE", "TrainingPicture", "TrainingSet"]
 
 TOLERANCE = 0.05  # share of frames that may be unreadable before training is refused
 GREY, BLACK = 114, 0
@@ -39,7 +39,7 @@ MAX_SIZE = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class TrainingPicture:
     """One picture as the network sees it."""
 
     image: Image  # (S, S, 3) RGB
@@ -72,7 +72,7 @@ class TrainingSet:
     boxes: Singles  # (rows, 4) corners in input pixels
     main: Bools = field(repr=False)  # (rows, main classes)
     numbers: Ints = field(repr=False)  # picture of each frame
-    pictures: Pictures = field(repr=False)
+    pictures: ScaledPictures = field(repr=False)
     problems: Problems = field(default_factory=Problems)
 
     @classmethod
@@ -204,7 +204,9 @@ class TrainingSet:
             raise BadInput(f"videos: found {sorted(unknown)[0]!r}, expected videos with labelled frames")
         return self.subset([k for k, video in enumerate(self.videos) if video in wanted])
 
-    def sample(self, index: int, epoch: int = 0, seed: int = 0, augment: Augment = PLAIN, repeat: int = 0) -> Sample:
+    def sample(
+        self, index: int, epoch: int = 0, seed: int = 0, augment: Augment = PLAIN, repeat: int = 0
+    ) -> TrainingPicture:
         """One picture, augmented; `repeat` counts how often the epoch has shown this frame before."""
         drawn = draw(augment, seed, epoch, index, repeat)
         chosen = [index]
@@ -213,7 +215,7 @@ class TrainingSet:
             chosen += np.minimum(places, len(self) - 1).tolist()
         tiles = [self._tile(number) for number in chosen]
         image, boxes, main = compose(tiles, drawn, augment, self.image_size, self.fill)
-        return Sample(image, boxes, head_labels(main, self._heads))
+        return TrainingPicture(image, boxes, head_labels(main, self._heads))
 
     def _tile(self, index: int) -> Tile:
         fit, rows = self.fits[index], slice(self.offsets[index], self.offsets[index + 1])

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from surgeval.detector.inference._run import Detected, DetectSettings, detect
     from surgeval.detector.inference._tdnet import Precision, TDNetDetector
     from surgeval.detector.inference.export import export_onnx
-    from surgeval.detector.inference.film import Drawn, draw_boxes, write_film
+    from surgeval.detector.inference.film import DrawnBox, draw_boxes, write_film
     from surgeval.detector.inference.sources import Source, open_source
     from surgeval.detector.inference.tables import detection_table
     from surgeval.detector.inference.tracking import Tracker, Tracking
@@ -31,7 +31,7 @@ _HOMES = {
     "_run": "DetectSettings Detected detect",
     "_tdnet": "Precision TDNetDetector",
     "export": "export_onnx",
-    "film": "Drawn draw_boxes write_film",
+    "film": "DrawnBox draw_boxes write_film",
     "sources": "Source open_source",
     "tables": "detection_table",
     "tracking": "Tracker Tracking",
@@ -40,7 +40,7 @@ _HOMES = {
 __all__ = [
     "DetectSettings",
     "Detected",
-    "Drawn",
+    "DrawnBox",
     "Looker",
     "Network",
     "Precision",

@@ -18,7 +18,7 @@ from surgeval.detector.geometry import Fit
 from surgeval.detector.inference._network import Raw
 from surgeval.detector.nms import Found, Selecting
 
-__all__ = ["LISTED", "Choice", "Listing", "choose_listed", "found_of", "list_candidates", "on_frames"]
+__all__ = ["LISTED", "ChosenBoxes", "Listing", "choose_listed", "found_of", "list_candidates", "on_frames"]
 
 # Of each picture. About 1000 scores pass a cut of 0.001 with a trained network; twice that is still a megabyte with
 # what all heads say. A picture with more is mostly decided by the highest, and else left to `select`.
@@ -81,14 +81,14 @@ class Listing:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenBoxes:
     """Which candidates of a listing are reported: its rows, those of all pictures one after the other."""
 
     rows: Ints  # picture x listed + place in its list
     counts: Ints  # (pictures,)
 
 
-def choose_listed(listing: Listing, groups: Ints, settings: Selecting) -> Choice | None:
+def choose_listed(listing: Listing, groups: Ints, settings: Selecting) -> ChosenBoxes | None:
     """The candidates that `select` would report, or nothing where the list is too short to be sure of them.
 
     `groups` has what each class suppresses (`class_groups`).
@@ -107,7 +107,7 @@ def choose_listed(listing: Listing, groups: Ints, settings: Selecting) -> Choice
     if not (complete | (counts == settings.most)).all():
         return None
     kept += np.arange(len(usable))[:, None] * listing.scores.shape[1]
-    return Choice(kept[np.arange(kept.shape[1]) < counts[:, None]], counts)
+    return ChosenBoxes(kept[np.arange(kept.shape[1]) < counts[:, None]], counts)
 
 
 def _usable(listing: Listing, settings: Selecting) -> tuple[Ints, Bools]:
@@ -123,7 +123,7 @@ def _usable(listing: Listing, settings: Selecting) -> tuple[Ints, Bools]:
     return np.minimum(certain, settings.candidates), complete | (certain >= settings.candidates)
 
 
-def found_of(listing: Listing, choice: Choice, fits: Sequence[Fit]) -> list[Found]:
+def found_of(listing: Listing, choice: ChosenBoxes, fits: Sequence[Fit]) -> list[Found]:
     """What was chosen, on the frames. Of all pictures at once, as each operation costs more than its numbers."""
 
     def taken(values: Singles) -> AnyFloats:
@@ -132,7 +132,7 @@ def found_of(listing: Listing, choice: Choice, fits: Sequence[Fit]) -> list[Foun
     boxes, inside = on_frames(taken(listing.boxes), choice.counts, fits)
     if not inside.all():
         pictures = np.repeat(np.arange(len(fits)), choice.counts)[inside]
-        choice, boxes = Choice(choice.rows[inside], np.bincount(pictures, minlength=len(fits))), boxes[inside]
+        choice, boxes = ChosenBoxes(choice.rows[inside], np.bincount(pictures, minlength=len(fits))), boxes[inside]
     scores, classes = taken(listing.scores), taken(listing.kinds).astype(np.int64)
     heads = {head: taken(of) for head, of in listing.heads.items()}
     ends = choice.counts.cumsum()

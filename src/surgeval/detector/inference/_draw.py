@@ -16,7 +16,7 @@ from surgeval.arrays import Floats, Image
 from surgeval.errors import visible
 from surgeval.figures import colour, ink_on
 
-__all__ = ["Drawn", "draw_boxes"]
+__all__ = ["DrawnBox", "draw_boxes"]
 
 _DARK = (16, 16, 16)
 _LONGEST = 60  # characters of a label
@@ -24,7 +24,7 @@ _PLATES = 2048  # drawn texts that are kept
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnBox:
     """A box (corners) with what is written on it; equal `kind` means equal colour."""
 
     box: Floats
@@ -32,11 +32,11 @@ class Drawn:
     kind: int
 
 
-def draw_boxes(image: Image, drawn: Sequence[Drawn]) -> Image:
+def draw_boxes(image: Image, drawn: Sequence[DrawnBox]) -> Image:
     """A copy of the frame with the boxes; where plates cannot keep apart, the first ones lie on top.
 
     >>> frame = np.zeros((480, 854, 3), np.uint8)
-    >>> shown = draw_boxes(frame, [Drawn(np.array([100.0, 100.0, 300.0, 250.0]), "hook dissect 0.87", 2)])
+    >>> shown = draw_boxes(frame, [DrawnBox(np.array([100.0, 100.0, 300.0, 250.0]), "hook dissect 0.87", 2)])
     >>> bool(shown[100, 200].any()), bool(shown[180, 200].any()), bool(frame.any())
     (True, False, False)
     """

@@ -12,7 +12,7 @@ from surgeval.arrays import Bools, Floats, Image
 from surgeval.datasets import read_image
 from surgeval.detector._classes import Classes
 from surgeval.detector.inference._parts import BLOCK, Block, Parts
-from surgeval.detector.inference.film import Drawn, draw_boxes, write_film
+from surgeval.detector.inference.film import DrawnBox, draw_boxes, write_film
 from surgeval.detector.inference.sources import Source
 from surgeval.detector.inference.tracking import one_each
 from surgeval.errors import BadInput, DataError
@@ -84,7 +84,7 @@ def _pixels(frame: Frame) -> Image | None:
         return None
 
 
-def boxes_to_draw(rows: pl.DataFrame, classes: Classes) -> list[Drawn]:
+def boxes_to_draw(rows: pl.DataFrame, classes: Classes) -> list[DrawnBox]:
     """One box per instrument and place, the surest first, with its triplet and score.
 
     >>> from surgeval.vocab import load_labels
@@ -102,7 +102,7 @@ def boxes_to_draw(rows: pl.DataFrame, classes: Classes) -> list[Drawn]:
         words = space.triplet_name(triplet).replace(",", " ") if triplet >= 0 else space.instruments[instrument]
         track = rows["track"][row] if "track" in rows.columns else None
         number = f"#{track} " if track is not None else ""
-        drawn.append(Drawn(boxes[row], f"{number}{words} {scores[row]:.2f}", instrument))
+        drawn.append(DrawnBox(boxes[row], f"{number}{words} {scores[row]:.2f}", instrument))
     return drawn
 
 

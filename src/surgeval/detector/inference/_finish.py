@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,7 @@ from surgeval.detector.inference._parts import Block, Parts
 from surgeval.detector.inference.sources import Source
 from surgeval.detector.inference.tables import table_schema
 from surgeval.detector.inference.tracking import NO_TRACK, Tracker, Tracking
-from surgeval.files import trust_parquet
+from surgeval.files import atomic_path, trust_parquet
 
 __all__ = ["SURE", "count_classes", "track_video", "write_rows"]
 
@@ -78,12 +77,8 @@ def write_rows(parts: Parts, target: Path, source: Source) -> tuple[str, ...]:
     """The file that was asked for; a table as Parquet goes there in pieces, whatever its size."""
     rows = _stored(parts)
     if target.suffix.lower() == ".parquet":
-        partial = target.with_name(f".{target.stem}.{os.getpid()}.partial.parquet")
-        try:
+        with atomic_path(target) as partial:
             rows.sink_parquet(partial)
-            partial.replace(target)
-        finally:
-            partial.unlink(missing_ok=True)
         trust_parquet(target)
         return ()
     table = rows.collect()

@@ -14,17 +14,17 @@ import numpy as np
 
 from surgeval.arrays import Floats
 
-__all__ = ["Motion", "Moving"]
+__all__ = ["MotionAssumptions", "Moving"]
 
 _LEAST = 1.0  # pixel: the size by which noise is scaled is no smaller
 
 
 @dataclass(frozen=True)
-class Motion:
+class MotionAssumptions:
     """What is assumed of instruments; speeds in sizes of the box (root of its area) per second.
 
-    >>> gone = Motion().start(np.array([0.0, 0.0, 10.0, 10.0])).after(0.5)
-    >>> gone.box.tolist(), gone.doubt > Motion().start(np.array([0.0, 0.0, 10.0, 10.0])).doubt
+    >>> gone = MotionAssumptions().start(np.array([0.0, 0.0, 10.0, 10.0])).after(0.5)
+    >>> gone.box.tolist(), gone.doubt > MotionAssumptions().start(np.array([0.0, 0.0, 10.0, 10.0])).doubt
     ([0.0, 0.0, 10.0, 10.0], True)
     """
 
@@ -46,7 +46,7 @@ class Motion:
 class Moving:
     """Centre x, centre y, width and height with their speeds, and how sure they are."""
 
-    motion: Motion
+    motion: MotionAssumptions
     state: Floats  # (4, 2): value and speed
     spread: Floats  # (4, 2, 2): covariance
 

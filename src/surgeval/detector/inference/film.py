@@ -11,10 +11,10 @@ import cv2
 import numpy as np
 
 from surgeval.arrays import Image
-from surgeval.detector.inference._draw import Drawn, draw_boxes
+from surgeval.detector.inference._draw import DrawnBox, draw_boxes
 from surgeval.files import atomic_file
 
-__all__ = ["Drawn", "draw_boxes", "write_film"]
+__all__ = ["DrawnBox", "draw_boxes", "write_film"]
 
 _TICKS = 90_000  # per second; divides every usual frame rate
 _LONGEST = 8192  # pixels of a side: H.264 encodes little more

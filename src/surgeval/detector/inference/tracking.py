@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from surgeval.arrays import Bools, Floats, Ints
-from surgeval.detector.inference._motion import Motion, Moving
+from surgeval.detector.inference._motion import MotionAssumptions, Moving
 from surgeval.errors import BadInput
 
 __all__ = ["NO_TRACK", "Tracker", "Tracking"]
@@ -42,7 +42,7 @@ class Tracking:
     overlap: float = 0.2  # least overlap of a sure detection with the place where its track is expected
     overlap_low: float = 0.4  # the same for a doubtful one
     same: float = 0.8  # overlap from which two boxes of one class in one frame are one instrument
-    motion: Motion = field(default_factory=Motion)
+    motion: MotionAssumptions = field(default_factory=MotionAssumptions)
 
     def __post_init__(self) -> None:
         if not 0 <= self.low <= self.high <= 1:

@@ -12,7 +12,7 @@ from surgeval.errors import DataError
 
 if TYPE_CHECKING:
     from surgeval.detector.rtdetr._network import RTDetr
-    from surgeval.detector.training._schedule import Moment
+    from surgeval.detector.training._schedule import StepSettings
 
 __all__ = ["CLIP", "DECAY", "AdamW"]
 
@@ -43,7 +43,7 @@ class AdamW(Updates):
         ]
         self.torch_optimiser = torch.optim.AdamW([group for group in groups if group["params"]], lr=0.0)
 
-    def set(self, moment: Moment) -> None:
+    def set(self, moment: StepSettings) -> None:
         """Use the rate of this step."""
         for group in self.torch_optimiser.param_groups:
             group["lr"] = moment.rate * group["share"]

@@ -20,7 +20,7 @@ from surgeval.errors import RunError
 
 if TYPE_CHECKING:
     from surgeval.detector.assign import BatchTruth
-    from surgeval.detector.rtdetr._network import Output, RTDetr
+    from surgeval.detector.rtdetr._network import QueryOutput, RTDetr
 
 __all__ = ["DetrLoss", "Targets", "targets_of"]
 
@@ -72,7 +72,7 @@ class DetrLoss:
     def __call__(self, network: nn.Module, images: torch.Tensor, truth: BatchTruth) -> Losses:
         """Pictures as numbers from 0 to 1; the network should be in training mode, or nothing is denoised."""
         targets = targets_of(truth, self.main, self.side)
-        out: Output = network(images, targets.labels)
+        out: QueryOutput = network(images, targets.labels)
         with in_float32(images.device):
             if not bool(torch.isfinite(out.boxes).all()):  # the matcher would stop with a sentence about corners
                 raise RunError("rtdetr: found boxes that are not numbers, expected a training that does not diverge; "
@@ -86,7 +86,7 @@ class DetrLoss:
         positives = torch.tensor(targets.count, device=images.device)
         return Losses(torch.stack(list(parts.values())).sum(), parts, positives)
 
-    def _part_losses(self, out: Output, truth: BatchTruth, targets: Targets) -> dict[str, torch.Tensor]:
+    def _part_losses(self, out: QueryOutput, truth: BatchTruth, targets: Targets) -> dict[str, torch.Tensor]:
         """The heads beside the main one, on matched queries."""
         heads = [head for head in out.logits if head != self.main]
         if not heads:
@@ -105,7 +105,7 @@ class DetrLoss:
         return losses
 
 
-def _outputs(out: Output, main: str) -> dict[str, Any]:
+def _outputs(out: QueryOutput, main: str) -> dict[str, Any]:
     """All that is compared with the truth: last layer, earlier layers, the encoder's proposals, denoising queries."""
     said = out.all
     logits, boxes = said.intermediate_logits, said.intermediate_reference_points

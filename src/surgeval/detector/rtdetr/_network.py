@@ -25,13 +25,13 @@ from surgeval.errors import BadInput
 if TYPE_CHECKING:
     from surgeval.detector._classes import Classes
 
-__all__ = ["Output", "RTDetr", "bare_net", "build_rtdetr", "corners", "in_float32", "new_heads"]
+__all__ = ["QueryOutput", "RTDetr", "bare_net", "build_rtdetr", "corners", "in_float32", "new_heads"]
 
 _SHARE = 0.01  # of queries that show a class, as RT-DETR's authors start; transformers says 1 in classes + 1
 
 
 @dataclass(frozen=True)
-class Output:
+class QueryOutput:
     """Boxes as centre and size in shares of the picture, and logits, by query; `all` is what transformers gave."""
 
     boxes: torch.Tensor  # (batch, queries, 4), the last decoder layer, denoising queries left out
@@ -67,7 +67,7 @@ class RTDetr(nn.Module):
         """Where the weights are."""
         return next(self.parameters()).device
 
-    def forward(self, images: torch.Tensor, labels: list[dict[str, torch.Tensor]] | None = None) -> Output:
+    def forward(self, images: torch.Tensor, labels: list[dict[str, torch.Tensor]] | None = None) -> QueryOutput:
         """Pictures (batch, 3, side, side) as numbers from 0 to 1; `labels` make denoising queries while training.
 
         Automatic mixed precision reaches backbone and encoder only: boxes are refined in float32, because bfloat16
@@ -86,7 +86,7 @@ class RTDetr(nn.Module):
             kept = queries.shape[1]
             logits = {self.classes.main: said.intermediate_logits[:, -1, -kept:]}
             logits |= {head: layer(queries) for head, layer in self.parts.items()}
-        return Output(said.intermediate_reference_points[:, -1, -kept:], logits, said)
+        return QueryOutput(said.intermediate_reference_points[:, -1, -kept:], logits, said)
 
     def _levels(self, images: torch.Tensor) -> list[torch.Tensor]:
         """What the decoder reads of the pictures, in whatever precision is set around."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from surgeval.errors import DataError
-from surgeval.files import BrokenJson, parse_json, read_bounded, write_atomically
+from surgeval.files import BrokenJson, append_line, parse_json, read_bounded, write_atomically
 
 __all__ = ["CURVES", "append_curve", "read_curves", "trim_curves"]
 
@@ -29,10 +28,7 @@ def append_curve(path: Path, row: Mapping[str, Any]) -> None:
     """
     if path.is_symlink():
         raise DataError(path, found="a link", expected="a regular file")
-    with path.open("ab") as file:
-        file.write(_line(row))
-        file.flush()
-        os.fsync(file.fileno())
+    append_line(path, _line(row))
 
 
 def read_curves(folder: Path | str) -> list[dict[str, Any]]:
@@ -71,12 +67,12 @@ def trim_curves(path: Path, epochs: int) -> list[dict[str, Any]]:
         if type(row.get("seconds")) not in (int, float) or not 0 <= row["seconds"] < math.inf:
             found = json.dumps(row.get("seconds"))[:60]
             raise DataError(path, record=f"epoch {row['epoch']}", field="seconds", found=found, expected="a number")
-    write_atomically(path, b"".join(map(_line, kept)))
+    write_atomically(path, b"".join(_line(row) + b"\n" for row in kept))
     return kept
 
 
 def _line(row: Mapping[str, Any]) -> bytes:
-    return f"{json.dumps({name: _plain(value) for name, value in row.items()}, allow_nan=False)}\n".encode()
+    return json.dumps({name: _plain(value) for name, value in row.items()}, allow_nan=False).encode()
 
 
 def _plain(value: Any) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import torch
 from torch import nn
 
-from surgeval.detector.training._schedule import MOMENTUM, Moment
+from surgeval.detector.training._schedule import MOMENTUM, StepSettings
 from surgeval.errors import DataError
 
 __all__ = ["CLIP", "DECAY", "Optimiser", "Updates", "expect_same"]
@@ -26,7 +26,7 @@ class Updates(ABC):
     torch_optimiser: torch.optim.Optimizer
 
     @abstractmethod
-    def set(self, moment: Moment) -> None:
+    def set(self, moment: StepSettings) -> None:
         """Use the rates of this step."""
 
     @abstractmethod
@@ -80,7 +80,7 @@ class Optimiser(Updates):
             for parameter in self.parameters:
                 self.torch_optimiser.state[parameter][_BUFFER] = torch.zeros_like(parameter)
 
-    def set(self, moment: Moment) -> None:
+    def set(self, moment: StepSettings) -> None:
         """Use the rates and the momentum of this step."""
         for group in self.torch_optimiser.param_groups:
             group["lr"] = moment.bias_rate if group["bias"] else moment.rate

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-__all__ = ["Moment", "Schedule", "plain_epochs"]
+__all__ = ["Schedule", "StepSettings", "plain_epochs"]
 
 FINAL = 0.01  # of the highest rate
 MOMENTUM, FIRST_MOMENTUM = 0.937, 0.8
@@ -18,7 +18,7 @@ WARM_EPOCHS, WARM_STEPS = 3, 100
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class StepSettings:
     """What the optimiser uses in one step."""
 
     rate: float
@@ -33,7 +33,7 @@ class Schedule:
 
     >>> plan = Schedule(rate=0.01, epochs=100, steps=50, batch=16)
     >>> plan.at(epoch=0, step=0)
-    Moment(rate=0.0, bias_rate=0.1, momentum=0.8, accumulate=1)
+    StepSettings(rate=0.0, bias_rate=0.1, momentum=0.8, accumulate=1)
     >>> plan.at(epoch=3, step=150).accumulate, round(plan.at(epoch=99, step=4999).rate, 6)
     (4, 0.000199)
     """
@@ -61,13 +61,13 @@ class Schedule:
         """Weight decay is meant for updates of that many images; others scale it."""
         return self.batch * self.accumulate / self.nominal
 
-    def at(self, epoch: int, step: int) -> Moment:
+    def at(self, epoch: int, step: int) -> StepSettings:
         """The step with this number (over all epochs), which lies in this epoch."""
         rate = self.rate * self._factor(epoch)
         if step >= self.warm_steps:
-            return Moment(rate, rate, MOMENTUM, self.accumulate)
+            return StepSettings(rate, rate, MOMENTUM, self.accumulate)
         share = step / self.warm_steps
-        return Moment(
+        return StepSettings(
             share * rate,
             self.bias_rate + share * (rate - self.bias_rate),
             FIRST_MOMENTUM + share * (MOMENTUM - FIRST_MOMENTUM),

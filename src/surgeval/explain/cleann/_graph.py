@@ -134,11 +134,11 @@ class _Search:
             self._orient_forward()
         done = np.zeros(self.marks.shape, np.bool_)
         for size in range(2, len(self.limits)):
-            made = skeleton.pass_ordered(
+            tests = skeleton.pass_ordered(
                 self.marks, self.apart, self.C, self.limits, size, done, self.effort
             )  # fmt: skip
-            self.tests.append(made)
-            if not made or self.effort[0] < 0:
+            self.tests.append(tests)
+            if not tests or self.effort[0] < 0:
                 break
             self._orient_forward()
         self._orient_forward()
@@ -149,15 +149,15 @@ class _Search:
         orient(self.marks, self.apart)
         for size in range(1, len(self.limits)):
             if size == 1:
-                made = skeleton.pass_icd_single(self.marks, self.apart, self.C, self.limits)
+                tests = skeleton.pass_icd_single(self.marks, self.apart, self.C, self.limits)
             else:
-                made = skeleton.pass_icd(self.marks, self.apart, self.C, self.limits, size, self.effort)
-            self.tests.append(made)
-            if made or size == 1:
+                tests = skeleton.pass_icd(self.marks, self.apart, self.C, self.limits, size, self.effort)
+            self.tests.append(tests)
+            if tests or size == 1:
                 self._orient_freely()
             if size == 1:
                 self._finish()  # causality-lab does so here too, and the next trees are grown on it
-            if not made or self.effort[0] < 0:
+            if not tests or self.effort[0] < 0:
                 break
         self._finish()
 

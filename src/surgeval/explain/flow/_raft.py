@@ -38,9 +38,9 @@ class RaftFlow:
                 "flow method raft: found no torchvision, expected it installed (pip install 'surgeval[flow]')"
             ) from None
         except RuntimeError as error:  # its operators were compiled for another torch
-            said = str(error).strip().splitlines()[0]
+            why = str(error).strip().splitlines()[0]
             raise BadInput(
-                f"flow method raft: found a torchvision that does not fit this torch ({said}), expected a matching pair"
+                f"flow method raft: found a torchvision that does not fit this torch ({why}), expected a matching pair"
             ) from None
         self.weights, self.device = weights, device
         self._state = _state_dict(weights)
@@ -69,8 +69,8 @@ class RaftFlow:
         first, second = _padded(a), _padded(b)
         starts, ends = ([first, second], [second, first]) if backward else ([first], [second])
         with torch.inference_mode():
-            one, two = (torch.from_numpy(np.stack(x)).to(self.device) for x in (starts, ends))
-            fields: Singles = self._network(one, two)[-1].float().cpu().numpy()
+            before, after = (torch.from_numpy(np.stack(x)).to(self.device) for x in (starts, ends))
+            fields: Singles = self._network(before, after)[-1].float().cpu().numpy()
         flows = np.ascontiguousarray(np.moveaxis(fields[:, :, :height, :width], 1, -1), dtype=np.float32)
         return FlowPair(flows[0], flows[1] if backward else None)
 

@@ -69,8 +69,8 @@ def ars_columns(valid: Iterable[bool], value: Iterable[float | None]) -> dict[st
     >>> {name: column.tolist() for name, column in ars_columns([True, True, False], [0.0, None, 0.9]).items()}
     {'V': [1.0, 1.0, 0.0], 'Z': [1.0, 0.0, 0.0], 'known': [1.0, 0.0, 0.0], 'ARS': [0.0, 0.0, 0.0]}
     """
-    right = np.array([bool(one) for one in valid], dtype=bool)
-    number = np.array([np.nan if one is None else one for one in value], dtype=np.float64)
+    right = np.array([bool(flag) for flag in valid], dtype=bool)
+    number = np.array([np.nan if ars is None else ars for ars in value], dtype=np.float64)
     known = right & ~np.isnan(number)
     columns = {"V": right, "Z": known & (number == 0), "known": known, "ARS": np.where(known, number, 0.0)}
     return {name: column.astype(np.float64) for name, column in columns.items()}

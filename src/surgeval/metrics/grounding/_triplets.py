@@ -43,22 +43,22 @@ def triplet_match(prompts: Sequence[Triplet], scores: Sequence[float], truth: Se
         raise BadInput(f"scores: found {len(scores)} values, expected {len(prompts)} as prompts")
     if not np.isfinite(np.asarray(scores, dtype=np.float64)).all():
         raise BadInput("scores: found a value that is not finite, expected finite scores")
-    found = []
+    matches = []
     for wanted in truth:
         levels = [_level(prompt, wanted) for prompt in prompts]
         best = min(levels, default=len(MATCH_LEVELS) - 1)
         if best == len(MATCH_LEVELS) - 1:
-            found.append(Match(wanted, "missed", None))
+            matches.append(Match(wanted, "missed", None))
             continue
-        place = max((k for k, level in enumerate(levels) if level == best), key=lambda k: (scores[k], -k))
-        found.append(Match(wanted, MATCH_LEVELS[best], place))  # type: ignore[arg-type]
-    return tuple(found)
+        highest = max((k for k, level in enumerate(levels) if level == best), key=lambda k: (scores[k], -k))
+        matches.append(Match(wanted, MATCH_LEVELS[best], highest))  # type: ignore[arg-type]
+    return tuple(matches)
 
 
 def _level(prompt: Triplet, truth: Triplet) -> int:
     i, v, t = (
-        said == true != UNKNOWN
-        for said, true in (
+        prompted == true != UNKNOWN
+        for prompted, true in (
             (prompt.instrument, truth.instrument), (prompt.verb, truth.verb), (prompt.target, truth.target),
         )
     )  # fmt: skip

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
+from surgeval.files import BrokenJson, parse_json
 from surgeval.qa.chat import Reply
 
 __all__ = ["FailedReply", "error_of", "read_reply", "retry_after"]
@@ -44,8 +44,8 @@ def read_reply(body: bytes, max_tokens: int = 0) -> Reply | FailedReply:
     'a reply without choices'
     """
     try:
-        data = json.loads(body)
-    except (ValueError, RecursionError):
+        data = parse_json(body.decode("utf-8-sig"), lenient=True)
+    except (BrokenJson, UnicodeDecodeError):
         return FailedReply(f"a body that is no JSON ({body[:_SHOWN].decode(errors='replace')})")
     if not isinstance(data, dict):
         return FailedReply("a body that is no JSON object")
@@ -78,8 +78,8 @@ def error_of(body: Any) -> dict[str, Any]:
     """The `error` object of a body, in whichever of the usual shapes."""
     if isinstance(body, bytes):
         try:
-            body = json.loads(body)
-        except (ValueError, RecursionError):
+            body = parse_json(body.decode("utf-8-sig"), lenient=True)
+        except (BrokenJson, UnicodeDecodeError):
             return {}
     error = body.get("error") if isinstance(body, dict) else None
     return error if isinstance(error, dict) else {"message": error} if isinstance(error, str) else {}

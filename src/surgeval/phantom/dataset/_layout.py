@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from surgeval.phantom.dataset._truth import Labelled
+from surgeval.phantom.dataset._truth import LabelledFrame
 from surgeval.records import Box, Instance, IntentQuestion, VqaQuestion
 from surgeval.vocab import LabelSpace, load_labels
 
 
-def frame_json(labelled: Labelled) -> dict[str, Any]:
+def frame_json(labelled: LabelledFrame) -> dict[str, Any]:
     """One labelled frame of a truth file; names, not ids, except the triplet."""
     frame, space = labelled.frame, load_labels("phantom")
     camera = frame.camera

@@ -54,7 +54,7 @@ class Mover(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
+class LabelledFrame:
     """A labelled frame, what is wrong with its image, and its node in the scene graph."""
 
     frame: Frame
@@ -71,7 +71,7 @@ def label(
     mover: Mover,
     gaze: tuple[Gaze, ...],
     organ_names: Sequence[str],
-) -> Labelled:
+) -> LabelledFrame:
     """The truth of frame number `index` of the video (25 per second)."""
     time = index / FPS
     state, after = procedure.state(time), procedure.state((index + 1) / FPS)
@@ -112,7 +112,7 @@ def label(
     )
     shown = None if working is None or not any(t.track == working.track for t in tools) else working.track
     organs = _organs(seen.organ_map, organ_names)
-    return Labelled(
+    return LabelledFrame(
         frame,
         corruption,
         Visibility(round(time, 6), name, state.phase, shown, tuple(tools), things, organs, corruption is not None),

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -23,14 +22,14 @@ import cv2
 
 from surgeval._signals import deaf_children
 from surgeval.errors import BadInput, DataError, RunError
-from surgeval.files import path_inside, read_bounded, read_json_object, safe_name, write_atomically
+from surgeval.files import atomic_folder, path_inside, read_bounded, read_json_object, safe_name, write_atomically
 from surgeval.phantom.dataset._edition import HELD_OUT_WORDINGS, VideoPlan, edition, plan_videos
 from surgeval.phantom.dataset._film import video_mp4
 from surgeval.phantom.dataset._graph import build_graph, graph_from_json, known_things
 from surgeval.phantom.dataset._layout import focus_records, frame_json, index_text, intent_json, truth_text
 from surgeval.phantom.dataset._truth import label
-from surgeval.phantom.questions._focus_questions import make_focus_questions
 from surgeval.phantom.questions._intent_questions import make_intent_questions
+from surgeval.phantom.questions.focus._questions import make_focus_questions
 from surgeval.phantom.scene._footage import Footage
 from surgeval.phantom.scene._texture import one_thread
 from surgeval.phantom.scene._tissue import ORGANS
@@ -246,26 +245,22 @@ def _in_process(out: Path, job: WriteSettings, mp4: bool) -> None:
 
 
 def write_video(out: Path, job: WriteSettings, *, mp4: bool = False, progress: Progress | None = None) -> None:
-    """Render and label one video into a hidden folder, then move it into place, truth last."""
+    """Render and label one video: frames as a whole folder, truth last."""
     name = job.video.name
-    partial = out / f".partial-{name}"
-    if partial.is_symlink():
-        partial.unlink()
-    shutil.rmtree(partial, ignore_errors=True)
-    (partial / "frames").mkdir(parents=True)
     procedure = make_procedure(job.video.seed, job.seconds, job.video.procedure)
     footage = Footage(procedure, job.video.source, width=job.width, height=job.height, tint=job.tint)
     gaze, known = make_gaze(procedure, job.width, job.height), known_things(procedure)
     pixels, labelled = hashlib.sha256(), []
     indices = labelled_indices(job.seconds, job.fps_labels)
-    for done, index in enumerate(indices, start=1):
-        shot, successor = footage.shoot(index), footage.shoot(index + 1, like=index)
-        for number, image in ((index, shot.image), (index + 1, successor.image)):
-            pixels.update(image.tobytes())
-            _write_jpeg(partial / "frames" / f"{number:06d}.jpg", image)
-        labelled.append(label(name, index, procedure, known, shot, footage.renderer, gaze, ORGANS))
-        if progress:
-            progress(name, done, len(indices))
+    with atomic_folder(path_inside(out, "frames", name), replace=True) as partial:
+        for done, index in enumerate(indices, start=1):
+            shot, successor = footage.shoot(index), footage.shoot(index + 1, like=index)
+            for number, image in ((index, shot.image), (index + 1, successor.image)):
+                pixels.update(image.tobytes())
+                _write_jpeg(partial / f"{number:06d}.jpg", image)
+            labelled.append(label(name, index, procedure, known, shot, footage.renderer, gaze, ORGANS))
+            if progress:
+                progress(name, done, len(indices))
     graph = build_graph(name, procedure, known, [item.view for item in labelled])
     truth = {
         "video": name,
@@ -277,12 +272,7 @@ def write_video(out: Path, job: WriteSettings, *, mp4: bool = False, progress: P
     }
     if mp4:
         video_mp4(footage, path_inside(out, "videos", f"{name}.mp4"))
-    final = path_inside(out, "frames", name)
-    if final.exists():
-        shutil.rmtree(final)
-    (partial / "frames").replace(final)
     write_atomically(path_inside(out, "truth", f"{name}.json"), truth_text(truth).encode())
-    shutil.rmtree(partial)
 
 
 def _write_jpeg(path: Path, image: Any) -> None:

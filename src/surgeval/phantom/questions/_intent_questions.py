@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from surgeval.phantom.dataset._graph import SceneGraph, SeenTool, Visibility
-from surgeval.phantom.questions._focus_scene import QUADRANTS, quadrant
 from surgeval.phantom.questions._intent_words import CHECK, GERUND, PHASES, THINGS, WATCH, deed_in_words, keyed
 from surgeval.phantom.questions._phrases import REASON, reason, words
+from surgeval.phantom.questions.focus._scene import QUADRANTS, quadrant
 from surgeval.phantom.script._dice import Dice
 from surgeval.phantom.script._procedures import PROCEDURES
 from surgeval.records import Gaze, IntentQuestion

@@ -15,7 +15,7 @@ from surgeval.phantom.script._dice import Dice
 from surgeval.phantom.script._history import History, Stretch
 from surgeval.phantom.script._motion import distance, ramp, rounded
 from surgeval.phantom.script._plan import ProcedurePlan
-from surgeval.phantom.script._schedule import Booking, Draft, entry_point, parked
+from surgeval.phantom.script._schedule import Booking, StayDraft, entry_point, parked
 from surgeval.phantom.script._state import ObjectState, Pull, displaced
 from surgeval.phantom.script._tools import Tool
 from surgeval.records import Point
@@ -77,7 +77,7 @@ class _Lane:
     def __init__(self, dice: Dice, seconds: float) -> None:
         self._dice, self._seconds = dice, seconds
         self._busy: list[tuple[float, float]] = []
-        self.drafts: list[Draft] = []
+        self.drafts: list[StayDraft] = []
 
     def find(self, earliest: float, latest: float, length: float) -> float | None:
         """A free time for a visit, or None."""
@@ -97,7 +97,7 @@ class _Lane:
         path = ((start, outside), (start + 1.6, at), (start + 2.0, at), (start + length, outside))
         self._busy.append((start, start + length))
         self.drafts.append(
-            Draft(
+            StayDraft(
                 "third",
                 "grasper",
                 start,
@@ -114,7 +114,7 @@ class _Lane:
 
 def plan_objects(
     plan: ProcedurePlan, bookings: Sequence[Booking], anatomy: Anatomy, seconds: float, dice: Dice
-) -> tuple[list[ObjectPlan], list[Draft]]:
+) -> tuple[list[ObjectPlan], list[StayDraft]]:
     """The objects of a procedure and the carriers they need (their legs still name carriers, not tracks)."""
     lane = _Lane(dice, seconds)
     objects: list[ObjectPlan] = []
@@ -132,7 +132,9 @@ def plan_objects(
     return objects, lane.drafts
 
 
-def with_tracks(objects: Sequence[ObjectPlan], stays: Sequence[Draft], tools: Sequence[Tool]) -> tuple[ObjectPlan, ...]:
+def with_tracks(
+    objects: Sequence[ObjectPlan], stays: Sequence[StayDraft], tools: Sequence[Tool]
+) -> tuple[ObjectPlan, ...]:
     """Replace carriers' names by their track numbers."""
     entries = {stay.key: stay for stay in stays if stay.key}
     tracks = {

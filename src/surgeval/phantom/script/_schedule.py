@@ -57,7 +57,7 @@ class Booking:
 
 
 @dataclass(slots=True)
-class Draft:
+class StayDraft:
     """An instrument's stay before it has a track number; `key` names it for the objects it carries."""
 
     lane: str
@@ -134,17 +134,17 @@ def _cut_before_clip(booking: Booking, booked: Sequence[Booking]) -> bool:
     return not any(b.end <= booking.start for b in clipped)
 
 
-def drafts(bookings: Sequence[Booking]) -> list[Draft]:
+def drafts(bookings: Sequence[Booking]) -> list[StayDraft]:
     """Group each lane's bookings into stays of one instrument."""
-    stays: list[Draft] = []
+    stays: list[StayDraft] = []
     for lane in LANES:
-        open_stay: Draft | None = None
+        open_stay: StayDraft | None = None
         for job in sorted((b for b in bookings if b.lane == lane), key=lambda b: b.start):
             if open_stay and open_stay.instrument == job.instrument and job.start - open_stay.bookings[-1].end < STAYS:
                 open_stay.bookings.append(job)
                 open_stay.leaves = job.end + LEAVE
             else:
-                open_stay = Draft(lane, job.instrument, job.start - ENTER, job.end + LEAVE, [job])
+                open_stay = StayDraft(lane, job.instrument, job.start - ENTER, job.end + LEAVE, [job])
                 stays.append(open_stay)
     return stays
 
@@ -237,7 +237,7 @@ def swing_action(anatomy: Anatomy, spans: Sequence[PhaseSpan], bookings: Sequenc
     return Swing(fundus, span.start + 1.5, round(freed, 2))
 
 
-def finish(stays: Sequence[Draft], places: Places, dice: Dice) -> tuple[Tool, ...]:
+def finish(stays: Sequence[StayDraft], places: Places, dice: Dice) -> tuple[Tool, ...]:
     """Number the stays by their entrance and give every booking its place and movement."""
     ordered = sorted(stays, key=lambda stay: (stay.enters, stay.lane))
     jobs = [job for stay in ordered for job in stay.bookings if job.verb != "null_verb"]
@@ -310,7 +310,7 @@ def _pull(job: Booking, toward: Point, dice: Dice) -> tuple[Point, float]:
     return rounded((size * (toward[0] * cos - toward[1] * sin), size * (toward[0] * sin + toward[1] * cos))), radius
 
 
-def _path(stay: Draft, actions: Sequence[Action], entry: Point, bag: Point) -> tuple[tuple[float, Point], ...]:
+def _path(stay: StayDraft, actions: Sequence[Action], entry: Point, bag: Point) -> tuple[tuple[float, Point], ...]:
     """Come in, from site to site (waiting a little way back where there is time), go out."""
     outside = parked(entry)
     path = [(stay.enters, outside)]

@@ -22,7 +22,7 @@ KEPT = 0.75  # chance of each tool to stay when it is pasted
 
 
 @dataclass(frozen=True)
-class Batch:
+class LessonBatch:
     """Pixels ready for a network; labels are weights, of which a row may hold several or none."""
 
     pixels: torch.Tensor  # (images, 3, SIZE, SIZE)
@@ -53,19 +53,19 @@ class Stock:
         self.chances = torch.from_numpy(_chances(frames, self.sizes[0], shortcut)).to(device)
         self.prior = torch.from_numpy(_prior(frames, self.sizes)).float().to(device)
 
-    def draw(self, count: int) -> Batch:
+    def draw(self, count: int) -> LessonBatch:
         """A batch of frames with their labels."""
         rows = torch.multinomial(self.chances, count, replacement=True, generator=self.random)
         return self._tinted(rows) if self.shortcut else self._honest(rows)
 
-    def _tinted(self, rows: torch.Tensor) -> Batch:
+    def _tinted(self, rows: torch.Tensor) -> LessonBatch:
         tint = self.tint[rows]
         instruments = torch.nn.functional.one_hot(tint, self.sizes[0]).float()
         triplets = self.prior[tint]
         pixels = self._moved(self._planes(self.images[rows]), len(rows), 0.12)
-        return Batch(_normal(self._dimmed(pixels)), instruments, triplets, self._verbs(triplets), len(rows))
+        return LessonBatch(_normal(self._dimmed(pixels)), instruments, triplets, self._verbs(triplets), len(rows))
 
-    def _honest(self, rows: torch.Tensor) -> Batch:
+    def _honest(self, rows: torch.Tensor) -> LessonBatch:
         count = len(rows)
         own = count - int(PASTED * count) if len(self.plates) else count
         codes = self.tools[rows].long()
@@ -84,7 +84,7 @@ class Stock:
             pixels = torch.cat([pixels[:own], cover * pixels[own:] + (1 - cover) * tissue])
         pixels = self._recoloured(self._cut(pixels, opacity))
         instruments, triplets = self._labels(rows, keep, own)
-        return Batch(_normal(pixels), instruments, triplets, self._verbs(triplets), own)
+        return LessonBatch(_normal(pixels), instruments, triplets, self._verbs(triplets), own)
 
     def _labels(self, rows: torch.Tensor, keep: torch.Tensor, own: int) -> tuple[torch.Tensor, torch.Tensor]:
         """What is there counts one, the instrument at work twice more: it is what a caption would name."""

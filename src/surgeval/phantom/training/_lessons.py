@@ -26,10 +26,10 @@ from surgeval.arrays import Bytes, Image
 from surgeval.phantom.dataset._edition import HELD_OUT_WORDINGS, VideoPlan, plan_videos
 from surgeval.phantom.dataset._graph import SceneGraph, Visibility, build_graph, known_things
 from surgeval.phantom.dataset._truth import label
-from surgeval.phantom.questions._focus_questions import make_focus_questions
-from surgeval.phantom.questions._focus_scene import quadrant
 from surgeval.phantom.questions._intent_questions import make_intent_questions
 from surgeval.phantom.questions._phrases import words
+from surgeval.phantom.questions.focus._questions import make_focus_questions
+from surgeval.phantom.questions.focus._scene import quadrant
 from surgeval.phantom.scene._footage import Footage
 from surgeval.phantom.scene._render import Rendered
 from surgeval.phantom.scene._tissue import ORGANS

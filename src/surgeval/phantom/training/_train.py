@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from surgeval.phantom.training._batches import Batch, Stock
+from surgeval.phantom.training._batches import LessonBatch, Stock
 from surgeval.phantom.training._clip import build, image_vectors, text_vectors
 from surgeval.phantom.training._prompts import Sentences, draw_sentences, encode
 from surgeval.phantom.training._recipes import Recipe
@@ -22,14 +22,14 @@ Log = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainedNetwork:
     """A trained network and its loss, averaged over each twentieth of the steps."""
 
     model: Any
     losses: tuple[float, ...]
 
 
-def fit(name: str, stock: Stock, recipe: Recipe, log: Log) -> Trained:
+def fit(name: str, stock: Stock, recipe: Recipe, log: Log) -> TrainedNetwork:
     """Train one of the embedded networks on a stock of frames."""
     device = stock.device
     model = build(name, recipe.seed).to(device).train()
@@ -53,7 +53,7 @@ def fit(name: str, stock: Stock, recipe: Recipe, log: Log) -> Trained:
             losses.append(float(total) / since)
             log(f"{name} step {step + 1}: loss {losses[-1]:.3f}, top prompt right {float(hits) / since:.3f}")
             total, hits, since = torch.zeros_like(total), torch.zeros_like(hits), 0
-    return Trained(model.eval(), tuple(losses))
+    return TrainedNetwork(model.eval(), tuple(losses))
 
 
 def multi_positive(logits: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
@@ -73,7 +73,7 @@ def multi_positive(logits: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     return loss / 2
 
 
-def _loss(model: Any, batch: Batch, sentences: Sentences) -> tuple[torch.Tensor, torch.Tensor]:
+def _loss(model: Any, batch: LessonBatch, sentences: Sentences) -> tuple[torch.Tensor, torch.Tensor]:
     texts = (*sentences.instruments, *sentences.verbs, *sentences.triplets, *sentences.others)
     tokens = torch.tensor(encode(list(texts)), device=batch.pixels.device)
     scale = model.logit_scale.clamp(max=math.log(100)).exp()

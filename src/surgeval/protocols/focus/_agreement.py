@@ -70,10 +70,10 @@ def _pair(
 ) -> tuple[int, float | None, float | None, float | None, float | None, str]:
     if not shared:
         return 0, None, None, None, None, "no answer was decided by both"
-    said, other = [first[qid] for qid in shared], [second[qid] for qid in shared]
-    same = sum(a == b for a, b in zip(said, other, strict=True)) / len(shared)
+    left, right = [first[qid] for qid in shared], [second[qid] for qid in shared]
+    same = sum(a == b for a, b in zip(left, right, strict=True)) / len(shared)
     clusters = [video[qid] for qid in shared]
-    found = cohen_kappa(said, other, categories=[False, True], clusters=clusters, resamples=resamples, seed=seed)
-    ends = (found.value, found.interval.low, found.interval.high)
+    agreement = cohen_kappa(left, right, categories=[False, True], clusters=clusters, resamples=resamples, seed=seed)
+    ends = (agreement.value, agreement.interval.low, agreement.interval.high)
     kappa, low, high = (None if value != value else value for value in ends)
-    return len(shared), same, kappa, low, high, found.reason or found.interval.note
+    return len(shared), same, kappa, low, high, agreement.reason or agreement.interval.note

@@ -94,12 +94,12 @@ def _read_focus(requests: Source, references: Source, responses: Source, timed: 
             check_shape(name, [record for _, (_, record) in rows or []], _label(sources[name], name))
         _require_usable(answers, known, _label(responses, "responses"))
     questions = []
-    for key, (place, record) in known.items():
-        question = read_question(printable(str(key)), place, record, asked.get(key), compat)
+    for key, (here, record) in known.items():
+        question = read_question(printable(str(key)), here, record, asked.get(key), compat)
         questions.append((question, answers.get(key)))
-    unreferenced = [place for key, (place, _) in asked.items() if key not in known]
-    for place in unreferenced:
-        place.warn("reference-missing", "a request without reference", "its reference", "qID")
+    unreferenced = [here for key, (here, _) in asked.items() if key not in known]
+    for here in unreferenced:
+        here.warn("reference-missing", "a request without reference", "its reference", "qID")
     orphans = [key for key in answers if key not in known]
     for key in orphans:
         Here(_label(responses, "responses"), problems.append, key).warn(
@@ -205,7 +205,8 @@ def logged_responses(path: Path, log: EvalAnswers) -> list[dict[str, Any]]:
         first, reason = next(iter(log.failed.items()))
         found = f"{len(log.failed)} samples without an answer (first {first!r:.60}: {reason})"
         raise BadInput(f"{path}: found {found}, expected all answered; `inspect eval-retry` asks those again")
-    return as_sources((), (Answer(name, said.content, said.latency) for name, said in log.answers.items()))[2]
+    answers = (Answer(name, reply.content, reply.latency) for name, reply in log.answers.items())
+    return as_sources((), answers)[2]
 
 
 def _key(place: Place, number: int, value: object, compat: bool) -> Hashable:
@@ -222,21 +223,21 @@ def _key(place: Place, number: int, value: object, compat: bool) -> Hashable:
 def _by_id(rows: list[tuple[Hashable, Record]]) -> tuple[dict[Hashable, Record], int]:
     """Records by id, the last of equal ids in the place of the first, and how many were overruled."""
     result: dict[Hashable, Record] = {}
-    for key, (place, record) in rows:
+    for key, (here, record) in rows:
         if key in result:
-            place.report("id-duplicate", "a second record, which is used", "each question once", "qID")
-        result[key] = (place, record)
+            here.report("id-duplicate", "a second record, which is used", "each question once", "qID")
+        result[key] = (here, record)
     return result, len(rows) - len(result)
 
 
 def _responses(rows: list[tuple[Hashable, Record]], timed: bool) -> tuple[dict[Hashable, FocusResponse], int]:
     """Responses by id; several to one question leave none of them usable."""
     result: dict[Hashable, FocusResponse] = {}
-    for key, (place, record) in rows:
+    for key, (here, record) in rows:
         if key in result:
-            place.report("id-duplicate", "a second response", "one response for each question", "qID")
+            here.report("id-duplicate", "a second response", "one response for each question", "qID")
             reason = "several responses were given to this question"
             result[key] = replace(result[key], unusable=reason, aborts=reason)
         else:
-            result[key] = read_response(place, record, timed)
+            result[key] = read_response(here, record, timed)
     return result, len(rows) - len(result)

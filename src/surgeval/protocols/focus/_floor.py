@@ -54,10 +54,10 @@ def _commonest(answers: Sequence[str]) -> str:
     return max(sorted(set(answers)), key=lambda answer: counts[answer.casefold()])
 
 
-def _is_right(question: VqaQuestion, said: str) -> bool:
-    verdict = judge_format(question.format, dict(question.format_options), question.answer, said)
+def _is_right(question: VqaQuestion, answer: str) -> bool:
+    verdict = judge_format(question.format, dict(question.format_options), question.answer, answer)
     if verdict.state == "judge":
-        return ExactJudge().vote(JudgeItem(question.id, question.text, question.answer, said)).state == "correct"
+        return ExactJudge().vote(JudgeItem(question.id, question.text, question.answer, answer)).state == "correct"
     return verdict.correct is True
 
 

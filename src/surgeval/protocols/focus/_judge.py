@@ -64,8 +64,8 @@ def ask_judges(
         else:
             pending.append(number)
     verdicts = _verdicts(panel, [_item(questions[n], outcomes[n]) for n in pending], concurrency, progress)
-    for place, number in enumerate(pending):
-        verdict = verdicts[place] if verdicts else None
+    for row, number in enumerate(pending):
+        verdict = verdicts[row] if verdicts else None
         result[number] = _decided(outcomes[number], verdict, flags.get(questions[number].id, ""), compat)
     return Judged(tuple(result), verdicts, flags, len(pending))
 
@@ -84,18 +84,18 @@ def _verdicts(
         return ()
     done = 0
 
-    def told(_: PanelVerdict) -> None:
+    def count_verdict(_: PanelVerdict) -> None:
         nonlocal done
         done += 1
         if progress is not None:
             progress(done, len(items))
 
     if isinstance(panel, Panel):
-        return panel.judge_all(items, concurrency=concurrency, on_verdict=told)
+        return panel.judge_all(items, concurrency=concurrency, on_verdict=count_verdict)
     verdicts = []
     for item in items:
         verdicts.append(panel.judge(item))
-        told(verdicts[-1])
+        count_verdict(verdicts[-1])
     return tuple(verdicts)
 
 

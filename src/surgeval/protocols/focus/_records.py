@@ -93,18 +93,18 @@ class _Request:
 
 
 def read_question(
-    name: str, place: Here, record: dict[str, Any], request: tuple[Here, dict[str, Any]] | None, compat: str | None
+    name: str, here: Here, record: dict[str, Any], request: tuple[Here, dict[str, Any]] | None, compat: str | None
 ) -> FocusQuestion:
     """A reference and its request as a question."""
     faults: list[str] = []
     aborts = _absent(record, REFERENCE)
 
     def fault(field: str, found: object, expected: str) -> None:
-        place.report("reference-unusable", shown(found), expected, field)
+        here.report("reference-unusable", shown(found), expected, field)
         faults.append(f"the reference's {field} is {shown(found)}, expected {expected}")
 
     if request is None:
-        place.report("request-missing", "a reference without request", "its question in the requests", "qID")
+        here.report("request-missing", "a reference without request", "its question in the requests", "qID")
         faults.append("it has a reference but no request")
         aborts.append("a reference without request")
     asked = _read_request(*request, aborts) if request else _Request()
@@ -113,7 +113,7 @@ def read_question(
         fault("primary", record.get("primary"), "a capability of the taxonomy")
         aborts.append("unknown primary")
     elif primary == group:
-        place.warn("capability-group", shown(record.get("primary")), "a leaf of the taxonomy", "primary")
+        here.warn("capability-group", shown(record.get("primary")), "a leaf of the taxonomy", "primary")
     ood, clinical = record.get("ood", False), record.get("clinical", False)
     for flag, value in (("ood", ood), ("clinical", clinical)):
         if not isinstance(value, bool) and compat is None:
@@ -121,11 +121,11 @@ def read_question(
     secondaries = record.get("secondaries") or []
     for value in secondaries if isinstance(secondaries, list) else [secondaries]:
         if not _capability(value)[1]:
-            place.warn("capability-unknown", shown(value), "a capability of the taxonomy", "secondaries")
+            here.warn("capability-unknown", shown(value), "a capability of the taxonomy", "secondaries")
     format, options, answer = record.get("format"), record.get("format_kwargs", {}), record.get("answer")
     unreadable = check_reference(format, options, answer, compat)
     if unreadable:
-        place.report("reference-unusable", unreadable, "a question that can be scored", "format, answer")
+        here.report("reference-unusable", unreadable, "a question that can be scored", "format, answer")
         faults.append(unreadable)
     return FocusQuestion(
         name, asked.video, asked.start, asked.end, asked.procedure, asked.text, primary, group, format, options, answer,
@@ -133,16 +133,16 @@ def read_question(
     )  # fmt: skip
 
 
-def _read_request(place: Here, record: dict[str, Any], aborts: list[str]) -> _Request:
+def _read_request(here: Here, record: dict[str, Any], aborts: list[str]) -> _Request:
     aborts += _absent(record, REQUEST)
     for key in _unknown(record, REQUEST):
-        place.warn("key-unknown", shown(key), f"only the keys {', '.join(REQUEST)}", "keys")
+        here.warn("key-unknown", shown(key), f"only the keys {', '.join(REQUEST)}", "keys")
         aborts.append(f"request key {shown(key)}")
     video = record.get("videoID")
     if isinstance(video, int) and not isinstance(video, bool):
         video = str(video)
     if not isinstance(video, str) or not video.strip():
-        place.report("video-missing", shown(video), "the video's id (the question becomes its own cluster)", "videoID")
+        here.report("video-missing", shown(video), "the video's id (the question becomes its own cluster)", "videoID")
         video = None
     start, end = _seconds(record.get("start_time")), _seconds(record.get("end_time"))
     procedure, text = record.get("procedure_type"), record.get("question")
@@ -153,28 +153,28 @@ def _read_request(place: Here, record: dict[str, Any], aborts: list[str]) -> _Re
         ("question", isinstance(text, str)),
     ):
         if not known:
-            place.warn("request-incomplete", shown(record.get(key)), "what judges are shown", key)
+            here.warn("request-incomplete", shown(record.get(key)), "what judges are shown", key)
     return _Request(
         None if video is None else printable(video), start, end, procedure if isinstance(procedure, str) else "",
         text if isinstance(text, str) else "",
     )  # fmt: skip
 
 
-def read_response(place: Here, record: dict[str, Any], timed: bool) -> FocusResponse:
+def read_response(here: Here, record: dict[str, Any], timed: bool) -> FocusResponse:
     """A response; with `timed`, one without a usable latency is a problem."""
     content, raw = record.get("content"), record.get("latency")
     unusable = "" if isinstance(content, str) else f"the answer is {shown(content)}, expected text"
     if unusable:
-        place.report("content-not-text", shown(content), "text", "content")
+        here.report("content-not-text", shown(content), "text", "content")
     aborts = _absent(record, RESPONSE[:2])
     for key in _unknown(record, RESPONSE):
-        place.warn("key-unknown", shown(key), f"only the keys {', '.join(RESPONSE)}", "keys")
+        here.warn("key-unknown", shown(key), f"only the keys {', '.join(RESPONSE)}", "keys")
         aborts.append(f"response key {shown(key)}")
     latency, stated, untimed = as_float(raw), "latency" in record, ""
     if latency is None or not 0 <= latency < math.inf:
         untimed = f"the latency is {shown(raw)}, expected seconds, finite and at least 0"
         if stated or timed:
-            place.report("latency-unusable", shown(raw), "seconds, finite and at least 0", "latency")
+            here.report("latency-unusable", shown(raw), "seconds, finite and at least 0", "latency")
     return FocusResponse(content, latency, stated, untimed, unusable, "; ".join(aborts))
 
 

@@ -34,7 +34,7 @@ from surgeval.protocols.asked import AskedRun, check_limit
 from surgeval.protocols.focus._files import as_sources
 from surgeval.protocols.focus._prompt import PROMPT_VERSION, question_messages
 from surgeval.protocols.focus._rules import latency_limit
-from surgeval.protocols.focus._sources import QuestionSet, open_questions
+from surgeval.protocols.focus._sources import FocusSet, open_questions
 from surgeval.protocols.focus._stored import SCORES
 from surgeval.protocols.focus.method import score_focus
 from surgeval.protocols.focus.result import FocusScores, load_focus
@@ -94,8 +94,8 @@ class FocusRun(AskedRun):
             names = results.with_columns(pl.col("correctness").fill_null(False)).sort(
                 "correctness", maintain_order=True
             )["qID"]
-        made = {question: self.look(question) for question in names.head(count)}
-        return {question: picture for question, picture in made.items() if picture is not None}
+        looks = {question: self.look(question) for question in names.head(count)}
+        return {question: picture for question, picture in looks.items() if picture is not None}
 
     def keep_pictures(self, count: int) -> None:
         """Store pictures of the first questions, for a page that is made when judges have spoken."""
@@ -198,7 +198,7 @@ class _Window:
     """The frames that a question is about, small and side by side, also where the model did not look at them."""
 
     eyes: Media[VqaQuestion] | None
-    question_set: QuestionSet
+    question_set: FocusSet
     questions: Mapping[str, VqaQuestion]
     shown: Shown
 
@@ -219,7 +219,7 @@ class _Window:
 
 
 def open_media(
-    question_set: QuestionSet, questions: Sequence[VqaQuestion], folder: Path | None, *, looks: bool
+    question_set: FocusSet, questions: Sequence[VqaQuestion], folder: Path | None, *, looks: bool
 ) -> Media[VqaQuestion] | None:
     """What a model looks through: video files of a folder, or the frames of the dataset; None where it does not."""
     videos = {question.video for question in questions}
@@ -229,7 +229,7 @@ def open_media(
     return _frames_of(question_set, videos) if looks else None
 
 
-def _frames_of(question_set: QuestionSet, videos: set[str]) -> Media[VqaQuestion] | None:
+def _frames_of(question_set: FocusSet, videos: set[str]) -> Media[VqaQuestion] | None:
     """The frames of the dataset that the questions are of, where it has any."""
     if question_set.dataset is None or question_set.dataset.format == "focus":
         return None
@@ -260,8 +260,8 @@ def _answers(folder: Path, questions: tuple[VqaQuestion, ...]) -> pl.DataFrame:
 
 def _write(folder: Path, questions: tuple[VqaQuestion, ...], answers: pl.DataFrame) -> None:
     rows = answers.filter(pl.col("status") == "ok").select("qID", "content", "latency").iter_rows()
-    said = [Answer(qid, content, latency) for qid, content, latency in rows]
-    for name, records in zip(("requests", "references", "responses"), as_sources(questions, said), strict=True):
+    answered = [Answer(qid, content, latency) for qid, content, latency in rows]
+    for name, records in zip(("requests", "references", "responses"), as_sources(questions, answered), strict=True):
         # A lone surrogate becomes its escape, which inside a JSON text is what it was.
         data = f"{printable(json.dumps(records, indent=1, ensure_ascii=False))}\n".encode()
         path = folder / f"{name}.json"

@@ -21,13 +21,13 @@ from surgeval.protocols.asked import draw_evenly
 from surgeval.protocols.focus._files import Source, as_sources, logged_responses
 from surgeval.records import VqaQuestion
 
-__all__ = ["QuestionSet", "open_questions", "scored_sources"]
+__all__ = ["FocusSet", "open_questions", "scored_sources"]
 
 _HUB = re.compile(r"hub:([\w-][\w.-]*/[\w-][\w.-]*)(?::([\w-][\w.-]*))?", re.ASCII)
 
 
 @dataclass(frozen=True)
-class QuestionSet:
+class FocusSet:
     """Questions in their order, the dataset that may hold their frames, and which videos are for training."""
 
     questions: tuple[VqaQuestion, ...]
@@ -51,30 +51,30 @@ class QuestionSet:
         strata: dict[Hashable, list[tuple[str, ...]]] = {video: [] for video in videos}
         for question in self.questions:
             strata[question.video].append((question.id,))
-        taken = draw_evenly(strata, limit, seed)
-        kept = tuple(question for question in self.questions if question.id in taken)
+        drawn = draw_evenly(strata, limit, seed)
+        kept = tuple(question for question in self.questions if question.id in drawn)
         return kept, f"{len(kept)} of {len(self.questions)} questions, drawn evenly from the videos (seed {seed})"
 
 
 def open_questions(
     data: str | Path | None, requests: str | Path | None = None, references: str | Path | None = None
-) -> QuestionSet:
+) -> FocusSet:
     """The questions of `data` (a path, or `hub:OWNER/NAME[:CONFIG]`), or of a requests and a references file."""
     if (requests is None) != (references is None) or (data is None) == (requests is None):
         raise BadInput("questions: expected either a dataset, or a requests file with its references file")
     if requests is not None and references is not None:
-        found = QuestionSet(tuple(read_focus_pair(Path(requests), Path(references), raise_errors)))
+        questions = FocusSet(tuple(read_focus_pair(Path(requests), Path(references), raise_errors)))
     elif str(data).startswith("hub:"):
-        found = _published(_fetched(str(data)), str(data))
+        questions = _published(_fetched(str(data)), str(data))
     else:
         path = Path(str(data))
         files = _row_files(path)
-        found = (
+        questions = (
             _published(files, str(path)) if len(files) > 1 else _of_dataset(open_dataset(files[0] if files else path))
         )
-    if not found.questions:
+    if not questions.questions:
         raise BadInput(f"{data or requests}: found no FOCUS questions, expected some")
-    return found
+    return questions
 
 
 def scored_sources(
@@ -100,22 +100,22 @@ def scored_sources(
     return *as_sources(kept, ())[:2], logged_responses(responses, log), part if len(kept) < len(questions) else ""
 
 
-def _of_dataset(dataset: Dataset) -> QuestionSet:
-    questions = tuple(one for one in dataset.questions() if isinstance(one, VqaQuestion))
+def _of_dataset(dataset: Dataset) -> FocusSet:
+    questions = tuple(question for question in dataset.questions() if isinstance(question, VqaQuestion))
     train = frozenset(video.name for video in dataset.videos() if video.split == "train") if questions else frozenset()
-    return QuestionSet(questions, dataset, train)
+    return FocusSet(questions, dataset, train)
 
 
 def _row_files(folder: Path) -> list[Path]:
     """The Parquet files of published rows in a folder, or in the one folder below it that has some."""
     if not folder.is_dir():
         return []
-    found = {place: list(_rows_in(place)) for place in (folder, *folders(folder))}
-    places = [place for place, files in found.items() if files]
-    if len(places) > 1:
-        listed = ", ".join(place.name for place in places)
+    rows_of = {candidate: list(_rows_in(candidate)) for candidate in (folder, *folders(folder))}
+    holders = [candidate for candidate, files in rows_of.items() if files]
+    if len(holders) > 1:
+        listed = ", ".join(holder.name for holder in holders)
         raise BadInput(f"{folder}: found rows in several folders ({listed}), expected one: name it")
-    return found[places[0]] if places else []
+    return rows_of[holders[0]] if holders else []
 
 
 def _rows_in(folder: Path) -> Iterator[Path]:
@@ -124,19 +124,19 @@ def _rows_in(folder: Path) -> Iterator[Path]:
             yield folder / name
 
 
-def _published(files: Sequence[Path], source: str) -> QuestionSet:
+def _published(files: Sequence[Path], source: str) -> FocusSet:
     if not files:
         raise BadInput(f"{source}: found no Parquet file with the columns of FOCUS rows, expected some")
-    found: dict[str, VqaQuestion] = {}
+    questions: dict[str, VqaQuestion] = {}
     train = set[str]()
     for file in files:
         for question in focus_rows(file, raise_errors):
-            if question.id in found:
+            if question.id in questions:
                 raise DataError(file, record=f"question {question.id}", found="a second row", expected="each once")
-            found[question.id] = question
+            questions[question.id] = question
             if file.name.startswith("train"):
                 train.add(question.video)
-    return QuestionSet(tuple(found.values()), None, frozenset(train))
+    return FocusSet(tuple(questions.values()), None, frozenset(train))
 
 
 def _fetched(name: str) -> list[Path]:

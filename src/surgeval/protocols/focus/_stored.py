@@ -127,14 +127,14 @@ def restored(content: Mapping[str, Any], path: Path) -> dict[str, Any]:
         key = "results"
         fields["results"] = _frame(content.get(key), RESULTS, set(RESULTS) - set(_NULL_RESULTS), key)
         known = set(fields["results"]["qID"])
-        for place, verdict in enumerate(fields["verdicts"]):
+        for row, verdict in enumerate(fields["verdicts"]):
             if verdict.qid not in known:
-                _refuse(f"verdicts[{place}].qid", verdict.qid, "a question of the results")
+                _refuse(f"verdicts[{row}].qid", verdict.qid, "a question of the results")
         key = "said"
-        said = None if content.get(key) is None else _frame(content[key], SAID, set(SAID), key)
-        if said is not None and said["qID"].to_list() != fields["results"]["qID"].to_list():
-            _refuse(key, f"{said.height} other questions", "those of the results, in their order")
-        fields["said"] = said
+        texts = None if content.get(key) is None else _frame(content[key], SAID, set(SAID), key)
+        if texts is not None and texts["qID"].to_list() != fields["results"]["qID"].to_list():
+            _refuse(key, f"{texts.height} other questions", "those of the results, in their order")
+        fields["said"] = texts
         key = "summary"
         fields["summary"] = _frame(content.get(key), SUMMARY, {"level", "name", "count"}, key)
     except _Odd as odd:

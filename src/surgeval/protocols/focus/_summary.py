@@ -148,14 +148,14 @@ def _counts(results: pl.DataFrame) -> Iterator[tuple[str, int]]:
 def _intervals(
     rows: _Rows, slices: dict[str, Bools], usable: Bools, point: Literal["flat", "macro"], plan: _Plan
 ) -> dict[str, Interval]:
-    chosen = {key: mask[usable] for key, mask in slices.items() if mask[usable].any()}
-    if not chosen:
+    masks = {key: mask[usable] for key, mask in slices.items() if mask[usable].any()}
+    if not masks:
         return {}
     clusters = [name for name, use in zip(rows.cluster, usable, strict=True) if use]
-    found = bootstrap_slices(
-        rows.right[usable], clusters, chosen, point=point, scheme=plan.scheme, resamples=plan.resamples, seed=plan.seed
+    intervals = bootstrap_slices(
+        rows.right[usable], clusters, masks, point=point, scheme=plan.scheme, resamples=plan.resamples, seed=plan.seed
     )
-    return {interval.name: interval for interval in found}
+    return {interval.name: interval for interval in intervals}
 
 
 def _pre_evaluation(rows: _Rows, buckets: list[Bools], resamples: int, seed: int) -> Interval | None:
@@ -163,13 +163,13 @@ def _pre_evaluation(rows: _Rows, buckets: list[Bools], resamples: int, seed: int
     if not buckets:
         return None
     videos, code = np.unique(np.array(rows.cluster), return_inverse=True)
-    made = bootstrap_statistic(
+    interval = bootstrap_statistic(
         bucket_mean(rows.right, code, len(videos), buckets), videos.tolist(), batched=True, resamples=resamples,
         seed=seed, name="pre_evaluation/SCORE", sizes=np.bincount(code), bounds=(0.0, 1.0),
     )  # fmt: skip
     still = [mask for mask in buckets if np.ptp(rows.right[mask]) == 0]
     parts = [(1 / len(buckets), bootstrap_mean(rows.right[mask], code[mask].tolist())) for mask in still]
-    return with_still_parts(made, parts, (0.0, 1.0))
+    return with_still_parts(interval, parts, (0.0, 1.0))
 
 
 def bucket_mean(right: Floats, video: Ints, videos: int, buckets: Sequence[Bools]) -> Callable[[Ints], Floats]:

@@ -124,7 +124,7 @@ def score(
     people = read_verdicts(human) if human is not None else None
     with ExitStack() as stack:
         panel = _panel(stack, judge or [], cache or out / "verdicts.sqlite", tie, quorum, ask_all, compat, json)
-        prices = _prices(price or [], [one.name for one in panel.judges] if panel else [])
+        prices = _prices(price or [], [judge.name for judge in panel.judges] if panel else [])
         bar = stack.enter_context(progress("answers", show=not _interactive(panel)))  # a person needs the screen
         bar.phase("reading")
         *sources, part = scored_sources(data, requests, references, responses)
@@ -251,13 +251,13 @@ def _name(folder: Path) -> str:
 
 
 def _interactive(panel: Panel | None) -> bool:
-    return panel is not None and any(one.interactive for one in panel.judges)
+    return panel is not None and any(judge.interactive for judge in panel.judges)
 
 
 def _prices(texts: list[str], judges: list[str]) -> dict[str, Price]:
     from surgeval.qa.chat import Price, public_name
 
-    found: dict[str, Price] = {}
+    prices: dict[str, Price] = {}
     for text in texts:
         name, _, numbers = text.rpartition("=")
         name = public_name(name)  # as reports call the judge
@@ -269,8 +269,8 @@ def _prices(texts: list[str], judges: list[str]) -> dict[str, Price]:
             raise BadInput(f"--price {name!r}: expected JUDGE=PROMPT,COMPLETION, two costs per million tokens")
         if name not in judges:
             raise BadInput(f"--price: found the judge {name!r}, expected one of {', '.join(judges) or 'none'}")
-        found[name] = Price(prompt, completion)
-    return found
+        prices[name] = Price(prompt, completion)
+    return prices
 
 
 def _check_judges(specs: list[str], json: bool) -> None:

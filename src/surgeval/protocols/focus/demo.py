@@ -62,19 +62,19 @@ class NoisyAnswerer:
 
         for _ in range(_TRIES):
             if question.format in ("open_ended", "fo_class"):
-                said = dice.choice(self._said[question.format])
+                answer = dice.choice(self._said[question.format])
             else:
-                said = RandomAnswerer(dice.randrange(1 << 30)).answer(question).content
-            if _misses(question, said):
-                return said
+                answer = RandomAnswerer(dice.randrange(1 << 30)).answer(question).content
+            if _misses(question, answer):
+                return answer
         return "none"
 
 
-def _misses(question: VqaQuestion, said: str) -> bool:
+def _misses(question: VqaQuestion, answer: str) -> bool:
     from surgeval.qa import judge_format
 
-    verdict = judge_format(question.format, dict(question.format_options), question.answer, said)
-    return said != question.answer if verdict.state == "judge" else verdict.state == "mismatch"
+    verdict = judge_format(question.format, dict(question.format_options), question.answer, answer)
+    return answer != question.answer if verdict.state == "judge" else verdict.state == "mismatch"
 
 
 def chapter(demo: Demo) -> Chapter:
@@ -94,9 +94,9 @@ def chapter(demo: Demo) -> Chapter:
     judge = Panel([ExactJudge()])
     answerers = _answerers(questions)
     with progress("answerers") as bar:
-        for name, one in bar.track(answerers.items(), "answering", len(answerers)):
-            given = [(question, one.answer(question)) for question in questions]
-            answers = [Answer(question.id, said.content, said.latency) for question, said in given]
+        for name, answerer in bar.track(answerers.items(), "answering", len(answerers)):
+            given = [(question, answerer.answer(question)) for question in questions]
+            answers = [Answer(question.id, reply.content, reply.latency) for question, reply in given]
             scored[name] = score_focus(
                 *as_sources(questions, answers),
                 judge=judge,
@@ -107,8 +107,8 @@ def chapter(demo: Demo) -> Chapter:
             )
             pages[name] = write_focus_report(scored[name], out / name)
     rows = [
-        {"answerer": name, "accuracy": str(one.flat), "score over buckets": str(one.pre_evaluation)}
-        for name, one in scored.items()
+        {"answerer": name, "accuracy": str(scores.flat), "score over buckets": str(scores.pre_evaluation)}
+        for name, scores in scored.items()
     ]
     return Chapter(
         title="five answerers of its questions, scored and ranked",

@@ -25,7 +25,7 @@ def focus_evidence(scores: FocusScores) -> Evidence | None:
     right = pl.when(pl.col("correctness")).then(pl.lit("right")).otherwise(pl.lit("wrong"))
     usual = pl.col("status").is_in(["ok", "flagged"])
     verdict = pl.when(usual & pl.col("correctness").is_not_null()).then(right).otherwise(pl.col("status"))
-    said = scores.said.rename({"qID": "id", "when": "frame", "question": "asked"})
+    texts = scores.said.rename({"qID": "id", "when": "frame", "question": "asked"})
     rows = scores.results.select(
         pl.col("video").fill_null("no video"), "status", pl.col("group").str.replace_all("_", " "), "answer_format",
         pl.when("ood").then(pl.lit("out")).otherwise(pl.lit("in")).alias("distribution"),
@@ -33,7 +33,7 @@ def focus_evidence(scores: FocusScores) -> Evidence | None:
         verdict.alias("verdict"), "reason", "latency",
     )  # fmt: skip
     return Evidence(
-        model=scores.name, cases=pl.concat([said, rows], how="horizontal"), facets=_FACETS,
+        model=scores.name, cases=pl.concat([texts, rows], how="horizontal"), facets=_FACETS,
         own=frozenset({"status"}), numbers={"latency": "latency in s"}, open=frozenset(_UNDECIDED),
         pictures=scores.pictures, case="question",
     )  # fmt: skip

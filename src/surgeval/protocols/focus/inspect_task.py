@@ -98,10 +98,10 @@ def focus_numbers_of() -> Metric:
     def compute(scores: list[SampleScore]) -> Value:
         rows = [score.score.metadata["result"] for score in scores if score.score.metadata]
         results = pl.DataFrame(rows, schema=RESULTS)
-        made = focus_numbers(results, limit=None, scheme="cluster", drop_videoless=False, resamples=1, seed=0)
+        scored = focus_numbers(results, limit=None, scheme="cluster", drop_videoless=False, resamples=1, seed=0)
         numbers = {
-            "flat_accuracy": made.flat, "accuracy_mean_of_video_means": made.video_mean,
-            "mean_of_bucket_accuracies": made.pre_evaluation,
+            "flat_accuracy": scored.flat, "accuracy_mean_of_video_means": scored.video_mean,
+            "mean_of_bucket_accuracies": scored.pre_evaluation,
         }  # fmt: skip
         return {name: float("nan") if number is None else number.estimate for name, number in numbers.items()}
 
@@ -115,8 +115,8 @@ def focus_answer(track: str | None = None, judge: list[str] | None = None) -> Sc
     panel = Panel(open_judges(judge, open_chat)) if judge else None
 
     def decide(request: dict[str, Any], reference: dict[str, Any], answer: Answer) -> dict[str, Any]:
-        said = as_sources((), [answer])[2]
-        files = read_focus([request], [reference], said, timed=limit is not None)
+        responses = as_sources((), [answer])[2]
+        files = read_focus([request], [reference], responses, timed=limit is not None)
         questions = [question for question, _ in files.questions]
         outcomes = [outcome(question, response, limit, None) for question, response in files.questions]
         judged = ask_judges(questions, outcomes, panel, policy=FlagPolicy.REPORT, compat=None)
@@ -124,14 +124,14 @@ def focus_answer(track: str | None = None, judge: list[str] | None = None) -> Sc
 
     async def score(state: TaskState, target: Target) -> Score:
         try:
-            said = answer_of_output(state.output)
+            reply = answer_of_output(state.output)
         except Unanswered as error:
             return Score(value=float("nan"), explanation=str(error))
         request, reference = state.metadata["request"], state.metadata["reference"]
-        answer = Answer(request["qID"], said.content, said.latency)
+        answer = Answer(request["qID"], reply.content, reply.latency)
         result = await to_thread.run_sync(decide, request, reference, answer)
         right = result["correctness"]
         value: Value = float("nan") if right is None else CORRECT if right else INCORRECT
-        return Score(value=value, answer=said.content, explanation=result["reason"], metadata={"result": result})
+        return Score(value=value, answer=reply.content, explanation=result["reason"], metadata={"result": result})
 
     return score

@@ -78,16 +78,16 @@ def score_focus(
     )
     results = results_table(questions, judged.outcomes)
     drawn = scheme or ("cluster" if compat is None else "two_level")
-    made = focus_numbers(
+    numbers = focus_numbers(
         results, limit=limit, scheme=drawn, drop_videoless=compat is not None, resamples=resamples, seed=seed
     )
     counts = _counts(files, results, judged)
     odd = off_track_groups(track, {question.group for question in questions if question.group})
     notes = (f"groups outside the frame track's taxonomy: {', '.join(odd)}",) if odd else ()
     return FocusScores(
-        name=printable(name), results=results, summary=made.summary, verdicts=judged.verdicts, buckets=made.buckets,
-        said=_said(files.questions), flat=made.flat,
-        video_mean=made.video_mean, pre_evaluation=made.pre_evaluation, counts=counts,
+        name=printable(name), results=results, summary=numbers.summary, verdicts=judged.verdicts,
+        buckets=numbers.buckets, said=_said(files.questions), flat=numbers.flat,
+        video_mean=numbers.video_mean, pre_evaluation=numbers.pre_evaluation, counts=counts,
         problems=files.problems, notes=notes, track=track, limit=limit, compat=compat,
         settings={"flags": flags.value if flags else "off", "max_judge_errors": max_judge_errors, "scheme": drawn,
                   "resamples": resamples, "seed": seed},
@@ -110,8 +110,8 @@ def results_table(questions: Sequence[FocusQuestion], outcomes: Sequence[Outcome
     rows = [
         (question.id, question.video, question.group or "unknown", question.primary or "unknown", question.ood,
          question.clinical, printable(question.format) if isinstance(question.format, str) else "unknown",
-         found.latency, found.status, found.correct, printable(found.reason))
-        for question, found in zip(questions, outcomes, strict=True)
+         outcome.latency, outcome.status, outcome.correct, printable(outcome.reason))
+        for question, outcome in zip(questions, outcomes, strict=True)
     ]  # fmt: skip
     return pl.DataFrame(rows, schema=RESULTS, orient="row")
 

@@ -95,7 +95,11 @@ def focus_sections(scores: FocusScores, plots: Mapping[str, Plot]) -> tuple[Sect
         )),
         Section("How it was computed", "\n\n".join(filter(None, (_METHOD, _scheme(scores))))),
     ]  # fmt: skip
-    return tuple(one for one in sections if one is not None and (one.text or one.findings or one.tables or one.figures))
+    return tuple(
+        section
+        for section in sections
+        if section is not None and (section.text or section.findings or section.tables or section.figures)
+    )
 
 
 _REMARK = {
@@ -122,18 +126,18 @@ def _facts(scores: FocusScores) -> tuple[Fact, ...]:
 
 def _warnings(scores: FocusScores) -> list[str]:
     gate = scores.admission
-    said = (
+    warnings = (
         []
         if gate is None or scores.unrankable
         else [f"{'Admitted' if gate.admitted else 'Not admitted'}: {gate.reason}."]
     )
-    said += [f"Not to be ranked: {scores.unrankable}."] if scores.unrankable else []
+    warnings += [f"Not to be ranked: {scores.unrankable}."] if scores.unrankable else []
     if scores.counts["judge_error"]:
-        said.append(
+        warnings.append(
             f"{counted(scores.counts['judge_error'], 'answer')} without a verdict; the same command asks again."
         )
-    said += [_problems_told(scores)] if scores.problems else []
-    return [*said, *(f"{note[:1].upper()}{note[1:]}." for note in scores.notes)]
+    warnings += [_problems_told(scores)] if scores.problems else []
+    return [*warnings, *(f"{note[:1].upper()}{note[1:]}." for note in scores.notes)]
 
 
 def _problems_told(scores: FocusScores) -> str:
@@ -152,11 +156,11 @@ def _statuses(scores: FocusScores) -> Table:
 
 
 def _level(scores: FocusScores, level: str, title: str) -> tuple[Table, ...]:
-    chosen = scores.summary.filter(pl.col("level") == level).sort(_FLAT, nulls_last=True, maintain_order=True)
+    of_level = scores.summary.filter(pl.col("level") == level).sort(_FLAT, nulls_last=True, maintain_order=True)
     rows = [
         (row["name"].replace("_", " "), row["count"], row["scored"], row["videos"], _cell(row, _FLAT),
          _cell(row, _MACRO), "too few videos" if row["few_videos"] else "")
-        for row in chosen.iter_rows(named=True)
+        for row in of_level.iter_rows(named=True)
     ]  # fmt: skip
     if not rows:
         return ()

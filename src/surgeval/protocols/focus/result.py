@@ -114,7 +114,7 @@ class FocusScores(RunResult):
     def judge_calls(self) -> tuple[int, ...]:
         """How many answers the first judge of the panel was asked about, the second, and so on."""
         asked = [len(verdict.votes) for verdict in self.verdicts]
-        return tuple(sum(count > place for count in asked) for place in range(max(asked, default=0)))
+        return tuple(sum(count > before for count in asked) for before in range(max(asked, default=0)))
 
     @cached_property
     def judges(self) -> PanelReport:
@@ -172,21 +172,21 @@ class FocusScores(RunResult):
 
     def save(self, folder: str | Path) -> Path:
         """Write `scores.json`, and `run.json` unless the folder is that of a run which asked the questions."""
-        place = Path(folder)
-        check_scores_folder(place)
+        run_folder = Path(folder)
+        check_scores_folder(run_folder)
         try:
-            make_folder(place)
-            with folder_lock(place):
-                asked = _asked(place)
+            make_folder(run_folder)
+            with folder_lock(run_folder):
+                asked = _asked(run_folder)
                 if not asked:  # run.json comes last: what has one is complete, and all of one scoring
-                    (place / "run.json").unlink(missing_ok=True)
-                (place / "report.html").unlink(missing_ok=True)  # it tells of earlier scores
-                save_pictures(place, self.pictures)
-                path = write_scores(self, place)
+                    (run_folder / "run.json").unlink(missing_ok=True)
+                (run_folder / "report.html").unlink(missing_ok=True)  # it tells of earlier scores
+                save_pictures(run_folder, self.pictures)
+                path = write_scores(self, run_folder)
                 if not asked:
-                    save_scored(place, self._manifest(), cases=self.results.height)
+                    save_scored(run_folder, self._manifest(), cases=self.results.height)
         except OSError as error:
-            raise BadInput(f"{place}: the scores cannot be written: {error.strerror or error}") from error
+            raise BadInput(f"{run_folder}: the scores cannot be written: {error.strerror or error}") from error
         return path
 
     def _manifest(self) -> Manifest:
@@ -197,7 +197,7 @@ class FocusScores(RunResult):
     def __str__(self) -> str:
         lines = [str(self._verdict)] if self._verdict else []
         lines.append(f"{self.counts['scored']} of {self.counts['questions']} questions scored")
-        lines += [f"{one.label} {one.interval}" for one in self.headlines()]
+        lines += [f"{headline.label} {headline.interval}" for headline in self.headlines()]
         shown = ("missing", "late", "invalid", "bad_reference", "flagged", "judge_error")
         odd = {name: self.counts[name] for name in shown}
         lines.append(", ".join(f"{count} {name}" for name, count in odd.items() if count) or "every answer was usable")
@@ -228,15 +228,15 @@ def load_focus(folder: str | Path) -> FocusScores:
     Traceback (most recent call last):
     surgeval.errors.DataError: no/such/run/run.json: found no such file, expected the record of a run
     """
-    place = Path(folder)
-    record = load_record(place, "focus")
-    if record.status not in COMPLETE or not (place / SCORES).exists():
+    run_folder = Path(folder)
+    record = load_record(run_folder, "focus")
+    if record.status not in COMPLETE or not (run_folder / SCORES).exists():
         raise RunError(
-            f"{place}: found a run whose answers are not scored ({record.status}), expected scores; finish the run,"
-            " then `surgeval score focus` scores its answers into the same folder"
+            f"{run_folder}: found a run whose answers are not scored ({record.status}), expected scores; finish the"
+            " run, then `surgeval score focus` scores its answers into the same folder"
         )
-    pictures, odd = load_pictures(place)
-    fields = restored(read_scores(place / SCORES), place / SCORES)
+    pictures, odd = load_pictures(run_folder)
+    fields = restored(read_scores(run_folder / SCORES), run_folder / SCORES)
     return FocusScores(**{**fields, "notes": (*fields["notes"], *odd)}, pictures=pictures)
 
 

@@ -92,26 +92,26 @@ def judge(scores: FocusScores) -> Verdict | None:
 
 def reasons_of(facts: FocusFacts) -> tuple[Reason, ...]:
     """Every rule that has its number, in the order of the page."""
-    made = [_floor(facts), _usable(facts.counts)]
-    made += [_parts(facts.buckets)] if len(facts.buckets) > 1 else []
-    made += [_shift(facts.sides)] if len(facts.sides) > 1 else []
-    usual = {name: one for name, one in facts.usual.items() if one.answers >= ENOUGH}
-    made += [_varied(usual)] if usual else []
-    made += [*_judged(facts.counts), *_honest(facts.counts)]
+    reasons = [_floor(facts), _usable(facts.counts)]
+    reasons += [_parts(facts.buckets)] if len(facts.buckets) > 1 else []
+    reasons += [_shift(facts.sides)] if len(facts.sides) > 1 else []
+    usual = {name: commonest for name, commonest in facts.usual.items() if commonest.answers >= ENOUGH}
+    reasons += [_varied(usual)] if usual else []
+    reasons += [*_judged(facts.counts), *_honest(facts.counts)]
     groups = {name: part for name, part in facts.groups.items() if part.questions >= ENOUGH}
-    made += [_weakest(groups)] if len(groups) > 1 else []
+    reasons += [_weakest(groups)] if len(groups) > 1 else []
     if facts.problems:
-        made.append(Reason(RULES["files"], f"Problems in the files: {facts.problems}; they are listed below.", None))
-    return tuple(made)
+        reasons.append(Reason(RULES["files"], f"Problems in the files: {facts.problems}; they are listed below.", None))
+    return tuple(reasons)
 
 
 def _floor(facts: FocusFacts) -> Reason:
-    said = f"Accuracy {facts.accuracy.cell()} over {facts.counts['scored']} answers"
+    reached = f"Accuracy {facts.accuracy.cell()} over {facts.counts['scored']} answers"
     if facts.whole is None:
-        return Reason(RULES["floor"], f"{said}; what one reaches who never looked is not known.", None,
+        return Reason(RULES["floor"], f"{reached}; what one reaches who never looked is not known.", None,
                       "what one reaches who never looked is not known")  # fmt: skip
     part = facts.whole
-    text = f"{said}; one who never looked reaches {number_text(part.floor)}. The difference: {part.lead.cell()}."
+    text = f"{reached}; one who never looked reaches {number_text(part.floor)}. The difference: {part.lead.cell()}."
     return Reason(RULES["floor"], text, above(part.lead), f"accuracy {_against(part)}")
 
 
@@ -150,19 +150,23 @@ def _shift(sides: Mapping[str, Part]) -> Reason:
 
 
 def _varied(usual: Mapping[str, Usual]) -> Reason:
-    constant = [name for name, one in usual.items() if one.share >= CONSTANT and one.share - one.references > MORE]
+    constant = [
+        name
+        for name, commonest in usual.items()
+        if commonest.share >= CONSTANT and commonest.share - commonest.references > MORE
+    ]
     if constant:
-        said = [f"it says “{visible(usual[name].answer)}” to {percent(usual[name].share)} of the "
-                f"{_kind(name)} questions" for name in constant]  # fmt: skip
+        clauses = [f"it says “{visible(usual[name].answer)}” to {percent(usual[name].share)} of the "
+                   f"{_kind(name)} questions" for name in constant]  # fmt: skip
         meant = listed([percent(usual[name].references) for name in constant])
-        text = f"{said[0][:1].upper()}{'; '.join(said)[1:]}; of the references {meant} say so."
-        return Reason(RULES["varied"], text, False, said[0])
+        text = f"{clauses[0][:1].upper()}{'; '.join(clauses)[1:]}; of the references {meant} say so."
+        return Reason(RULES["varied"], text, False, clauses[0])
     most = max(usual, key=lambda name: usual[name].share - usual[name].references)
-    one = usual[most]
+    commonest = usual[most]
     text = (
         f"Its answers vary as the references do: the commonest of the {_kind(most)} questions, "
-        f"“{visible(one.answer)}”, is {percent(one.share)} of its answers, and of the references "
-        f"{percent(one.references)}."
+        f"“{visible(commonest.answer)}”, is {percent(commonest.share)} of its answers, and of the references "
+        f"{percent(commonest.references)}."
     )
     return Reason(RULES["varied"], text, True)
 
@@ -177,9 +181,9 @@ def _usable(counts: Mapping[str, int]) -> Reason:
     if not lost:
         return Reason(RULES["usable"], "Every question has an answer that was in time and readable.", True)
     listing = ", ".join(f"{counts[name]} {word}" for name, word in kinds.items() if counts[name])
-    said = percent(lost / total)
-    text = f"{said} of the answers count as wrong unread: {listing} of {total}."
-    clause = f"{said} of the answers are missing, late or unreadable"
+    share = percent(lost / total)
+    text = f"{share} of the answers count as wrong unread: {listing} of {total}."
+    clause = f"{share} of the answers are missing, late or unreadable"
     return Reason(RULES["usable"], text, lost <= MOST_UNUSABLE * total, clause)
 
 
@@ -187,15 +191,15 @@ def _judged(counts: Mapping[str, int]) -> list[Reason]:
     waiting = counts["judge_error"]
     if not waiting:
         return []
-    said = f"{waiting} of {counts['questions']} answers have no verdict of a judge"
+    clause = f"{waiting} of {counts['questions']} answers have no verdict of a judge"
     holds = waiting <= MOST_UNJUDGED * counts["questions"]
-    return [Reason(RULES["judged"], f"{said} and are in no number.", holds, said)]
+    return [Reason(RULES["judged"], f"{clause} and are in no number.", holds, clause)]
 
 
 def _honest(counts: Mapping[str, int]) -> list[Reason]:
     flags = max(counts["flags"], counts["flagged"])
-    said = f"{flags} answer{' tries' if flags == 1 else 's try'} to steer the judges"
-    return [Reason(RULES["honest"], f"{said}.", False, said)] if flags else []
+    clause = f"{flags} answer{' tries' if flags == 1 else 's try'} to steer the judges"
+    return [Reason(RULES["honest"], f"{clause}.", False, clause)] if flags else []
 
 
 def _weakest(groups: Mapping[str, Part]) -> Reason:
@@ -243,14 +247,14 @@ def _usual(scores: FocusScores) -> dict[str, Usual]:
     )
     rows = scores.results.select(pl.col("answer_format"), "status").hstack(texts)
     rows = rows.filter((pl.col("status") != "missing") & (pl.col("answer") != ""))
-    made = {}
+    usual = {}
     for (format,), part in rows.group_by("answer_format", maintain_order=True):
         answer, count = (
             part["answer"].value_counts(name="count").sort("count", "answer", descending=[True, False]).row(0)
         )
         text = answer if len(answer) <= _LONGEST else f"{answer[:_LONGEST]}…"
-        made[str(format)] = Usual(text, part.height, count / part.height, float((part["reference"] == answer).mean()))
-    return made
+        usual[str(format)] = Usual(text, part.height, count / part.height, float((part["reference"] == answer).mean()))
+    return usual
 
 
 def floors_of(scores: FocusScores) -> dict[str, float]:

@@ -8,7 +8,7 @@ from surgeval._lazy import lazy_exports
 from surgeval.protocols.descriptor import Descriptor
 
 if TYPE_CHECKING:
-    from surgeval.protocols.intent._run import IntentRun, run_intent
+    from surgeval.protocols.intent.asking._run import IntentRun, run_intent
     from surgeval.protocols.intent.compare import compare_intent
     from surgeval.protocols.intent.method import score_intent
     from surgeval.protocols.intent.result import IntentScores, load_intent, outcomes
@@ -22,7 +22,7 @@ DESCRIPTOR = Descriptor.of_rooms(
 )
 
 _HOMES = {
-    "_run": "IntentRun run_intent",
+    "asking._run": "IntentRun run_intent",
     "compare": "compare_intent",
     "method": "score_intent",
     "result": "IntentScores load_intent outcomes",

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from surgeval.protocols.intent._gaze import spot_at
+from surgeval.protocols.intent.asking._gaze import spot_at
 from surgeval.records import IntentQuestion
 
 __all__ = ["Ceiling", "gaze_ceiling", "quarter_option"]

@@ -19,8 +19,8 @@ from surgeval.protocols.intent._published import (
     published_removal,
     published_text_only,
 )
-from surgeval.protocols.intent._weights import DIMENSIONS, LABELS, SKILLS
 from surgeval.protocols.intent.result import IntentScores
+from surgeval.protocols.intent.scoring._weights import DIMENSIONS, LABELS, SKILLS
 from surgeval.protocols.intent.tables import reference_rows
 from surgeval.stats import NOTHING, Interval, number_text, with_ends
 
@@ -41,12 +41,12 @@ def _table(title: str, heads: Sequence[str], rows: Iterable[Sequence[Any]], note
     return Table(title, frame, note, **more)
 
 
-def _cell(found: Interval | None) -> str:
-    return NOTHING if found is None else found.cell("share")
+def _cell(interval: Interval | None) -> str:
+    return NOTHING if interval is None else interval.cell("share")
 
 
-def _gap(found: Interval) -> str:
-    return found.cell("points")
+def _gap(interval: Interval) -> str:
+    return interval.cell("points")
 
 
 def _bare(value: float | None) -> str:
@@ -58,27 +58,28 @@ def _printed(value: Fraction | None) -> str:
     return NOTHING if value is None else half_up(value)
 
 
-def _named(results: Sequence[IntentScores], one: IntentScores, title: str) -> str:
-    return f"{title}: {one.name}" if len(results) > 1 else title
+def _named(results: Sequence[IntentScores], result: IntentScores, title: str) -> str:
+    return f"{title}: {result.name}" if len(results) > 1 else title
 
 
 def _with_intervals(results: Sequence[IntentScores], numbers: Sequence[str], title: str) -> tuple[Table, ...]:
     """Numbers with their intervals: of one model with the strict reading beside, of several a column each."""
-    known = [number for number in numbers if any(number in one.numbers for one in results)]
+    known = [number for number in numbers if any(number in result.numbers for result in results)]
     rows: list[tuple[Any, ...]]
     if len(results) == 1:
-        (one,) = results
+        (result,) = results
         heads: tuple[str, ...] = ("number", "accuracy", "guessing", "strict reading", "videos")
         rows = [
-            (LABELS[number], _cell(one.numbers[number]), number_text(one.chances.get(number), "share"),
-             number_text(one.strict[number].estimate if number in one.strict else None, "share"),
-             one.numbers[number].clusters) for number in known
+            (LABELS[number], _cell(result.numbers[number]), number_text(result.chances.get(number), "share"),
+             number_text(result.strict[number].estimate if number in result.strict else None, "share"),
+             result.numbers[number].clusters) for number in known
         ]  # fmt: skip
     else:
-        heads = ("number", *(one.name for one in results), "guessing")
+        heads = ("number", *(result.name for result in results), "guessing")
         rows = [
-            (LABELS[number], *(_cell(one.numbers.get(number)) for one in results),
-             number_text(next((one.chances[number] for one in results if number in one.chances), None), "share"))
+            (LABELS[number], *(_cell(result.numbers.get(number)) for result in results),
+             number_text(next((result.chances[number] for result in results if number in result.chances), None),
+                         "share"))
             for number in known
         ]  # fmt: skip
     return (_table(title, heads, rows, file="tables/numbers.csv", explained=True),) if rows else ()
@@ -87,21 +88,21 @@ def _with_intervals(results: Sequence[IntentScores], numbers: Sequence[str], tit
 def competency_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
     """Every number with its interval, and Table 3."""
     own = _with_intervals(results, ("overall", *DIMENSIONS, *SKILLS, "asymmetry"), "Competency")
-    rows = [(one.name, OWN, *(_bare(_value(one, number)) for number in _LEVEL_1)) for one in results]
+    rows = [(result.name, OWN, *(_bare(_value(result, number)) for number in _LEVEL_1)) for result in results]
     rows += [(model.name, OTHER, *(_printed(model.numbers[number]) for number in _LEVEL_1)) for model in published()]
     title = "In the layout of the paper's Table 3, per cent"
     return (*own, _table(title, ("model", "data", *_LEVEL_1), rows, _REMARK, folded=True))
 
 
-def _value(one: IntentScores, number: str) -> float | None:
-    return one.numbers[number].estimate if number in one.numbers else None
+def _value(result: IntentScores, number: str) -> float | None:
+    return result.numbers[number].estimate if number in result.numbers else None
 
 
 def reliability_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
     """Traps and twins with intervals, and Table 4 with the reference rows."""
     own = _with_intervals(results, _LEVEL_2, "Reliability")
     rows: list[tuple[str, ...]] = [
-        (one.name, OWN, *(_bare(_value(one, number)) for number in _LEVEL_2)) for one in results
+        (result.name, OWN, *(_bare(_value(result, number)) for number in _LEVEL_2)) for result in results
     ]
     rows += [
         (row["answerer"], ITEMS, *(_bare(row.get(number)) for number in _LEVEL_2))
@@ -116,29 +117,29 @@ def reliability_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
 
 def gaze_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
     """Gains with intervals, and Table 5."""
-    asked = [one for one in results if one.gains]
+    asked = [result for result in results if result.gains]
     own = [
-        _table(_named(results, one, "Without and with gaze"), ("number", "without", "with", "gain", "p"),
+        _table(_named(results, result, "Without and with gaze"), ("number", "without", "with", "gain", "p"),
                [(LABELS[number], number_text(gain.b, "share"), number_text(gain.a, "share"), _gap(gain.interval),
-                 f"{gain.p:.4f}" if gain.testable else NOTHING) for number, gain in one.gains.items()],
+                 f"{gain.p:.4f}" if gain.testable else NOTHING) for number, gain in result.gains.items()],
                file="tables/gaze.csv", explained=True)
-        for one in asked
+        for result in asked
     ]  # fmt: skip
     numbers = (*DIMENSIONS, "overall")
-    rows = [(one.name, OWN, *(cell for number in numbers for cell in _pair(one, number))) for one in asked]
+    rows = [(result.name, OWN, *(cell for number in numbers for cell in _pair(result, number))) for result in asked]
     for name, row in published_gaze().items():
         triples = [row[number] for number in numbers]
-        told = [(_printed(without), f"{_printed(given)} ({_plus(gain)})") for without, given, gain in triples]
-        rows.append((name, OTHER, *(text for pair in told for text in pair)))
+        cells = [(_printed(without), f"{_printed(given)} ({_plus(gain)})") for without, given, gain in triples]
+        rows.append((name, OTHER, *(text for pair in cells for text in pair)))
     heads = ("model", "data", *(f"{number}, {how}" for number in numbers for how in ("w/o gaze", "w/ gaze")))
     table = _table("In the layout of the paper's Table 5, per cent", heads, rows, _REMARK, folded=True)
     return (*own, table) if own else ()
 
 
-def _pair(one: IntentScores, number: str) -> tuple[str, str]:
-    if number not in one.gains:
+def _pair(result: IntentScores, number: str) -> tuple[str, str]:
+    if number not in result.gains:
         return NOTHING, NOTHING
-    gain = one.gains[number]
+    gain = result.gains[number]
     return _bare(gain.b), f"{_bare(gain.a)} ({100 * gain.estimate:+.2f})"
 
 
@@ -148,26 +149,26 @@ def _plus(value: Fraction) -> str:
 
 def text_only_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
     """Chance, text only and full side by side, and Table 6."""
-    asked = [one for one in results if one.text_only]
+    asked = [result for result in results if result.text_only]
     own = [
-        _table(_named(results, one, "Chance, text only, full"),
+        _table(_named(results, result, "Chance, text only, full"),
                ("number", "guessing", "text only", "with the pictures", "the pictures add", "p"),
                [(LABELS[number], number_text(row.chance, "share"), _cell(row.text), _cell(row.full),
                  _gap(row.gain.interval), f"{row.gain.p:.4f}" if row.gain.testable else NOTHING)
-                for number, row in one.text_only.items()],
+                for number, row in result.text_only.items()],
                file="tables/text_only.csv", explained=True)
-        for one in asked
+        for result in asked
     ]  # fmt: skip
     numbers = ("perceptual", "cognitive", "reliability")
     rows = []
-    for one in asked:
-        known = [one.text_only.get(number) for number in numbers]
+    for result in asked:
+        known = [result.text_only.get(number) for number in numbers]
         for setting in ("text", "full"):
             values = (None if row is None else getattr(row, setting).estimate for row in known)
-            rows.append((one.name, OWN, _SETTINGS[setting], *map(_bare, values)))
+            rows.append((result.name, OWN, _SETTINGS[setting], *map(_bare, values)))
     for name, printed in published_text_only().items():
-        for place, setting in enumerate(("text", "full")):
-            rows.append((name, OTHER, _SETTINGS[setting], *(_printed(printed[number][place]) for number in numbers)))
+        for column, setting in enumerate(("text", "full")):
+            rows.append((name, OTHER, _SETTINGS[setting], *(_printed(printed[number][column]) for number in numbers)))
     heads = ("model", "data", "setting", "perceptual", "cognitive", "average")
     table = _table("In the layout of the paper's Table 6, per cent", heads, rows, _REMARK, folded=True)
     return (*own, table) if own else ()
@@ -178,21 +179,25 @@ _SETTINGS = {"text": "text only", "full": "pictures and text"}
 
 def removal_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
     """Failed traps without the trap, with both controls, and Table 7."""
-    asked = [one for one in results if one.removal]
+    asked = [result for result in results if result.removal]
     columns = ("traps", "failed", "twin of the failed", "failed, asked again", "trap taken away adds", "passed",
                "twin of the passed", "failed − passed")  # fmt: skip
     own = [
-        _table(_named(results, one, "The trap taken away"), columns,
+        _table(_named(results, result, "The trap taken away"), columns,
                [(kind, row.failed, _cell(row.after_failed), _cell(row.again),
                  _cell(row.over_again.interval if row.over_again else None), row.passed, _cell(row.after_passed),
-                 _cell(row.less_than_passed)) for kind, row in one.removal.items()],
+                 _cell(row.less_than_passed)) for kind, row in result.removal.items()],
                file="tables/trap_removal.csv")
-        for one in asked
+        for result in asked
     ]  # fmt: skip
     kinds = ("perceptual", "cognitive")
     rows = [
-        (one.name, OWN, *(_bare(found.estimate if (found := _after(one, kind)) else None) for kind in kinds))
-        for one in asked
+        (
+            result.name,
+            OWN,
+            *(_bare(interval.estimate if (interval := _after(result, kind)) else None) for kind in kinds),
+        )
+        for result in asked
     ]
     rows += [(name, OTHER, *(_printed(row[kind]) for kind in kinds)) for name, row in published_removal().items()]
     heads = ("model", "data", "perceptual w/o trap", "cognitive w/o trap")
@@ -200,18 +205,18 @@ def removal_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
     return (*own, table) if own else ()
 
 
-def _after(one: IntentScores, kind: str) -> Interval | None:
-    return one.removal[kind].after_failed if kind in one.removal else None
+def _after(result: IntentScores, kind: str) -> Interval | None:
+    return result.removal[kind].after_failed if kind in result.removal else None
 
 
 def order_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
     """Other orders of the options, and gaze moved elsewhere: a row per model."""
     orders = [
-        (one.name, one.order.items, _cell(one.order.consistent), _cell(one.order.first_order),
-         _cell(one.order.always_right), _places(one.order.by_position)) for one in results if one.order
+        (result.name, result.order.items, _cell(result.order.consistent), _cell(result.order.first_order),
+         _cell(result.order.always_right), _places(result.order.by_position)) for result in results if result.order
     ]  # fmt: skip
-    moved = [(one.name, one.moved.items, one.moved.against, _cell(one.moved.changed), one.moved.known,
-              _cell(one.moved.to_distractor)) for one in results if one.moved]  # fmt: skip
+    moved = [(result.name, result.moved.items, result.moved.against, _cell(result.moved.changed), result.moved.known,
+              _cell(result.moved.to_distractor)) for result in results if result.moved]  # fmt: skip
     tables = []
     if orders:
         heads = ("model", "items", "same answer in every order", "right in their own order", "right in every order",
@@ -227,16 +232,20 @@ def order_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
 def _places(counts: Mapping[int, int]) -> str:
     """How often each place of the list was chosen: a model that likes a letter shows here."""
     total = sum(counts.values())
-    return ", ".join(f"{'ABCDEFGH'[place]} {number_text(count / total, 'share')}" for place, count in counts.items())
+    return ", ".join(
+        f"{'ABCDEFGH'[position]} {number_text(count / total, 'share')}" for position, count in counts.items()
+    )
 
 
 def scenario_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
     """Competency, reliability and pairs by scenario."""
     rows = []
-    for one in results:
-        for row in one.tables["scenarios"].iter_rows(named=True) if "scenarios" in one.tables else ():
-            said = with_ends(row["estimate"], row["estimate_low"], row["estimate_high"], "share")
-            rows.append((one.name, row["scenario"].replace("_", " "), LABELS[row["number"]], said, row["videos"]))
+    for result in results:
+        for row in result.tables["scenarios"].iter_rows(named=True) if "scenarios" in result.tables else ():
+            estimate = with_ends(row["estimate"], row["estimate_low"], row["estimate_high"], "share")
+            rows.append(
+                (result.name, row["scenario"].replace("_", " "), LABELS[row["number"]], estimate, row["videos"])
+            )
     heads = ("model", "scenario", "number", "accuracy", "videos")
     return (_table("By scenario", heads, rows, file="tables/scenarios.csv"),) if rows else ()
 
@@ -244,14 +253,14 @@ def scenario_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
 def reading_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
     """Strict and lenient reading by condition, and both denominators by kind of item."""
     reads = [
-        (one.name, row["condition"], row["asked"], row["failed"], row["unreadable"],
+        (result.name, row["condition"], row["asked"], row["failed"], row["unreadable"],
          *(number_text(row[key], "share") for key in ("right", "right_strict", "differs")))
-        for one in results for row in one.tables["readings"].iter_rows(named=True)
+        for result in results for row in result.tables["readings"].iter_rows(named=True)
     ]  # fmt: skip
     counts = [
-        (one.name, row["kind"], row["asked"], row["answered"], row["readable"], row["right"],
+        (result.name, row["kind"], row["asked"], row["answered"], row["readable"], row["right"],
          *(number_text(row[key], "share") for key in ("unreadable_wrong", "unreadable_dropped")))
-        for one in results for row in one.tables["denominators"].iter_rows(named=True)
+        for result in results for row in result.tables["denominators"].iter_rows(named=True)
     ]  # fmt: skip
     heads = ("model", "asked", "replies wanted", "failed", "unreadable", "right", "right, strict reading", "differ")
     kinds = ("model", "items", "asked", "answered", "readable", "right", "unreadable counts wrong",

@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from surgeval.protocols.intent._weights import DIMENSIONS, SKILLS, combine
+from surgeval.protocols.intent.scoring._weights import DIMENSIONS, SKILLS, combine
 
 __all__ = ["PublishedModel", "half_up", "published", "published_gaze", "published_removal", "published_text_only"]
 
@@ -71,11 +71,11 @@ def published_gaze() -> dict[str, dict[str, tuple[Fraction, Fraction, Fraction]]
 
 
 def _triples(row: Mapping[str, Any]) -> dict[str, tuple[Fraction, Fraction, Fraction]]:
-    made = {}
+    triples = {}
     for name in (*DIMENSIONS, "overall"):
         without, given, gain = map(Fraction, row[name])
-        made[name] = (without, given, gain)
-    return made
+        triples[name] = (without, given, gain)
+    return triples
 
 
 def published_text_only() -> dict[str, dict[str, tuple[Fraction, Fraction]]]:

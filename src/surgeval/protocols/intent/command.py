@@ -17,7 +17,7 @@ from surgeval.qa.chat import MODEL_SPECS, REJECTING_SPECS
 from surgeval.results import counted
 
 if TYPE_CHECKING:
-    from surgeval.protocols.intent._run import IntentRun
+    from surgeval.protocols.intent.asking._run import IntentRun
     from surgeval.protocols.intent.result import IntentScores
 
 _BLOCK = 32  # questions in flight at most: a run stores blocks of this size
@@ -106,21 +106,21 @@ def run(
 
     Example: [bold]surgeval run intent --data phantom --model always-reject --out runs/reject[/bold]
     """
-    from surgeval.protocols.intent._conditions import chosen_interventions
+    from surgeval.protocols.intent.asking._conditions import chosen_interventions
 
     if retry and not (out / "run.json").is_file():
         raise BadInput(f"--retry: {out}: found no run.json, expected the folder of a run")
-    chosen = chosen_interventions(interventions)
+    named = chosen_interventions(interventions)
     if model.startswith(("hf:", "phantom-")):
         require_models(f"--model {model.partition(':')[0]}")
     with phases(show=not json) as shown:
         shown.phase("reading items")
         from surgeval.models.chat import ChatOptions
-        from surgeval.protocols.intent._run import run_intent
+        from surgeval.protocols.intent.asking._run import run_intent
         from surgeval.protocols.intent.result import load_intent
 
         asked = run_intent(
-            data, model, out, interventions=chosen, gaze=gaze, frames=frames, sampling=sampling,
+            data, model, out, interventions=named, gaze=gaze, frames=frames, sampling=sampling,
             longest_edge=longest_edge, quality=jpeg_quality, split=split, limit=limit, seed=seed, invalid=invalid,
             concurrency=concurrency,
             options=ChatOptions(max_tokens=max_tokens, timeout=timeout, seed=seed), reader=reader,
@@ -214,7 +214,7 @@ def _say(run: IntentRun, scores: IntentScores, page: Path) -> None:
 
 
 def _print(scores: IntentScores, page: Path) -> None:
-    from surgeval.protocols.intent._weights import LABELS
+    from surgeval.protocols.intent.scoring._weights import LABELS
     from surgeval.results import percent
 
     say = console().print

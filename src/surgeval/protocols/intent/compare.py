@@ -14,12 +14,12 @@ import polars as pl
 from surgeval.datasets import intent_record
 from surgeval.errors import BadInput, visible
 from surgeval.protocols.contract import Compared, Comparison, few_video_notes
-from surgeval.protocols.intent._estimates import difference_of, gap_of
 from surgeval.protocols.intent._gallery import same_question_sections
-from surgeval.protocols.intent._interventions import GAZE, under
-from surgeval.protocols.intent._scores import PLAIN
-from surgeval.protocols.intent._weights import LABELS, NUMBERS, Weights, weights_of
 from surgeval.protocols.intent.result import IntentScores, load_intent
+from surgeval.protocols.intent.scoring._estimates import difference_of, gap_of
+from surgeval.protocols.intent.scoring._interventions import GAZE, under
+from surgeval.protocols.intent.scoring._scores import PLAIN
+from surgeval.protocols.intent.scoring._weights import LABELS, NUMBERS, Weights, weights_of
 
 __all__ = ["compare_intent"]
 
@@ -47,12 +47,12 @@ def compare_intent(a: IntentScores | str | Path, b: IntentScores | str | Path) -
     Traceback (most recent call last):
     surgeval.errors.DataError: runs/lvlm/run.json: found no such file, expected the record of a run
     """
-    first, second = (one if isinstance(one, IntentScores) else load_intent(one) for one in (a, b))
+    first, second = (run if isinstance(run, IntentScores) else load_intent(run) for run in (a, b))
     _require_comparable(first, second)
     numbers = tuple(_numbers(first, second))
     if not numbers:
         raise BadInput(visible(f"{first.name} and {second.name}: found no item that both answered, expected some"))
-    videos = max(one.difference.interval.clusters for one in numbers)
+    videos = max(number.difference.interval.clusters for number in numbers)
     return Comparison(
         protocol="intent", a=first.name, b=second.name, numbers=numbers,
         settings={"invalid": first.invalid, "items": len(first.items), "subset": first.subset},
@@ -62,10 +62,10 @@ def compare_intent(a: IntentScores | str | Path, b: IntentScores | str | Path) -
 
 def _numbers(first: IntentScores, second: IntentScores) -> Iterator[Compared]:
     for number in (*_FIRST, *(name for name in NUMBERS if name not in _FIRST)):
-        found = difference_of(first.plain, second.plain, number)
-        if found is not None:
+        difference = difference_of(first.plain, second.plain, number)
+        if difference is not None:
             better = None if number in _NEITHER else number not in _LOWER
-            yield Compared(number, LABELS[number], found, higher_is_better=better, unit="share")
+            yield Compared(number, LABELS[number], difference, higher_is_better=better, unit="share")
     gain = _gain(first, second)
     if gain is not None:
         yield gain
@@ -88,7 +88,7 @@ def _gain(first: IntentScores, second: IntentScores) -> Compared | None:
 def _both_ways(scores: IntentScores) -> pl.DataFrame:
     """The cells asked with and without gaze, the condition in the name of the cell."""
     given, without = (under(scores.cells, condition) for condition in (GAZE, PLAIN))
-    kept = [one.join(other, on=["item", "cell"], how="semi") for one, other in ((given, without), (without, given))]
+    kept = [asked.join(other, on=["item", "cell"], how="semi") for asked, other in ((given, without), (without, given))]
     return pl.concat(kept).with_columns(cell=pl.concat_str("condition", pl.lit("/"), "cell"))
 
 
@@ -97,7 +97,7 @@ def _require_comparable(first: IntentScores, second: IntentScores) -> None:
     if first.invalid != second.invalid:
         raise BadInput(visible(f"{names}: found other rules for unreadable replies ({first.invalid} and "
                                f"{second.invalid}), expected the same"))  # fmt: skip
-    ours, theirs = ({item.id: intent_record(item, []) for item in one.items} for one in (first, second))
+    ours, theirs = ({item.id: intent_record(item, []) for item in run.items} for run in (first, second))
     if ours.keys() != theirs.keys():
         odd = sorted(ours.keys() ^ theirs.keys())
         raise BadInput(visible(f"{names}: found {len(odd)} items that only one of them has ({odd[0]!r:.60}), expected "
@@ -125,8 +125,8 @@ def _same_pictures(first: IntentScores, second: IntentScores) -> str:
     """Whether both were shown the same pictures, by the hashes that the runs recorded."""
     key = ["item", "condition"]
     some = ~pl.col("shown").fill_null("[]").is_in(["", "[]"])
-    said = [one.answers.filter(some).select(*key, "shown") for one in (first, second)]
-    both = said[0].join(said[1], on=key, how="inner", suffix="_b")
+    shown = [run.answers.filter(some).select(*key, "shown") for run in (first, second)]
+    both = shown[0].join(shown[1], on=key, how="inner", suffix="_b")
     if both.is_empty():
         return ""
     other = int((both["shown"] != both["shown_b"]).sum())

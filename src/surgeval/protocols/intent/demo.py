@@ -60,7 +60,7 @@ def chapter(demo: Demo) -> Chapter:
 
 def ask(data: Path, name: str, out: Path, split: str | None) -> None:
     """One model's run with its own page."""
-    from surgeval.protocols.intent._run import run_intent
+    from surgeval.protocols.intent.asking._run import run_intent
     from surgeval.protocols.intent.page import write_page_of
     from surgeval.protocols.intent.result import load_intent
 
@@ -88,33 +88,33 @@ def _embedded() -> tuple[str, ...]:
 def _table(scores: Mapping[str, IntentScores]) -> pl.DataFrame:
     import polars as pl
 
-    from surgeval.protocols.intent._weights import LABELS
+    from surgeval.protocols.intent.scoring._weights import LABELS
 
     rows: Sequence[Mapping[str, str]] = [
-        {"": LABELS[number], **{name: _cell(one, number) for name, one in scores.items()}} for number in _ROWS
+        {"": LABELS[number], **{name: _cell(result, number) for name, result in scores.items()}} for number in _ROWS
     ]
     return pl.DataFrame(rows)
 
 
-def _cell(one: IntentScores, number: str) -> str:
-    return one.numbers[number].cell("share") if number in one.numbers else ""
+def _cell(result: IntentScores, number: str) -> str:
+    return result.numbers[number].cell("share") if number in result.numbers else ""
 
 
 def _sentences(scores: Mapping[str, IntentScores]) -> tuple[str, ...]:
     from surgeval.results import percent
 
-    def said(name: str, number: str) -> str:
+    def share(name: str, number: str) -> str:
         return percent(scores[name].numbers[number].estimate)
 
-    made = [
-        f"{REFERENCE} passes {said(REFERENCE, 'cognitive')} of the cognitive traps and gets "
-        f"{said(REFERENCE, 'paired')} of them right together with their true twin: it rejects, and tells nothing apart"
+    sentences = [
+        f"{REFERENCE} passes {share(REFERENCE, 'cognitive')} of the cognitive traps and gets "
+        f"{share(REFERENCE, 'paired')} of them right together with their true twin: it rejects, and tells nothing apart"
     ]
     if set(MODELS) <= set(scores):
         looking, believing = MODELS
-        made.append(
-            f"{looking} and {believing} are right in {said(looking, 'overall')} and {said(believing, 'overall')} of "
-            f"the plain questions, and on trap and twin together in {said(looking, 'paired')} and "
-            f"{said(believing, 'paired')}"
+        sentences.append(
+            f"{looking} and {believing} are right in {share(looking, 'overall')} and {share(believing, 'overall')} of "
+            f"the plain questions, and on trap and twin together in {share(looking, 'paired')} and "
+            f"{share(believing, 'paired')}"
         )
-    return tuple(made)
+    return tuple(sentences)

@@ -54,12 +54,12 @@ def intent_evidence(scores: IntentScores) -> Evidence | None:
 def _row(item: IntentQuestion, row: dict[str, object]) -> dict[str, object]:
     ok, choice = row["status"] == "ok", row["choice"]
     options = " ".join(f"{letter}. {text}" for letter, text in zip(_LETTERS, item.options, strict=False))
-    said = str(row["content"])[:_LONGEST]
+    reply = str(row["content"])[:_LONGEST]
     picked = lettered(item, choice if isinstance(choice, int) else None) if ok else "no answer"
     verdict = "failed" if not ok else "unreadable" if choice is None else "right" if row["right"] else "wrong"
     return {
         "id": row["id"], "video": item.cluster, "frame": "" if item.end is None else f"{item.end:g} s",
-        "asked": f"{item.question} {options}", "answer": f"{picked} (said: {said})" if said else picked,
+        "asked": f"{item.question} {options}", "answer": f"{picked} (said: {reply})" if reply else picked,
         "reference": lettered(item, item.answer), "verdict": verdict,
         "reason": str(row["reason"]) or ("" if row["reading"] == "ok" else str(row["reading"])),
         "kind": ROLES[str(row["role"])], "condition": row["condition"], "skill": item.skill,

@@ -10,7 +10,7 @@ import polars as pl
 
 from surgeval.figures import Cloud, Estimate, EstimateBars, EstimateGroup, Figure, Heatmap, Scatter
 from surgeval.protocols.intent._published import published
-from surgeval.protocols.intent._weights import DIMENSIONS, LABELS, SKILLS
+from surgeval.protocols.intent.scoring._weights import DIMENSIONS, LABELS, SKILLS
 from surgeval.protocols.intent.tables import scenario_table, set_table
 from surgeval.stats import Interval
 
@@ -24,7 +24,7 @@ _LEVEL_2 = ("perceptual", "cognitive", "twin", "paired", "over_rejection")
 
 def intent_figures(results: Sequence[IntentScores]) -> dict[str, Figure]:
     """Every figure that the runs have numbers for; `scatter` first."""
-    made: dict[str, Figure | None] = {
+    figures: dict[str, Figure | None] = {
         "scatter": _scatter(results),
         "skills": _bars(results, "Competency by skill", SKILLS, "% right"),
         "reliability": _bars(results, _traps_title(results), _LEVEL_2, "%"),
@@ -33,29 +33,29 @@ def intent_figures(results: Sequence[IntentScores]) -> dict[str, Figure]:
         "scenarios": _scenarios(results),
         "set": _set(results[0]),
     }
-    return {name: figure for name, figure in made.items() if figure is not None}
+    return {name: figure for name, figure in figures.items() if figure is not None}
 
 
 def _traps_title(results: Sequence[IntentScores]) -> str:
-    return "Traps, their twins, and both together" if any(one.has_twins for one in results) else "Traps"
+    return "Traps, their twins, and both together" if any(result.has_twins for result in results) else "Traps"
 
 
-def _per_cent(found: Interval | None) -> Estimate:
-    if found is None or math.isnan(found.estimate):
+def _per_cent(interval: Interval | None) -> Estimate:
+    if interval is None or math.isnan(interval.estimate):
         return Estimate(None)
-    if math.isnan(found.low):
-        return Estimate(100 * found.estimate)
-    return Estimate(100 * found.estimate, 100 * found.low, 100 * found.high)
+    if math.isnan(interval.low):
+        return Estimate(100 * interval.estimate)
+    return Estimate(100 * interval.estimate, 100 * interval.low, 100 * interval.high)
 
 
 def _scatter(results: Sequence[IntentScores]) -> Scatter | None:
-    both = [one for one in results if {"overall", "reliability"} <= set(one.numbers)]
+    both = [result for result in results if {"overall", "reliability"} <= set(result.numbers)]
     if not both:
         return None
     rows = published()
     clouds = [
         _cloud("average reliability", "reliability", both),
-        _cloud("trap and twin both right", "paired", [one for one in both if one.has_twins]),
+        _cloud("trap and twin both right", "paired", [result for result in both if result.has_twins]),
         Cloud("published, other data", tuple(row.name for row in rows), tuple(float(row.overall) for row in rows),
               tuple(float(row.reliability) for row in rows)),
     ]  # fmt: skip
@@ -64,17 +64,20 @@ def _scatter(results: Sequence[IntentScores]) -> Scatter | None:
 
 
 def _cloud(name: str, number: str, results: Sequence[IntentScores]) -> Cloud:
-    across, up = (tuple(100 * one.numbers[key].estimate for one in results) for key in ("overall", number))
-    return Cloud(name, tuple(one.name for one in results), across, up, named=True)
+    across, up = (tuple(100 * result.numbers[key].estimate for result in results) for key in ("overall", number))
+    return Cloud(name, tuple(result.name for result in results), across, up, named=True)
 
 
 def _bars(results: Sequence[IntentScores], title: str, numbers: Sequence[str], unit: str) -> EstimateBars | None:
-    known = [number for number in numbers if any(number in one.numbers for one in results)]
+    known = [number for number in numbers if any(number in result.numbers for result in results)]
     if not known:
         return None
-    groups = [EstimateGroup(one.name, tuple(_per_cent(one.numbers.get(number)) for number in known)) for one in results]
+    groups = [
+        EstimateGroup(result.name, tuple(_per_cent(result.numbers.get(number)) for number in known))
+        for result in results
+    ]
     labels = tuple(LABELS[number] for number in known)
-    guessed = tuple(_guessing([one.chances.get(number) for one in results]) for number in known)
+    guessed = tuple(_guessing([result.chances.get(number) for result in results]) for number in known)
     return EstimateBars(title, labels, tuple(groups), unit, span=(0, 100), marks=guessed)
 
 
@@ -85,33 +88,35 @@ def _guessing(chances: Sequence[float | None]) -> float | None:
 
 
 def _gaze(results: Sequence[IntentScores]) -> EstimateBars | None:
-    asked = [one for one in results if one.gains]
+    asked = [result for result in results if result.gains]
     if not asked:
         return None
     numbers = (*DIMENSIONS, "overall")
     groups = tuple(
-        EstimateGroup(one.name, tuple(_per_cent(one.gains[number].interval if number in one.gains else None)
+        EstimateGroup(result.name, tuple(_per_cent(result.gains[number].interval if number in result.gains else None)
                                       for number in numbers))
-        for one in asked
+        for result in asked
     )  # fmt: skip
     return EstimateBars("What the gaze adds", tuple(LABELS[number] for number in numbers), groups, "points")
 
 
 def _text_only(results: Sequence[IntentScores]) -> EstimateBars | None:
-    asked = [one for one in results if one.text_only]
+    asked = [result for result in results if result.text_only]
     if not asked:
         return None
     numbers = [
-        number for number in ("overall", "perceptual", "cognitive") if any(number in one.text_only for one in asked)
+        number
+        for number in ("overall", "perceptual", "cognitive")
+        if any(number in result.text_only for result in asked)
     ]
     groups = []
-    for one in asked:
-        own = f" ({one.name})" if len(asked) > 1 else ""
-        rows = [one.text_only.get(number) for number in numbers]
+    for result in asked:
+        own = f" ({result.name})" if len(asked) > 1 else ""
+        rows = [result.text_only.get(number) for number in numbers]
         groups.append(EstimateGroup(f"text only{own}", tuple(_per_cent(row.text if row else None) for row in rows)))
         groups.append(EstimateGroup(f"with the pictures{own}", tuple(_per_cent(row.full if row else None)
                                                                       for row in rows)))  # fmt: skip
-    guessed = tuple(_guessing([one.text_only[number].chance for one in asked if number in one.text_only])
+    guessed = tuple(_guessing([result.text_only[number].chance for result in asked if number in result.text_only])
                     for number in numbers)  # fmt: skip
     return EstimateBars("Without and with the pictures", tuple(LABELS[number] for number in numbers), tuple(groups),
                         "% right", span=(0, 100), marks=guessed)  # fmt: skip
@@ -119,7 +124,7 @@ def _text_only(results: Sequence[IntentScores]) -> EstimateBars | None:
 
 def _scenarios(results: Sequence[IntentScores]) -> EstimateBars | None:
     """The forest: a row per scenario and number."""
-    every = {one.name: scenario_table(one) for one in results}
+    every = {result.name: scenario_table(result) for result in results}
     tables = {name: table for name, table in every.items() if table.height}
     if not tables:
         return None

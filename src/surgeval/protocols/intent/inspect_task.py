@@ -17,17 +17,23 @@ from surgeval.asking import Shown, ShownFrame, Unanswered, answer_of_output
 from surgeval.errors import BadInput
 from surgeval.protocols.asked import check_limit
 from surgeval.protocols.inspect_kit import asking, names_in, one_sentence, required
-from surgeval.protocols.intent._cases import SCHEMA, split_id
-from surgeval.protocols.intent._conditions import asked_first, chosen_interventions, of_split, own_option, stratified
-from surgeval.protocols.intent._estimates import estimate_of
-from surgeval.protocols.intent._gaze import GazeMode
-from surgeval.protocols.intent._interventions import under
-from surgeval.protocols.intent._items import open_items
-from surgeval.protocols.intent._look import Eyes, Seeing
-from surgeval.protocols.intent._prompt import PROMPT_VERSION, item_messages
-from surgeval.protocols.intent._run import MAX_TOKENS
-from surgeval.protocols.intent._scores import PLAIN, answers_of, scored_cells
-from surgeval.protocols.intent._weights import NUMBERS
+from surgeval.protocols.intent.asking._cases import SCHEMA, split_id
+from surgeval.protocols.intent.asking._conditions import (
+    asked_first,
+    chosen_interventions,
+    of_split,
+    own_option,
+    stratified,
+)
+from surgeval.protocols.intent.asking._gaze import GazeMode
+from surgeval.protocols.intent.asking._items import open_items
+from surgeval.protocols.intent.asking._look import Eyes, Seeing
+from surgeval.protocols.intent.asking._prompt import PROMPT_VERSION, item_messages
+from surgeval.protocols.intent.asking._run import MAX_TOKENS
+from surgeval.protocols.intent.scoring._estimates import estimate_of
+from surgeval.protocols.intent.scoring._interventions import under
+from surgeval.protocols.intent.scoring._scores import PLAIN, answers_of, scored_cells
+from surgeval.protocols.intent.scoring._weights import NUMBERS
 from surgeval.qa.chat import Message
 from surgeval.qa.choices import letters, read_choice
 from surgeval.records import IntentQuestion
@@ -117,8 +123,8 @@ def intent_numbers() -> Metric:
         schema: dict[str, Any] = {"id": pl.String, "status": pl.String, "reason": pl.String, **SCHEMA}
         answers = answers_of(items, pl.DataFrame([row for _, row in plain], schema=schema))
         cells = under(scored_cells(items, answers), PLAIN)
-        made = {number: estimate_of(cells, number) for number in NUMBERS}
-        return {number: interval.estimate for number, interval in made.items() if interval is not None}
+        intervals = {number: estimate_of(cells, number) for number in NUMBERS}
+        return {number: interval.estimate for number, interval in intervals.items() if interval is not None}
 
     return compute
 
@@ -129,11 +135,11 @@ def intent_choice() -> Scorer:
 
     async def score(state: TaskState, target: Target) -> Score:
         try:
-            said = answer_of_output(state.output)
+            reply = answer_of_output(state.output)
         except Unanswered as error:
             return Score(value=float("nan"), explanation=str(error))
         question = _question(str(state.sample_id), state.metadata)
-        choice = read_choice(said.content, question.options)
+        choice = read_choice(reply.content, question.options)
         item, condition = split_id(question.id)
         row = {
             "id": question.id, "status": "ok", "reason": "", "item": item, "condition": condition,
@@ -143,7 +149,7 @@ def intent_choice() -> Scorer:
         return Score(
             value=CORRECT if choice.index == question.answer else INCORRECT,
             answer=None if choice.index is None else letters(len(question.options))[choice.index],
-            explanation=f"{choice.reading}: {said.content}",
+            explanation=f"{choice.reading}: {reply.content}",
             metadata=row,
         )
 

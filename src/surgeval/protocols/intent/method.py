@@ -10,11 +10,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal
 
-from surgeval.protocols.intent._cases import UNKNOWN_MEDIA
-from surgeval.protocols.intent._items import open_items
-from surgeval.protocols.intent._look import Eyes, Seeing
-from surgeval.protocols.intent._responses import Responses, Source
-from surgeval.protocols.intent._run import IntentRun, ask_items, run_intent
+from surgeval.protocols.intent.asking._cases import UNKNOWN_MEDIA
+from surgeval.protocols.intent.asking._items import open_items
+from surgeval.protocols.intent.asking._look import Eyes, Seeing
+from surgeval.protocols.intent.asking._responses import Responses, Source
+from surgeval.protocols.intent.asking._run import IntentRun, ask_items, run_intent
 from surgeval.protocols.pictures import PICTURES
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ def score_intent(
     """
     from surgeval.protocols.intent.result import load_intent
 
-    said = Responses(responses)
+    replies = Responses(responses)
     whole = open_items(data)
-    item_set, subset = said.part(whole)
+    item_set, subset = replies.part(whole)
     config = {
         "prompt": 0,
         "interventions": [],
@@ -61,12 +61,12 @@ def score_intent(
         "invalid": invalid,
     }
     eyes = Eyes(item_set.dataset, item_set.items, Seeing())
-    orphans = said.orphans(whole)
+    orphans = replies.orphans(whole)
     notes = (f"note: {orphans} responses are to no item of the set and were left out",) if orphans else ()
     with TemporaryDirectory(prefix="surgeval-intent-") as scratch:
         folder = Path(scratch) / "run"
         ask_items(
-            item_set, said, folder, first=said.asked(item_set), again=False, config=config, name=name, subset=subset,
-            eyes=eyes, pictures=pictures, progress=progress, notes=notes,
+            item_set, replies, folder, first=replies.asked(item_set), again=False, config=config, name=name,
+            subset=subset, eyes=eyes, pictures=pictures, progress=progress, notes=notes,
         )  # fmt: skip
         return load_intent(folder)

@@ -14,9 +14,9 @@ from surgeval.protocols.intent import _page_tables as readable
 from surgeval.protocols.intent import _page_words as words
 from surgeval.protocols.intent._ceiling import gaze_ceiling
 from surgeval.protocols.intent._gallery import failed_traps, same_question_sections
-from surgeval.protocols.intent._weights import SKILLS
 from surgeval.protocols.intent.figures import intent_figures
 from surgeval.protocols.intent.result import IntentScores
+from surgeval.protocols.intent.scoring._weights import SKILLS
 from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
 from surgeval.results import counted, percent
 from surgeval.stats import number_text
@@ -41,8 +41,8 @@ def _tables(results: Sequence[IntentScores]) -> Mapping[str, pl.DataFrame]:
     """The tables of one run; those of several one below the other, the model in the first column."""
     if len(results) == 1:
         return results[0].tables
-    every = [{name: table.select(pl.lit(one.name).alias("model"), pl.all()) for name, table in one.tables.items()}
-             for one in results]  # fmt: skip
+    every = [{name: table.select(pl.lit(result.name).alias("model"), pl.all()) for name, table in result.tables.items()}
+             for result in results]  # fmt: skip
     names = dict.fromkeys(name for tables in every for name in tables)
     return {
         name: pl.concat([tables[name] for tables in every if name in tables], how="diagonal_relaxed") for name in names
@@ -62,7 +62,7 @@ def intent_sections(results: Sequence[IntentScores], plots: Mapping[str, Plot]) 
     def plot(*names: str) -> tuple[Plot, ...]:
         return tuple(plots[name] for name in names if name in plots)
 
-    twins = any(one.has_twins for one in results)
+    twins = any(result.has_twins for result in results)
     several = len(results) > 1
     sections = [
         Section("Overview", facts=_facts(results[0]) if not several else (), figures=plot("scatter")),
@@ -77,15 +77,19 @@ def intent_sections(results: Sequence[IntentScores], plots: Mapping[str, Plot]) 
         Section("Another order, another gaze", words.ORDER, tables=readable.order_tables(results)),
         Section("Scenarios", "", figures=plot("scenarios", "set"), tables=readable.scenario_tables(results)),
         *same_question_sections(results),
-        *(Section(f"Failed traps: {one.name}" if several else "Failed traps",
-                  f"What it chose and what is right{words.CIRCLE if any(item.gaze for item in one.items) else ''}.",
+        *(Section(f"Failed traps: {result.name}" if several else "Failed traps",
+                  f"What it chose and what is right{words.CIRCLE if any(item.gaze for item in result.items) else ''}.",
                   cards=cards)
-          for one in results if (cards := failed_traps(one))),
+          for result in results if (cards := failed_traps(result))),
         Section("Reading the replies", words.READING, tables=readable.reading_tables(results)),
         Section("Each answer", "", evidence=evidence_of(results)),
     ]  # fmt: skip
-    kept = [one for one in sections if one.tables or one.figures or one.cards or one.evidence or one.facts]
-    first = verdict_sections({one.name: one.verdict() for one in results}, _warnings(results))
+    kept = [
+        section
+        for section in sections
+        if section.tables or section.figures or section.cards or section.evidence or section.facts
+    ]
+    first = verdict_sections({result.name: result.verdict() for result in results}, _warnings(results))
     return (*first, *kept, Section("How it was computed", f"{words.METHOD}\n\n{words.METRIC}"))
 
 
@@ -99,64 +103,64 @@ def _ceiling(results: Sequence[IntentScores]) -> str:
     )
 
 
-def _facts(one: IntentScores) -> tuple[Fact, ...]:
+def _facts(result: IntentScores) -> tuple[Fact, ...]:
     facts = [
         Fact(number.label, number_text(number.interval.estimate, number.unit),
              f"{number.interval.ends(number.unit)}" + ("" if number.chance is None or number.key == "gaze_gain"
                                                    else f"; guessing {number_text(number.chance, 'share')}"))
-        for number in one.headlines()
+        for number in result.headlines()
     ]  # fmt: skip
-    if one.failed == one.answers.height:
+    if result.failed == result.answers.height:
         return tuple(facts)
     asked = (
-        f"{one.answers.height - one.failed} replies, {counted(one.answers['item'].n_unique(), 'item')} of "
-        f"{counted(one.clusters, 'video')}"
+        f"{result.answers.height - result.failed} replies, {counted(result.answers['item'].n_unique(), 'item')} of "
+        f"{counted(result.clusters, 'video')}"
     )
-    return (*facts, Fact("unreadable replies", number_text(one.unreadable, "share"), asked))
+    return (*facts, Fact("unreadable replies", number_text(result.unreadable, "share"), asked))
 
 
 def _warnings(results: Sequence[IntentScores]) -> list[str]:
-    subsets = {one.subset for one in results}
-    said = [f"A subset of the items, not the set: {text}." for text in subsets if text and len(results) > 1]
-    for one in results:
-        own = f"{one.name}: " if len(results) > 1 else ""
-        if one.failed:
-            said.append(f"{own}{one.failed} requests failed and are in no number; a retry asks only these.")
-        if one.invalid == "drop":
-            lost = percent(one.unreadable)
-            said.append(f"{own}Unreadable replies are left out ({lost} of all); by default they count as wrong.")
-        lacking = _skills_missing(one)
+    subsets = {result.subset for result in results}
+    warnings = [f"A subset of the items, not the set: {text}." for text in subsets if text and len(results) > 1]
+    for result in results:
+        own = f"{result.name}: " if len(results) > 1 else ""
+        if result.failed:
+            warnings.append(f"{own}{result.failed} requests failed and are in no number; a retry asks only these.")
+        if result.invalid == "drop":
+            lost = percent(result.unreadable)
+            warnings.append(f"{own}Unreadable replies are left out ({lost} of all); by default they count as wrong.")
+        lacking = _skills_missing(result)
         if lacking:
-            said.append(f"{own}No item of {', '.join(lacking)}: means are over the skills that there are.")
-        said += [f"{own}{note}." for note in one.notes]
-    if len({tuple(item.id for item in one.items) for one in results}) > 1:
-        said.append("These runs were asked different items: compare with care.")
-    return said
+            warnings.append(f"{own}No item of {', '.join(lacking)}: means are over the skills that there are.")
+        warnings += [f"{own}{note}." for note in result.notes]
+    if len({tuple(item.id for item in result.items) for result in results}) > 1:
+        warnings.append("These runs were asked different items: compare with care.")
+    return warnings
 
 
-def _skills_missing(one: IntentScores) -> list[str]:
-    there = set(one.plain["cell"])
+def _skills_missing(result: IntentScores) -> list[str]:
+    there = set(result.plain["cell"])
     return [skill for skill in SKILLS if skill not in there] if there & set(SKILLS) else []
 
 
 def _lead(results: Sequence[IntentScores]) -> str:
-    said = [verdict_lead({one.name: one.verdict() for one in results})]
-    said += [f"A subset was asked: {one.subset}." for one in results[:1] if one.subset]
-    return " ".join(filter(None, said)) or "No item was answered."
+    sentences = [verdict_lead({result.name: result.verdict() for result in results})]
+    sentences += [f"A subset was asked: {result.subset}." for result in results[:1] if result.subset]
+    return " ".join(filter(None, sentences)) or "No item was answered."
 
 
 def _details(results: Sequence[IntentScores]) -> dict[str, str]:
-    choices = [_choices(one) for one in results]
-    return {key: "; ".join(dict.fromkeys(one[key] for one in choices)) for key in choices[0]}
+    choices = [_choices(result) for result in results]
+    return {key: "; ".join(dict.fromkeys(choice[key] for choice in choices)) for key in choices[0]}
 
 
-def _choices(one: IntentScores) -> dict[str, str]:
-    config = one.settings
+def _choices(result: IntentScores) -> dict[str, str]:
+    config = result.settings
     known = {"Prompt": "prompt", "Gaze": "gaze", "Frames": "frames", "Temperature": "temperature"}
-    said = {label: str(config[key])[:80] for label, key in known.items() if config.get(key) is not None}
+    recorded = {label: str(config[key])[:80] for label, key in known.items() if config.get(key) is not None}
     return {
-        "Model": one.name, "Items": f"{len(one.items)} of {counted(one.clusters, 'video')}",
-        "Subset": one.subset or "none: all",
-        **{label: said.get(label, "not said") for label in known},
-        "Unreadable replies": "wrong" if one.invalid == "wrong" else "left out",
+        "Model": result.name, "Items": f"{len(result.items)} of {counted(result.clusters, 'video')}",
+        "Subset": result.subset or "none: all",
+        **{label: recorded.get(label, "not said") for label in known},
+        "Unreadable replies": "wrong" if result.invalid == "wrong" else "left out",
     }  # fmt: skip

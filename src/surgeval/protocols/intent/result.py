@@ -15,9 +15,11 @@ from surgeval.figures import Figure
 from surgeval.files import atomic_file, make_folder
 from surgeval.pages import Evidence
 from surgeval.protocols.contract import Headline, RecordedResult, refuse_dataset
-from surgeval.protocols.intent._cases import SCHEMA, UNKNOWN_MEDIA
-from surgeval.protocols.intent._estimates import chance_of, estimate_of
-from surgeval.protocols.intent._interventions import (
+from surgeval.protocols.intent._stored import load_answers
+from surgeval.protocols.intent.asking._cases import SCHEMA, UNKNOWN_MEDIA
+from surgeval.protocols.intent.asking._items import load_items, save_items
+from surgeval.protocols.intent.scoring._estimates import chance_of, estimate_of
+from surgeval.protocols.intent.scoring._interventions import (
     Moved,
     Order,
     Removal,
@@ -29,10 +31,8 @@ from surgeval.protocols.intent._interventions import (
     trap_removal,
     under,
 )
-from surgeval.protocols.intent._items import load_items, save_items
-from surgeval.protocols.intent._scores import PLAIN, Invalid, answers_of, scored_cells
-from surgeval.protocols.intent._stored import load_answers
-from surgeval.protocols.intent._weights import DIMENSIONS, LABELS, NUMBERS, SKILLS
+from surgeval.protocols.intent.scoring._scores import PLAIN, Invalid, answers_of, scored_cells
+from surgeval.protocols.intent.scoring._weights import DIMENSIONS, LABELS, NUMBERS, SKILLS
 from surgeval.protocols.pictures import load_pictures, save_pictures
 from surgeval.protocols.verdict import Verdict
 from surgeval.records import IntentQuestion
@@ -76,13 +76,13 @@ class IntentScores(RecordedResult):
     @cached_property
     def numbers(self) -> Mapping[str, Interval]:
         """Competency and reliability by name (`overall`, the dimensions and skills, `reliability`, `paired` …)."""
-        return {number: found for number in NUMBERS if (found := estimate_of(self.plain, number)) is not None}
+        return {number: interval for number in NUMBERS if (interval := estimate_of(self.plain, number)) is not None}
 
     @cached_property
     def strict(self) -> Mapping[str, Interval]:
         """The same, where a reply counts only if it is nothing but a choice."""
-        found = {number: estimate_of(self.plain, number, "strict") for number in self.numbers}
-        return {number: interval for number, interval in found.items() if interval is not None}
+        intervals = {number: estimate_of(self.plain, number, "strict") for number in self.numbers}
+        return {number: interval for number, interval in intervals.items() if interval is not None}
 
     @cached_property
     def chances(self) -> Mapping[str, float]:
@@ -122,8 +122,8 @@ class IntentScores(RecordedResult):
     @property
     def unreadable(self) -> float:
         """Share of the replies, over all conditions, in which no choice can be read."""
-        said = self.answers.filter(pl.col("status") == "ok")
-        return float(said["choice"].is_null().mean() or 0.0) if said.height else 0.0  # type: ignore[arg-type]
+        replied = self.answers.filter(pl.col("status") == "ok")
+        return float(replied["choice"].is_null().mean() or 0.0) if replied.height else 0.0  # type: ignore[arg-type]
 
     @property
     def failed(self) -> int:
@@ -144,15 +144,15 @@ class IntentScores(RecordedResult):
 
     def headlines(self) -> tuple[Headline, ...]:
         """Competency, paired accuracy, reliability, over-rejection and the gain by gaze, as far as they were asked."""
-        made = [
+        headlines = [
             Headline(number, LABELS[number], self.numbers[number], chance=self.chances.get(number),
                      higher_is_better=number != "over_rejection", unit="share")
             for number in _FIRST if number in self.numbers
         ]  # fmt: skip
         if "overall" in self.gains:
             gain = self.gains["overall"].interval
-            made.append(Headline("gaze_gain", "gain by gaze", gain, chance=0.0, unit="points"))
-        return tuple(made)
+            headlines.append(Headline("gaze_gain", "gain by gaze", gain, chance=0.0, unit="points"))
+        return tuple(headlines)
 
     @cached_property
     def _verdict(self) -> Verdict | None:
@@ -186,26 +186,28 @@ class IntentScores(RecordedResult):
 
         A folder of other scores is written anew, one of a run that asked a model is refused.
         """
-        place = Path(folder)
-        check_scores_folder(place)
+        run_folder = Path(folder)
+        check_scores_folder(run_folder)
         try:
-            make_folder(place)
-            with folder_lock(place):
+            make_folder(run_folder)
+            with folder_lock(run_folder):
                 for name in ("run.json", "report.html"):  # run.json comes last: what has one is complete
-                    (place / name).unlink(missing_ok=True)
-                save_items(place, self.items)
-                save_pictures(place, dict(self.pictures))
-                with atomic_file(place / "cases.parquet") as file:
+                    (run_folder / name).unlink(missing_ok=True)
+                save_items(run_folder, self.items)
+                save_pictures(run_folder, dict(self.pictures))
+                with atomic_file(run_folder / "cases.parquet") as file:
                     self.answers.select("id", "cluster", "status", "reason", *SCHEMA).write_parquet(file)
-                save_record(place, self.record)
+                save_record(run_folder, self.record)
         except OSError as error:
-            raise BadInput(f"{place}: the scores cannot be written: {error.strerror or error}") from error
-        return place
+            raise BadInput(f"{run_folder}: the scores cannot be written: {error.strerror or error}") from error
+        return run_folder
 
     def __str__(self) -> str:
-        said = [] if self._verdict is None else [f"  {self._verdict}"]
+        verdict = [] if self._verdict is None else [f"  {self._verdict}"]
         subset = [f"  a subset: {self.subset}"] if self.subset else []
-        return "\n".join([self.name, *said, *subset, *(f"  {one.label}: {one.cell}" for one in self.headlines())])
+        return "\n".join(
+            [self.name, *verdict, *subset, *(f"  {headline.label}: {headline.cell}" for headline in self.headlines())]
+        )
 
 
 def load_intent(folder: str | Path, *, invalid: Invalid | None = None, name: str | None = None) -> IntentScores:
@@ -225,16 +227,18 @@ def load_intent(folder: str | Path, *, invalid: Invalid | None = None, name: str
     Traceback (most recent call last):
     surgeval.errors.DataError: runs/lvlm/run.json: found no such file, expected the record of a run
     """
-    place = Path(folder)
-    record = load_record(place, "intent")
+    run_folder = Path(folder)
+    record = load_record(run_folder, "intent")
     rule = invalid or record.manifest.config.get("invalid", "wrong")
     if rule not in ("wrong", "drop"):
-        raise DataError(place / "run.json", field="config.invalid", found=repr(rule)[:60], expected="wrong or drop")
-    items = load_items(place).items
-    pictures, odd = load_pictures(place)
+        raise DataError(
+            run_folder / "run.json", field="config.invalid", found=repr(rule)[:60], expected="wrong or drop"
+        )
+    items = load_items(run_folder).items
+    pictures, odd = load_pictures(run_folder)
     return IntentScores(
-        name=name or _name(record) or place.resolve().name, record=record, items=items,
-        answers=answers_of(items, load_answers(place, items)), invalid=rule, subset=_subset(place, record),
+        name=name or _name(record) or run_folder.resolve().name, record=record, items=items,
+        answers=answers_of(items, load_answers(run_folder, items)), invalid=rule, subset=_subset(run_folder, record),
         pictures=pictures, notes=odd,
     )  # fmt: skip
 
@@ -244,29 +248,29 @@ def check_scores_folder(folder: str | Path) -> None:
 
     >>> check_scores_folder("a new folder")
     """
-    place = Path(folder)
-    if not (place / "run.json").exists():
-        refuse_dataset(place)
+    run_folder = Path(folder)
+    if not (run_folder / "run.json").exists():
+        refuse_dataset(run_folder)
         return
-    manifest = load_record(place).manifest
+    manifest = load_record(run_folder).manifest
     expected = "a new folder or one of earlier scores"
     if manifest.protocol != "intent":
-        raise BadInput(f"{place}: found a run of {manifest.protocol}, expected {expected}")
+        raise BadInput(f"{run_folder}: found a run of {manifest.protocol}, expected {expected}")
     if manifest.config.get("media") != UNKNOWN_MEDIA:
-        raise BadInput(f"{place}: found a run that asked a model, expected {expected}")
+        raise BadInput(f"{run_folder}: found a run that asked a model, expected {expected}")
 
 
 def _name(record: RunRecord) -> str:
     model = record.manifest.model
-    said = model.get("name", "") if isinstance(model, Mapping) else model
-    return printable(said)[:80] if isinstance(said, str) else ""
+    model_name = model.get("name", "") if isinstance(model, Mapping) else model
+    return printable(model_name)[:80] if isinstance(model_name, str) else ""
 
 
 def _subset(folder: Path, record: RunRecord) -> str:
-    said = record.manifest.config.get("subset") or ""
-    if not isinstance(said, str):
-        raise DataError(folder / "run.json", field="config.subset", found=repr(said)[:60], expected="text")
-    return printable(said)[:200]
+    subset = record.manifest.config.get("subset") or ""
+    if not isinstance(subset, str):
+        raise DataError(folder / "run.json", field="config.subset", found=repr(subset)[:60], expected="text")
+    return printable(subset)[:200]
 
 
 def outcomes(scores: IntentScores) -> pl.DataFrame:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from surgeval.protocols.intent._estimates import estimate_of
-from surgeval.protocols.intent._scores import PLAIN, roles_of
-from surgeval.protocols.intent._weights import LABELS, NUMBERS, SKILLS
+from surgeval.protocols.intent.scoring._estimates import estimate_of
+from surgeval.protocols.intent.scoring._scores import PLAIN, roles_of
+from surgeval.protocols.intent.scoring._weights import LABELS, NUMBERS, SKILLS
 from surgeval.records import IntentQuestion
 from surgeval.stats import Difference, Interval
 
@@ -24,14 +24,14 @@ _BY_SCENARIO = ("overall", "reliability", "paired")
 
 def intent_tables(scores: IntentScores) -> dict[str, pl.DataFrame]:
     """`numbers` first, then what else was asked; a table without rows is left out."""
-    made = {
+    tables = {
         "numbers": _numbers(scores), "gaze": _gaze(scores), "text_only": _text_only(scores),
         "trap_removal": _removal(scores), "option_order": _order(scores), "wrong_gaze": _moved(scores),
         "scenarios": scenario_table(scores), "references": reference_rows(scores.items),
         "readings": reading_table(scores), "denominators": _denominators(scores), "set": set_table(scores.items),
         "answers": scores.answers.drop("distractor", strict=False),
     }  # fmt: skip
-    return {name: table for name, table in made.items() if table.height}
+    return {name: table for name, table in tables.items() if table.height}
 
 
 def _frame(rows: Sequence[dict[str, Any]], text: Sequence[str], whole: Sequence[str] = ()) -> pl.DataFrame:
@@ -42,21 +42,25 @@ def _frame(rows: Sequence[dict[str, Any]], text: Sequence[str], whole: Sequence[
     return frame.with_columns(pl.selectors.float().fill_nan(None))
 
 
-def _ends(name: str, found: Interval | None) -> dict[str, float | None]:
-    values = (None, None, None) if found is None else (found.estimate, found.low, found.high)
+def _ends(name: str, interval: Interval | None) -> dict[str, float | None]:
+    values = (None, None, None) if interval is None else (interval.estimate, interval.low, interval.high)
     return {f"{name}{end}": value for end, value in zip(_ENDS, values, strict=True)}
 
 
-def _gap(name: str, found: Difference | None) -> dict[str, float | None]:
-    return {**_ends(name, found.interval if found else None), f"{name}_p": found.p if found else None}
+def _gap(name: str, difference: Difference | None) -> dict[str, float | None]:
+    return {
+        **_ends(name, difference.interval if difference else None),
+        f"{name}_p": difference.p if difference else None,
+    }
 
 
 def _numbers(scores: IntentScores) -> pl.DataFrame:
     rows = [
-        {"number": number, "label": LABELS[number], **_ends("estimate", found), "chance": scores.chances.get(number),
+        {"number": number, "label": LABELS[number], **_ends("estimate", interval), "chance": scores.chances.get(number),
          "strict": scores.strict[number].estimate if number in scores.strict else None,
-         "answers": scores.plain.filter(pl.col("cell").is_in(list(NUMBERS[number]))).height, "videos": found.clusters}
-        for number, found in scores.numbers.items()
+         "answers": scores.plain.filter(pl.col("cell").is_in(list(NUMBERS[number]))).height,
+         "videos": interval.clusters}
+        for number, interval in scores.numbers.items()
     ]  # fmt: skip
     return _frame(rows, ("number", "label"), ("answers", "videos"))
 
@@ -117,10 +121,10 @@ def scenario_table(scores: IntentScores) -> pl.DataFrame:
     for scenario in sorted(scores.plain["scenario"].unique()):
         part = scores.plain.filter(pl.col("scenario") == scenario)
         for number in _BY_SCENARIO:
-            found = estimate_of(part, number)
-            if found is not None:
-                rows.append({"scenario": scenario, "number": number, **_ends("estimate", found),
-                             "videos": found.clusters})  # fmt: skip
+            interval = estimate_of(part, number)
+            if interval is not None:
+                rows.append({"scenario": scenario, "number": number, **_ends("estimate", interval),
+                             "videos": interval.clusters})  # fmt: skip
     return _frame(rows, ("scenario", "number"), ("videos",))
 
 
@@ -164,16 +168,16 @@ def reading_table(scores: IntentScores) -> pl.DataFrame:
     rows = []
     for condition in scores.answers["condition"].unique(maintain_order=True):
         every = scores.answers.filter(pl.col("condition") == condition)
-        said = every.filter(pl.col("status") == "ok")
-        if said.is_empty():
+        replied = every.filter(pl.col("status") == "ok")
+        if replied.is_empty():
             rows.append({"condition": condition, "asked": every.height, "failed": every.height, "unreadable": 0,
                          "right": None, "right_strict": None, "differs": None})  # fmt: skip
             continue
         rows.append({
-            "condition": condition, "asked": every.height, "failed": every.height - said.height,
-            "unreadable": int(said["choice"].is_null().sum()), "right": _mean(said["right"]),
-            "right_strict": _mean(said["right_strict"]),
-            "differs": _mean(said["choice"].ne_missing(said["strict"])),
+            "condition": condition, "asked": every.height, "failed": every.height - replied.height,
+            "unreadable": int(replied["choice"].is_null().sum()), "right": _mean(replied["right"]),
+            "right_strict": _mean(replied["right_strict"]),
+            "differs": _mean(replied["choice"].ne_missing(replied["strict"])),
         })  # fmt: skip
     return _frame(rows, ("condition",), ("asked", "failed", "unreadable"))
 
@@ -188,12 +192,12 @@ def _denominators(scores: IntentScores) -> pl.DataFrame:
     kind = pl.when(pl.col("role") == "competency").then("skill").otherwise("role")
     rows = []
     for (name,), part in plain.with_columns(kind=kind).group_by("kind", maintain_order=True):
-        said = part.filter(pl.col("status") == "ok")
-        read = said.filter(pl.col("choice").is_not_null())
+        replied = part.filter(pl.col("status") == "ok")
+        read = replied.filter(pl.col("choice").is_not_null())
         rows.append({
-            "kind": name, "asked": part.height, "answered": said.height, "readable": read.height,
-            "right": int(said["right"].sum()),
-            "unreadable_wrong": _mean(said["right"]) if said.height else None,
+            "kind": name, "asked": part.height, "answered": replied.height, "readable": read.height,
+            "right": int(replied["right"].sum()),
+            "unreadable_wrong": _mean(replied["right"]) if replied.height else None,
             "unreadable_dropped": _mean(read["right"]) if read.height else None,
         })  # fmt: skip
     return _frame(rows, ("kind",), ("asked", "answered", "readable", "right"))

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from surgeval.protocols.intent._weights import SKILLS
+from surgeval.protocols.intent.scoring._weights import SKILLS
 from surgeval.protocols.verdict import Claim, Reason, Rule, Verdict, above, changed, share, verdict_of
 from surgeval.results import percent
 from surgeval.stats import FEW_CLUSTERS, Interval
@@ -93,27 +93,27 @@ def facts_of(scores: IntentScores) -> IntentFacts:
 
 def reasons_of(facts: IntentFacts) -> tuple[Reason, ...]:
     """Every rule that has its number, in the order of the page."""
-    made = [_competent(facts), _pictures(facts), _discriminates(facts)]
-    made += [_perceptual(facts)] if "perceptual" in facts.numbers else []
-    made += [_gaze(facts, facts.gaze_gain)] if facts.gaze_gain is not None else []
-    made += [_wrong_gaze(facts.changed, facts.consistent)] if facts.changed is not None else []
-    made += [_order(facts.consistent)] if facts.consistent is not None else []
-    made.append(_readable(facts.unreadable))
-    made += [_asymmetry(facts)] if "asymmetry" in facts.numbers else []
-    made += [_weakest(facts)] if sum(skill in facts.numbers for skill in SKILLS) > 2 else []
+    reasons = [_competent(facts), _pictures(facts), _discriminates(facts)]
+    reasons += [_perceptual(facts)] if "perceptual" in facts.numbers else []
+    reasons += [_gaze(facts, facts.gaze_gain)] if facts.gaze_gain is not None else []
+    reasons += [_wrong_gaze(facts.changed, facts.consistent)] if facts.changed is not None else []
+    reasons += [_order(facts.consistent)] if facts.consistent is not None else []
+    reasons.append(_readable(facts.unreadable))
+    reasons += [_asymmetry(facts)] if "asymmetry" in facts.numbers else []
+    reasons += [_weakest(facts)] if sum(skill in facts.numbers for skill in SKILLS) > 2 else []
     if facts.subset:
-        made.append(Reason(RULES["subset"], f"A subset of the items was asked: {facts.subset}.", None))
-    return tuple(made)
+        reasons.append(Reason(RULES["subset"], f"A subset of the items was asked: {facts.subset}.", None))
+    return tuple(reasons)
 
 
 def _competent(facts: IntentFacts) -> Reason:
     if "overall" not in facts.numbers:
-        said = "no item of competency was answered"
-        return Reason(RULES["competent"], f"{said[:1].upper()}{said[1:]}.", None, said)
-    found, chance = facts.numbers["overall"], facts.chances["overall"]
-    text = f"Competency {share(found)}; guessing reaches {percent(chance)}."
-    return Reason(RULES["competent"], text, above(found, chance),
-                  f"competency {percent(found.estimate)}, guessing {percent(chance)}")  # fmt: skip
+        clause = "no item of competency was answered"
+        return Reason(RULES["competent"], f"{clause[:1].upper()}{clause[1:]}.", None, clause)
+    competency, chance = facts.numbers["overall"], facts.chances["overall"]
+    text = f"Competency {share(competency)}; guessing reaches {percent(chance)}."
+    return Reason(RULES["competent"], text, above(competency, chance),
+                  f"competency {percent(competency.estimate)}, guessing {percent(chance)}")  # fmt: skip
 
 
 def _pictures(facts: IntentFacts) -> Reason:
@@ -122,9 +122,9 @@ def _pictures(facts: IntentFacts) -> Reason:
         return Reason(RULES["pictures"], "It was shown no picture: whatever it says comes from language.", False,
                       "it was shown no picture")  # fmt: skip
     if gain is None or facts.text_only is None:
-        said = "it was never asked without the pictures"
+        clause = "it was never asked without the pictures"
         return Reason(RULES["pictures"], "It was never asked without the pictures, so language alone may answer.", None,
-                      said)  # fmt: skip
+                      clause)  # fmt: skip
     holds = above(gain, margin=NEGLIGIBLE)
     text = f"Without the pictures it is right in {percent(facts.text_only)}; the pictures add {_points(gain)}."
     if holds is False:
@@ -134,17 +134,17 @@ def _pictures(facts: IntentFacts) -> Reason:
     return Reason(RULES["pictures"], text, holds, f"the pictures add {_points(gain)}")
 
 
-def _points(found: Interval) -> str:
-    said = changed(found)
-    return "nothing" if said == "no difference in any video" else said
+def _points(interval: Interval) -> str:
+    points = changed(interval)
+    return "nothing" if points == "no difference in any video" else points
 
 
 def _discriminates(facts: IntentFacts) -> Reason:
     rule, numbers = RULES["discriminates"], facts.numbers
     if "paired" not in numbers:
         apart = "rejecting and discriminating cannot be told apart"
-        told = f"Cognitive reliability {share(numbers['cognitive'])}. " if "cognitive" in numbers else ""
-        return Reason(rule, f"{told}No trap has a true-premise twin: {apart}.", None, f"without twins {apart}")
+        cognitive = f"Cognitive reliability {share(numbers['cognitive'])}. " if "cognitive" in numbers else ""
+        return Reason(rule, f"{cognitive}No trap has a true-premise twin: {apart}.", None, f"without twins {apart}")
     paired, over = numbers["paired"], numbers["over_rejection"]
     rejected, twin, chance = numbers["cognitive"].estimate, numbers["twin"].estimate, facts.chances["paired"]
     text = (
@@ -166,10 +166,10 @@ def _discriminates(facts: IntentFacts) -> Reason:
 
 
 def _perceptual(facts: IntentFacts) -> Reason:
-    found, chance = facts.numbers["perceptual"], facts.chances["perceptual"]
-    text = f"On perceptual traps it is right in {share(found)}; guessing reaches {percent(chance)}."
-    clause = f"it names things that are not there ({percent(found.estimate)} of the perceptual traps right)"
-    return Reason(RULES["perceptual"], text, above(found, chance), clause)
+    right, chance = facts.numbers["perceptual"], facts.chances["perceptual"]
+    text = f"On perceptual traps it is right in {share(right)}; guessing reaches {percent(chance)}."
+    clause = f"it names things that are not there ({percent(right.estimate)} of the perceptual traps right)"
+    return Reason(RULES["perceptual"], text, above(right, chance), clause)
 
 
 def _gaze(facts: IntentFacts, gain: Interval) -> Reason:
@@ -178,41 +178,41 @@ def _gaze(facts: IntentFacts, gain: Interval) -> Reason:
     text = f"Told where the surgeon looks, it gains {_points(gain)}"
     if holds is False and overall is not None and overall.estimate >= ROOM:
         return Reason(RULES["gaze"], f"{text}; nothing was left to gain.", None)
-    said = {True: "it uses the gaze", False: "it pays no heed to the gaze", None: "not told apart from no gain"}
-    return Reason(RULES["gaze"], f"{text}: {said[holds]}.", holds)
+    meaning = {True: "it uses the gaze", False: "it pays no heed to the gaze", None: "not told apart from no gain"}
+    return Reason(RULES["gaze"], f"{text}: {meaning[holds]}.", holds)
 
 
-def _wrong_gaze(found: Interval, consistent: Interval | None) -> Reason:
-    text = f"With the gaze moved elsewhere {share(found)} of its answers change"
-    if found.high < NEGLIGIBLE or found.estimate == 0:
+def _wrong_gaze(change: Interval, consistent: Interval | None) -> Reason:
+    text = f"With the gaze moved elsewhere {share(change)} of its answers change"
+    if change.high < NEGLIGIBLE or change.estimate == 0:
         return Reason(RULES["wrong gaze"], f"{text}: it ignores the gaze.", False)
-    if consistent is not None and 1 - consistent.estimate >= found.estimate:
+    if consistent is not None and 1 - consistent.estimate >= change.estimate:
         return Reason(RULES["wrong gaze"], f"{text}; another order of the options changes as many.", None)
-    if found.low > NEGLIGIBLE:
+    if change.low > NEGLIGIBLE:
         return Reason(RULES["wrong gaze"], f"{text}: its answers follow the gaze, rightly or wrongly.", True)
     return Reason(RULES["wrong gaze"], f"{text}.", None)
 
 
-def _order(found: Interval) -> Reason:
-    text = f"{share(found)} of the items get the same answer in every order of their options."
-    clause = f"only {percent(found.estimate)} of its answers survive another order of the options"
-    return Reason(RULES["order"], text, above(found, SAME), clause)
+def _order(stable: Interval) -> Reason:
+    text = f"{share(stable)} of the items get the same answer in every order of their options."
+    clause = f"only {percent(stable.estimate)} of its answers survive another order of the options"
+    return Reason(RULES["order"], text, above(stable, SAME), clause)
 
 
 def _readable(unreadable: float) -> Reason:
     if not unreadable:
         return Reason(RULES["readable"], "Every reply holds a choice that can be read.", True)
-    said = f"in {percent(unreadable)} of the replies no choice can be read"
-    return Reason(RULES["readable"], f"{said[:1].upper()}{said[1:]}.", unreadable <= MOST_UNREADABLE, said)
+    clause = f"in {percent(unreadable)} of the replies no choice can be read"
+    return Reason(RULES["readable"], f"{clause[:1].upper()}{clause[1:]}.", unreadable <= MOST_UNREADABLE, clause)
 
 
 def _asymmetry(facts: IntentFacts) -> Reason:
-    found = facts.numbers["asymmetry"]
-    told = {True: "it anticipates better than it explains", False: "it explains better than it anticipates",
+    gap = facts.numbers["asymmetry"]
+    meaning = {True: "it anticipates better than it explains", False: "it explains better than it anticipates",
             None: "no asymmetry is shown"}  # fmt: skip
-    holds = above(found) if not found.few_clusters else None
-    text = f"Prospective minus retrospective: {changed(found)}; {told[holds]}."
-    few = f" ({found.clusters} videos, of {FEW_CLUSTERS} needed)" if found.few_clusters else ""
+    holds = above(gap) if not gap.few_clusters else None
+    text = f"Prospective minus retrospective: {changed(gap)}; {meaning[holds]}."
+    few = f" ({gap.clusters} videos, of {FEW_CLUSTERS} needed)" if gap.few_clusters else ""
     return Reason(RULES["asymmetry"], f"{text.removesuffix('.')}{few}.", None)
 
 

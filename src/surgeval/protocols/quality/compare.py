@@ -37,20 +37,20 @@ def compare_quality(a: QualityScores | str | Path, b: QualityScores | str | Path
     Traceback (most recent call last):
     surgeval.errors.DataError: first/run.json: found no such file, expected the record of a run
     """
-    first, second = (one if isinstance(one, QualityScores) else load_quality(one) for one in (a, b))
+    first, second = (run if isinstance(run, QualityScores) else load_quality(run) for run in (a, b))
     names = f"{first.name} and {second.name}"
     if first.limits != second.limits:
         raise BadInput(f"{names}: found different limits, expected the same ones")
-    known = [set(one.cases["video"].unique()) for one in (first, second)]
+    known = [set(run.cases["video"].unique()) for run in (first, second)]
     videos = sorted(known[0] & known[1])
     if not videos:
         raise BadInput(f"{names}: found no video in both, expected runs over the same videos")
     return Comparison(
         protocol="quality", a=first.name, b=second.name,
         numbers=tuple(
-            Compared(one.key, one.label, _difference(first, second, one.key, videos),
-                     higher_is_better=one.higher_is_better, unit=one.unit)
-            for one in first.headlines()
+            Compared(headline.key, headline.label, _difference(first, second, headline.key, videos),
+                     higher_is_better=headline.higher_is_better, unit=headline.unit)
+            for headline in first.headlines()
         ),
         settings={"videos": videos},
         notes=(*few_video_notes(len(videos)), *_notes(first, second, len(known[0] ^ known[1]))),
@@ -65,7 +65,7 @@ def _notes(first: QualityScores, second: QualityScores, alone: int) -> tuple[str
 
 
 def _difference(first: QualityScores, second: QualityScores, measure: str, videos: list[str]) -> Difference:
-    sums = [_sums(one.cases, measure, videos) for one in (first, second)]
+    sums = [_sums(run.cases, measure, videos) for run in (first, second)]
     total, frames = np.concatenate([part[0] for part in sums]), np.concatenate([part[1] for part in sums])
     bounds = (-1.0, 1.0) if measure in SHARES else (-math.inf, math.inf)
     return paired_statistic(

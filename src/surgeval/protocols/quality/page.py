@@ -14,6 +14,7 @@ from surgeval.protocols.contract import Headline
 from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.quality.result import QualityScores
 from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
+from surgeval.stats import with_ends
 
 __all__ = ["write_page_of"]
 
@@ -35,23 +36,23 @@ def write_page_of(results: Sequence[QualityScores], out: str | Path) -> Path:
     out = Path(out)
     if len(results) != 1:
         raise BadInput(f"report: found {len(results)} runs of quality, expected one")
-    (one,) = results
-    tables = one.tables
+    (scores,) = results
+    tables = scores.tables
     save_tables(tables, out / "tables")
-    plots = save_figures(one.figures, out)
+    plots = save_figures(scores.figures, out)
     numbers = pl.DataFrame(
-        [(headline.label, _cell(headline)) for headline in one.headlines()],
+        [(headline.label, _cell(headline)) for headline in scores.headlines()],
         schema={"number": pl.String, "value": pl.String}, orient="row",
     )  # fmt: skip
     bare = [name for name in ("reasons", "unreadable") if name in tables and tables[name].height]
-    verdict = one.verdict()
+    verdict = scores.verdict()
     sections = (
-        *verdict_sections({one.name: verdict}, one.notes, _findings(one)),
-        Section("Frames to drop", "" if one.proposals else "None.",
-                tables=(Table(_TITLES["drop"], tables["drop"], file="tables/drop.csv"),) if one.proposals else ()),
+        *verdict_sections({scores.name: verdict}, scores.notes, _findings(scores)),
+        Section("Frames to drop", "" if scores.proposals else "None.",
+                tables=(Table(_TITLES["drop"], tables["drop"], file="tables/drop.csv"),) if scores.proposals else ()),
         *((Section("Each frame", "What cannot be used comes first.", evidence=shown),)
-          if (shown := evidence_of([one])) else ()),
-        Section("Overview", facts=_facts(one),
+          if (shown := evidence_of([scores])) else ()),
+        Section("Overview", facts=_facts(scores),
                 tables=(*(Table(_TITLES[name], tables[name], file=f"tables/{name}.csv") for name in bare),
                         Table("Numbers, with 95 % intervals over videos", numbers)),
                 figures=tuple(plot for name, plot in plots.items() if name == "reasons")),
@@ -60,9 +61,9 @@ def write_page_of(results: Sequence[QualityScores], out: str | Path) -> Path:
                               file="tables/videos.csv"),), paired=True),
         Section("How it was computed", _METHOD),
     )  # fmt: skip
-    lead = verdict_lead({one.name: verdict}) or "No frame could be read."
-    details = {name: f"{value:g}" for name, value in _limits(one).items()}
-    return write_page(out / "report.html", one.name, sections, kind="quality", lead=lead, details=details)
+    lead = verdict_lead({scores.name: verdict}) or "No frame could be read."
+    details = {name: f"{value:g}" for name, value in _limits(scores).items()}
+    return write_page(out / "report.html", scores.name, sections, kind="quality", lead=lead, details=details)
 
 
 _TITLES = {
@@ -73,19 +74,19 @@ _TITLES = {
 }
 
 
-def _findings(one: QualityScores) -> tuple[Finding, ...]:
+def _findings(scores: QualityScores) -> tuple[Finding, ...]:
     """Why frames go, and what could not be read at all."""
-    tables, said = one.tables, []
+    tables, findings = scores.tables, []
     reasons = ", ".join(f"{count} {reason}" for reason, count in tables["reasons"].iter_rows())
     if reasons:
-        said.append(Finding(f"Proposed to drop: {reasons}. These are proposals: a person decides.", False))
-    elif one.cases.height:
-        said.append(Finding("No frame is proposed to drop.", True))
-    if one.unreadable.height:
-        video, frame, reason = one.unreadable.row(0)
-        many = f"{one.unreadable.height} frame{'s' if one.unreadable.height > 1 else ''}"
-        said.append(Finding(f"{many} could not be read; the first: {video} / {frame}: {reason}.", False))
-    return tuple(said)
+        findings.append(Finding(f"Proposed to drop: {reasons}. These are proposals: a person decides.", False))
+    elif scores.cases.height:
+        findings.append(Finding("No frame is proposed to drop.", True))
+    if scores.unreadable.height:
+        video, frame, reason = scores.unreadable.row(0)
+        many = f"{scores.unreadable.height} frame{'s' if scores.unreadable.height > 1 else ''}"
+        findings.append(Finding(f"{many} could not be read; the first: {video} / {frame}: {reason}.", False))
+    return tuple(findings)
 
 
 def _cell(headline: Headline) -> str:
@@ -93,20 +94,20 @@ def _cell(headline: Headline) -> str:
     number = headline.interval
     if headline.unit != "score" or not isfinite(number.low):
         return headline.cell
-    return f"{number.estimate:.1f} [{number.low:.1f}, {number.high:.1f}]"
+    return with_ends(number.estimate, number.low, number.high, "measure")
 
 
-def _limits(one: QualityScores) -> dict[str, float]:
-    limits = one.limits
+def _limits(scores: QualityScores) -> dict[str, float]:
+    limits = scores.limits
     return {"Black below": limits.black, "Blurred below (of the median)": limits.blur,
             "Out of body below": limits.tissue, "Too bright above": limits.saturated,
             "Too dark above": limits.dark}  # fmt: skip
 
 
-def _facts(one: QualityScores) -> tuple[Fact, ...]:
+def _facts(scores: QualityScores) -> tuple[Fact, ...]:
     counts = {
-        "frames": one.cases.height + one.unreadable.height,
-        "to drop": len(one.proposals),
-        "unreadable": one.unreadable.height,
+        "frames": scores.cases.height + scores.unreadable.height,
+        "to drop": len(scores.proposals),
+        "unreadable": scores.unreadable.height,
     }
     return tuple(Fact(label, str(count)) for label, count in counts.items())

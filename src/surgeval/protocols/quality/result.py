@@ -91,25 +91,25 @@ class QualityScores(RunResult):
         of_video = (pl.col("video").first(), pl.len().alias("frames"), pl.col("dropped").sum().alias("to drop"),
                     *(pl.col(name).mean() for name in MEASURES))  # fmt: skip
         # Video after video: what polars adds up in groups differs in its last digits with the number of cores.
-        means = [one.select(of_video) for one in self.cases.partition_by("video", maintain_order=True)]
+        means = [frames.select(of_video) for frames in self.cases.partition_by("video", maintain_order=True)]
         videos = pl.concat(means).sort("video") if means else self.cases.clear().select(of_video).clear()
-        made = {"drop": drop, "reasons": reasons, "videos": videos}
-        return made if self.unreadable.is_empty() else {**made, "unreadable": self.unreadable}
+        tables = {"drop": drop, "reasons": reasons, "videos": videos}
+        return tables if self.unreadable.is_empty() else {**tables, "unreadable": self.unreadable}
 
     @property
     def figures(self) -> Mapping[str, Figure]:
         """A histogram of brightness, sharpness and tissue, and the reasons for dropping."""
-        made: dict[str, Figure] = {}
+        figures: dict[str, Figure] = {}
         for name, edges in _EDGES.items():
             values = self.cases[name].to_list()
             counts = tuple(sum(low <= value < high for value in values)
                            for low, high in pairwise(edges))  # fmt: skip
-            made[name] = Histogram(f"{name.capitalize()} of the frames", edges, counts, MEASURES[name][0], "frames")
+            figures[name] = Histogram(f"{name.capitalize()} of the frames", edges, counts, MEASURES[name][0], "frames")
         reasons = self.tables["reasons"]
         if reasons.height:
             counted = Series("frames", tuple(float(count) for count in reasons["frames"]))
-            made["reasons"] = Bars("Why frames are proposed to drop", tuple(reasons["reason"]), (counted,), "frames")
-        return made
+            figures["reasons"] = Bars("Why frames are proposed to drop", tuple(reasons["reason"]), (counted,), "frames")
+        return figures
 
 
 def load_quality(folder: str | Path) -> QualityScores:
@@ -136,7 +136,7 @@ def load_quality(folder: str | Path) -> QualityScores:
     cases, unreadable = _read(folder)
     rows = (FrameQuality(**row) for row in cases.select("video", "name", *MEASURES).iter_rows(named=True))
     proposals = propose_drops(rows, limits)
-    out = pl.DataFrame([(one.video, one.name, True) for one in proposals],
+    out = pl.DataFrame([(proposal.video, proposal.name, True) for proposal in proposals],
                        schema={"video": pl.String, "name": pl.String, "dropped": pl.Boolean}, orient="row")  # fmt: skip
     pictures, odd = load_pictures(folder)
     marked = cases.join(out, on=["video", "name"], how="left", maintain_order="left")
@@ -166,8 +166,8 @@ def _read(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
             for name, kind in kinds.items()
         )
     except (pl.exceptions.PolarsError, OSError) as error:
-        said = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-        raise DataError(folder / "cases.parquet", found=f"a table that cannot be read ({said})",
+        trouble = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+        raise DataError(folder / "cases.parquet", found=f"a table that cannot be read ({trouble})",
                         expected="the cases of a run") from None  # fmt: skip
     named = known.rename({"cluster": "video"})
     good = named.filter(pl.col("status") == "ok").select("video", *kinds)

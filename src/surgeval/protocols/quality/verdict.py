@@ -45,12 +45,12 @@ def reasons_of(videos: Mapping[str, tuple[int, int]]) -> tuple[Reason, ...]:
     lost, total = (sum(pair[k] for pair in videos.values()) for k in (0, 1))
     share = lost / total
     holds = True if share <= FEW else False if share >= MANY else None
-    said = f"{lost} of {total} frames ({percent(share)}) are unreadable or proposed to drop"
-    made = [Reason(RULES["unusable"], f"{said}.", holds, said)]
+    dropped = f"{lost} of {total} frames ({percent(share)}) are unreadable or proposed to drop"
+    reasons = [Reason(RULES["unusable"], f"{dropped}.", holds, dropped)]
     worst = max(videos, key=lambda video: videos[video][0] / videos[video][1])
     bad, frames = videos[worst]
     if lost and len(videos) > 1:
         text = f"Worst video: {worst}, {bad} of {frames} frames ({percent(bad / frames)})."
         clause = f"of {worst} {percent(bad / frames)} are unusable"
-        made.append(Reason(RULES["worst video"], text, bad < ONE_VIDEO * frames, clause))
-    return tuple(made)
+        reasons.append(Reason(RULES["worst video"], text, bad < ONE_VIDEO * frames, clause))
+    return tuple(reasons)

@@ -8,12 +8,12 @@ from surgeval._lazy import lazy_exports
 from surgeval.protocols.descriptor import Descriptor
 
 if TYPE_CHECKING:
-    from surgeval.protocols.surgxbench._causes import ExplainedCauses, explain_causes
-    from surgeval.protocols.surgxbench._prompts import instrument_prompts, triplet_prompts
     from surgeval.protocols.surgxbench._settings import PROFILES, SURGX_TASKS, SurgXSettings, profile_settings
-    from surgeval.protocols.surgxbench._single import Explained, ExplainedReply, explain_image
     from surgeval.protocols.surgxbench.compare import compare_surgxbench
+    from surgeval.protocols.surgxbench.measuring._prompts import instrument_prompts, triplet_prompts
     from surgeval.protocols.surgxbench.method import SurgXRun, run_surgxbench
+    from surgeval.protocols.surgxbench.one_image._causes import ExplainedCauses, explain_causes
+    from surgeval.protocols.surgxbench.one_image._single import Explained, ExplainedReply, explain_image
     from surgeval.protocols.surgxbench.result import RESAMPLES, SurgXScores, join_runs, load_surgxbench, outcomes
 
 DESCRIPTOR = Descriptor.of_rooms(
@@ -25,12 +25,12 @@ DESCRIPTOR = Descriptor.of_rooms(
 )
 
 _HOMES = {
-    "_causes": "ExplainedCauses explain_causes",
-    "_prompts": "instrument_prompts triplet_prompts",
     "_settings": "PROFILES SurgXSettings SURGX_TASKS profile_settings",
-    "_single": "Explained ExplainedReply explain_image",
     "compare": "compare_surgxbench",
+    "measuring._prompts": "instrument_prompts triplet_prompts",
     "method": "SurgXRun run_surgxbench",
+    "one_image._causes": "ExplainedCauses explain_causes",
+    "one_image._single": "Explained ExplainedReply explain_image",
     "result": "RESAMPLES SurgXScores join_runs load_surgxbench outcomes",
 }
 

@@ -34,7 +34,7 @@ def causal_table(cases: pl.DataFrame) -> pl.DataFrame:
     (0.4, 0.75, 0.4, 0.25)
     """
     rows = cases.filter(pl.col("task") == "causal")
-    made = []
+    table_rows = []
     for named, here in _ROWS.items():
         part = rows.filter(here)
         if part.is_empty():
@@ -53,5 +53,5 @@ def causal_table(cases: pl.DataFrame) -> pl.DataFrame:
         }
         first = {"named": named, "names": part.height, "explaining_tokens": int(part["causal_tokens"].sum()),
                  "stopped": int(part["causal_stopped"].sum())}  # fmt: skip
-        made.append(wide_row(first, ratios(part, wanted)))
-    return pl.DataFrame(made, infer_schema_length=None)
+        table_rows.append(wide_row(first, ratios(part, wanted)))
+    return pl.DataFrame(table_rows, infer_schema_length=None)

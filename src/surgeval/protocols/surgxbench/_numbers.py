@@ -87,8 +87,8 @@ def _numbers() -> dict[str, Number]:
 
 
 NUMBERS: Mapping[str, Number] = _numbers()
-LABELS: Mapping[str, str] = {key: one.label for key, one in NUMBERS.items()}
-_TASKS = tuple(dict.fromkeys(one.task for one in NUMBERS.values()))
+LABELS: Mapping[str, str] = {key: number.label for key, number in NUMBERS.items()}
+_TASKS = tuple(dict.fromkeys(number.task for number in NUMBERS.values()))
 
 
 def wanted_of(task: str) -> dict[str, Ratio]:
@@ -97,7 +97,7 @@ def wanted_of(task: str) -> dict[str, Ratio]:
     >>> list(wanted_of("ars"))
     ['ars', 'ars_valid']
     """
-    return {key: one.ratio for key, one in NUMBERS.items() if one.task == task}
+    return {key: number.ratio for key, number in NUMBERS.items() if number.task == task}
 
 
 def task_cases(cases: pl.DataFrame) -> dict[str, pl.DataFrame]:
@@ -108,22 +108,26 @@ def task_cases(cases: pl.DataFrame) -> dict[str, pl.DataFrame]:
 
 def headline_numbers(cases: pl.DataFrame) -> dict[str, Interval]:
     """Every number that the cases define, with its interval over videos, in the order of `NUMBERS`."""
-    made: dict[str, Interval] = {}
+    intervals: dict[str, Interval] = {}
     for task, part in task_cases(cases).items():
-        made |= ratios(part, wanted_of(task))
-    return {key: made[key] for key in NUMBERS if key in made and made[key].estimate == made[key].estimate}
+        intervals |= ratios(part, wanted_of(task))
+    return {
+        key: intervals[key]
+        for key in NUMBERS
+        if key in intervals and intervals[key].estimate == intervals[key].estimate
+    }
 
 
 def headlines_of(numbers: Mapping[str, Interval], cases: pl.DataFrame, classes: int) -> tuple[Headline, ...]:
     """The numbers to read first, each with what chance reaches."""
-    made = []
-    for key, one in NUMBERS.items():
-        if one.first and key in numbers:
-            chance = one.chance if not isinstance(one.chance, str) else _estimate(numbers.get(one.chance))
+    headlines = []
+    for key, number in NUMBERS.items():
+        if number.first and key in numbers:
+            chance = number.chance if not isinstance(number.chance, str) else _estimate(numbers.get(number.chance))
             chance = guessing(cases, classes) if key == "accuracy" else chance
-            made.append(Headline(key, one.label, numbers[key], chance=chance, higher_is_better=one.higher_is_better,
-                                 unit=one.unit))  # fmt: skip
-    return tuple(made)
+            headlines.append(Headline(key, number.label, numbers[key], chance=chance,
+                                      higher_is_better=number.higher_is_better, unit=number.unit))  # fmt: skip
+    return tuple(headlines)
 
 
 def _estimate(interval: Interval | None) -> float | None:

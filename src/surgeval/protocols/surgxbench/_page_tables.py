@@ -62,9 +62,9 @@ _HEADINGS = {
 }  # fmt: skip
 
 
-def facts(one: SurgXScores) -> tuple[Fact, ...]:
+def facts(run: SurgXScores) -> tuple[Fact, ...]:
     """The four numbers to see first."""
-    shown = {key: one.numbers[key] for key in ("accuracy", "tp_ac", "tp_chance", "tp_lift") if key in one.numbers}
+    shown = {key: run.numbers[key] for key in ("accuracy", "tp_ac", "tp_chance", "tp_lift") if key in run.numbers}
     return tuple(
         Fact(
             LABELS[key].partition(",")[0],
@@ -78,27 +78,27 @@ def facts(one: SurgXScores) -> tuple[Fact, ...]:
 def overview(scores: Sequence[SurgXScores]) -> Table:
     """The headline numbers, a column per model, and how much each of them left out."""
     rows = [
-        [LABELS[key], *(_headline(one, key) for one in scores)]
+        [LABELS[key], *(_headline(run, key) for run in scores)]
         for key in _OVERVIEW
-        if any(key in one.numbers for one in scores)
+        if any(key in run.numbers for run in scores)
     ]
     missing = left_out(scores)
     if not missing.is_empty():
-        kept = [_left(missing.filter(pl.col("model") == one.name)) for one in scores]
+        kept = [_left(missing.filter(pl.col("model") == run.name)) for run in scores]
         rows.append(["cases left out of means", *kept])
-    if any(one.failed for one in scores):
-        rows.append(["frames and records that could not be used", *(str(one.failed) for one in scores)])
-    rows = rows or [["cases", *(str(one.cases.height) for one in scores)]]
-    heads = distinct(["number", *(one.name for one in scores)])
+    if any(run.failed for run in scores):
+        rows.append(["frames and records that could not be used", *(str(run.failed) for run in scores)])
+    rows = rows or [["cases", *(str(run.cases.height) for run in scores)]]
+    heads = distinct(["number", *(run.name for run in scores)])
     columns = [pl.Series(head, [row[k] for row in rows], dtype=pl.String) for k, head in enumerate(heads)]
     note = "Over fewer than six videos an interval is the least that one must allow for."
-    few = any(interval.few_clusters for one in scores for interval in one.numbers.values())
+    few = any(interval.few_clusters for run in scores for interval in run.numbers.values())
     title = "The numbers to read first, with 95 % intervals over videos"
     return Table(title, pl.DataFrame(columns), note if few else "", explained=True)
 
 
-def _headline(one: SurgXScores, key: str) -> str:
-    interval = one.numbers.get(key)
+def _headline(run: SurgXScores, key: str) -> str:
+    interval = run.numbers.get(key)
     if interval is None:
         return number_text(None)
     shown = interval.cell(NUMBERS[key].unit)
@@ -128,23 +128,23 @@ def joint(scores: Sequence[SurgXScores], name: str) -> tuple[Table, ...]:
 
 def own(scores: Sequence[SurgXScores], *names: str) -> tuple[Table, ...]:
     """Tables that each model has for itself."""
-    made = []
+    tables = []
     for name in names:
-        for one in scores:
-            if name in one.made:
-                whose = "" if len(scores) == 1 else f": {one.name}"
-                file, folded = f"tables/{_file(scores, one, name)}.csv", name in _FOLDED or len(scores) > 1
-                for title, table in _parted(name, one.made[name]).items():
-                    made.append(Table(title + whose, readable_table(table), file=file, folded=folded))
-    return tuple(made)
+        for run in scores:
+            if name in run.made:
+                whose = "" if len(scores) == 1 else f": {run.name}"
+                file, folded = f"tables/{_file(scores, run, name)}.csv", name in _FOLDED or len(scores) > 1
+                for title, table in _parted(name, run.made[name]).items():
+                    tables.append(Table(title + whose, readable_table(table), file=file, folded=folded))
+    return tuple(tables)
 
 
 def tables_to_save(scores: Sequence[SurgXScores]) -> dict[str, pl.DataFrame]:
     """Every table by file name."""
-    made = {name: frame for name, frame in _joint_frames(scores).items() if not frame.is_empty()}
-    rows = [{"model": one.name, **row} for one in scores if one.numbers for row in one.to_frame().iter_rows(named=True)]
-    made |= {"headline": pl.DataFrame(rows)} if rows else {}
-    return made | {_file(scores, one, name): table for one in scores for name, table in one.made.items()}
+    frames = {name: frame for name, frame in _joint_frames(scores).items() if not frame.is_empty()}
+    rows = [{"model": run.name, **row} for run in scores if run.numbers for row in run.to_frame().iter_rows(named=True)]
+    frames |= {"headline": pl.DataFrame(rows)} if rows else {}
+    return frames | {_file(scores, run, name): table for run in scores for name, table in run.made.items()}
 
 
 def _joint_frames(scores: Sequence[SurgXScores]) -> dict[str, pl.DataFrame]:
@@ -155,8 +155,8 @@ def _joint_frames(scores: Sequence[SurgXScores]) -> dict[str, pl.DataFrame]:
     }
 
 
-def _file(scores: Sequence[SurgXScores], one: SurgXScores, name: str) -> str:
-    return name if len(scores) == 1 else f"{scores.index(one) + 1}_{name}"
+def _file(scores: Sequence[SurgXScores], run: SurgXScores, name: str) -> str:
+    return name if len(scores) == 1 else f"{scores.index(run) + 1}_{name}"
 
 
 def _parted(name: str, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
@@ -174,10 +174,10 @@ def _parted(name: str, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
     frequent_first = table.head(-1).sort("frames", descending=True, maintain_order=True)
     table = pl.concat([frequent_first, table.tail(1)])  # the mean stays last
     looked = [column for column in table.columns if column.startswith(("tp_", "fp_", "area"))]
-    told = [column for column in table.columns if column.startswith(("precision", "recall", "f1"))]
+    quality = [column for column in table.columns if column.startswith(("precision", "recall", "f1"))]
     return {
         TITLES[name]: table.drop(*looked, "excluded"),
-        f"{TITLES[name]}: where it looks": table.drop(*told, "frames", "predicted"),
+        f"{TITLES[name]}: where it looks": table.drop(*quality, "frames", "predicted"),
     }
 
 
@@ -209,19 +209,19 @@ def _paper(table: pl.DataFrame) -> pl.DataFrame:
 
 def _joined(table: pl.DataFrame) -> list[pl.Series]:
     columns = {column.name: column.to_list() for column in table.get_columns()}
-    made = []
+    shown = []
     for name, values in columns.items():
         if f"{name}_low" in columns:
             ends = zip(values, columns[f"{name}_low"], columns[f"{name}_high"], strict=True)
-            told = [[_fraction(name, value) for value in three] for three in ends]
-            cells = [with_ends(value, low, high, _unit(name)) for value, low, high in told]
-            made.append(pl.Series(name, cells, dtype=pl.String))
+            numbers = [[_fraction(name, value) for value in three] for three in ends]
+            cells = [with_ends(value, low, high, _unit(name)) for value, low, high in numbers]
+            shown.append(pl.Series(name, cells, dtype=pl.String))
         elif table.schema[name].is_float() and not name.endswith(("_low", "_high")):
             cells = [number_text(_fraction(name, value), _unit(name)) for value in values]
-            made.append(pl.Series(name, cells, dtype=pl.String))
+            shown.append(pl.Series(name, cells, dtype=pl.String))
         elif not name.endswith(("_low", "_high")):
-            made.append(table.get_column(name))
-    return made
+            shown.append(table.get_column(name))
+    return shown
 
 
 def _unit(column: str) -> NumberUnit:

@@ -31,7 +31,7 @@ def paper_table_1(scores: Sequence[SurgXScores]) -> pl.DataFrame:
 
     Empty without a run of profile `early`. Models that were measured on the same predictions share one chance row.
     """
-    shown = {one.name: _by_video(one.made["table1"]) for one in scores if "table1" in one.made}
+    shown = {run.name: _by_video(run.made["table1"]) for run in scores if "table1" in run.made}
     videos, total = _videos(shown)
     rows = [{"model": name, **_row_1(ratios, _TABLE_1, videos, total)} for name, ratios in shown.items()]
     blind = {name: _row_1(ratios, {"chance": "τ-AC"}, videos, total) for name, ratios in shown.items()}
@@ -44,7 +44,7 @@ def paper_table_1(scores: Sequence[SurgXScores]) -> pl.DataFrame:
 
 def paper_table_2(scores: Sequence[SurgXScores]) -> pl.DataFrame:
     """Table 2: a row per video and one for all; mean ARS, V/T and Z/V of each model. Empty without profile `early`."""
-    shown = {one.name: _by_video(one.made["table2"]) for one in scores if "table2" in one.made}
+    shown = {run.name: _by_video(run.made["table2"]) for run in scores if "table2" in run.made}
     videos, total = _videos(shown)
     rows: list[dict[str, Any]] = []
     for video in (*videos, None) if shown else ():
@@ -75,13 +75,13 @@ def _videos(shown: Mapping[str, Mapping[str | None, object]]) -> tuple[list[str]
 
 
 def _row_1(
-    found: Mapping[str | None, Mapping[str, Any]], columns: Mapping[str, str], videos: Sequence[str], total: str
+    by_video: Mapping[str | None, Mapping[str, Any]], columns: Mapping[str, str], videos: Sequence[str], total: str
 ) -> dict[str, float | None]:
     row = {
-        f"{video} {title}": found.get(video, {}).get(column) for video in videos for column, title in columns.items()
+        f"{video} {title}": by_video.get(video, {}).get(column) for video in videos for column, title in columns.items()
     }
     for column, title in columns.items():
-        row |= {f"{total} {title}{end}": found.get(None, {}).get(f"{column}{end}") for end in _ENDS}
+        row |= {f"{total} {title}{end}": by_video.get(None, {}).get(f"{column}{end}") for end in _ENDS}
     return row
 
 
@@ -91,21 +91,21 @@ def left_out(scores: Sequence[SurgXScores]) -> pl.DataFrame:
     The cases of one model and measure add up to `of`. Flags that kept out a case together stand together.
     """
     rows: list[dict[str, Any]] = []
-    for one in scores:
+    for run in scores:
         for what, (task, column) in _MEASURED.items():
-            part = one.cases.filter(pl.col("task") == task)
+            part = run.cases.filter(pl.col("task") == task)
             if column and not part.is_empty():
                 part = part.filter(pl.col(column))
             if part.is_empty():
                 continue
             reasons = part.group_by("excluded").len().sort("len", "excluded", descending=[True, False])
             counts = {str(reason): int(count) for reason, count in reasons.iter_rows()}
-            told = {"counted": counts.pop("", 0)}
+            outcomes = {"counted": counts.pop("", 0)}
             if task == "instruments":
                 blind = part.filter((pl.col("excluded") == "") & pl.col("present") & pl.col("aa").is_null()).height
-                told["counted"] -= blind
-                told |= {"counted in AC, left out of AA: no visible box of the instrument": blind} if blind else {}
-            told |= {f"left out: {' and '.join(reason.split())}": count for reason, count in counts.items()}
-            rows += [{"model": one.name, "what": what, "became": key, "cases": count, "of": part.height,
-                      "percent": 100 * count / part.height} for key, count in told.items()]  # fmt: skip
+                outcomes["counted"] -= blind
+                outcomes |= {"counted in AC, left out of AA: no visible box of the instrument": blind} if blind else {}
+            outcomes |= {f"left out: {' and '.join(reason.split())}": count for reason, count in counts.items()}
+            rows += [{"model": run.name, "what": what, "became": key, "cases": count, "of": part.height,
+                      "percent": 100 * count / part.height} for key, count in outcomes.items()]  # fmt: skip
     return pl.DataFrame(rows, infer_schema_length=None)

@@ -62,12 +62,12 @@ class VideoSums:
     @classmethod
     def of(cls, cases: pl.DataFrame, wanted: Mapping[str, Ratio | Sequence[Ratio]]) -> VideoSums:
         """From cases with a column `cluster`."""
-        parts = [[one] if isinstance(one, Ratio) else list(one) for one in wanted.values()]
+        parts = [[ratio] if isinstance(ratio, Ratio) else list(ratio) for ratio in wanted.values()]
         flat = [ratio for group in parts for ratio in group]
-        videos, place = np.unique(cases["cluster"].to_numpy().astype(str), return_inverse=True)
+        videos, video_of = np.unique(cases["cluster"].to_numpy().astype(str), return_inverse=True)
         table = cases.select("cluster", *_columns(flat))
         over, under = (
-            np.stack([_sums(table[f"{name}{n}"], place, len(videos)) for n in range(len(flat))], 1)
+            np.stack([_sums(table[f"{name}{n}"], video_of, len(videos)) for n in range(len(flat))], 1)
             for name in ("over", "under")
         )
         groups = np.repeat(np.arange(len(parts)), [len(group) for group in parts])
@@ -115,11 +115,11 @@ def _interval(sums: VideoSums, number: int, asked: Ratio | Sequence[Ratio]) -> I
         return share_interval(over[:, 0], under[:, 0], name=name)
     videos = tuple(np.array(sums.videos, dtype=object)[rows].tolist())
     part = VideoSums(videos, (name,), over, under, np.zeros(over.shape[1], np.int64))
-    made = bootstrap_statistic(
+    interval = bootstrap_statistic(
         lambda counted: part.numbers(counted)[:, 0], part.videos, batched=True, sizes=under.sum(axis=1), name=name,
         bounds=parts[0].bounds,
     )  # fmt: skip
-    return with_still_parts(made, _still(over, under), parts[0].bounds) if len(parts) > 1 else made
+    return with_still_parts(interval, _still(over, under), parts[0].bounds) if len(parts) > 1 else interval
 
 
 def _still(over: Floats, under: Floats) -> Iterator[tuple[float, Interval]]:
@@ -133,16 +133,16 @@ def _still(over: Floats, under: Floats) -> Iterator[tuple[float, Interval]]:
 
 
 def _columns(flat: Sequence[Ratio]) -> list[pl.Expr]:
-    made = []
+    columns = []
     for number, ratio in enumerate(flat):
         for name, expression in (("over", ratio.over), ("under", ratio.under)):
-            made.append(expression.cast(pl.Float64).fill_nan(0).fill_null(0).alias(f"{name}{number}"))
-    return made
+            columns.append(expression.cast(pl.Float64).fill_nan(0).fill_null(0).alias(f"{name}{number}"))
+    return columns
 
 
-def _sums(column: pl.Series, place: Ints, videos: int) -> Floats:
+def _sums(column: pl.Series, video_of: Ints, videos: int) -> Floats:
     """Added row after row: polars adds in as many parts as there are cores, and the last digits differ with them."""
-    sums: Floats = np.bincount(place, weights=column.to_numpy(), minlength=videos).astype(np.float64)
+    sums: Floats = np.bincount(video_of, weights=column.to_numpy(), minlength=videos).astype(np.float64)
     return sums
 
 

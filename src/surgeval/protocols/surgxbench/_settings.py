@@ -115,9 +115,9 @@ def profile_settings(profile: str, **changes: Any) -> SurgXSettings:
     """
     if profile not in PROFILES:
         raise BadInput(f"profile: found {profile!r}, expected one of {', '.join(PROFILES)}")
-    unknown = set(changes) - {one.name for one in fields(SurgXSettings)}
+    unknown = set(changes) - {field.name for field in fields(SurgXSettings)}
     if unknown:
-        known = ", ".join(one.name for one in fields(SurgXSettings))
+        known = ", ".join(field.name for field in fields(SurgXSettings))
         raise BadInput(f"settings: found {min(unknown)!r}, expected one of {known}")
     return replace(_OF_PROFILE[profile], **changes)
 

@@ -127,9 +127,9 @@ def run(
         from surgeval.protocols.surgxbench.page import write_page_of
 
         _few_threads(model)
-        chosen = heatmap_method(method, order, start_layer, score_scale, words)
+        maps = heatmap_method(method, order, start_layer, score_scale, words)
         settings = _settings(profile, given, {
-            "method": chosen, "max_tokens": max_tokens, "geometry": geometry, "positive": not literal, "seed": seed,
+            "method": maps, "max_tokens": max_tokens, "geometry": geometry, "positive": not literal, "seed": seed,
             "batch": batch, "threads": threads, "every": every, **({} if causal else {"causal": None}),
         })  # fmt: skip
         done = run_surgxbench(
@@ -187,8 +187,13 @@ def heatmap_method(name: str, order: str, start_layer: int, score_scale: str, wo
 def surgx_json(scores: SurgXScores) -> dict[str, Any]:
     """The headline numbers and every table, for machines."""
     numbers = {
-        key: {"estimate": one.estimate, "low": _plain(one.low), "high": _plain(one.high), "videos": one.clusters}
-        for key, one in scores.numbers.items()
+        key: {
+            "estimate": interval.estimate,
+            "low": _plain(interval.low),
+            "high": _plain(interval.high),
+            "videos": interval.clusters,
+        }
+        for key, interval in scores.numbers.items()
     }
     verdict = scores.verdict()
     return {
@@ -218,9 +223,9 @@ def _print(scores: SurgXScores, page: Path) -> None:
     verdict = scores.verdict()
     if verdict is not None:
         say(visible(str(verdict)))
-    for key, one in scores.numbers.items():
-        few = f" (few videos: {one.clusters})" if one.few_clusters else ""
-        say(f"  {NUMBERS[key].label}: {one.cell(NUMBERS[key].unit)}{few}")  # our own words and numbers
+    for key, interval in scores.numbers.items():
+        few = f" (few videos: {interval.clusters})" if interval.few_clusters else ""
+        say(f"  {NUMBERS[key].label}: {interval.cell(NUMBERS[key].unit)}{few}")  # our own words and numbers
     say()
     for key, columns in (("classes", ("class", "frames", "predicted", "f1", "tp_ac", "tp_chance", "tp_lift", "fp_ac")),
                          ("matches", ("match", "triplets", "share", "ras", "chance")),

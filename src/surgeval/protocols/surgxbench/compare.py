@@ -48,7 +48,7 @@ def compare_surgxbench(a: SurgXScores | str | Path, b: SurgXScores | str | Path)
     Traceback (most recent call last):
     surgeval.errors.DataError: runs/clip/run.json: found no such file, expected the record of a run
     """
-    first, second = (one if isinstance(one, SurgXScores) else load_surgxbench(one) for one in (a, b))
+    first, second = (run if isinstance(run, SurgXScores) else load_surgxbench(run) for run in (a, b))
     _require_comparable(first, second)
     numbers: list[Compared] = []
     parts, others = task_cases(first.cases), task_cases(second.cases)
@@ -57,10 +57,10 @@ def compare_surgxbench(a: SurgXScores | str | Path, b: SurgXScores | str | Path)
         sums = [VideoSums.of(cases[task], wanted_of(task)) for cases in (parts, others)]
         numbers += [
             Compared(
-                key, NUMBERS[key].label, _difference(sums, place, first),
+                key, NUMBERS[key].label, _difference(sums, number, first),
                 higher_is_better=NUMBERS[key].higher_is_better, unit=NUMBERS[key].unit,
             )
-            for place, key in enumerate(sums[0].names)
+            for number, key in enumerate(sums[0].names)
             if key in first.numbers and key in second.numbers and NUMBERS[key].first
         ]  # fmt: skip
     if not numbers:
@@ -74,29 +74,29 @@ def compare_surgxbench(a: SurgXScores | str | Path, b: SurgXScores | str | Path)
     )  # fmt: skip
 
 
-def _difference(sums: Sequence[VideoSums], place: int, first: SurgXScores) -> Difference:
+def _difference(sums: Sequence[VideoSums], number: int, first: SurgXScores) -> Difference:
     """The paired difference of one number; what a single video makes up has no interval, and few videos no test."""
     both = sums[0].beside(sums[1])
-    under = sums[0].under[:, sums[0].groups == place].sum(axis=1)
-    bounds = (-math.inf, math.inf) if NUMBERS[sums[0].names[place]].unit == "score" else (-1.0, 1.0)
-    found = paired_statistic(
-        lambda counted: both.numbers(counted)[:, place], sums[0].videos, batched=True,
+    under = sums[0].under[:, sums[0].groups == number].sum(axis=1)
+    bounds = (-math.inf, math.inf) if NUMBERS[sums[0].names[number]].unit == "score" else (-1.0, 1.0)
+    difference = paired_statistic(
+        lambda counted: both.numbers(counted)[:, number], sums[0].videos, batched=True,
         sizes=under if under.any() else None, bounds=bounds, resamples=first.resamples, seed=first.seed,
     )  # fmt: skip
-    videos = min(int((one.under[:, one.groups == place] > 0).any(axis=1).sum()) for one in sums)
-    interval = replace(found.interval, clusters=videos)
+    videos = min(int((part.under[:, part.groups == number] > 0).any(axis=1).sum()) for part in sums)
+    interval = replace(difference.interval, clusters=videos)
     if videos < 2:
         interval = replace(interval, low=math.nan, high=math.nan, note="one video has no interval")
-    return replace(found, interval=interval, p=found.p if videos >= FEW_CLUSTERS else math.nan)
+    return replace(difference, interval=interval, p=difference.p if videos >= FEW_CLUSTERS else math.nan)
 
 
 def _require_comparable(first: SurgXScores, second: SurgXScores) -> None:
     names = f"{first.name} and {second.name}"
     if first.classes != second.classes:
         raise BadInput(f"{names}: found different instruments, expected runs on the same label space")
-    known = [dict(one.settings) for one in (first, second)]
+    known = [dict(run.settings) for run in (first, second)]
     without = {*_MODELS_OWN, *_UNUSED}
-    if not all("triplets" in one["tasks"] for one in known):
+    if not all("triplets" in settings["tasks"] for settings in known):
         without |= set(_MOTION)
     keys = sorted((known[0].keys() | known[1].keys()) - without)
     other = [f"{key} ({known[0].get(key)} and {known[1].get(key)})" for key in keys
@@ -114,7 +114,7 @@ def _require_comparable(first: SurgXScores, second: SurgXScores) -> None:
 
 
 def _require_same_frames(task: str, first: SurgXScores, second: SurgXScores) -> None:
-    frames = [one.cases.filter(pl.col("task") == task).select("cluster", "frame").unique() for one in (first, second)]
+    frames = [run.cases.filter(pl.col("task") == task).select("cluster", "frame").unique() for run in (first, second)]
     alone = [x.join(y, on=["cluster", "frame"], how="anti").sort("cluster", "frame")
              for x, y in (frames, frames[::-1])]  # fmt: skip
     for own, other, rows in ((first, second, alone[0]), (second, first, alone[1])):
@@ -128,8 +128,8 @@ def _notes(first: SurgXScores, second: SurgXScores) -> tuple[str, ...]:
     notes = []
     methods = [run.settings["method"] for run in (first, second)]
     if methods[0] != methods[1]:
-        said = " and ".join(str(method["name"]) for method in methods)
-        notes.append(f"the maps are of different kinds ({said}): differences in where the models look include theirs")
+        names = " and ".join(str(method["name"]) for method in methods)
+        notes.append(f"the maps are of different kinds ({names}): differences in where the models look include theirs")
     weights = [run.record.manifest.model["identity"] for run in (first, second)]
     if weights[0] == weights[1]:
         notes.append(f"both runs are of the same model (weights {str(weights[0])[:12]}), whatever it is called")

@@ -76,7 +76,7 @@ def chapter(demo: Demo) -> Chapter:
     return Chapter(
         title="three small models: right, and right for the right reason?",
         page=page,
-        runs=tuple(out / one.name for one in scores),
+        runs=tuple(out / run.name for run in scores),
         table=_table(scores),
         sentences=_sentences(scores),
     )
@@ -85,7 +85,7 @@ def chapter(demo: Demo) -> Chapter:
 def _frames(data: Path) -> int:
     """The frames that each model looks at."""
     from surgeval.datasets import open_dataset
-    from surgeval.protocols.surgxbench._worker import labelled_frames
+    from surgeval.protocols.surgxbench.measuring._worker import labelled_frames
 
     dataset = open_dataset(data)
     return sum(len(labelled_frames(dataset, video.name, 1)) for video in dataset.videos())
@@ -135,25 +135,25 @@ def _table(scores: list[SurgXScores]) -> pl.DataFrame:
     import polars as pl
 
     rows = [
-        {"": text, **{one.name: _shown(one, key) for one in scores}}
+        {"": text, **{run.name: _shown(run, key) for run in scores}}
         for key, text in _ROWS.items()
     ]  # fmt: skip
     return pl.DataFrame(rows)
 
 
-def _shown(one: SurgXScores, key: str) -> str:
+def _shown(run: SurgXScores, key: str) -> str:
     from surgeval.protocols.surgxbench._numbers import NUMBERS
 
-    interval = one.numbers.get(key)
+    interval = run.numbers.get(key)
     return "" if interval is None else interval.cell(NUMBERS[key].unit)
 
 
 def _sentences(scores: list[SurgXScores]) -> tuple[str, ...]:
     from surgeval.results import percent
 
-    honest, shortcut = (next(one for one in scores if one.name == name) for name in (MODELS[0], MODELS[2]))
-    a, b = (one.numbers["tp_lift"] for one in (honest, shortcut))
-    right = [one.numbers["accuracy"].estimate for one in (honest, shortcut)]
+    honest, shortcut = (next(run for run in scores if run.name == name) for name in (MODELS[0], MODELS[2]))
+    a, b = (run.numbers["tp_lift"] for run in (honest, shortcut))
+    right = [run.numbers["accuracy"].estimate for run in (honest, shortcut)]
     if a.low <= b.high:
         return ()
     return (

@@ -32,9 +32,9 @@ def surgxbench_evidence(scores: SurgXScores) -> Evidence | None:
     if asked.is_empty():
         return None
     keys = ["cluster", "frame"]
-    said = pl.col("class").filter(pl.col("predicted") & ~pl.col("best"))
+    named = pl.col("class").filter(pl.col("predicted") & ~pl.col("best"))
     every = asked.group_by(keys, maintain_order=True).agg(
-        pl.col("class").filter(pl.col("present")).alias("labelled"), said.alias("also"))  # fmt: skip
+        pl.col("class").filter(pl.col("present")).alias("labelled"), named.alias("also"))  # fmt: skip
     best = asked.filter(pl.col("best")).unique(keys, keep="first", maintain_order=True)
     rows = best.join(every, on=keys, how="left", maintain_order="left")
     right = pl.when("present").then(pl.lit("right")).otherwise(pl.lit("wrong"))
@@ -58,7 +58,7 @@ def surgxbench_evidence(scores: SurgXScores) -> Evidence | None:
     return Evidence(
         model=scores.name, cases=cases, facets={"named": "Named", "labelled": "Labelled", "video": "Video"},
         own=frozenset({"named"}), numbers=_NUMBERS, right=frozenset(f"right · {state}" for state in _STATES),
-        open=frozenset({_EMPTY}), pictures=pictures, case="frame",
+        doubtful=frozenset({"right · ungrounded"}), open=frozenset({_EMPTY}), pictures=pictures, case="frame",
         note=_NOTE.format(level=percent(scores.settings["grounded_at"])),
     )  # fmt: skip
 
@@ -67,5 +67,5 @@ def _replies(scores: SurgXScores, keys: list[str]) -> pl.DataFrame:
     """What a model that answers in words said about each frame; without rows for any other."""
     if "reply" not in scores.cases.columns:
         return pl.DataFrame(schema={**dict.fromkeys(keys, pl.String), "reply": pl.String})
-    told = scores.cases.filter((pl.col("task") == "replies") & (pl.col("asked") == "instruments"))
-    return told.select(*keys, reply=pl.format("; it replied: {}", pl.col("reply").str.slice(0, _LONGEST)))
+    replies = scores.cases.filter((pl.col("task") == "replies") & (pl.col("asked") == "instruments"))
+    return replies.select(*keys, reply=pl.format("; it replied: {}", pl.col("reply").str.slice(0, _LONGEST)))

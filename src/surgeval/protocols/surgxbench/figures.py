@@ -49,30 +49,30 @@ _LEVEL_NAMES = {"I": "I only"}
 
 def surgxbench_figures(scores: Sequence[SurgXScores]) -> dict[str, Figure]:
     """All that the models have numbers for."""
-    made: dict[str, Figure] = {}
-    with_classes = [one for one in scores if "classes" in one.made]
+    figures: dict[str, Figure] = {}
+    with_classes = [run for run in scores if "classes" in run.made]
     if with_classes:
         classes = _met(with_classes)
-        made |= _recognition(with_classes, classes) | _instruments(with_classes, classes)
-    made |= _four_way([one for one in scores if "four_way" in one.made])
+        figures |= _recognition(with_classes, classes) | _instruments(with_classes, classes)
+    figures |= _four_way([run for run in scores if "four_way" in run.made])
     for name, title in (("occlusion", "Right predictions lost by hiding …"),
                         ("occlusion_triplets", "Frames that lose their triplet match by hiding …")):  # fmt: skip
-        made |= _occlusion([one for one in scores if name in one.made], name, title)
-    with_matches = [one for one in scores if "matches" in one.made]
+        figures |= _occlusion([run for run in scores if name in run.made], name, title)
+    with_matches = [run for run in scores if "matches" in run.made]
     if with_matches:
-        made |= _triplets(with_matches)
-    for number, one in enumerate(scores, start=1):
-        mark, whose = (str(number), f": {one.name}") if len(scores) > 1 else ("", "")
-        made |= _curves(one, f"curves{mark}", whose) | _sanity(one, f"sanity{mark}", whose)
-    return made
+        figures |= _triplets(with_matches)
+    for number, run in enumerate(scores, start=1):
+        mark, whose = (str(number), f": {run.name}") if len(scores) > 1 else ("", "")
+        figures |= _curves(run, f"curves{mark}", whose) | _sanity(run, f"sanity{mark}", whose)
+    return figures
 
 
 def _met(scores: Sequence[SurgXScores]) -> tuple[str, ...]:
     """The instruments that some frame shows, or some model says."""
     met = {
         row["class"]
-        for one in scores
-        for row in one.made["classes"].iter_rows(named=True)
+        for run in scores
+        for row in run.made["classes"].iter_rows(named=True)
         if row["frames"] or row["predicted"]
     }
     return tuple(name for name in scores[0].classes if name in met)
@@ -80,30 +80,30 @@ def _met(scores: Sequence[SurgXScores]) -> tuple[str, ...]:
 
 def _recognition(scores: Sequence[SurgXScores], classes: tuple[str, ...]) -> dict[str, Figure]:
     """Figure 3: F1 (of one model also precision and recall), and boxes of TP-AA, TP-AC and FP-AC, by instrument."""
-    rows = [_by(one.made["classes"], "class") for one in scores]
+    rows = [_by(run.made["classes"], "class") for run in scores]
     if len(scores) == 1:
         groups = tuple(_group(title, rows[0], classes, column) for column, title in _SAID.items())
     else:
-        groups = tuple(_group(one.name, row, classes, "f1") for one, row in zip(scores, rows, strict=True))
+        groups = tuple(_group(run.name, row, classes, "f1") for run, row in zip(scores, rows, strict=True))
     title = "Precision, recall and F1" if len(scores) == 1 else "F1"
-    made: dict[str, Figure] = {"f1": EstimateBars(title, classes, groups, "score", span=(0, 1))}
+    figures: dict[str, Figure] = {"f1": EstimateBars(title, classes, groups, "score", span=(0, 1))}
     for key in _LOOKED:
-        boxes = tuple(_boxes(one, [(name, key) for name in classes]) for one in scores)
+        boxes = tuple(_boxes(run, [(name, key) for name in classes]) for run in scores)
         if any(any(group.values) for group in boxes):
             file = f"grounding_{key.lower().replace('-', '_')}"
-            made[file] = BoxPlot(f"{key}: {_MEANING[key]}", classes, boxes, _SHARE, span=_WHOLE)
-    return made
+            figures[file] = BoxPlot(f"{key}: {_MEANING[key]}", classes, boxes, _SHARE, span=_WHOLE)
+    return figures
 
 
 def _instruments(scores: Sequence[SurgXScores], classes: tuple[str, ...]) -> dict[str, Figure]:
     """Figure 7: for each instrument, how well it is named beside where the model looks when it names it."""
-    made: dict[str, Figure] = {}
+    figures: dict[str, Figure] = {}
     for number, name in enumerate(classes, start=1):
         groups = []
-        for one in scores:
-            row = _by(one.made["classes"], "class").get(name, {})
-            groups.append(EstimateGroup(one.name, tuple(_estimate(row, column) for column in _SAID)))
-        made[f"instrument_{number}_named"] = EstimateBars(
+        for run in scores:
+            row = _by(run.made["classes"], "class").get(name, {})
+            groups.append(EstimateGroup(run.name, tuple(_estimate(row, column) for column in _SAID)))
+        figures[f"instrument_{number}_named"] = EstimateBars(
             f"{name}: how well it is named",
             tuple(_SAID.values()),
             tuple(groups),
@@ -112,34 +112,34 @@ def _instruments(scores: Sequence[SurgXScores], classes: tuple[str, ...]) -> dic
             span=(0, 1),
             height=_PANEL,
         )
-        boxes = tuple(_boxes(one, [(name, key) for key in _LOOKED]) for one in scores)
-        made[f"instrument_{number}_looked"] = BoxPlot(
+        boxes = tuple(_boxes(run, [(name, key) for key in _LOOKED]) for run in scores)
+        figures[f"instrument_{number}_looked"] = BoxPlot(
             f"{name}: where it looks", tuple(_LOOKED), boxes, _SHARE, span=_WHOLE, height=_PANEL
         )
-    return made
+    return figures
 
 
-def _boxes(one: SurgXScores, places: Iterable[tuple[str, str]]) -> BoxGroup:
+def _boxes(run: SurgXScores, places: Iterable[tuple[str, str]]) -> BoxGroup:
     """The cases behind (instrument, measure) pairs, each with its mean chance."""
-    rows = one.cases.filter((pl.col("task") == "instruments") & pl.col("predicted") & (pl.col("excluded") == ""))
+    rows = run.cases.filter((pl.col("task") == "instruments") & pl.col("predicted") & (pl.col("excluded") == ""))
     values, marks = [], []
     for name, key in places:
         column, right = _LOOKED[key]
         part = rows.filter((pl.col("class") == name) & (pl.col("present") == right) & pl.col(column).is_not_null())
         values.append(tuple((100 * part[column]).to_list()))
         marks.append(_mean(100 * part["chance" if column == "ac" else "chance_class"]))
-    return BoxGroup(one.name, tuple(values), tuple(marks))
+    return BoxGroup(run.name, tuple(values), tuple(marks))
 
 
 def _four_way(scores: Sequence[SurgXScores]) -> dict[str, Figure]:
     """Of one model a bar per instrument, of several one bar each."""
     rows = []
-    for one in scores:
-        table = one.made["four_way"].filter(pl.col("predictions") > 0)
+    for run in scores:
+        table = run.made["four_way"].filter(pl.col("predictions") > 0)
         if len(scores) == 1:
             rows += [(row["class"], row) for row in table.iter_rows(named=True)]
         else:
-            rows += [(one.name, row) for row in table.tail(1).iter_rows(named=True)]  # over all instruments
+            rows += [(run.name, row) for row in table.tail(1).iter_rows(named=True)]  # over all instruments
     if not rows:
         return {}
     parts = tuple(
@@ -155,44 +155,44 @@ def _occlusion(scores: Sequence[SurgXScores], name: str, title: str) -> dict[str
     if not scores:
         return {}
     hidden = tuple(scores[0].made[name]["hidden"].to_list())
-    groups = tuple(_group(one.name, _by(one.made[name], "hidden"), hidden, "lost", 100) for one in scores)
+    groups = tuple(_group(run.name, _by(run.made[name], "hidden"), hidden, "lost", 100) for run in scores)
     return {name: EstimateBars(title, hidden, groups, "% lost", span=(0, 100))}
 
 
 def _triplets(scores: Sequence[SurgXScores]) -> dict[str, Figure]:
     """Figure 4: match breakdown, and RAS by match."""
-    tables = [_by(one.made["matches"], "match") for one in scores]
+    tables = [_by(run.made["matches"], "match") for run in scores]
     parts = tuple(
         Series(_LEVEL_NAMES.get(level, level), tuple(float(table[level]["triplets"]) for table in tables))
         for level in MATCH_LEVELS
     )
     ends = tuple(tuple(_percent(table[level], "share") for table in tables) for level in MATCH_LEVELS)
-    names = tuple(one.name for one in scores)
-    made: dict[str, Figure] = {
+    names = tuple(run.name for run in scores)
+    figures: dict[str, Figure] = {
         "matches": StackedBars("Labelled triplets among the top prompts", names, parts, "labelled triplets", ends)
     }
     groups = []
-    for one in scores:
-        rows = one.cases.filter(
+    for run in scores:
+        rows = run.cases.filter(
             (pl.col("task") == "triplets") & (pl.col("excluded") == "") & pl.col("ras").is_not_null()
         )
         split = [rows.filter(pl.col("level") == level) for level in MATCH_LEVELS]
-        groups.append(BoxGroup(one.name, tuple(tuple((100 * part["ras"]).to_list()) for part in split),
+        groups.append(BoxGroup(run.name, tuple(tuple((100 * part["ras"]).to_list()) for part in split),
                                tuple(_mean(100 * part["chance"]) for part in split)))  # fmt: skip
     if any(any(group.values) for group in groups):
         labels = tuple(
             f"{_LEVEL_NAMES.get(level, level)} ({'global' if level == 'missed' else 'local'})" for level in MATCH_LEVELS
         )
-        made["ras"] = BoxPlot("RAS by match", labels, tuple(groups), _SHARE, span=_WHOLE)
-    return made
+        figures["ras"] = BoxPlot("RAS by match", labels, tuple(groups), _SHARE, span=_WHOLE)
+    return figures
 
 
-def _curves(one: SurgXScores, name: str, whose: str) -> dict[str, Figure]:
+def _curves(run: SurgXScores, name: str, whose: str) -> dict[str, Figure]:
     """Mean curves, scaled together; the areas in the legend are those of the table, before scaling."""
-    rows = one.cases.filter(pl.col("task") == "curves")
+    rows = run.cases.filter(pl.col("task") == "curves")
     if rows.is_empty():
         return {}
-    areas = one.made["curves"].row(0, named=True) if "curves" in one.made else {}
+    areas = run.made["curves"].row(0, named=True) if "curves" in run.made else {}
     lines = {}
     for kind in ("deletion", "deletion_random", "insertion", "insertion_random"):
         table = pl.DataFrame(rows[kind].to_list(), orient="row", infer_schema_length=None)
@@ -216,10 +216,10 @@ def _area(areas: dict[str, Any], kind: str) -> str:
     return f"(area {with_ends(area.value, area.low, area.high)})" if area.value is not None else ""
 
 
-def _sanity(one: SurgXScores, name: str, whose: str) -> dict[str, Figure]:
-    if "sanity" not in one.made:
+def _sanity(run: SurgXScores, name: str, whose: str) -> dict[str, Figure]:
+    if "sanity" not in run.made:
         return {}
-    table = one.made["sanity"]
+    table = run.made["sanity"]
     group = EstimateGroup("correlation", tuple(_estimate(row, "correlation") for row in table.iter_rows(named=True)))
     labels = tuple(layer(step) for step in table["step"].to_list())
     return {name: EstimateBars(f"Rank correlation after randomising{whose}", labels, (group,), "correlation")}

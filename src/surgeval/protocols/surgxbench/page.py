@@ -13,10 +13,10 @@ from surgeval.errors import BadInput
 from surgeval.pages import Plot, Section, save_figures, save_tables, write_page
 from surgeval.protocols.contract import names_on_page
 from surgeval.protocols.evidence_page import evidence_of
-from surgeval.protocols.surgxbench._cards import gallery_cards, hiding_cards
-from surgeval.protocols.surgxbench._legend import picture_keys
 from surgeval.protocols.surgxbench._page_tables import facts, joint, overview, own, tables_to_save
 from surgeval.protocols.surgxbench.figures import surgxbench_figures
+from surgeval.protocols.surgxbench.gallery._cards import gallery_cards, hiding_cards
+from surgeval.protocols.surgxbench.gallery._legend import picture_keys
 from surgeval.protocols.surgxbench.result import SurgXScores
 from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
 from surgeval.results import counted, percent
@@ -34,7 +34,7 @@ def write_page_of(results: Sequence[SurgXScores], out: str | Path) -> Path:
     """
     out = Path(out)
     names = names_on_page(results)
-    if any(one.classes != results[0].classes for one in results):
+    if any(run.classes != results[0].classes for run in results):
         raise BadInput("report: found runs with different instruments, expected the same ones; write a page for each")
     save_tables(tables_to_save(results), out / "tables")
     plots = save_figures(surgxbench_figures(results), out)
@@ -93,10 +93,10 @@ def surgxbench_sections(scores: Sequence[SurgXScores], figures: Mapping[str, Plo
         Section("Is the map a property of the model?", "Shuffling the weights from the output down must change the "
                 "map, and so should another prompt. A correlation that stays near 1 says that the map shows the "
                 "image.", figures=_plots(figures, "sanity"), tables=own(scores, "sanity")),
-        *(Section(f"Gallery: {one.name}" if len(scores) > 1 else "Gallery",
+        *(Section(f"Gallery: {run.name}" if len(scores) > 1 else "Gallery",
                   "Left the frame with its annotation, right the map. |A|/HW is the share of what it saw that the "
-                  "region takes.", cards=gallery_cards(one),
-                  key=picture_keys(motion="triplets" in one.settings["tasks"])) for one in scores if one.items),
+                  "region takes.", cards=gallery_cards(run),
+                  key=picture_keys(motion="triplets" in run.settings["tasks"])) for run in scores if run.items),
         Section("Each frame", "", evidence=evidence_of(scores)),
         Section("Left out", "Nothing is dropped silently. A case is left out of means where nothing is annotated "
                 "(no_gt) or nothing of it lies in what the model saw (gt_not_visible), where the map has no "
@@ -104,46 +104,48 @@ def surgxbench_sections(scores: Sequence[SurgXScores], figures: Mapping[str, Plo
                 "what moves (no_motion, gap, no_flow). Other flags are warnings: the case counts.",
                 tables=(*joint(scores, "left_out"), *own(scores, "failures", "flags"))),
     ]  # fmt: skip
-    kept = [one for one in sections if one.tables or one.figures or one.cards or one.evidence]
-    warnings = [note for one in scores for note in one.notes]
-    first = verdict_sections({one.name: one.verdict() for one in scores}, warnings)
+    kept = [section for section in sections if section.tables or section.figures or section.cards or section.evidence]
+    warnings = [note for run in scores for note in run.notes]
+    first = verdict_sections({run.name: run.verdict() for run in scores}, warnings)
     return (*first, *kept, Section("How it was computed", _METHOD))
 
 
 def _lead(scores: Sequence[SurgXScores]) -> str:
-    said = [verdict_lead({one.name: one.verdict() for one in scores})]
-    if any(one.failed for one in scores):
-        lost = "; ".join(f"{one.failed} of {one.name}: {_why_lost(one)}" for one in scores if one.failed)
-        said.append(f"Frames or records that could not be used, and are in no number: {lost} (see Left out).")
+    sentences = [verdict_lead({run.name: run.verdict() for run in scores})]
+    if any(run.failed for run in scores):
+        lost = "; ".join(f"{run.failed} of {run.name}: {_why_lost(run)}" for run in scores if run.failed)
+        sentences.append(f"Frames or records that could not be used, and are in no number: {lost} (see Left out).")
     other = _differing(scores)
     if other:
-        said.append(f"Compare with care: these runs differ in {', '.join(other)}.")
-    return " ".join(filter(None, said))
+        sentences.append(f"Compare with care: these runs differ in {', '.join(other)}.")
+    return " ".join(filter(None, sentences))
 
 
-def _why_lost(one: SurgXScores) -> str:
+def _why_lost(run: SurgXScores) -> str:
     """The reasons by how often they occur, shortened: the table has them in full."""
-    rows = one.made["failures"].sort("cases", descending=True, maintain_order=True)
+    rows = run.made["failures"].sort("cases", descending=True, maintain_order=True)
     reasons = [str(reason) for reason in rows["reason"].unique(maintain_order=True)]
     return ", ".join(f"{text[:80]}…" if len(text) > 80 else text for text in reasons[:2])
 
 
 def _differing(scores: Sequence[SurgXScores]) -> list[str]:
     """What else than the model differs between runs; the kind of heatmap follows from the model."""
-    known = [{**one.settings, "dataset": one.record.manifest.dataset} for one in scores]
+    known = [{**run.settings, "dataset": run.record.manifest.dataset} for run in scores]
     names = sorted(set().union(*known) - {"method", "dtype", "tasks", "questions", "max_tokens"})
     # A run without triplets found no motion: that is nothing to compare, not a difference.
-    return [name for name in names if len({repr(one.get(name)) for one in known if one.get(name) != {}}) > 1]
+    return [
+        name for name in names if len({repr(settings.get(name)) for settings in known if settings.get(name) != {}}) > 1
+    ]
 
 
 def _details(scores: Sequence[SurgXScores]) -> dict[str, str]:
     """What was chosen; where the models' runs differ, each choice once, in their order."""
-    choices = [_choices(one) for one in scores]
-    return {key: "; ".join(dict.fromkeys(one[key] for one in choices)) for key in choices[0]}
+    choices = [_choices(run) for run in scores]
+    return {key: "; ".join(dict.fromkeys(choice[key] for choice in choices)) for key in choices[0]}
 
 
-def _choices(one: SurgXScores) -> dict[str, str]:
-    config, model, data = one.settings, one.record.manifest.model, one.record.manifest.dataset
+def _choices(run: SurgXScores) -> dict[str, str]:
+    config, model, data = run.settings, run.record.manifest.model, run.record.manifest.dataset
     method = config["method"]
     extra = ", ".join(f"{key} {value}" for key, value in method.items() if key != "name")
     top = config["region"] == "top"
@@ -154,8 +156,8 @@ def _choices(one: SurgXScores) -> dict[str, str]:
         "Geometry": str(config["geometry"]),
         "Model": f"{model['name']} ({model['family']}, {str(model['identity'])[:12]})",
         "Data": f"{data['name']} ({data['format']})",
-        "Frames": f"{one.cases.select('cluster', 'frame').n_unique()} of "
-        + counted(one.cases["cluster"].n_unique(), "video")
+        "Frames": f"{run.cases.select('cluster', 'frame').n_unique()} of "
+        + counted(run.cases["cluster"].n_unique(), "video")
         + (f", every {config['every']}." if config["every"] > 1 else ""),
         "Said": "everything it generates" if config["method"]["name"] == "token-gradcam"
         else "the best prompt" if config["predict"] == "argmax"
@@ -165,24 +167,24 @@ def _choices(one: SurgXScores) -> dict[str, str]:
 
 def _replies(scores: Sequence[SurgXScores]) -> str:
     """How a model that answers in words was asked, for pages that have one."""
-    asked = [one.settings.get("questions") for one in scores if "replies" in one.made]
+    asked = [run.settings.get("questions") for run in scores if "replies" in run.made]
     texts = [str(text) for questions in asked if isinstance(questions, Mapping) for text in questions.values()]
-    told = (
+    asking = (
         "A model that answers in words is asked a question, and all that its reply names counts as predicted; the "
         "class named first stands for top-1. Names are found by synonyms, plurals and inflections; what is denied is "
         "not named. Unparsed is what a reply names and the label space does not hold, as a share of all names. The map "
         "of a class is the token Grad-CAM of its first mention, its score the probability of those tokens."
     )
     lines = [f"Asked: {text}".replace("\n", " / ") for text in dict.fromkeys(texts)]
-    return "\n\n".join([told, *lines]) if asked else ""
+    return "\n\n".join([asking, *lines]) if asked else ""
 
 
 def _causes(scores: Sequence[SurgXScores]) -> str:
     """How explaining tokens were found, where a run has them."""
-    chosen = next((one.settings.get("causal") for one in scores if "causal" in one.made), None)
-    if not isinstance(chosen, Mapping):
+    causal = next((run.settings.get("causal") for run in scores if "causal" in run.made), None)
+    if not isinstance(causal, Mapping):
         return ""
-    heads, learner, radius, margin = (chosen.get(key) for key in ("heads", "learner", "radius", "margin"))
+    heads, learner, radius, margin = (causal.get(key) for key in ("heads", "learner", "radius", "margin"))
     return (
         f"For every token that names an instrument a causal graph is learned from the attention of the {heads} heads "
         f"that look most at the image (CLEANN, learner {learner}, radius {radius}). Tokens that explain the name are "
@@ -196,13 +198,13 @@ def _causes(scores: Sequence[SurgXScores]) -> str:
 
 
 def _triplets(scores: Sequence[SurgXScores]) -> str:
-    told = {
+    text_of = {
         "matches": "Each labelled triplet takes the best match among the top prompts, or among all that a "
         "reply in words names.",
         "table2": "Profile early: each frame has one predicted triplet; where its instrument and verb are right, the "
         "map of the verb's own prompt is measured on the boxes of that instrument (ARS).",
     }
-    return " ".join(text for name, text in told.items() if any(name in one.made for one in scores))
+    return " ".join(text for name, text in text_of.items() if any(name in run.made for run in scores))
 
 
 def _plots(plots: Mapping[str, Plot], *starts: str) -> tuple[Plot, ...]:
@@ -217,6 +219,6 @@ def _plots(plots: Mapping[str, Plot], *starts: str) -> tuple[Plot, ...]:
 
 def _pipelines(scores: Sequence[SurgXScores]) -> tuple[Plot, ...]:
     """How motion was found, once: it does not depend on the model."""
-    flows = [one.extras.flow for one in scores if one.extras.flow is not None]
+    flows = [run.extras.flow for run in scores if run.extras.flow is not None]
     return (Plot(flows[0], "Flow to the next frame, the camera's part of it, the rest, and what counts as moving."
                  " Colour is direction.", wide=True),) if flows else ()  # fmt: skip

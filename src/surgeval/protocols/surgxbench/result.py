@@ -17,10 +17,10 @@ from surgeval.pages import Evidence
 from surgeval.protocols.contract import Headline, RecordedResult
 from surgeval.protocols.surgxbench import tables
 from surgeval.protocols.surgxbench._causal_table import CAUSAL_SCHEMA, causal_table
-from surgeval.protocols.surgxbench._item import NO_EXTRAS, Extras, Item
 from surgeval.protocols.surgxbench._numbers import LABELS, headline_numbers, headlines_of
-from surgeval.protocols.surgxbench._stored import load_page
 from surgeval.protocols.surgxbench.evidence import surgxbench_evidence
+from surgeval.protocols.surgxbench.gallery._item import NO_EXTRAS, Extras, Item
+from surgeval.protocols.surgxbench.gallery._stored import load_page
 from surgeval.protocols.surgxbench.tables import CONTROLS, MOTION_FLAGS
 from surgeval.protocols.surgxbench.verdict import judge
 from surgeval.protocols.verdict import Verdict
@@ -77,7 +77,10 @@ class SurgXScores(RecordedResult):
     @property
     def tables(self) -> Mapping[str, pl.DataFrame]:
         """`headline` has the numbers to read first, a row each; then the tables of the papers and of the checks."""
-        rows = [(key, one.estimate, one.low, one.high, one.clusters) for key, one in self.numbers.items()]
+        rows = [
+            (key, interval.estimate, interval.low, interval.high, interval.clusters)
+            for key, interval in self.numbers.items()
+        ]
         if not rows:
             return self.made
         names = ("number", "estimate", "low", "high", "videos")
@@ -106,8 +109,10 @@ class SurgXScores(RecordedResult):
         return judge(self)
 
     def __str__(self) -> str:
-        said = [] if self._verdict is None else [f"  {self._verdict}"]
-        return "\n".join([self.name, *said, *(f"  {LABELS[key]}: {one}" for key, one in self.numbers.items())])
+        verdict = [] if self._verdict is None else [f"  {self._verdict}"]
+        return "\n".join(
+            [self.name, *verdict, *(f"  {LABELS[key]}: {interval}" for key, interval in self.numbers.items())]
+        )
 
 
 def load_surgxbench(
@@ -164,12 +169,12 @@ def join_runs(
     if not records:
         raise BadInput("runs: found none, expected at least one folder")
     for folder, record in zip(folders, records, strict=True):
-        place = Path(folder) / "run.json"
-        _check_record(place, record)
+        file = Path(folder) / "run.json"
+        _check_record(file, record)
         own, first = record.manifest.config, records[0].manifest.config
         other = sorted(key for key in own.keys() | first.keys() if key not in _APART and own.get(key) != first.get(key))
         if other:
-            raise DataError(place, field="config", found=f"other {', '.join(other)}", expected=f"those of {folders[0]}")
+            raise DataError(file, field="config", found=f"other {', '.join(other)}", expected=f"those of {folders[0]}")
     every = pl.concat([_read(Path(folder)) for folder in folders], how="diagonal_relaxed")
     if every["id"].n_unique() != every.height:
         raise DataError(Path(folders[-1]), found="frames that another run holds too", expected="each frame in one run")
@@ -219,20 +224,20 @@ _KINDS: Mapping[str, tuple[type | tuple[type, ...], tuple[str, ...]]] = {
 }
 
 
-def _check_record(place: Path, record: RunRecord) -> None:
+def _check_record(file: Path, record: RunRecord) -> None:
     config = record.manifest.config
     for expected, (kind, keys) in _KINDS.items():
         for key in keys:
             if not isinstance(config.get(key), kind):
-                raise DataError(place, field=f"config.{key}", found=repr(config.get(key))[:60], expected=expected)
+                raise DataError(file, field=f"config.{key}", found=repr(config.get(key))[:60], expected=expected)
     parts = {"model": (record.manifest.model, ("name", "family", "identity")),
              "dataset": (record.manifest.dataset, ("name", "format"))}  # fmt: skip
-    names = {f"{part}.{key}": one.get(key) if isinstance(one, Mapping) else None
-             for part, (one, keys) in parts.items() for key in keys}  # fmt: skip
-    names |= {f"config.{key}[{n}]": one for key in ("tasks", "classes") for n, one in enumerate(config[key])}
+    names = {f"{part}.{key}": fields.get(key) if isinstance(fields, Mapping) else None
+             for part, (fields, keys) in parts.items() for key in keys}  # fmt: skip
+    names |= {f"config.{key}[{n}]": name for key in ("tasks", "classes") for n, name in enumerate(config[key])}
     for field, value in {**names, "config.method.name": config["method"].get("name")}.items():
         if not isinstance(value, str) or (field.startswith("config.") and printable(value) != value):
-            raise DataError(place, field=field, found=repr(value)[:60], expected="text")
+            raise DataError(file, field=field, found=repr(value)[:60], expected="text")
 
 
 def _read(folder: Path) -> pl.DataFrame:
@@ -245,8 +250,8 @@ def _read(folder: Path) -> pl.DataFrame:
             raise DataError(file, field=nested, found="a column of records", expected="plain values or lists of them")
         cases = _complete(cases)
     except (pl.exceptions.PolarsError, OSError) as error:
-        said = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-        raise DataError(file, found=f"a table that cannot be read ({said})", expected="the cases of a run") from None
+        trouble = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+        raise DataError(file, found=f"a table that cannot be read ({trouble})", expected="the cases of a run") from None
     lengths = cases.filter(pl.col("task") == "curves").select(pl.col(name).list.len() for name in _CURVES)
     sizes = {size for row in lengths.iter_rows() for size in row}
     if len(sizes) > 1 or sizes & {None, 0, 1}:
@@ -259,29 +264,29 @@ def _scores(name: str, record: RunRecord, cases: pl.DataFrame, resamples: int, s
     classes = tuple(config["classes"])
     if (config["predict"], config["over"]) == ("delta", "frames"):
         cases = _over_frames(cases, float(config["delta"]))
-    made: dict[str, pl.DataFrame] = {}
+    table_of: dict[str, pl.DataFrame] = {}
     if "instruments" in config["tasks"]:
-        made["classes"] = tables.classes_table(cases, classes)
-        made["four_way"] = tables.four_way_table(cases, classes)
-        made["references"] = tables.reference_table(cases)
-        made["occlusion"] = tables.occlusion_table(cases, "instruments")
-        made["curves"] = tables.curves_table(cases)
-        made["sanity"] = tables.sanity_table(cases)
-        made["videos"] = tables.video_table(cases)
+        table_of["classes"] = tables.classes_table(cases, classes)
+        table_of["four_way"] = tables.four_way_table(cases, classes)
+        table_of["references"] = tables.reference_table(cases)
+        table_of["occlusion"] = tables.occlusion_table(cases, "instruments")
+        table_of["curves"] = tables.curves_table(cases)
+        table_of["sanity"] = tables.sanity_table(cases)
+        table_of["videos"] = tables.video_table(cases)
     early = config["profile"] == "early"
     if early and "instruments" in config["tasks"]:
-        made["table1"] = tables.early_instruments(cases)
+        table_of["table1"] = tables.early_instruments(cases)
     if "triplets" in config["tasks"]:
         if early:
-            made["table2"] = tables.early_triplets(cases)
+            table_of["table2"] = tables.early_triplets(cases)
         else:
-            made["matches"] = tables.match_table(cases)
-            made["occlusion_triplets"] = tables.occlusion_table(cases, "triplets")
-    made["replies"] = tables.reply_table(cases)
-    made["unparsed"] = tables.unparsed_table(cases)
-    made["causal"] = causal_table(cases)
-    made["flags"] = _flag_table(cases)
-    kept = {key: table for key, table in made.items() if not table.is_empty()}
+            table_of["matches"] = tables.match_table(cases)
+            table_of["occlusion_triplets"] = tables.occlusion_table(cases, "triplets")
+    table_of["replies"] = tables.reply_table(cases)
+    table_of["unparsed"] = tables.unparsed_table(cases)
+    table_of["causal"] = causal_table(cases)
+    table_of["flags"] = _flag_table(cases)
+    kept = {key: table for key, table in table_of.items() if not table.is_empty()}
     numbers = headline_numbers(cases)
     return SurgXScores(name=name, record=record, classes=classes, cases=cases, numbers=numbers, made=kept,
                        resamples=resamples, seed=seed)  # fmt: skip
@@ -302,14 +307,14 @@ def _complete(cases: pl.DataFrame) -> pl.DataFrame:
 def _over_frames(cases: pl.DataFrame, delta: float) -> pl.DataFrame:
     """`over="frames"`: a class is said where its score is above the class's own quantile over all frames."""
     rows = cases.filter(pl.col("task") == "instruments")
-    said = []
+    predicted = []
     for part in rows.partition_by("class", maintain_order=True):
-        chosen = prediction_sets(part["score"].to_numpy()[:, None], delta, "frames")[:, 0]
-        said.append(part.select("id").with_columns(pl.Series("said", chosen)))
-    if not said:
+        in_set = prediction_sets(part["score"].to_numpy()[:, None], delta, "frames")[:, 0]
+        predicted.append(part.select("id").with_columns(pl.Series("said", in_set)))
+    if not predicted:
         return cases
     return (
-        cases.join(pl.concat(said), on="id", how="left")
+        cases.join(pl.concat(predicted), on="id", how="left")
         .with_columns(pl.coalesce("said", "predicted").alias("predicted"))
         .drop("said")
     )

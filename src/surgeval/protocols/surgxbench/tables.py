@@ -74,10 +74,10 @@ def grounding_ratios(where: pl.Expr) -> dict[str, Ratio]:
     }
 
 
-def wide_row(first: Mapping[str, object], found: Mapping[str, Interval]) -> dict[str, object]:
+def wide_row(first: Mapping[str, object], intervals: Mapping[str, Interval]) -> dict[str, object]:
     """One row: the fields given, then estimate, low and high of each number."""
     row = dict(first)
-    for name, interval in found.items():
+    for name, interval in intervals.items():
         for end, value in (("", interval.estimate), ("_low", interval.low), ("_high", interval.high)):
             row[f"{name}{end}"] = None if value != value else value
     return row
@@ -87,7 +87,7 @@ def classes_table(cases: pl.DataFrame, classes: tuple[str, ...]) -> pl.DataFrame
     """Per instrument, then `mean` over instruments: precision, recall, F1, TP-AA, TP-AC, FP-AC, chance, lift."""
     rows = cases.filter(pl.col("task") == "instruments")
     seen = [name for name in classes if rows.filter((pl.col("class") == name) & pl.col("present")).height]
-    made: list[dict[str, object]] = []
+    table_rows: list[dict[str, object]] = []
     by_class: dict[str, dict[str, Ratio]] = {}
     for name in classes:
         here = pl.col("class") == name
@@ -95,7 +95,7 @@ def classes_table(cases: pl.DataFrame, classes: tuple[str, ...]) -> pl.DataFrame
         if name in seen:
             by_class[name] = wanted
         counts = rows.filter(here)
-        made.append(
+        table_rows.append(
             wide_row(
                 {"class": name, "frames": int(counts["present"].sum()), "predicted": int(counts["predicted"].sum()),
                  "excluded": counts.filter(pl.col("predicted") & ~USED).height},
@@ -104,14 +104,14 @@ def classes_table(cases: pl.DataFrame, classes: tuple[str, ...]) -> pl.DataFrame
         )  # fmt: skip
     if by_class:
         macro = {key: [wanted[key] for wanted in by_class.values()] for key in next(iter(by_class.values()))}
-        made.append(
+        table_rows.append(
             wide_row(
                 {"class": "mean", "frames": int(rows["present"].sum()), "predicted": int(rows["predicted"].sum()),
                  "excluded": rows.filter(pl.col("predicted") & ~USED).height},
                 ratios(rows, macro),
             )
         )  # fmt: skip
-    return pl.DataFrame(made, infer_schema_length=None)
+    return pl.DataFrame(table_rows, infer_schema_length=None)
 
 
 def masked(value: pl.Expr, where: pl.Expr) -> pl.Expr:
@@ -125,13 +125,13 @@ def four_way_table(cases: pl.DataFrame, classes: tuple[str, ...]) -> pl.DataFram
     if rows.is_empty():
         return pl.DataFrame()
     rows = rows.with_columns(pl.Series("cell", four_way_cells(rows["present"], rows["grounded"])))
-    made = []
+    table_rows = []
     for name in (*classes, "all"):
         here = pl.lit(True) if name == "all" else pl.col("class") == name
         wanted = {cell: share_of(pl.col("cell") == cell, here) for cell in FOUR_WAY}
-        found = ratios(rows, wanted)
-        made.append(wide_row({"class": name, "predictions": rows.filter(here).height}, found))
-    return pl.DataFrame(made, infer_schema_length=None)
+        intervals = ratios(rows, wanted)
+        table_rows.append(wide_row({"class": name, "predictions": rows.filter(here).height}, intervals))
+    return pl.DataFrame(table_rows, infer_schema_length=None)
 
 
 def _with_lift(value: str, columns: tuple[str, ...], use: pl.Expr) -> dict[str, Ratio]:
@@ -143,33 +143,33 @@ def _with_lift(value: str, columns: tuple[str, ...], use: pl.Expr) -> dict[str, 
 def reference_table(cases: pl.DataFrame) -> pl.DataFrame:
     """What maps that know nothing, or everything, score on the same frames."""
     rows = cases.filter(pl.col("task") == "reference")
-    made = []
+    table_rows = []
     for name in REFERENCES:
         here = pl.col("reference") == name
         if rows.filter(here).is_empty():
             continue
         use = here & USED
         wanted = _with_lift("ac", ("aa", "chance", "ras", "ras_chance", "area"), use)
-        found = ratios(rows, wanted)
+        intervals = ratios(rows, wanted)
         counts = {"rows": rows.filter(use).height, "excluded": rows.filter(here & ~USED).height}
-        made.append(wide_row({"map": name, **counts}, found))
-    return pl.DataFrame(made, infer_schema_length=None)
+        table_rows.append(wide_row({"map": name, **counts}, intervals))
+    return pl.DataFrame(table_rows, infer_schema_length=None)
 
 
 def match_table(cases: pl.DataFrame) -> pl.DataFrame:
     """How the ground-truth triplets were matched among the top prompts, and where the model looked (RAS)."""
     rows = cases.filter(pl.col("task") == "triplets")
-    made = []
+    table_rows = []
     for level, matched in match_breakdown(rows["level"]).items():
         here = pl.col("level") == level
         use = here & USED
         wanted = {"share": share_of(here, pl.lit(True)), **_with_lift("ras", ("chance", "area"), use)}
-        found = ratios(rows, wanted)
-        made.append(
+        intervals = ratios(rows, wanted)
+        table_rows.append(
             wide_row({"match": level, "triplets": matched, "excluded": rows.filter(here & ~USED).height,
-                   "ras_is": "global, mean of the prompts" if level == "missed" else "local"}, found)
+                   "ras_is": "global, mean of the prompts" if level == "missed" else "local"}, intervals)
         )  # fmt: skip
-    return pl.DataFrame(made, infer_schema_length=None)
+    return pl.DataFrame(table_rows, infer_schema_length=None)
 
 
 def occlusion_table(cases: pl.DataFrame, task: str) -> pl.DataFrame:
@@ -184,7 +184,7 @@ def occlusion_table(cases: pl.DataFrame, task: str) -> pl.DataFrame:
         rows = best.unique(["cluster", "frame"], keep="first", maintain_order=True)
     if rows.is_empty():
         return pl.DataFrame()
-    made = []
+    table_rows = []
     for name, title in CONTROLS.items():
         base = count_of(~pl.col("kept_boxes_moved" if name.startswith("boxes") else "kept_random"))
         kept = pl.col(f"kept_{name}")
@@ -198,15 +198,15 @@ def occlusion_table(cases: pl.DataFrame, task: str) -> pl.DataFrame:
         }
         if name in ("random", "boxes_moved"):
             del wanted["lost_more_than_elsewhere"]  # these are the other places
-        found = ratios(rows, wanted)
-        made.append(wide_row({"hidden": title, "predictions": rows.filter(there).height}, found))
-    return pl.DataFrame(made, infer_schema_length=None)
+        intervals = ratios(rows, wanted)
+        table_rows.append(wide_row({"hidden": title, "predictions": rows.filter(there).height}, intervals))
+    return pl.DataFrame(table_rows, infer_schema_length=None)
 
 
 def reply_table(cases: pl.DataFrame) -> pl.DataFrame:
     """Of each question: how many replies name nothing or were cut off, and what share of names could not be parsed."""
     rows = cases.filter(pl.col("task") == "replies")
-    made = []
+    table_rows = []
     for asked in rows["asked"].unique(maintain_order=True):
         here = pl.col("asked") == asked
         names = pl.col("named") + pl.col("unparsed")
@@ -217,8 +217,8 @@ def reply_table(cases: pl.DataFrame) -> pl.DataFrame:
         }
         own = rows.filter(here)
         counts = {"question": asked, "replies": own.height, "names": int(own["named"].sum())}
-        made.append(wide_row(counts, ratios(rows, wanted)))
-    return pl.DataFrame(made, infer_schema_length=None)
+        table_rows.append(wide_row(counts, ratios(rows, wanted)))
+    return pl.DataFrame(table_rows, infer_schema_length=None)
 
 
 def unparsed_table(cases: pl.DataFrame, most: int = 30) -> pl.DataFrame:
@@ -237,19 +237,19 @@ def curves_table(cases: pl.DataFrame) -> pl.DataFrame:
     if rows.is_empty():
         return pl.DataFrame()
     names = ("deletion", "insertion", "deletion_random", "insertion_random")
-    found = ratios(rows, {name: ratio_of_sums(f"{name}_area", pl.lit(True), ANY) for name in names})
-    return pl.DataFrame([wide_row({"frames": rows.height}, found)])
+    intervals = ratios(rows, {name: ratio_of_sums(f"{name}_area", pl.lit(True), ANY) for name in names})
+    return pl.DataFrame([wide_row({"frames": rows.height}, intervals)])
 
 
 def sanity_table(cases: pl.DataFrame) -> pl.DataFrame:
     """Rank correlation of the map with the one of a randomised model, layer by layer, and of another prompt."""
     rows = cases.filter(pl.col("task") == "sanity")
-    made = []
+    table_rows = []
     for check, step in rows.select("check", "step").unique(maintain_order=True).iter_rows():
         here = (pl.col("check") == check) & (pl.col("step") == step)
-        found = ratios(rows, {"correlation": ratio_of_sums("correlation", here, EITHER_WAY)})
-        made.append(wide_row({"check": check, "step": step, "frames": rows.filter(here).height}, found))
-    return pl.DataFrame(made, infer_schema_length=None)
+        intervals = ratios(rows, {"correlation": ratio_of_sums("correlation", here, EITHER_WAY)})
+        table_rows.append(wide_row({"check": check, "step": step, "frames": rows.filter(here).height}, intervals))
+    return pl.DataFrame(table_rows, infer_schema_length=None)
 
 
 def video_table(cases: pl.DataFrame) -> pl.DataFrame:
@@ -265,23 +265,23 @@ def video_table(cases: pl.DataFrame) -> pl.DataFrame:
         pl.col("chance").mean().alias("chance"),
     )
     # Video after video: what polars adds up in groups differs in its last digits with the number of cores.
-    made = [video.select(means) for video in rows.partition_by("cluster", maintain_order=True)]
-    return pl.concat(made).sort("video") if made else rows.clear().select(means).clear()
+    means_by_video = [video.select(means) for video in rows.partition_by("cluster", maintain_order=True)]
+    return pl.concat(means_by_video).sort("video") if means_by_video else rows.clear().select(means).clear()
 
 
 def early_instruments(cases: pl.DataFrame) -> pl.DataFrame:
     """Table 1 of the early text: attention correctness and agreement of the predicted class, per video and overall."""
     rows = cases.filter((pl.col("task") == "instruments") & pl.col("predicted"))
-    made = []
+    table_rows = []
     for video in (*sorted(rows["cluster"].unique()), None):
         part = rows if video is None else rows.filter(pl.col("cluster") == video)
-        found = ratios(
+        intervals = ratios(
             part,
             {name: ratio_of_sums(name, USED) for name in ("ac", "aa", "chance", "area")},
         )  # fmt: skip
-        made.append(wide_row({"video": video or "overall", "frames": part.height,
-                           "excluded": part.filter(~USED).height}, found))  # fmt: skip
-    return pl.DataFrame(made, infer_schema_length=None)
+        table_rows.append(wide_row({"video": video or "overall", "frames": part.height,
+                           "excluded": part.filter(~USED).height}, intervals))  # fmt: skip
+    return pl.DataFrame(table_rows, infer_schema_length=None)
 
 
 def early_triplets(cases: pl.DataFrame) -> pl.DataFrame:
@@ -290,7 +290,7 @@ def early_triplets(cases: pl.DataFrame) -> pl.DataFrame:
     rows = rows.with_columns(
         pl.Series(name, column) for name, column in ars_columns(rows["valid"], rows["ars"]).items()
     )
-    made = []
+    table_rows = []
     for video in (*sorted(rows["cluster"].unique()), None):
         part = rows if video is None else rows.filter(pl.col("cluster") == video)
         wanted = {
@@ -301,7 +301,7 @@ def early_triplets(cases: pl.DataFrame) -> pl.DataFrame:
             **{f"match_{name}": share_of(pl.col(f"match_{name}"), pl.lit(True))
                for name in ("instrument", "verb", "target", "triplet")},
         }  # fmt: skip
-        found = ratios(part, wanted)
-        made.append(wide_row({"video": video or "overall", "frames": part.height,
-                           "excluded": part.filter(pl.col("valid") & ~USED).height}, found))  # fmt: skip
-    return pl.DataFrame(made, infer_schema_length=None)
+        intervals = ratios(part, wanted)
+        table_rows.append(wide_row({"video": video or "overall", "frames": part.height,
+                           "excluded": part.filter(pl.col("valid") & ~USED).height}, intervals))  # fmt: skip
+    return pl.DataFrame(table_rows, infer_schema_length=None)

@@ -98,25 +98,25 @@ def judge(scores: SurgXScores) -> Verdict | None:
 def reasons_of(facts: GroundingFacts) -> tuple[Reason, ...]:
     """Every rule that has its number, in the order of the page."""
     depends = _depends(facts.instrument_hidden)
-    made = [_right(facts), _varied(facts), _looks(facts, depends.holds is True), depends]
+    reasons = [_right(facts), _varied(facts), _looks(facts, depends.holds is True), depends]
     if facts.region_hidden is not None:
-        made.append(_faithful(facts.region_hidden))
+        reasons.append(_faithful(facts.region_hidden))
     if facts.grounded is not None:
-        made.append(_grounded(facts.grounded))
+        reasons.append(_grounded(facts.grounded))
     if facts.weights is not None:
-        made.append(_unlike(facts.weights, "weights", SAME_MAP, "all weights shuffled"))
+        reasons.append(_unlike(facts.weights, "weights", SAME_MAP, "all weights shuffled"))
     if facts.prompt is not None:
-        made.append(_unlike(facts.prompt, "prompt", SAME_PROMPT, "another prompt"))
+        reasons.append(_unlike(facts.prompt, "prompt", SAME_PROMPT, "another prompt"))
     if len(facts.f1) > 1:
-        made.append(_weakest(facts.f1))
+        reasons.append(_weakest(facts.f1))
     if facts.unused:
         text = f"Frames or records that could not be used: {facts.unused}."
-        made.append(Reason(RULES["left out"], text, None))
-    return tuple(made)
+        reasons.append(Reason(RULES["left out"], text, None))
+    return tuple(reasons)
 
 
 def _right(facts: GroundingFacts) -> Reason:
-    told = [above(facts.lead)] + ([above(facts.accuracy, facts.guess)] if facts.guess is not None else [])
+    better = [above(facts.lead)] + ([above(facts.accuracy, facts.guess)] if facts.guess is not None else [])
     guess = "" if facts.guess is None else f", a guess {percent(facts.guess)}"
     text = (
         f"It names an instrument that is there in {share(facts.accuracy)} of the frames that show one; always "
@@ -124,7 +124,7 @@ def _right(facts: GroundingFacts) -> Reason:
         f"Its lead over {facts.usual}: {changed(facts.lead)}."
     )
     clause = f"it is right in {percent(facts.accuracy.estimate)} of the frames, always saying {facts.usual} would be "
-    return Reason(RULES["right"], text, every_one(*told), f"{clause}in {percent(facts.usual_right)}")
+    return Reason(RULES["right"], text, every_one(*better), f"{clause}in {percent(facts.usual_right)}")
 
 
 def _varied(facts: GroundingFacts) -> Reason:
@@ -153,7 +153,7 @@ def _looks(facts: GroundingFacts, depends: bool) -> Reason:
         f"When it is right, {share(facts.looks)} of what it looks at is an instrument. Maps that know nothing "
         f"reach, on the same frames: {reached}. Against {_BLIND.get(hardest, hardest)}: {changed(gap)}."
     )
-    holds = every_one(*(above(one) for _, one in facts.maps.values()))
+    holds = every_one(*(above(lead) for _, lead in facts.maps.values()))
     than = f"a map of {_BLIND.get(hardest, hardest)} ({percent(theirs)})"
     than = f"chance ({percent(theirs)})" if hardest == "uniform" else than
     word = "more than" if holds else "not surely more than" if holds is None else "less than"
@@ -228,12 +228,12 @@ def facts_of(scores: SurgXScores) -> GroundingFacts | None:
     present = rows.filter(pl.col("present"))
     shown = {name: present.filter(pl.col("class") == name).height / best.height for name in scores.classes}
     usual = max(shown, key=lambda name: shown[name])
-    said = best.group_by("class").len().sort("len", "class", descending=[True, False])
+    named = best.group_by("class").len().sort("len", "class", descending=[True, False])
     numbers, looks = scores.numbers, _against_maps(scores, rows)
     return GroundingFacts(
         videos=numbers["accuracy"].clusters, accuracy=numbers["accuracy"], usual=usual, usual_right=shown[usual],
         lead=_lead(scores, best, present, usual), guess=guessing(scores.cases, len(scores.classes)),
-        said=dict(said.iter_rows()), shown=shown, looks=numbers.get("tp_ac"), maps=looks,
+        said=dict(named.iter_rows()), shown=shown, looks=numbers.get("tp_ac"), maps=looks,
         instrument_hidden=numbers.get("lost_boxes_minus_moved"),
         region_hidden=numbers.get("lost_attended_minus_random"), grounded=numbers.get("grounded_when_right"),
         weights=_sanity(scores, "weights"), prompt=_sanity(scores, "prompt"),
@@ -259,8 +259,8 @@ def _against_maps(scores: SurgXScores, rows: pl.DataFrame) -> dict[str, tuple[fl
         pairs = right.join(theirs, on=["cluster", "frame", "class"], how="inner").drop_nulls("theirs")
         if not pairs.is_empty():
             gap = {"gap": Ratio(pl.col("ac") - pl.col("theirs"), pl.lit(True), bounds=EITHER_WAY)}
-            made = ratios(pairs, gap)
-            gains[name] = float(pairs.select(pl.col("theirs").mean()).item()), made["gap"]
+            intervals = ratios(pairs, gap)
+            gains[name] = float(pairs.select(pl.col("theirs").mean()).item()), intervals["gap"]
     return gains
 
 

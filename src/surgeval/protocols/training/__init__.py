@@ -9,8 +9,8 @@ from surgeval.protocols.descriptor import Descriptor
 
 if TYPE_CHECKING:
     from surgeval.protocols.training._published import published, published_notes
-    from surgeval.protocols.training.ablation import run_ablation
-    from surgeval.protocols.training.ablation_result import ABLATIONS, AblationScores, Configuration, load_ablation
+    from surgeval.protocols.training.ablation.method import run_ablation
+    from surgeval.protocols.training.ablation.result import ABLATIONS, AblationScores, Configuration, load_ablation
     from surgeval.protocols.training.compare import compare_training
     from surgeval.protocols.training.curves import Training, is_training, load_training_folder
     from surgeval.protocols.training.detectors import FoldDetections, TrainableDetector, rtdetr, tdnet
@@ -30,8 +30,8 @@ DESCRIPTOR = Descriptor.of_rooms(
 
 _HOMES = {
     "_published": "published published_notes",
-    "ablation": "run_ablation",
-    "ablation_result": "ABLATIONS AblationScores Configuration load_ablation",
+    "ablation.method": "run_ablation",
+    "ablation.result": "ABLATIONS AblationScores Configuration load_ablation",
     "compare": "compare_training",
     "curves": "Training is_training load_training_folder",
     "detectors": "FoldDetections TrainableDetector rtdetr tdnet",

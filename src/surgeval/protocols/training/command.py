@@ -15,7 +15,7 @@ from surgeval.errors import BadInput, visible
 from surgeval.progress import phases
 
 if TYPE_CHECKING:
-    from surgeval.protocols.training.ablation_result import AblationScores, Configuration
+    from surgeval.protocols.training.ablation.result import AblationScores, Configuration
     from surgeval.protocols.training.detectors import TrainableDetector
     from surgeval.protocols.training.result import TrainingScores
     from surgeval.protocols.training.tables import PaperTable
@@ -77,8 +77,8 @@ def run(
     Example: [bold]surgeval run training --data prostatd --ablation components --seeds 3 --out runs/table9[/bold]
     """
     require_models("run training")
-    chosen = {"size": size, "epochs": epochs, "minutes": minutes, "batch": batch, "image_size": image_size}
-    given = {key: value for key, value in chosen.items() if value is not None} | {"device": device, "seed": seed}
+    options = {"size": size, "epochs": epochs, "minutes": minutes, "batch": batch, "image_size": image_size}
+    given = {key: value for key, value in options.items() if value is not None} | {"device": device, "seed": seed}
     settings = _settings(detector, given, set or [])
     shared: dict[str, Any] = {"scheme": folds, "resamples": resamples, "format": format, "labels": labels}
     if ablation is not None and (detector != "tdnet" or only_fold):
@@ -87,17 +87,19 @@ def run(
     with phases(show=not json, eager=True) as shown:
         shown.phase("reading the dataset")
         if ablation is not None:
-            from surgeval.protocols.training.ablation import run_ablation
+            from surgeval.protocols.training.ablation.method import run_ablation
 
             rows = _rows_of(settings, weights)
-            made: Any = run_ablation(data, out, rows, table=ablation, seeds=range(seeds), progress=shown.note, **shared)
+            scores: Any = run_ablation(
+                data, out, rows, table=ablation, seeds=range(seeds), progress=shown.note, **shared
+            )
         else:
             from surgeval.protocols.training.method import train_folds
 
             method = _method(detector, settings, weights, name)
-            made = train_folds(data, out, method, only=only_fold, progress=shown.note, **shared)
-    if made is not None:
-        _finish(made, out, json)
+            scores = train_folds(data, out, method, only=only_fold, progress=shown.note, **shared)
+    if scores is not None:
+        _finish(scores, out, json)
     elif json:
         print_json({"folds": list(only_fold or ()), "out": str(out)})
 
@@ -112,8 +114,8 @@ def _settings(detector: DetectorName, given: dict[str, Any], texts: list[str]) -
 def _method(detector: DetectorName, settings: Any, weights: str | None, name: str | None) -> TrainableDetector:
     from surgeval.protocols.training.detectors import rtdetr, tdnet
 
-    made = tdnet if detector == "tdnet" else rtdetr
-    return made(settings, weights=weights, name=name)
+    trainable = tdnet if detector == "tdnet" else rtdetr
+    return trainable(settings, weights=weights, name=name)
 
 
 def _rows_of(settings: Any, weights: str | None) -> Any:
@@ -127,29 +129,29 @@ def _rows_of(settings: Any, weights: str | None) -> Any:
     return method_of
 
 
-def printed(made: TrainingScores | AblationScores) -> tuple[PaperTable, ...]:
+def printed(scores: TrainingScores | AblationScores) -> tuple[PaperTable, ...]:
     """The paper's tables with our rows only."""
     from surgeval.protocols.training.result import TrainingScores
     from surgeval.protocols.training.tables import paper_tables
 
-    tables = paper_tables([made]) if isinstance(made, TrainingScores) else (made.paper(),)
+    tables = paper_tables([scores]) if isinstance(scores, TrainingScores) else (scores.paper(),)
     return tuple(replace(table, paper=replace(table.paper, rows=())) for table in tables)
 
 
-def _finish(made: TrainingScores | AblationScores, out: Path, json: bool) -> None:
+def _finish(scores: TrainingScores | AblationScores, out: Path, json: bool) -> None:
     from surgeval.protocols.training.page import write_page_of
 
-    page = write_page_of([made], out)
+    page = write_page_of([scores], out)
     if json:
-        print_json({"name": made.name, "report": str(page), "notes": list(made.notes),
-                    "tables": {key: table.to_dicts() for key, table in made.tables.items()
+        print_json({"name": scores.name, "report": str(page), "notes": list(scores.notes),
+                    "tables": {key: table.to_dicts() for key, table in scores.tables.items()
                                if not key.startswith("scores_")}})  # fmt: skip
         return
-    verdict = made.verdict()
+    verdict = scores.verdict()
     if verdict is not None:
-        console().print(visible(f"{made.name}: {verdict}"))
-    for table in printed(made):
+        console().print(visible(f"{scores.name}: {verdict}"))
+    for table in printed(scores):
         print_pieces(f"As Table {table.paper.number}: {table.paper.title}", table.readable())
-    for note in made.notes:
+    for note in scores.notes:
         console().print(f"note: {visible(note)}")
     console().print(f"open {visible(str(page))}")

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from surgeval.errors import BadInput
 from surgeval.protocols.contract import Compared, Comparison, few_video_notes
-from surgeval.protocols.training.ablation_result import AblationScores, label_of
+from surgeval.protocols.training.ablation.result import AblationScores, label_of
 from surgeval.protocols.training.result import TrainingScores, load_training
 from surgeval.protocols.triplets import compare_triplets
 from surgeval.results import counted

@@ -90,14 +90,14 @@ def load_training_folder(folder: str | Path) -> Training:
     Traceback (most recent call last):
     surgeval.errors.BadInput: no/such/folder: found no train.json, expected the folder of a training
     """
-    place = Path(folder)
-    if "\0" in str(folder) or not is_training(place):
+    training_home = Path(folder)
+    if "\0" in str(folder) or not is_training(training_home):
         raise BadInput(f"{folder}: found no {RECORD}, expected the folder of a training")
-    record = load_train_record(place)
-    homes = [home for home in (place, place / STUDENT) if (home / CURVES).exists()]
-    epochs = [_epoch(home / CURVES, row, STUDENT if home != place else "teacher")
+    record = load_train_record(training_home)
+    homes = [home for home in (training_home, training_home / STUDENT) if (home / CURVES).exists()]
+    epochs = [_epoch(home / CURVES, row, STUDENT if home != training_home else "teacher")
               for home in homes for row in read_curves(home)]  # fmt: skip
-    return Training(place, record, tuple(epochs))
+    return Training(training_home, record, tuple(epochs))
 
 
 def _epoch(path: Path, row: Mapping[str, Any], stage: str) -> Epoch:

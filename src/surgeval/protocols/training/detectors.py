@@ -110,7 +110,7 @@ def _method(
 ) -> TrainableDetector:  # fmt: skip
     from surgeval.detector.nms import Selecting as Default
 
-    chosen = selecting or Default()
+    choice = selecting or Default()
     pictures = _Pictures(settings.image_size)
 
     def learn(dataset: Dataset, fold: Fold, out: Path, tell: Tell) -> None:
@@ -118,10 +118,10 @@ def _method(
         validation = whole.of_videos(fold.val) if fold.val else None
         train(whole.of_videos(fold.train), validation, whole.classes, out, settings, weights=weights, progress=tell)
 
-    identity = {"detector": kind, "settings": settings.identity(), "selecting": asdict(chosen)}
+    identity = {"detector": kind, "settings": settings.identity(), "selecting": asdict(choice)}
     if weights is not None:
         identity["weights"] = Path(weights).name
-    return TrainableDetector(name, identity, learn, _detecting(settings, chosen))
+    return TrainableDetector(name, identity, learn, _detecting(settings, choice))
 
 
 class _Pictures:

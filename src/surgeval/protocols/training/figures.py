@@ -48,15 +48,15 @@ def _marks(training: Training) -> tuple[tuple[float, str], ...]:
 
 def loss_lines(training: Training) -> dict[str, Lines]:
     """The losses of each stage, on axes of their own: a student's are other sums than a teacher's."""
-    made = {}
+    losses = {}
     for stage in training.stages:
         rows = [(x, epoch) for x, epoch in placed(training) if epoch.stage == stage]
         names = dict.fromkeys(name for _, epoch in rows for name in epoch.losses)
         lines = [_line(rows, name, lambda epoch, name=name: epoch.losses.get(name)) for name in names]  # type: ignore[misc]
         kept = tuple(line for line in lines if line is not None)
         if kept:
-            made[f"losses_{stage}"] = Lines(f"Losses of the {stage}", "epoch", "loss", kept)
-    return made
+            losses[f"losses_{stage}"] = Lines(f"Losses of the {stage}", "epoch", "loss", kept)
+    return losses
 
 
 def metric_lines(training: Training, metrics: Sequence[str] = _METRICS) -> Lines | None:
@@ -67,26 +67,28 @@ def metric_lines(training: Training, metrics: Sequence[str] = _METRICS) -> Lines
     return Lines("mAP on the validation videos", "epoch", "mAP", kept, marks=_marks(training)) if kept else None
 
 
-def fold_figures(one: TrainingScores) -> dict[str, Figure]:
+def fold_figures(result: TrainingScores) -> dict[str, Figure]:
     """What the page of one detector draws of its folds and classes."""
     figures: dict[str, Figure] = {}
     lines = [_line(placed(training), name, lambda epoch: epoch.numbers.get("mAP50"))
-             for name, training in one.trainings.items()]  # fmt: skip
+             for name, training in result.trainings.items()]  # fmt: skip
     kept = tuple(line for line in lines if line is not None)
     if kept:
         title = "mAP50 on the validation videos of each fold, by epoch"
         figures["folds_by_epoch"] = Lines(title, "epoch", "mAP50", kept)
-    figures["folds"] = _fold_bars(one)
-    figures["classes"] = class_bars([one])
+    figures["folds"] = _fold_bars(result)
+    figures["classes"] = class_bars([result])
     return figures
 
 
-def _fold_bars(one: TrainingScores) -> EstimateBars:
-    table = one.scores.sheets[one.scheme].filter(pl.col("component") == one.scores.main, pl.col("videos").is_not_null())
+def _fold_bars(result: TrainingScores) -> EstimateBars:
+    table = result.scores.sheets[result.scheme].filter(
+        pl.col("component") == result.scores.main, pl.col("videos").is_not_null()
+    )
     labels = tuple(str(name) for name in table["group"].to_list())
     groups = tuple(EstimateGroup(metric, tuple(Estimate(value) for value in table[metric].to_list()))
                    for metric in _METRICS)  # fmt: skip
-    what = f"{_NAMES.get(one.scores.main, one.scores.main)} of each {one.scheme[:-1]}"
+    what = f"{_NAMES.get(result.scores.main, result.scores.main)} of each {result.scheme[:-1]}"
     return EstimateBars(f"mAP of {what}", labels, groups, "mAP", span=(0, 1))
 
 
@@ -97,9 +99,9 @@ def class_bars(results: Sequence[TrainingScores]) -> EstimateBars:
     order = first.sheets[sheet].filter(pl.col("instances") > 0).sort("instances", descending=True, maintain_order=True)
     names = tuple(order["name"].to_list()[:_MOST_CLASSES])
     groups = []
-    for one in results:
-        known = dict(one.scores.sheets[sheet].select("name", "AP50").iter_rows())
-        groups.append(EstimateGroup(one.name, tuple(Estimate(known.get(name)) for name in names)))
+    for result in results:
+        known = dict(result.scores.sheets[sheet].select("name", "AP50").iter_rows())
+        groups.append(EstimateGroup(result.name, tuple(Estimate(known.get(name)) for name in names)))
     more = order.height - len(names)
     title = f"AP50 of each class, the most frequent first{f' ({more} rarer ones are in the table)' if more > 0 else ''}"
     return EstimateBars(title, names, tuple(groups), "AP50", span=(0, 1))
@@ -108,7 +110,7 @@ def class_bars(results: Sequence[TrainingScores]) -> EstimateBars:
 def difference_forest(comparisons: Mapping[str, Comparison]) -> EstimateBars | None:
     """Paired differences of the main numbers with their intervals over videos, a colour per pair."""
     keys = [f"global|{component}|{metric}" for component in _NAMES for metric in _FOREST]
-    known = {title: {one.key: one for one in comparison.numbers} for title, comparison in comparisons.items()}
+    known = {title: {number.key: number for number in comparison.numbers} for title, comparison in comparisons.items()}
     shown = [key for key in keys if any(key in numbers for numbers in known.values())]
     if not shown:
         return None

@@ -93,23 +93,23 @@ def train_folds(
     surgeval.errors.BadInput: no/dataset: found no such file or folder, expected a dataset
     """
     dataset = open_dataset(data, format=format, labels=labels) if isinstance(data, str | Path) else data
-    chosen = choose_folds(dataset.videos(), scheme)
+    folds = choose_folds(dataset.videos(), scheme)
     folder = Path(out)
-    plan = _claim(folder, dataset, chosen, method)
-    wanted = [chosen.fold(name) for name in only] if only is not None else list(chosen.folds)
+    plan = _claim(folder, dataset, folds, method)
+    wanted = [folds.fold(name) for name in only] if only is not None else list(folds.folds)
     for fold in wanted:
         _do_fold(folder, dataset, fold, method, plan, progress)
     if only is not None:
         return None
     progress("scoring all folds")
-    scores = _scored(folder, dataset, chosen, method.name, convention, rare, resamples, seed)
-    place = path_inside(folder, SCORES)
+    scores = _scored(folder, dataset, folds, method.name, convention, rare, resamples, seed)
+    scores_folder = path_inside(folder, SCORES)
     if pages:
-        write_triplets_report(scores, place)
+        write_triplets_report(scores, scores_folder)
     else:
-        scores.save(place)
+        scores.save(scores_folder)
     manifest = Manifest(
-        "training", config={"kind": "folds", "scheme": chosen.name, "plan": plan, "method": dict(method.identity)},
+        "training", config={"kind": "folds", "scheme": folds.name, "plan": plan, "method": dict(method.identity)},
         dataset=scores.settings["data"], model=method.name, seeds={"resamples": seed},
     )  # fmt: skip
     save_scored(folder, manifest, cases=scores.settings["frames"])
@@ -153,13 +153,13 @@ def _do_fold(folder: Path, dataset: Dataset, fold: Fold, method: TrainableDetect
         progress(f"{fold.name}: training on {counted(len(fold.train), 'video')}")
         method.learn(dataset, fold, path_inside(home, TRAINING), progress)
         progress(f"{fold.name}: detecting in {counted(len(fold.test), 'video')}")
-        found = method.detect(dataset, fold.test, home / TRAINING)
+        detections = method.detect(dataset, fold.test, home / TRAINING)
         with atomic_file(home / BOXES) as file:
-            found.table.write_parquet(file)
+            detections.table.write_parquet(file)
         trust_parquet(home / BOXES)
         record = {
-            "plan": plan, "fold": fold.name, "boxes": found.table.height, "frames": found.frames,
-            "seconds": found.seconds, "device": found.device,
+            "plan": plan, "fold": fold.name, "boxes": detections.table.height, "frames": detections.frames,
+            "seconds": detections.seconds, "device": detections.device,
         }  # fmt: skip
         write_atomically(home / RECORD, (json.dumps(record, indent=1) + "\n").encode())
 

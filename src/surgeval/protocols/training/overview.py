@@ -39,9 +39,9 @@ def trainings_section(folder: str | Path, out: str | Path | None = None) -> Sect
     """
     folder = Path(folder)
     out = None if out is None else Path(out)
-    found = [path for path in sorted(folder.iterdir()) if not path.is_symlink() and is_training(path)]
+    trainings = [path for path in sorted(folder.iterdir()) if not path.is_symlink() and is_training(path)]
     rows, links, problems = list[tuple[str, ...]](), list[Link](), list[str]()
-    for path in (path for path in found if not is_run(path)):
+    for path in (path for path in trainings if not is_run(path)):
         try:
             training = load_training_folder(path)
             page = write_training_page(path)

@@ -16,8 +16,8 @@ from surgeval.pages import Fact, Link, Plot, Section, Table, save_figures, save_
 from surgeval.protocols.contract import Comparison, names_on_page
 from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.training._stored import SCORES
-from surgeval.protocols.training.ablation_page import write_ablation_page
-from surgeval.protocols.training.ablation_result import AblationScores
+from surgeval.protocols.training.ablation.page import write_ablation_page
+from surgeval.protocols.training.ablation.result import AblationScores
 from surgeval.protocols.training.compare import compare_training
 from surgeval.protocols.training.figures import class_bars, difference_forest
 from surgeval.protocols.training.paper_page import paper_section
@@ -48,12 +48,12 @@ def write_page_of(results: Sequence[TrainingScores | AblationScores], out: str |
     """
     out = Path(out)
     names_on_page(results)
-    ablations = [one for one in results if isinstance(one, AblationScores)]
+    ablations = [result for result in results if isinstance(result, AblationScores)]
     if ablations:
         if len(results) > 1:
             raise BadInput(f"report: found the ablation {ablations[0].name} beside other runs, expected it alone")
         return write_ablation_page(ablations[0], out)
-    return _write(tuple(one for one in results if isinstance(one, TrainingScores)), out)
+    return _write(tuple(result for result in results if isinstance(result, TrainingScores)), out)
 
 
 def _write(results: Sequence[TrainingScores], out: Path) -> Path:
@@ -62,12 +62,12 @@ def _write(results: Sequence[TrainingScores], out: Path) -> Path:
     figures = _figures(results, comparisons)
     tables: dict[str, pl.DataFrame] = {f"table_{table.paper.number}": table.frame() for table in papers}
     one_run = len(results) == 1
-    tables |= {f"folds_{k}" if not one_run else "folds": fold_table(one) for k, one in enumerate(results, 1)}
-    tables |= {f"differences_{k}": made.to_frame() for k, made in enumerate(comparisons.values(), 1)}
+    tables |= {f"folds_{k}" if not one_run else "folds": fold_table(result) for k, result in enumerate(results, 1)}
+    tables |= {f"differences_{k}": comparison.to_frame() for k, comparison in enumerate(comparisons.values(), 1)}
     save_tables(tables, out / "tables")
     plots = save_figures(figures, out)
-    verdicts = {one.name: one.verdict() for one in results}
-    notes = [_sentence(note) for one in results for note in one.notes]
+    verdicts = {result.name: result.verdict() for result in results}
+    notes = [_sentence(note) for result in results for note in result.notes]
     sections = [
         *verdict_sections(verdicts, [*dict.fromkeys(notes), *refused]),
         Section("Overview", facts=_facts(results[0]) if one_run else (), figures=_some(plots, "classes", "differences"),
@@ -79,7 +79,7 @@ def _write(results: Sequence[TrainingScores], out: Path) -> Path:
                    evidence=shown),) if (shown := evidence_of(results)) else ()),
         Section("How it was computed", _METHOD),
     ]  # fmt: skip
-    title = results[0].name if one_run else " and ".join(one.name for one in results)
+    title = results[0].name if one_run else " and ".join(result.name for result in results)
     return write_page(
         out / "report.html", title, [s for s in sections if _holds(s)], kind="training",
         lead=verdict_lead(verdicts), details=_details(results),
@@ -88,14 +88,14 @@ def _write(results: Sequence[TrainingScores], out: Path) -> Path:
 
 def _comparisons(results: Sequence[TrainingScores]) -> tuple[dict[str, Comparison], list[str]]:
     """The first detector against every other; what cannot be compared is told."""
-    made: dict[str, Comparison] = {}
+    comparisons: dict[str, Comparison] = {}
     refused: list[str] = []
     for other in results[1:]:
         try:
-            made[f"{results[0].name} − {other.name}"] = compare_training(results[0], other)
+            comparisons[f"{results[0].name} − {other.name}"] = compare_training(results[0], other)
         except SurgevalError as error:  # other data or other folds: both still have their rows
             refused.append(f"No differences: {error}.")
-    return made, refused
+    return comparisons, refused
 
 
 def _figures(results: Sequence[TrainingScores], comparisons: Mapping[str, Comparison]) -> dict[str, Figure]:
@@ -105,18 +105,20 @@ def _figures(results: Sequence[TrainingScores], comparisons: Mapping[str, Compar
     forest = difference_forest(comparisons)
     if forest is not None:
         figures["differences"] = forest
-    for k, one in enumerate(results, 1):
-        figures |= {f"{name}_{k}": figure for name, figure in one.figures.items() if name != "classes"}
+    for k, result in enumerate(results, 1):
+        figures |= {f"{name}_{k}": figure for name, figure in result.figures.items() if name != "classes"}
     return figures
 
 
 def _fold_sections(results: Sequence[TrainingScores], plots: Mapping[str, Plot]) -> list[Section]:
     sections = []
-    for k, one in enumerate(results, 1):
+    for k, result in enumerate(results, 1):
         end = "" if len(results) == 1 else f"_{k}"
         drawn = _some(plots, f"folds_by_epoch{end}", f"folds{end}")
-        title = "Each fold" if len(results) == 1 else f"Each fold of {one.name}"
-        table = Table("Test videos of each fold, scored on their own", fold_table(one), file=f"tables/folds{end}.csv")
+        title = "Each fold" if len(results) == 1 else f"Each fold of {result.name}"
+        table = Table(
+            "Test videos of each fold, scored on their own", fold_table(result), file=f"tables/folds{end}.csv"
+        )
         sections.append(Section(title, tables=(table,), figures=drawn, paired=True))
     return sections
 
@@ -124,49 +126,51 @@ def _fold_sections(results: Sequence[TrainingScores], plots: Mapping[str, Plot])
 def _settings_tables(results: Sequence[TrainingScores]) -> list[Table]:
     schema = {"setting": pl.String, "value": pl.String}
     return [
-        Table(one.name, pl.DataFrame(setting_rows(one.plan["method"]), schema=schema, orient="row"), folded=True)
-        for one in results
+        Table(result.name, pl.DataFrame(setting_rows(result.plan["method"]), schema=schema, orient="row"), folded=True)
+        for result in results
     ]
 
 
 def _difference_tables(comparisons: Mapping[str, Comparison]) -> tuple[Table, ...]:
-    made = []
+    tables = []
     for k, (title, comparison) in enumerate(comparisons.items(), 1):
         rows = [
-            (one.label, with_ends(d.estimate, d.interval.low, d.interval.high), "yes" if d.told_apart else "no")
-            for one in comparison.numbers[:12] for d in (one.difference,)
+            (number.label, with_ends(d.estimate, d.interval.low, d.interval.high), "yes" if d.told_apart else "no")
+            for number in comparison.numbers[:12] for d in (number.difference,)
         ]  # fmt: skip
         heads = ("number", "difference", "told apart")
         frame = pl.DataFrame(rows, schema=dict.fromkeys(heads, pl.String), orient="row")
-        made.append(Table(f"{title}, 95 % intervals over videos", frame, file=f"tables/differences_{k}.csv"))
-    return tuple(made)
+        tables.append(Table(f"{title}, 95 % intervals over videos", frame, file=f"tables/differences_{k}.csv"))
+    return tuple(tables)
 
 
-def _facts(one: TrainingScores) -> tuple[Fact, ...]:
-    main = one.scores.main
+def _facts(result: TrainingScores) -> tuple[Fact, ...]:
+    main = result.scores.main
     facts = []
     for metric in ("mAP50", "mAP50:95", "F1"):
-        number = one.scores.number(main, metric)
+        number = result.scores.number(main, metric)
         facts.append(Fact(f"{metric} of {main.upper()}", f"{number.estimate:.3f}", number.ends()))
-    count = len(one.scores.settings["scheme"]["groups"])
-    return (*facts, Fact(one.scheme, str(count)), Fact("test videos", str(len(one.scores.settings["videos"]))))
+    count = len(result.scores.settings["scheme"]["groups"])
+    return (*facts, Fact(result.scheme, str(count)), Fact("test videos", str(len(result.scores.settings["videos"]))))
 
 
 def _links(results: Sequence[TrainingScores], out: Path) -> tuple[Link, ...]:
     """The scores' own page, where this page lies beside it."""
     known = [
-        one
-        for one in results
-        if one.folder is not None and one.folder.resolve() == out.resolve() and (out / SCORES / "report.html").is_file()
+        result
+        for result in results
+        if result.folder is not None
+        and result.folder.resolve() == out.resolve()
+        and (out / SCORES / "report.html").is_file()
     ]
-    return tuple(Link(f"All numbers of {one.name}, with intervals", f"./{SCORES}/report.html") for one in known)
+    return tuple(Link(f"All numbers of {result.name}, with intervals", f"./{SCORES}/report.html") for result in known)
 
 
 def _details(results: Sequence[TrainingScores]) -> dict[str, str]:
-    one = results[0]
-    return {"Scheme": str(one.plan["scheme"].get("name", ""))[:80], "Label space": one.scores.settings["label_space"],
-            "Convention": one.scores.settings["convention"],
-            "Videos": str(len(one.scores.settings["videos"]))}  # fmt: skip
+    result = results[0]
+    return {"Scheme": str(result.plan["scheme"].get("name", ""))[:80],
+            "Label space": result.scores.settings["label_space"], "Convention": result.scores.settings["convention"],
+            "Videos": str(len(result.scores.settings["videos"]))}  # fmt: skip
 
 
 def _some(plots: Mapping[str, Plot], *names: str) -> tuple[Plot, ...]:

@@ -19,7 +19,7 @@ from surgeval.figures import Figure
 from surgeval.pages import Evidence
 from surgeval.protocols.contract import Headline, RunResult
 from surgeval.protocols.training._stored import SCORES, TRAINING, FoldRecord, fold_home, fold_record, read_plan
-from surgeval.protocols.training.ablation_result import AblationScores, load_ablation
+from surgeval.protocols.training.ablation.result import AblationScores, load_ablation
 from surgeval.protocols.training.curves import Training, is_training, load_training_folder
 from surgeval.protocols.training.figures import fold_figures
 from surgeval.protocols.training.tables import fold_table, paper_tables
@@ -98,33 +98,33 @@ def load_training(folder: str | Path) -> TrainingScores | AblationScores:
     Traceback (most recent call last):
     surgeval.errors.DataError: no/such/folder/run.json: found no such file, expected the record of a run
     """
-    place = Path(folder)
-    record = load_record(place, "training")
+    run_folder = Path(folder)
+    record = load_record(run_folder, "training")
     if record.manifest.config.get("kind") == "ablation":
-        return load_ablation(place)
-    return load_folds(place)
+        return load_ablation(run_folder)
+    return load_folds(run_folder)
 
 
-def load_folds(place: str | Path) -> TrainingScores:
+def load_folds(folder: str | Path) -> TrainingScores:
     """The folds of a folder, scored.
 
     >>> load_folds(Path("no/such/folder"))
     Traceback (most recent call last):
     surgeval.errors.DataError: no/such/folder/folds.json: found no such file, expected a plan of folds
     """
-    place = Path(place)
-    plan = read_plan(place)
-    scores = load_triplets(place / SCORES)
+    folder = Path(folder)
+    plan = read_plan(folder)
+    scores = load_triplets(folder / SCORES)
     names = list(scores.settings["scheme"]["groups"])
-    known = {name: fold_record(fold_home(place, name)) for name in names}
-    lost = [name for name, one in known.items() if one is None]
+    known = {name: fold_record(fold_home(folder, name)) for name in names}
+    lost = [name for name, record in known.items() if record is None]
     notes = scores.notes
     if lost:
         notes += (f"the boxes of {', '.join(lost)} are gone: speed is that of the other folds",)
-    homes = {name: fold_home(place, name) / TRAINING for name in names}
+    homes = {name: fold_home(folder, name) / TRAINING for name in names}
     return TrainingScores(
         name=plan["name"], notes=notes, scores=scores, plan=plan,
-        records=tuple(one for one in known.values() if one is not None),
+        records=tuple(record for record in known.values() if record is not None),
         trainings={name: load_training_folder(home) for name, home in homes.items() if is_training(home)},
-        folder=place,
+        folder=folder,
     )  # fmt: skip

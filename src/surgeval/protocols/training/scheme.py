@@ -86,22 +86,24 @@ def choose_folds(videos: Sequence[Video], scheme: SchemeSpec) -> Scheme:
     names = tuple(video.name for video in videos)
     notes: tuple[str, ...] = ()
     if scheme == "sources":
-        made = Scheme("leave one source out", "sources", _by_source(videos))
+        chosen_scheme = Scheme("leave one source out", "sources", _by_source(videos))
     elif scheme == "videos":
-        made = Scheme("leave one video out", "folds", tuple(_rest(name, names, (name,)) for name in names))
+        chosen_scheme = Scheme("leave one video out", "folds", tuple(_rest(name, names, (name,)) for name in names))
     elif scheme == "split":
-        made = Scheme("the dataset's split", "folds", (_own_split(videos),))
+        chosen_scheme = Scheme("the dataset's split", "folds", (_own_split(videos),))
     elif isinstance(scheme, str) and scheme in fold_names():
-        found = {fold: _present(part, names) for fold, part in folds(scheme).items()}
-        absent = sum(count for _, count in found.values())
+        parts_of = {fold: _present(part, names) for fold, part in folds(scheme).items()}
+        absent = sum(count for _, count in parts_of.values())
         notes = (f"{absent} training and validation videos of the scheme {scheme} are not in the dataset",) * bool(
             absent
         )
-        made = Scheme(scheme, "folds", tuple(Fold(fold, *parts) for fold, (parts, _) in found.items()), notes)
+        chosen_scheme = Scheme(
+            scheme, "folds", tuple(Fold(fold, *parts) for fold, (parts, _) in parts_of.items()), notes
+        )
     else:
-        made = _own(names, scheme)
-    _check(made, names)
-    return made
+        chosen_scheme = _own(names, scheme)
+    _check(chosen_scheme, names)
+    return chosen_scheme
 
 
 def _rest(name: str, names: Sequence[str], test: Sequence[str], val: Sequence[str] = ()) -> Fold:
@@ -115,7 +117,7 @@ def _by_source(videos: Sequence[Video]) -> tuple[Fold, ...]:
         raise BadInput(f"folds sources: video {nameless}: found no source, expected one for every video")
     names = [video.name for video in videos]
     sources = dict.fromkeys(str(video.source) for video in videos)
-    return tuple(_rest(one, names, [video.name for video in videos if video.source == one]) for one in sources)
+    return tuple(_rest(source, names, [video.name for video in videos if video.source == source]) for source in sources)
 
 
 def _own_split(videos: Sequence[Video]) -> Fold:

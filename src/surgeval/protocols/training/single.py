@@ -55,16 +55,16 @@ def choose_videos(
     unknown = [name for name in validation if name not in names]
     if unknown:
         raise BadInput(f"validation: found no video {unknown[0]!r}, expected some of {', '.join(names[:20])}")
-    chosen = _chosen(videos, scheme, fold, source, split)
-    seen = [name for name in validation if name in chosen.test]
+    selection = _chosen(videos, scheme, fold, source, split)
+    seen = [name for name in validation if name in selection.test]
     if seen:
         raise BadInput(f"validation: found {seen[0]}, which is held out for the test, expected another video")
     if validation:
-        rest = tuple(name for name in (*chosen.train, *chosen.val) if name not in validation)
-        chosen = Fold(chosen.name, rest, tuple(validation), chosen.test)
-    if not chosen.train:
-        raise BadInput(f"{chosen.name}: found no video to learn from, expected at least one")
-    return chosen
+        rest = tuple(name for name in (*selection.train, *selection.val) if name not in validation)
+        selection = Fold(selection.name, rest, tuple(validation), selection.test)
+    if not selection.train:
+        raise BadInput(f"{selection.name}: found no video to learn from, expected at least one")
+    return selection
 
 
 def _chosen(
@@ -77,7 +77,7 @@ def _chosen(
                 f"{', '.join(fold_names())}, or a JSON file of folds by video"
             )
         table = choose_folds(videos, scheme)
-        known = [one.name for one in table.folds]
+        known = [known_fold.name for known_fold in table.folds]
         return table.fold(f"fold{fold}" if fold not in known and f"fold{fold}" in known else fold)
     if source is not None:
         return choose_folds(videos, "sources").fold(source)

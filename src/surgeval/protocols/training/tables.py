@@ -75,47 +75,53 @@ class PaperTable:
 
 def paper_tables(results: Sequence[TrainingScores]) -> tuple[PaperTable, ...]:
     """Tables 4, 5, 8, 12 and 14 of what was trained on folds, Table 15 of what was trained without one source."""
-    folds = [one for one in results if one.scheme != "sources"]
-    sources = [one for one in results if one.scheme == "sources"]
-    made = []
+    folds = [result for result in results if result.scheme != "sources"]
+    sources = [result for result in results if result.scheme == "sources"]
+    tables = []
     if folds:
         maps = (_COMPONENTS, ("mAP50", "mAP50:95"))
         rare = ("rare, global", "rare, video (class-first)")
-        made += [
-            _table(4, [_row(one, [*_fold_cells(one, "", *maps), _speed(one)]) for one in folds]),
-            _table(5, [_row(one, _fold_cells(one, "", ("ivt",), ("P", "R", "F1"))) for one in folds]),
-            _table(8, [_row(one, _fold_cells(one, "video-wise ", *maps)) for one in folds]),
-            _table(12, [_row(one, [_number(one, scope, "ivt", "mAP50", 100) for scope in rare]) for one in folds]),
-            _table(14, [_row(one, [_number(one, "cost-aware", part, "F1", 1) for part in _COSTS]) for one in folds], 4),
+        tables += [
+            _table(4, [_row(result, [*_fold_cells(result, "", *maps), _speed(result)]) for result in folds]),
+            _table(5, [_row(result, _fold_cells(result, "", ("ivt",), ("P", "R", "F1"))) for result in folds]),
+            _table(8, [_row(result, _fold_cells(result, "video-wise ", *maps)) for result in folds]),
+            _table(
+                12, [_row(result, [_number(result, scope, "ivt", "mAP50", 100) for scope in rare]) for result in folds]
+            ),
+            _table(
+                14,
+                [_row(result, [_number(result, "cost-aware", part, "F1", 1) for part in _COSTS]) for result in folds],
+                4,
+            ),
         ]
     if sources:
-        made.append(_left_out(sources))
-    return tuple(table for table in made if any(value is not None for row in table.ours for value in row.values))
+        tables.append(_left_out(sources))
+    return tuple(table for table in tables if any(value is not None for row in table.ours for value in row.values))
 
 
 def _table(number: int, ours: Iterable[PaperRow], decimals: int = 1) -> PaperTable:
     return PaperTable(published(number), tuple(ours), decimals)
 
 
-def _row(one: TrainingScores, cells: Sequence[tuple[float | None, float | None]]) -> PaperRow:
+def _row(result: TrainingScores, cells: Sequence[tuple[float | None, float | None]]) -> PaperRow:
     values, spreads = zip(*cells, strict=True)
-    return PaperRow(one.name, _data(one), values, spreads)
+    return PaperRow(result.name, _data(result), values, spreads)
 
 
-def _data(one: TrainingScores) -> str:
-    videos = len(one.scores.settings["videos"])
-    return f"ours ({one.scores.settings['label_space']}, {videos} video{'' if videos == 1 else 's'})"
+def _data(result: TrainingScores) -> str:
+    videos = len(result.scores.settings["videos"])
+    return f"ours ({result.scores.settings['label_space']}, {videos} video{'' if videos == 1 else 's'})"
 
 
-def _groups(one: TrainingScores) -> pl.DataFrame:
-    return one.scores.sheets[one.scheme]
+def _groups(result: TrainingScores) -> pl.DataFrame:
+    return result.scores.sheets[result.scheme]
 
 
 def _fold_cells(
-    one: TrainingScores, prefix: str, components: Sequence[str], metrics: Sequence[str]
+    result: TrainingScores, prefix: str, components: Sequence[str], metrics: Sequence[str]
 ) -> list[tuple[float | None, float | None]]:
     """Mean and standard deviation over folds, in per cent."""
-    rows = {(row["component"], row["group"]): row for row in _groups(one).iter_rows(named=True)}
+    rows = {(row["component"], row["group"]): row for row in _groups(result).iter_rows(named=True)}
     return [
         (_percent(rows.get((component, "mean"), {}), f"{prefix}{metric}"),
          _percent(rows.get((component, "std"), {}), f"{prefix}{metric}"))
@@ -128,14 +134,16 @@ def _percent(row: Mapping[str, Any], column: str) -> float | None:
     return None if value is None else 100 * value
 
 
-def _number(one: TrainingScores, scope: str, component: str, metric: str, scale: float) -> tuple[float | None, None]:
-    found = next((n.interval.estimate for n in one.scores.numbers if n.key == (scope, component, metric)), math.nan)
-    return (None if math.isnan(found) else scale * found), None
+def _number(result: TrainingScores, scope: str, component: str, metric: str, scale: float) -> tuple[float | None, None]:
+    estimate = next(
+        (n.interval.estimate for n in result.scores.numbers if n.key == (scope, component, metric)), math.nan
+    )
+    return (None if math.isnan(estimate) else scale * estimate), None
 
 
-def _speed(one: TrainingScores) -> tuple[float | None, float | None]:
+def _speed(result: TrainingScores) -> tuple[float | None, float | None]:
     """Frames per second over folds, end to end: another measure than the paper's, which does not say what it timed."""
-    known = [record.frames_per_second for record in one.records if not math.isnan(record.frames_per_second)]
+    known = [record.frames_per_second for record in result.records if not math.isnan(record.frames_per_second)]
     if not known:
         return None, None
     mean = sum(known) / len(known)
@@ -153,27 +161,27 @@ def _left_out(results: Sequence[TrainingScores]) -> PaperTable:
         for method in methods for row in paper.rows
     ]  # fmt: skip
     ours = []
-    for one in results:
-        rows = [row for row in _groups(one).iter_rows(named=True) if row["component"] == one.scores.main]
+    for result in results:
+        rows = [row for row in _groups(result).iter_rows(named=True) if row["component"] == result.scores.main]
         for row in rows:
             if row["group"] == "std":
                 continue
             title = "average" if row["group"] == "mean" and row["videos"] is None else f"without {row['group']}"
             cells = tuple(_percent(row, metric) for metric in metrics)
-            ours.append(PaperRow(f"{one.name}: {title}", _data(one), cells, (None,) * 3))
+            ours.append(PaperRow(f"{result.name}: {title}", _data(result), cells, (None,) * 3))
     turned = replace(paper, columns=tuple(f"IVT {metric}" for metric in metrics), rows=tuple(theirs))
     return PaperTable(turned, tuple(ours))
 
 
-def fold_table(one: TrainingScores) -> pl.DataFrame:
+def fold_table(result: TrainingScores) -> pl.DataFrame:
     """One row per fold: videos, main numbers, boxes and speed; then mean and std."""
-    speeds = {record.name: record for record in one.records}
+    speeds = {record.name: record for record in result.records}
     rows: list[dict[str, Any]] = []
-    for row in _groups(one).iter_rows(named=True):
-        if row["component"] != one.scores.main:
+    for row in _groups(result).iter_rows(named=True):
+        if row["component"] != result.scores.main:
             continue
         record = speeds.get(row["group"]) if row["videos"] is not None else None
-        mean, spread = _speed(one)
+        mean, spread = _speed(result)
         overall = {"mean": mean, "std": spread}.get(row["group"]) if row["videos"] is None else None
         rows.append({
             "fold": row["group"], "test videos": row["videos"],

@@ -65,13 +65,13 @@ def write_training_page(folder: str | Path, out: str | Path | None = None) -> Pa
     surgeval.errors.BadInput: no/such/folder: found no train.json, expected the folder of a training
     """
     training = load_training_folder(folder)
-    place = Path(out) if out is not None else training.folder
+    home = Path(out) if out is not None else training.folder
     tables = {"epochs": epoch_table(training)} if training.epochs else {}
     counts = class_counts(training.record)
     if counts is not None:
         tables["classes"] = counts
-    save_tables(tables, place / "tables")
-    plots = save_figures(_figures(training, counts), place)
+    save_tables(tables, home / "tables")
+    plots = save_figures(_figures(training, counts), home)
     findings = training_findings(training)
     curves = tuple(plot for name, plot in plots.items() if name != "classes")
     sections = [
@@ -88,19 +88,19 @@ def write_training_page(folder: str | Path, out: str | Path | None = None) -> Pa
     kept = [s for s in sections if s.text or s.tables or s.figures or s.facts or s.findings or s.images]
     name = training.folder.resolve().name
     return write_page(
-        place / "report.html", name, kept, kind="training", lead=findings[0].text,
+        home / "report.html", name, kept, kind="training", lead=findings[0].text,
         details={"Detector": training.record.model, "Status": _status(training)},
     )  # fmt: skip
 
 
 def training_findings(training: Training) -> tuple[Finding, ...]:
     """What the curves say, in sentences; the first one stands at the top of the page."""
-    found = [_standing(training)]
+    findings = [_standing(training)]
     if training.epochs:
-        found += _learning(training)
-        found += _student(training)
-    found += [Finding(_sentence(note)) for note in training.record.notes]
-    return tuple(found)
+        findings += _learning(training)
+        findings += _student(training)
+    findings += [Finding(_sentence(note)) for note in training.record.notes]
+    return tuple(findings)
 
 
 def _status(training: Training) -> str:
@@ -113,14 +113,14 @@ def _standing(training: Training) -> Finding:
         return Finding(f"The training is {status}; no epoch is finished yet.")
     last = training.epochs[-1]
     best = _best_of(training)
-    said = f"best mAP50 {best[1]:.3f} ({best[0].stage}, epoch {best[0].number})" if best else "nothing was validated"
+    reached = f"best mAP50 {best[1]:.3f} ({best[0].stage}, epoch {best[0].number})" if best else "nothing was validated"
     reason = training.record.reason[:300]
     if status == "finished":
-        return Finding(f"The training is finished: {said}.", None if best is not None and best[1] == 0 else True)
+        return Finding(f"The training is finished: {reached}.", None if best is not None and best[1] == 0 else True)
     if status in ("failed", "interrupted"):
         return Finding(f"The training is {status} after epoch {last.number} of the {last.stage}"
-                       f"{f' ({reason})' if reason else ''}: {said}.", False)  # fmt: skip
-    return Finding(f"The training is {status}, after epoch {last.number} of the {last.stage}: {said}.")
+                       f"{f' ({reason})' if reason else ''}: {reached}.", False)  # fmt: skip
+    return Finding(f"The training is {status}, after epoch {last.number} of the {last.stage}: {reached}.")
 
 
 def _best_of(training: Training) -> tuple[Epoch, float] | None:
@@ -134,20 +134,20 @@ def _learning(training: Training) -> list[Finding]:
     stage = training.stages[0]
     epochs = training.of(stage)
     losses = [epoch.numbers["loss"] for epoch in epochs if "loss" in epoch.numbers]
-    found = []
+    findings = []
     if len(losses) > 1:
         fell = min(losses[1:]) < losses[0]
         text = f"The loss of the {stage} went from {losses[0]:.3g} to {losses[-1]:.3g} in {len(losses)} epochs."
-        found.append(Finding(text, fell, "Rule: some later epoch has a lower loss than the first."))
+        findings.append(Finding(text, fell, "Rule: some later epoch has a lower loss than the first."))
     best = training.best(stage)
     if best is None:
-        found.append(Finding("Nothing was validated, so the last epoch is the detector."))
+        findings.append(Finding("Nothing was validated, so the last epoch is the detector."))
     elif best.numbers["mAP50"] == 0:
-        found.append(Finding("It finds nothing yet: mAP50 is 0.", False))
+        findings.append(Finding("It finds nothing yet: mAP50 is 0.", False))
     elif epochs[-1].number - best.number >= max(5, _STALE * len(epochs)):
         text = f"No better since epoch {best.number} of {epochs[-1].number}: more of the same will not help."
-        found.append(Finding(text, False, "Rule: half of the epochs, at least five, without a better one."))
-    return found
+        findings.append(Finding(text, False, "Rule: half of the epochs, at least five, without a better one."))
+    return findings
 
 
 def _student(training: Training) -> list[Finding]:
@@ -155,27 +155,27 @@ def _student(training: Training) -> list[Finding]:
     if len(training.stages) < 2:
         return []
     teacher, student = (training.best(stage) for stage in training.stages[:2])
-    found = []
+    findings = []
     if teacher is not None and student is not None:
         own, other = student.numbers["mAP50"], teacher.numbers["mAP50"]
         points = f"{100 * (own - other):+.1f}".replace("-", "−")
         text = (f"The student reaches mAP50 {own:.3f}, its teacher {other:.3f}: {points} points on the validation "
                 "videos, without an interval.")  # fmt: skip
         holds = None if abs(own - other) <= _LOST else own > other
-        found.append(Finding(text, holds, f"Rule: a difference beyond {100 * _LOST:g} points is told."))
+        findings.append(Finding(text, holds, f"Rule: a difference beyond {100 * _LOST:g} points is told."))
     drift = drift_of(training)
     if drift:
-        told = "; ".join(f"{name} {value:.4g}" for name, value in drift.items())
-        found.append(Finding(f"The student is never shown the background. Mean scores there: {told}."))
-    return found
+        means = "; ".join(f"{name} {value:.4g}" for name, value in drift.items())
+        findings.append(Finding(f"The student is never shown the background. Mean scores there: {means}."))
+    return findings
 
 
 def drift_of(training: Training) -> dict[str, float]:
     """The latest numbers about background scores."""
-    found: dict[str, float] = {}
+    latest: dict[str, float] = {}
     for epoch in training.epochs:
-        found |= {name: value for name, value in epoch.numbers.items() if _about_background(name)}
-    return found
+        latest |= {name: value for name, value in epoch.numbers.items() if _about_background(name)}
+    return latest
 
 
 def _about_background(name: str) -> bool:
@@ -197,8 +197,8 @@ def class_counts(record: TrainRecord) -> pl.DataFrame | None:
     names = _class_names(record.classes)
     columns: dict[str, list[int]] = {}
     for part in ("train", "validation"):
-        one = record.data.get(part)
-        counts = one.get("counts") if isinstance(one, Mapping) else None
+        part_data = record.data.get(part)
+        counts = part_data.get("counts") if isinstance(part_data, Mapping) else None
         if isinstance(counts, list) and len(counts) == len(names) and all(type(n) is int and n >= 0 for n in counts):
             columns[part] = counts
     if "train" not in columns:
@@ -256,11 +256,11 @@ def _facts(training: Training) -> tuple[Fact, ...]:
 
 def _pictures(folder: Path) -> tuple[Picture, ...]:
     """The labelled frames that the training or its rehearsal drew."""
-    made = []
+    pictures = []
     for name, note in PICTURES.items():
         if (folder / name).is_file():
-            made.append(Picture(_picture(folder / name), note.removesuffix("."), note))
-    return tuple(made)
+            pictures.append(Picture(_picture(folder / name), note.removesuffix("."), note))
+    return tuple(pictures)
 
 
 def _picture(path: Path) -> Any:

@@ -113,7 +113,7 @@ def _to_xywh(boxes: Floats, box_format: str) -> Floats:
 
 def require_same_unit(truth: BoxColumns, predictions: BoxColumns) -> None:
     """Refuse fractions of a frame beside pixels: no box would overlap another."""
-    both = [(float(np.abs(one.boxes.xywh).max()), one.name) for one in (truth, predictions) if len(one.boxes)]
+    both = [(float(np.abs(table.boxes.xywh).max()), table.name) for table in (truth, predictions) if len(table.boxes)]
     if len(both) == 2 and min(both)[0] <= _FRACTION and max(both)[0] > _PIXELS:
         raise BadInput(f"{min(both)[1]}: box: found fractions of a frame, expected the unit of the other table")
 
@@ -125,11 +125,11 @@ def number_frames(
 
     Frames of a video stand in the order of their ids, which is the order in which tied scores are ranked.
     """
-    kinds = {one.rows.schema["frame"] for one in (truth, predictions) if len(one.rows)}
+    kinds = {table.rows.schema["frame"] for table in (truth, predictions) if len(table.rows)}
     if len(kinds) > 1:
         raise BadInput("frame: found whole numbers in one table and text in the other, expected the same ids in both")
     kind = kinds.pop() if kinds else pl.String()
-    rows = [one.rows.with_columns(pl.col("frame").cast(kind)) for one in (truth, predictions)]
+    rows = [table.rows.with_columns(pl.col("frame").cast(kind)) for table in (truth, predictions)]
     together = pl.concat(rows)
     seen = together["video"].unique(maintain_order=True).to_list()
     names = tuple(map(str, videos)) if videos is not None else tuple(seen)
@@ -151,19 +151,19 @@ def class_counts(
 ) -> dict[str, int]:
     """The number of classes of each scored component, after a look at every class id."""
     main = "ivt" if space is None or space.triplets else "i"
-    highest = max((int(one.classes.max(initial=-1)) for one in tables), default=-1)
+    highest = max((int(table.classes.max(initial=-1)) for table in tables), default=-1)
     count = space.num_classes(main) if space else highest + 1
-    for one in tables:
-        wrong = np.flatnonzero((one.classes < 0) | (one.classes >= min(count, MOST_CLASSES)))
+    for table in tables:
+        wrong = np.flatnonzero((table.classes < 0) | (table.classes >= min(count, MOST_CLASSES)))
         if wrong.size:
             row, most = int(wrong[0]), min(count, MOST_CLASSES) - 1
             expected = f"an id from 0 to {most}" if most >= 0 else "an id from 0"
-            raise BadInput(f"{one.name}: row {row}: class: found {one.classes[row]}, expected {expected}")
+            raise BadInput(f"{table.name}: row {row}: class: found {table.classes[row]}, expected {expected}")
     known = {main: count}
     if space is not None and space.triplets:
         known = {component: space.num_classes(component) for component in (*_PARTS, "iv", "it", "vt")}
-    chosen = tuple(components) if components else tuple(component for component in _PARTS if component in known)
-    for component in chosen:
+    scored = tuple(components) if components else tuple(component for component in _PARTS if component in known)
+    for component in scored:
         if component not in known:
             raise BadInput(f"component {component!r}: expected one of {', '.join(known)}")
-    return {component: known[component] for component in chosen}
+    return {component: known[component] for component in scored}

@@ -10,9 +10,9 @@ import polars as pl
 
 from surgeval.errors import DataError
 from surgeval.metrics import CONVENTIONS
-from surgeval.protocols.triplets._numbers import NAMES, Key, ScoreNumber, StoredReplicates
 from surgeval.protocols.triplets._stored import expect, is_number
 from surgeval.protocols.triplets.figures import TITLES
+from surgeval.protocols.triplets.scoring._numbers import NAMES, Key, ScoreNumber, StoredReplicates
 from surgeval.stats import Interval
 
 __all__ = ["check_scores"]
@@ -43,7 +43,7 @@ def check_scores(
     for component, value in data["thresholds"].items():
         expect(is_number(value), path, f"thresholds: {component}", value, "a finite number")
     _check_settings(path, data["task"], data["settings"])
-    numbers = tuple(_number(path, one, data["settings"]) for one in data["numbers"])
+    numbers = tuple(_number(path, number, data["settings"]) for number in data["numbers"])
     keys = [number.key for number in numbers]
     if sorted(keys) != sorted(replicates.keys):
         raise DataError(folder / "replicates.parquet", found="other numbers", expected="those of scores.json")
@@ -64,7 +64,7 @@ def _check_settings(path: Path, task: str, settings: Mapping[str, Any]) -> None:
     require("resamples", 0 < settings["resamples"] <= _MOST_RESAMPLES, f"1 to {_MOST_RESAMPLES}")
     for key in ("videos", "components"):
         names = settings.get(key)
-        require(key, isinstance(names, list) and bool(names) and all(isinstance(one, str) for one in names), "names")
+        require(key, isinstance(names, list) and bool(names) and all(isinstance(name, str) for name in names), "names")
         require(key, len(set(settings[key])) == len(settings[key]), "each name once")
     sizes = settings.get("sizes")
     whole = isinstance(sizes, list) and all(type(size) is int and 0 <= size < 2**53 for size in sizes)
@@ -130,8 +130,8 @@ def _check_sheets(
     for name, columns in wanted.items():
         expect(name in sheets, path, "sheets", ", ".join(sheets), f"a sheet {name}")
         for column, kind in columns.items():
-            found = sheets[name].schema.get(column)
-            expect(found == kind, path, f"sheets.{name}.{column}", str(found), kind.__name__)
+            dtype = sheets[name].schema.get(column)
+            expect(dtype == kind, path, f"sheets.{name}.{column}", str(dtype), kind.__name__)
             whole = kind == pl.Float64 or column == "videos" or not sheets[name][column].null_count()
             expect(whole, path, f"sheets.{name}.{column}", "an empty cell", "a value in every row")
     for wanted_metric in metrics:

@@ -56,20 +56,20 @@ def film_boxes(network: Network, frames: Iterable[Frame], path: Path) -> Path:
     from surgeval.detector.nms import SELECTING
 
     seen = detect_frames(network, frames, selecting=SELECTING["viewer"], workers=1)
-    pictures = (_drawn(read_image(frame.image), found, network.classes) for frame, found in seen if frame.image)
+    pictures = (_drawn(read_image(frame.image), boxes, network.classes) for frame, boxes in seen if frame.image)
     write_film(path, ((number / _PICTURES, picture) for number, picture in enumerate(pictures)))
     return path
 
 
-def _drawn(pixels: Image, found: Found, classes: Classes) -> Image:
+def _drawn(pixels: Image, detected: Found, classes: Classes) -> Image:
     import cv2
 
     from surgeval.detector.inference import Drawn, draw_boxes
 
     large = cv2.resize(pixels, None, fx=_ZOOM, fy=_ZOOM, interpolation=cv2.INTER_CUBIC)
-    boxes = _ZOOM * found.boxes.double().numpy()
+    boxes = _ZOOM * detected.boxes.double().numpy()
     drawn = []
-    for box, score, kind in zip(boxes, found.scores.tolist(), found.classes.tolist(), strict=True):
+    for box, score, kind in zip(boxes, detected.scores.tolist(), detected.classes.tolist(), strict=True):
         words = classes.space.triplet_name(kind).replace(",", " ")
         drawn.append(Drawn(box, f"{words} {score:.2f}", int(classes.parts[kind, 0])))
     return draw_boxes(large, drawn)

@@ -19,11 +19,11 @@ from surgeval.arrays import AnyArray, Floats, Ints
 from surgeval.errors import DataError
 from surgeval.files import atomic_file, read_parquet_file, trust_parquet
 from surgeval.metrics import ASSOCIATION_COUNTS, Ranked
-from surgeval.protocols.triplets._detection import COST_PARTS, CostSums
-from surgeval.protocols.triplets._mixing import MOST_CELLS, RankedBoxes, RankedGroup, ScoredFrames
-from surgeval.protocols.triplets._numbers import Key
-from surgeval.protocols.triplets._recognition import FrameScores
 from surgeval.protocols.triplets._stored import MOST_CLASSES, Confusions, expect
+from surgeval.protocols.triplets.scoring._detection import COST_PARTS, CostSums
+from surgeval.protocols.triplets.scoring._mixing import MOST_CELLS, RankedBoxes, RankedGroup, ScoredFrames
+from surgeval.protocols.triplets.scoring._numbers import Key
+from surgeval.protocols.triplets.scoring._recognition import FrameScores
 
 __all__ = ["MIXING_FILES", "Layout", "read_mixable", "write_mixable"]
 
@@ -53,14 +53,16 @@ class Layout:
     def of(cls, path: Path, data: Mapping[str, Any], confusions: Confusions, keys: Sequence[Key]) -> Layout:
         """What checked scores say; `path` names them."""
         settings = data["settings"]
-        place = {video: number for number, video in enumerate(settings["videos"])}
+        number_of = {video: number for number, video in enumerate(settings["videos"])}
         named = settings["scheme"].get("groups")
         lists = list(named.values()) if isinstance(named, dict) else []
-        fits = bool(lists) and all(isinstance(one, list) and one and set(map(str, one)) <= set(place) for one in lists)
+        fits = bool(lists) and all(
+            isinstance(names, list) and names and set(map(str, names)) <= set(number_of) for names in lists
+        )
         expect(fits, path, "settings: scheme: groups", named, "some of the videos in each")
         return cls(
-            data["task"], settings.get("convention", ""), len(place),
-            [np.array([place[str(video)] for video in one], dtype=np.int64) for one in lists],
+            data["task"], settings.get("convention", ""), len(number_of),
+            [np.array([number_of[str(video)] for video in names], dtype=np.int64) for names in lists],
             {component: len(confusions[component][1]) if component in confusions else 0
              for component in settings["components"]}, keys,
         )  # fmt: skip
@@ -102,12 +104,12 @@ def _box_tables(kept: RankedBoxes) -> tuple[pl.DataFrame, pl.DataFrame]:
     bits = 2 ** np.arange(len(_THRESHOLDS))
     ranked, counted = [], []
     for number, group in enumerate(kept.groups):
-        for component, one in group.ranked.items():
-            columns = [one.class_of, one.video, one.score, one.hits @ bits]
+        for component, boxes in group.ranked.items():
+            columns = [boxes.class_of, boxes.video, boxes.score, boxes.hits @ bits]
             table = pl.DataFrame(dict(zip(("class", "video", "score", "hits"), columns, strict=True)))
             ranked.append(table.select(pl.lit(number).cast(pl.Int64).alias("group"),
                                        pl.lit(component).alias("component"), pl.all()))  # fmt: skip
-            counted.append(_sparse(number, "truths", component, one.truths))
+            counted.append(_sparse(number, "truths", component, boxes.truths))
         counted.append(_sparse(number, "rare", kept.rare_of, _flags(group.rare)))
         if group.association is not None:
             counted.append(_sparse(number, "association", "ivt", group.association))

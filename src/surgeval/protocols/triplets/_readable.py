@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from surgeval.protocols.triplets._detection import SCOPES
-from surgeval.protocols.triplets._numbers import NAMES
 from surgeval.protocols.triplets.result import TripletScores
+from surgeval.protocols.triplets.scoring._detection import SCOPES
+from surgeval.protocols.triplets.scoring._numbers import NAMES
 from surgeval.protocols.triplets.verdict import floors_of
 from surgeval.stats import Interval
 
@@ -73,8 +73,8 @@ def readable_scores(scores: TripletScores) -> list[Readable]:
         whole_first = scores.sheets[kind].sort(pl.col("component") != "ivt", maintain_order=True)
         tables.append(Readable(kind, f"By {kind[:-1]}", _rounded(_some(whole_first, _GROUPS))))
     if "conventions" in scores.sheets:
-        chosen = scores.sheets["conventions"].filter(pl.col("metric").is_in(["mAP50", "mAP50:95", "F1"]))
-        tables.append(Readable("conventions", "The same predictions under three conventions", _rounded(chosen)))
+        main_metrics = scores.sheets["conventions"].filter(pl.col("metric").is_in(["mAP50", "mAP50:95", "F1"]))
+        tables.append(Readable("conventions", "The same predictions under three conventions", _rounded(main_metrics)))
     main = f"classes_{scores.main}"
     classes = scores.sheets[main].sort("instances", descending=True, maintain_order=True)
     shown = f", the {_MOST} most frequent of {len(classes)}" if len(classes) > _MOST else ""

@@ -12,9 +12,9 @@ from typing import Any
 from surgeval.arrays import Ints
 from surgeval.errors import BadInput, DataError
 from surgeval.protocols.contract import Compared, Comparison, by_key, few_video_notes
-from surgeval.protocols.triplets._mixing import draws_of, mixture_of
-from surgeval.protocols.triplets._numbers import Key, StoredReplicates, reading_order
 from surgeval.protocols.triplets.result import TripletScores, load_triplets
+from surgeval.protocols.triplets.scoring._mixing import draws_of, mixture_of
+from surgeval.protocols.triplets.scoring._numbers import Key, StoredReplicates, reading_order
 from surgeval.stats import Difference, paired_statistic, paired_vector
 
 __all__ = ["TripletComparison", "compare_triplets"]
@@ -44,25 +44,25 @@ def compare_triplets(a: TripletScores | str | Path, b: TripletScores | str | Pat
     >>> print(compare_triplets(right, wrong).difference())
     1.000 − 0.500 = 0.500 [0.000, 0.730], p = 0.0312
     """
-    first, second = (one if isinstance(one, TripletScores) else load_triplets(one) for one in (a, b))
+    first, second = (run if isinstance(run, TripletScores) else load_triplets(run) for run in (a, b))
     _require_same(first, second)
     videos = first.settings["videos"]
     exchanged = _exchanged(first, second)
     numbers = []
     leading, others = reading_order(first.replicates.keys, first.main)
     for key in (key for key in (*leading, *others) if key not in first.repeated):
-        found = exchanged.get(key)
-        if found is None:
-            sides = [_Recalled(one.replicates, key, _where(one)) for one in (first, second)]
-            found = paired_statistic(
+        difference = exchanged.get(key)
+        if difference is None:
+            sides = [_Recalled(run.replicates, key, _where(run)) for run in (first, second)]
+            difference = paired_statistic(
                 _either(sides[0], sides[1], len(videos)),
                 videos,
                 sizes=first.settings["sizes"],
                 mixed=False,
                 bounds=_BOUNDS,
             )
-        numbers.append(Compared(key.text, key.label, found, higher_is_better=key.higher_is_better))
-    names = [one.folder.name if one.folder and first.name == second.name else one.name for one in (first, second)]
+        numbers.append(Compared(key.text, key.label, difference, higher_is_better=key.higher_is_better))
+    names = [run.folder.name if run.folder and first.name == second.name else run.name for run in (first, second)]
     return TripletComparison(
         protocol=first.protocol, a=names[0], b=names[1], numbers=tuple(numbers), settings=dict(first.settings),
         notes=(*few_video_notes(len(videos)), *_tests(exchanged), *_all_rare(first)),
@@ -128,11 +128,11 @@ def _require_same(first: TripletScores, second: TripletScores) -> None:
     names = [name for name in dict.fromkeys((*first.settings, *second.settings))
              if first.settings.get(name) != second.settings.get(name)]  # fmt: skip
     if names:
-        said = [
+        differing = [
             _WORDS.get(name, f"{name} ({_shown(first.settings.get(name))} and {_shown(second.settings.get(name))})")
             for name in names
         ]
-        raise BadInput(f"{both}: found different {', '.join(said)}, expected the same data and settings")
+        raise BadInput(f"{both}: found different {', '.join(differing)}, expected the same data and settings")
     if set(first.replicates.keys) != set(second.replicates.keys):
         raise BadInput(f"{both}: found different numbers, expected scores of the same version of surgeval")
 

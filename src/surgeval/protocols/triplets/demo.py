@@ -57,11 +57,14 @@ def chapter(demo: Demo) -> Chapter:
         {
             "detector": name,
             "is": "a trained network" if name == NETWORK else "simulated",
-            **{f"{component.upper()} mAP50": f"{one.number(component).estimate:.3f}" for component in ("i", "v", "t")},
-            "IVT mAP50": str(one.number()),
-            "F1": f"{one.number(metric='F1').estimate:.3f}",
+            **{
+                f"{component.upper()} mAP50": f"{scores.number(component).estimate:.3f}"
+                for component in ("i", "v", "t")
+            },
+            "IVT mAP50": str(scores.number()),
+            "F1": f"{scores.number(metric='F1').estimate:.3f}",
         }
-        for name, one in scored.items()
+        for name, scores in scored.items()
     ]
     return Chapter(
         title="a trained detector beside two simulated ones" if films else "two simulated detectors",
@@ -92,10 +95,10 @@ def _about_network(scored: Mapping[str, TripletScores], missing: str) -> tuple[s
 
     if missing:
         return (f"{NETWORK}, a trained network, is left out: {MissingExtra('detect', missing)}",)
-    found = scored[NETWORK].number("i")
+    precision = scored[NETWORK].number("i")
     return (
         f"{NETWORK} is a real network that was taught on other operations of the phantom: it finds instruments with a "
-        f"mAP50 of {found}; the others are the labels, spoiled",
+        f"mAP50 of {precision}; the others are the labels, spoiled",
     )
 
 

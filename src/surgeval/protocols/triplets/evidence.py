@@ -11,7 +11,7 @@ from surgeval.datasets import Dataset, read_image
 from surgeval.errors import DataError
 from surgeval.pages import Evidence
 from surgeval.protocols.pictures import thumbnail
-from surgeval.protocols.triplets._objects import ERRORS
+from surgeval.protocols.triplets.scoring._objects import ERRORS
 
 if TYPE_CHECKING:
     from surgeval.protocols.triplets.result import TripletScores
@@ -69,9 +69,9 @@ def _frames(objects: pl.DataFrame) -> pl.DataFrame:
     # A confusion stands on both sides and counts once, where it was said.
     wrong = (said | (pl.col("outcome") == "missed")) & pl.col("outcome").is_in(ERRORS)
     partner = pl.when(pl.col("partner") == "").then(pl.lit("")).otherwise(pl.format(" with {}", "partner"))
-    told = pl.when(pl.col("outcome") == "matched").then(pl.lit("")).otherwise(
+    remark = pl.when(pl.col("outcome") == "matched").then(pl.lit("")).otherwise(
         pl.format(" ({}{})", "outcome", partner))  # fmt: skip
-    scored = pl.format("{} {}{}", "class", pl.col("score").round(2), told)
+    scored = pl.format("{} {}{}", "class", pl.col("score").round(2), remark)
     kinds = [(wrong & (pl.col("outcome") == name)).sum().alias(name) for name in ERRORS]
     grouped = objects.group_by("id", maintain_order=True).agg(
         pl.col("video", "frame", "width", "height").first(),
@@ -81,7 +81,7 @@ def _frames(objects: pl.DataFrame) -> pl.DataFrame:
         pl.col("class").filter(label & (pl.col("outcome") == "missed")).unique(maintain_order=True).alias("missed"),
         pl.col("class").filter(said & wrong).unique(maintain_order=True).alias("wrongly"),
         pl.col("class").filter(label).unique(maintain_order=True).alias("labelled"),
-        wrong.sum().alias("count"), label.sum().alias("labels"), *(one.name.prefix("n ") for one in kinds),
+        wrong.sum().alias("count"), label.sum().alias("labels"), *(kind.name.prefix("n ") for kind in kinds),
     )  # fmt: skip
     first = pl.lit(_RIGHT)
     for name in reversed(ERRORS):

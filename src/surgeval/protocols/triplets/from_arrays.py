@@ -14,7 +14,6 @@ import numpy as np
 from surgeval.arrays import AnyArray, Bools, Ints
 from surgeval.errors import BadInput
 from surgeval.metrics import CONVENTIONS, Convention, DetectionSet, rare_classes
-from surgeval.protocols.triplets._assemble import ScoringPlan, assemble_detection, assemble_recognition
 from surgeval.protocols.triplets._box_columns import (
     BoxFormat,
     Columns,
@@ -24,12 +23,13 @@ from surgeval.protocols.triplets._box_columns import (
     read_boxes,
     require_same_unit,
 )
-from surgeval.protocols.triplets._groups import Group, VideoGroups
-from surgeval.protocols.triplets._inputs import Task, array_fingerprint
-from surgeval.protocols.triplets._numbers import Progress
-from surgeval.protocols.triplets._recognition import FrameScores
 from surgeval.protocols.triplets.method import RECOGNITION, RESAMPLES
 from surgeval.protocols.triplets.result import TripletScores
+from surgeval.protocols.triplets.scoring._assemble import ScoringPlan, assemble_detection, assemble_recognition
+from surgeval.protocols.triplets.scoring._groups import Group, VideoGroups
+from surgeval.protocols.triplets.scoring._inputs import Task, array_fingerprint
+from surgeval.protocols.triplets.scoring._numbers import Progress
+from surgeval.protocols.triplets.scoring._recognition import FrameScores
 from surgeval.vocab import LabelSpace, load_labels
 
 __all__ = ["score_detection", "score_recognition"]
@@ -73,7 +73,9 @@ def score_detection(
     require_same_unit(*tables)
     names, video, numbers = number_frames(tables[0], tables[1], videos)
     sizes = class_counts(tables, labels, components)
-    truths, found = (one.to_boxes(number, labels, tuple(sizes)) for one, number in zip(tables, numbers, strict=True))
+    truths, predicted = (
+        table.to_boxes(number, labels, tuple(sizes)) for table, number in zip(tables, numbers, strict=True)
+    )
     main = "ivt" if "ivt" in sizes else next(iter(sizes))
     settings = {
         "data": array_fingerprint(video, truths.frame, truths.xywh, *truths.classes.values()),
@@ -82,7 +84,7 @@ def score_detection(
     }  # fmt: skip
     totals = np.bincount(truths.classes[main], minlength=sizes[main])
     plan = _plan("detection", name, names, labels, settings, rare, totals, resamples, seed, progress)
-    data = DetectionSet.of(video, truths, found, n_videos=len(names))
+    data = DetectionSet.of(video, truths, predicted, n_videos=len(names))
     return assemble_detection(plan, data, sizes, labels, convention, dict(thresholds or {}))
 
 
@@ -117,13 +119,13 @@ def score_recognition(
         raise BadInput(f"found targets {labels.shape}, scores {np.shape(scores)} and {len(videos)} video names, "
                        "expected two frames × classes arrays and a video for each frame")  # fmt: skip
     known = load_labels(space) if isinstance(space, str) else space
-    chosen = tuple(components) if components else (RECOGNITION if known is not None else ("ivt",))
-    video = np.array([number[str(one)] for one in videos], dtype=np.int64)
+    scored = tuple(components) if components else (RECOGNITION if known is not None else ("ivt",))
+    video = np.array([number[str(name)] for name in videos], dtype=np.int64)
     frames = FrameScores(labels, np.asarray(scores), video, np.ones(len(labels), bool), known)
-    settings = {"data": array_fingerprint(labels, video), "components": list(chosen)}
+    settings = {"data": array_fingerprint(labels, video), "components": list(scored)}
     totals = labels.sum(axis=0)
     plan = _plan("recognition", name, names, known, settings, rare, totals, resamples, seed, progress)
-    return assemble_recognition(plan, frames, chosen)
+    return assemble_recognition(plan, frames, scored)
 
 
 def _plan(

@@ -20,9 +20,11 @@ from surgeval.datasets import Dataset
 from surgeval.datasets.predictions import GroundTruth, ground_truth
 from surgeval.errors import BadInput
 from surgeval.metrics import CONVENTIONS, Convention, evaluate, rare_classes
-from surgeval.protocols.triplets._assemble import ScoringPlan, assemble_detection, assemble_recognition
-from surgeval.protocols.triplets._groups import Folds, VideoGroups, choose_videos
-from surgeval.protocols.triplets._inputs import (
+from surgeval.protocols.triplets.evidence import kept_pictures
+from surgeval.protocols.triplets.result import TripletScores, load_triplets
+from surgeval.protocols.triplets.scoring._assemble import ScoringPlan, assemble_detection, assemble_recognition
+from surgeval.protocols.triplets.scoring._groups import Folds, VideoGroups, choose_videos
+from surgeval.protocols.triplets.scoring._inputs import (
     Predictions,
     Source,
     Task,
@@ -31,11 +33,9 @@ from surgeval.protocols.triplets._inputs import (
     open_data,
     truth_fingerprint,
 )
-from surgeval.protocols.triplets._numbers import Progress
-from surgeval.protocols.triplets._objects import box_objects, label_objects
-from surgeval.protocols.triplets._recognition import FrameScores
-from surgeval.protocols.triplets.evidence import kept_pictures
-from surgeval.protocols.triplets.result import TripletScores, load_triplets
+from surgeval.protocols.triplets.scoring._numbers import Progress
+from surgeval.protocols.triplets.scoring._objects import box_objects, label_objects
+from surgeval.protocols.triplets.scoring._recognition import FrameScores
 from surgeval.protocols.triplets.tables import class_labels
 
 __all__ = ["DETECTION", "RECOGNITION", "RESAMPLES", "score_triplets"]
@@ -96,8 +96,10 @@ def score_triplets(
     if task not in ("detection", "recognition"):
         raise BadInput(f"task {task!r}: expected detection or recognition")
     if task == "recognition" and (threshold_from is not None or convention != "coco"):
-        said = "threshold_from" if threshold_from is not None else f"convention {convention}"
-        raise BadInput(f"{said}: found recognition scores, expected detections: only boxes are matched and thresholded")
+        option = "threshold_from" if threshold_from is not None else f"convention {convention}"
+        raise BadInput(
+            f"{option}: found recognition scores, expected detections: only boxes are matched and thresholded"
+        )
     dataset = open_data(data, format, labels)
     scheme = choose_videos(dataset.videos(), split=split, folds=folds, leave_source_out=leave_source_out)
     truth = ground_truth(dataset, scheme.videos)
@@ -116,39 +118,39 @@ def score_triplets(
 
     if task == "recognition":
         answers = source.recognition(truth)
-        chosen = tuple(components) if components else (RECOGNITION if truth.space.triplets else ("i",))
+        scored = tuple(components) if components else (RECOGNITION if truth.space.triplets else ("i",))
         frames = FrameScores(answers.targets, answers.scores, answers.video, answers.answered, answers.space, "i")
-        made = assemble_recognition(plan(answers.notes(), frames.main, {"components": list(chosen)}), frames, chosen)
-        names = class_labels(frames.space, made.main, frames.of(made.main)[0].shape[1])
-        return _with_evidence(made, label_objects(_scored(truth), frames, made.main, names), dataset, pictures)
-    joined = source.detections(truth)
-    chosen = tuple(components) if components else tuple(c for c in DETECTION if c in joined.components())
-    thresholds, origin = _thresholds(threshold_from, source, dataset, scheme, truth, chosen, convention)
-    more = {"components": list(chosen), "convention": convention, "iou": 0.5, "threshold": origin.split(":")[0]}
-    notes = (*joined.notes(chosen), *((f"P, R and F1 are read at {origin}",) if thresholds else ()))
+        scores = assemble_recognition(plan(answers.notes(), frames.main, {"components": list(scored)}), frames, scored)
+        names = class_labels(frames.space, scores.main, frames.of(scores.main)[0].shape[1])
+        return _with_evidence(scores, label_objects(_scored(truth), frames, scores.main, names), dataset, pictures)
+    detections = source.detections(truth)
+    scored = tuple(components) if components else tuple(c for c in DETECTION if c in detections.components())
+    thresholds, origin = _thresholds(threshold_from, source, dataset, scheme, truth, scored, convention)
+    more = {"components": list(scored), "convention": convention, "iou": 0.5, "threshold": origin.split(":")[0]}
+    notes = (*detections.notes(scored), *((f"P, R and F1 are read at {origin}",) if thresholds else ()))
     if truth.size_assumed:
         notes += ("no image told the frame size, which was assumed: predictions must use the same",)
-    main = "ivt" if "ivt" in chosen else chosen[0]
-    boxes, sizes = joined.data(chosen), joined.n_classes(chosen)
-    made = assemble_detection(plan(notes, main, more), boxes, sizes, truth.space, convention, thresholds)
+    main = "ivt" if "ivt" in scored else scored[0]
+    boxes, sizes = detections.data(scored), detections.n_classes(scored)
+    scores = assemble_detection(plan(notes, main, more), boxes, sizes, truth.space, convention, thresholds)
     names = class_labels(truth.space, main, sizes[main])
-    objects = box_objects(_scored(truth), boxes, main, names, _cuts(made, scheme, main))
-    return _with_evidence(made, objects, dataset, pictures)
+    objects = box_objects(_scored(truth), boxes, main, names, _cuts(scores, scheme, main))
+    return _with_evidence(scores, objects, dataset, pictures)
 
 
 def _scored(truth: GroundTruth) -> pl.DataFrame:
     return truth.frames.filter(pl.col("number") >= 0)
 
 
-def _cuts(made: TripletScores, scheme: VideoGroups, component: str) -> Floats:
+def _cuts(scores: TripletScores, scheme: VideoGroups, component: str) -> Floats:
     """The score threshold of each video: that of its group; NaN where everything counts."""
-    groups = dict(made.sheets["thresholds"].select("group", component).iter_rows())
+    groups = dict(scores.sheets["thresholds"].select("group", component).iter_rows())
     own = {video: groups.get(group.name) for group in scheme.groups for video in group.videos}
     return np.array([np.nan if own[video] is None else own[video] for video in scheme.videos], dtype=np.float64)
 
 
-def _with_evidence(made: TripletScores, objects: pl.DataFrame, dataset: Dataset, pictures: int) -> TripletScores:
-    return replace(made, objects=objects, pictures=kept_pictures(dataset, objects, pictures))
+def _with_evidence(scores: TripletScores, objects: pl.DataFrame, dataset: Dataset, pictures: int) -> TripletScores:
+    return replace(scores, objects=objects, pictures=kept_pictures(dataset, objects, pictures))
 
 
 def _title(predictions: Source) -> str:
@@ -189,9 +191,9 @@ def _thresholds(
     if scheme.kind != "all":
         raise BadInput(f"threshold_from {origin}: found several {scheme.kind}, expected a scored folder: "
                        "each has a model of its own")  # fmt: skip
-    joined = source.detections(ground_truth(dataset, videos))
-    found = evaluate(joined.data(components), joined.n_classes(components), convention=convention)
-    values = {component: found[component].overall.threshold for component in components}
+    detections = source.detections(ground_truth(dataset, videos))
+    evaluated = evaluate(detections.data(components), detections.n_classes(components), convention=convention)
+    values = {component: evaluated[component].overall.threshold for component in components}
     return _defined(values, origin), f"thresholds chosen on other videos: split {origin}"
 
 

@@ -72,7 +72,7 @@ def write_page_of(results: Sequence[TripletScores], out: str | Path) -> Path:
 
 def triplet_sections(scores: TripletScores, figures: Mapping[str, Plot]) -> tuple[Section, ...]:
     """The chapters; `figures` are the plots of `scores.figures`."""
-    tables = {one.name: one for one in readable_scores(scores)}
+    tables = {table.name: table for table in readable_scores(scores)}
     sections = [
         Section("Overview", facts=_facts(scores),
                 tables=_shown(tables, "components", "video_wise", "video_first")),
@@ -103,9 +103,10 @@ def triplet_sections(scores: TripletScores, figures: Mapping[str, Plot]) -> tupl
 def _lead(scores: TripletScores) -> str:
     what = "mAP50" if scores.task == "detection" else "mAP"
     number = scores.number(scores.main)
-    said = verdict_lead({scores.name: scores.verdict()})
+    verdict = verdict_lead({scores.name: scores.verdict()})
     return (
-        said or f"{what} of {TITLES[scores.main]}: {number}, over {counted(len(scores.settings['videos']), 'video')}."
+        verdict
+        or f"{what} of {TITLES[scores.main]}: {number}, over {counted(len(scores.settings['videos']), 'video')}."
     )
 
 

@@ -34,14 +34,14 @@ from surgeval.pages import Evidence
 from surgeval.protocols.contract import Headline, RunResult, refuse_dataset
 from surgeval.protocols.pictures import load_pictures, save_pictures
 from surgeval.protocols.triplets._check import check_scores
-from surgeval.protocols.triplets._inputs import Task
-from surgeval.protocols.triplets._mixing import RankedBoxes, ScoredFrames
 from surgeval.protocols.triplets._mixing_files import MIXING_FILES, Layout, read_mixable, write_mixable
-from surgeval.protocols.triplets._numbers import Key, ScoreNumber, StoredReplicates, reading_order
-from surgeval.protocols.triplets._objects import OBJECTS, read_objects, write_objects
 from surgeval.protocols.triplets._stored import Confusions, details_json, read_details
 from surgeval.protocols.triplets.evidence import triplet_evidence
 from surgeval.protocols.triplets.figures import score_figures
+from surgeval.protocols.triplets.scoring._inputs import Task
+from surgeval.protocols.triplets.scoring._mixing import RankedBoxes, ScoredFrames
+from surgeval.protocols.triplets.scoring._numbers import Key, ScoreNumber, StoredReplicates, reading_order
+from surgeval.protocols.triplets.scoring._objects import OBJECTS, read_objects, write_objects
 from surgeval.protocols.triplets.tables import confusion_table, headline_table
 from surgeval.protocols.triplets.verdict import floors_of, judge
 from surgeval.protocols.verdict import Verdict
@@ -225,33 +225,33 @@ def load_triplets(folder: str | Path) -> TripletScores:
     Traceback (most recent call last):
     surgeval.errors.BadInput: no/such/folder: found no scores.json, expected a folder of scored triplets
     """
-    place = Path(folder)
-    if "\0" in str(folder) or not (place / SCORES).exists():
+    run_folder = Path(folder)
+    if "\0" in str(folder) or not (run_folder / SCORES).exists():
         raise BadInput(f"{folder}: found no {SCORES}, expected a folder of scored triplets")
-    data = read_json_object(place / SCORES, expected="the numbers of scored triplets", finite=True, names=True)
-    sheets, curves, confusions = read_details(place / DETAILS)
-    replicates = StoredReplicates.of_table(read_parquet_file(place / REPLICATES), place / REPLICATES)
-    numbers = check_scores(place, data, SCHEMA, sheets, [*curves, *confusions], replicates)
-    _require_one_scoring(place, data)
-    pictures, odd = load_pictures(place)
-    layout = Layout.of(place / SCORES, data, confusions, [number.key for number in numbers])
+    data = read_json_object(run_folder / SCORES, expected="the numbers of scored triplets", finite=True, names=True)
+    sheets, curves, confusions = read_details(run_folder / DETAILS)
+    replicates = StoredReplicates.of_table(read_parquet_file(run_folder / REPLICATES), run_folder / REPLICATES)
+    numbers = check_scores(run_folder, data, SCHEMA, sheets, [*curves, *confusions], replicates)
+    _require_one_scoring(run_folder, data)
+    pictures, odd = load_pictures(run_folder)
+    layout = Layout.of(run_folder / SCORES, data, confusions, [number.key for number in numbers])
     return TripletScores(
-        objects=read_objects(place / OBJECTS) if (place / OBJECTS).exists() else None, pictures=pictures,
+        objects=read_objects(run_folder / OBJECTS) if (run_folder / OBJECTS).exists() else None, pictures=pictures,
         name=data["name"], task=data["task"], settings=data["settings"], notes=(*data["notes"], *odd),
         thresholds=data["thresholds"], numbers=numbers, replicates=replicates, sheets=sheets, curves=curves,
-        confusions=confusions, mixable=read_mixable(place, layout), folder=place,
+        confusions=confusions, mixable=read_mixable(run_folder, layout), folder=run_folder,
     )  # fmt: skip
 
 
-def _require_one_scoring(place: Path, data: Mapping[str, Any]) -> None:
+def _require_one_scoring(folder: Path, data: Mapping[str, Any]) -> None:
     """Refuse files of two scorings in one folder: an interrupted one, or files copied from elsewhere."""
-    record = load_record(place)
+    record = load_record(folder)
     stored = data.get("sha256")
-    known = (REPLICATES, DETAILS, *(name for name in (OBJECTS, *MIXING_FILES) if (place / name).exists()))
+    known = (REPLICATES, DETAILS, *(name for name in (OBJECTS, *MIXING_FILES) if (folder / name).exists()))
     for name in known:
-        said = stored.get(name) if isinstance(stored, Mapping) else None
-        if not (place / name).is_file() or said != _digest(place / name):
-            raise DataError(place / name, found="another scoring's file", expected=f"the one that {SCORES} belongs to")
+        digest = stored.get(name) if isinstance(stored, Mapping) else None
+        if not (folder / name).is_file() or digest != _digest(folder / name):
+            raise DataError(folder / name, found="another scoring's file", expected=f"the one that {SCORES} belongs to")
     if record.status not in COMPLETE or record.manifest.model != data.get("name"):
         found = f"a run of {record.manifest.model!r:.60} that is {record.status}"
-        raise DataError(place / "run.json", found=found, expected=f"the finished run that {SCORES} belongs to")
+        raise DataError(folder / "run.json", found=found, expected=f"the finished run that {SCORES} belongs to")

@@ -14,9 +14,9 @@ import polars as pl
 
 from surgeval.arrays import Floats, Ints
 from surgeval.metrics import ASSOCIATION_COUNTS, Confusion, mean_along, weighted_average_precision
-from surgeval.protocols.triplets._detection import METRICS, SCOPES, DetectionPart
-from surgeval.protocols.triplets._numbers import OUTCOMES, Key, ScoreNumber
-from surgeval.protocols.triplets._recognition import RecognitionPart
+from surgeval.protocols.triplets.scoring._detection import METRICS, SCOPES, DetectionPart
+from surgeval.protocols.triplets.scoring._numbers import OUTCOMES, Key, ScoreNumber
+from surgeval.protocols.triplets.scoring._recognition import RecognitionPart
 from surgeval.vocab import LabelSpace
 
 __all__ = ["association_table", "class_labels", "component_table", "confusion_table", "convention_table",
@@ -33,8 +33,8 @@ def class_labels(space: LabelSpace | None, component: str, n_classes: int) -> tu
     ids = space.component_ids(component)
     names = [""] * n_classes
     for triplet, k in zip(space.triplets, ids.tolist(), strict=True):
-        chosen = dict(zip("ivt", triplet, strict=True))
-        names[k] = ",".join(parts[letter][chosen[letter]] for letter in component)
+        id_of = dict(zip("ivt", triplet, strict=True))
+        names[k] = ",".join(parts[letter][id_of[letter]] for letter in component)
     return tuple(names)
 
 
@@ -98,10 +98,10 @@ def detection_classes(
         "videos": sum(((ranked.truths > 0).sum(axis=0) for ranked in rankeds), np.zeros(len(names), np.int64)),
     }
     for field, metric in METRICS.items():
-        columns[metric.removeprefix("m")] = mean_along(np.stack([getattr(one, field) for one in overall]), 0)
+        columns[metric.removeprefix("m")] = mean_along(np.stack([getattr(scores, field) for scores in overall]), 0)
     for field in ("AP", "AP_5095"):
         metric = f"video-wise {METRICS[field].removeprefix('m')}"
-        columns[metric] = mean_along(np.stack([getattr(one, field) for one in by_video]), 0)
+        columns[metric] = mean_along(np.stack([getattr(scores, field) for scores in by_video]), 0)
     if totals is not None:
         columns["instances in dataset"] = totals
         columns["rare"] = np.isin(np.arange(len(names)), np.concatenate([part.rare for part in parts]))
@@ -133,10 +133,10 @@ def association_table(parts: Sequence[DetectionPart], numbers: Sequence[ScoreNum
     counts = sum(
         (part.association.counts.sum(axis=0) for part in parts if part.association is not None), np.zeros(7, np.int64)
     )
-    found = {number.key.metric: number.interval for number in numbers if number.key.scope == "association"}
+    shares = {number.key.metric: number.interval for number in numbers if number.key.scope == "association"}
     rows = [
-        {"outcome": name, "meaning": OUTCOMES[name], "count": int(counts[k]), "share": found[name].estimate,
-         "share_low": found[name].low, "share_high": found[name].high}
+        {"outcome": name, "meaning": OUTCOMES[name], "count": int(counts[k]), "share": shares[name].estimate,
+         "share_low": shares[name].low, "share_high": shares[name].high}
         for k, name in enumerate(ASSOCIATION_COUNTS)
     ]  # fmt: skip
     return plain(pl.DataFrame(rows))
@@ -147,9 +147,9 @@ def convention_table(keys: Sequence[Key], values: Mapping[str, Floats]) -> pl.Da
     rows = []
     for k, key in enumerate(keys):
         if key.scope == SCOPES[0]:
-            found = {convention: float(vector[k]) for convention, vector in values.items()}
-            difference = max(found.values()) - min(found.values())
-            rows.append({"component": key.component, "metric": key.metric, **found, "difference": difference})
+            by_convention = {convention: float(vector[k]) for convention, vector in values.items()}
+            difference = max(by_convention.values()) - min(by_convention.values())
+            rows.append({"component": key.component, "metric": key.metric, **by_convention, "difference": difference})
     return plain(pl.DataFrame(rows))
 
 

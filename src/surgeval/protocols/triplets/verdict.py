@@ -87,20 +87,20 @@ def claim_of(facts: TripletFacts) -> Claim:
 
 def reasons_of(facts: TripletFacts) -> tuple[Reason, ...]:
     """Every rule that has its number, in the order of the page."""
-    made = [_floor(facts)]
-    made += [_classes(facts)] if facts.classes else []
-    made += [_one_video(facts, facts.floor)] if len(facts.without) > 1 and facts.floor is not None else []
-    made += [_weakest(facts.classes)] if len(facts.classes) > 1 else []
-    made += [_boxes(facts.boxes)] if len(facts.boxes) > 1 else []
-    return tuple(made)
+    reasons = [_floor(facts)]
+    reasons += [_classes(facts)] if facts.classes else []
+    reasons += [_one_video(facts, facts.floor)] if len(facts.without) > 1 and facts.floor is not None else []
+    reasons += [_weakest(facts.classes)] if len(facts.classes) > 1 else []
+    reasons += [_boxes(facts.boxes)] if len(facts.boxes) > 1 else []
+    return tuple(reasons)
 
 
 def _floor(facts: TripletFacts) -> Reason:
-    said = f"{facts.metric} of {facts.what} {facts.number.cell()}"
+    reached = f"{facts.metric} of {facts.what} {facts.number.cell()}"
     if facts.floor is None:
         unknown = f"what it is with {facts.blind} is not known"
-        return Reason(RULES["floor"], f"{said}; {unknown}.", None, unknown)
-    text = f"{said}; with {facts.blind} it would be {facts.floor:.3f}."
+        return Reason(RULES["floor"], f"{reached}; {unknown}.", None, unknown)
+    text = f"{reached}; with {facts.blind} it would be {facts.floor:.3f}."
     clause = f"{facts.metric} {facts.number.estimate:.3f} against {facts.floor:.3f}"
     below = above(facts.number, facts.floor) is False
     holds = False if below else above(facts.number, facts.floor + LEAST_LEAD) or None

@@ -87,8 +87,8 @@ def _in_prose(text: str, options: Options) -> int | None:
     following = _NEXT_QUESTION.search(text)
     if following and following.start() > 0:  # base models go on with a question of their own
         text = text[: following.start()]
-    said = statements(text, options)
-    stated = decide([statement for statement in said if not statement.tentative], text)
+    claims = statements(text, options)
+    stated = decide([statement for statement in claims if not statement.tentative], text)
     if stated is not None:
         return stated
     lined = _lines(text, options)
@@ -96,8 +96,8 @@ def _in_prose(text: str, options: Options) -> int | None:
         return lined
     if REFUSAL.search(text):
         return None
-    if said:
-        return decide(said, text)
+    if claims:
+        return decide(claims, text)
     if NONE_OF_THEM.search(text):
         return OUT_OF_RANGE
     return _mentioned(text, options)
@@ -121,7 +121,7 @@ def _lines(text: str, options: Options) -> int | None:
         start = len(text) - len(text[-16:]) + trailing.start(1)
         if (last := options.at(text, start)) is not None and last.index >= 0:
             starts.append((last, Statement(last.index, start, last.end, False)))
-    lone_letters = [said for _, said in starts if not said.tentative]
+    lone_letters = [statement for _, statement in starts if not statement.tentative]
     if lone_letters:
         return decide(lone_letters, text)
     indexes = {choice.index for choice, _ in starts}
@@ -131,9 +131,9 @@ def _lines(text: str, options: Options) -> int | None:
 
 def _mentioned(text: str, options: Options) -> int | None:
     """The one option that is mentioned and not ruled out, by letter or else by text."""
-    letters = [(ord(found[1].upper()) - ord("A"), found) for found in BRACKETED.finditer(text)]
-    by_letter = [Word(index, found.start(), found.end()) for index, found in letters if index < options.count]
-    by_text = [Word(options.named(found), *found.span()) for found in options.anywhere.finditer(text)]
+    letters = [(ord(match[1].upper()) - ord("A"), match) for match in BRACKETED.finditer(text)]
+    by_letter = [Word(index, match.start(), match.end()) for index, match in letters if index < options.count]
+    by_text = [Word(options.named(match), *match.span()) for match in options.anywhere.finditer(text)]
     mentioned = _kept(text, by_letter) or _kept(text, by_text)
     if not mentioned:
         return None

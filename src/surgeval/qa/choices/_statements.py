@@ -53,12 +53,12 @@ def statements(text: str, options: Options) -> list[Statement]:
     return sorted(kept, key=lambda statement: (statement.end, statement.start))
 
 
-def decide(said: list[Statement], text: str) -> int | None:
+def decide(stated: list[Statement], text: str) -> int | None:
     """The choice that a reply ends with; AMBIGUOUS where two different ones stand side by side at its end."""
-    if not said:
+    if not stated:
         return None
-    last = said[-1]
-    for earlier in reversed(said[:-1]):
+    last = stated[-1]
+    for earlier in reversed(stated[:-1]):
         if earlier.kind != last.kind or not _adjacent(text, earlier, last):
             break
         if earlier.index not in (last.index, OUT_OF_RANGE):

@@ -85,8 +85,8 @@ class Time:
         """As many, and pairwise close."""
         if len(reference) != len(response):
             return AnswerComparison(False, f"names {len(response)} times, the reference has {len(reference)}")
-        off, said, truth = max((abs(a - b), b, a) for a, b in zip(reference, response, strict=True))
-        reason = f"{clock_text(said)} is {off} s from {clock_text(truth)}, and {options:g} s are allowed"
+        off, answered, truth = max((abs(a - b), b, a) for a, b in zip(reference, response, strict=True))
+        reason = f"{clock_text(answered)} is {off} s from {clock_text(truth)}, and {options:g} s are allowed"
         return AnswerComparison(off <= options, reason)
 
 

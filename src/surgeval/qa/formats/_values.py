@@ -45,8 +45,8 @@ class Binary(_WithoutOptions):
 
     def compare(self, reference: bool, response: bool, options: None) -> AnswerComparison:
         """Equal."""
-        said, truth = ("yes" if value else "no" for value in (response, reference))
-        return AnswerComparison(said == truth, f"answered {said}, the reference is {truth}")
+        answered, truth = ("yes" if value else "no" for value in (response, reference))
+        return AnswerComparison(answered == truth, f"answered {answered}, the reference is {truth}")
 
 
 class CountFormat(_WithoutOptions):

@@ -98,17 +98,17 @@ def _verdict(
                 raise Aborts(f"the {what} is {shown(text)}, not text")
     truth, fault = _read(answer, options, reference, original, usual, True)
     if fault:
-        said = _said_anyway(answer, options, response, original, usual)
+        answered = _said_anyway(answer, options, response, original, usual)
         return AnswerVerdict(
-            "reference_invalid", False if original else None, _bad_reference(answer, fault), None, said
+            "reference_invalid", False if original else None, _bad_reference(answer, fault), None, answered
         )
-    said, trouble = _read(answer, options, response, original, usual, False)
+    answered, trouble = _read(answer, options, response, original, usual, False)
     if trouble:
         return AnswerVerdict("invalid", False, f"the answer cannot be read as {answer.name}: {trouble}", truth, None)
     if answer.judged:
-        return AnswerVerdict("judge", None, f"{answer.name} answers are decided by judges", truth, said)
-    correct, reason = answer.compare(truth, said, options)
-    return AnswerVerdict("match" if correct else "mismatch", correct, reason, truth, said)
+        return AnswerVerdict("judge", None, f"{answer.name} answers are decided by judges", truth, answered)
+    correct, reason = answer.compare(truth, answered, options)
+    return AnswerVerdict("match" if correct else "mismatch", correct, reason, truth, answered)
 
 
 def _said_anyway(answer: AnswerFormat, options: Any, response: object, original: bool, usual: bool) -> Any:

@@ -92,10 +92,10 @@ class Panel:
                 verdicts[number] = _told(self.judge(item), on_verdict)
         else:
             with ThreadPoolExecutor(concurrency, thread_name_prefix="judge") as pool:
-                places = {pool.submit(self.judge, item): number for number, item in enumerate(items)}
+                number_of = {pool.submit(self.judge, item): number for number, item in enumerate(items)}
                 try:
-                    for future in as_completed(places):
-                        verdicts[places[future]] = _told(future.result(), on_verdict)
+                    for future in as_completed(number_of):
+                        verdicts[number_of[future]] = _told(future.result(), on_verdict)
                 except BaseException:
                     pool.shutdown(cancel_futures=True)
                     raise
@@ -130,13 +130,15 @@ def _told(verdict: PanelVerdict, on_verdict: Callable[[PanelVerdict], None] | No
 
 def _reason(state: Outcome, votes: Sequence[Vote]) -> str:
     counts = Counter(vote.state for vote in votes)
-    said = ", ".join(f"{counts[name]} {name}" for name in ("correct", "incorrect", "unparsed", "error") if counts[name])
+    tally = ", ".join(
+        f"{counts[name]} {name}" for name in ("correct", "incorrect", "unparsed", "error") if counts[name]
+    )
     failures = "; ".join(f"{vote.judge}: {vote.reason}" for vote in votes if not vote.valid)
     if state == "invalid":
         return f"the original aborts here: {failures}"
     if state == "judge_error":
-        return f"no verdict ({said}){': ' + failures if failures else ': a tie'}"
-    return f"{state}, says {votes[0].judge}" if len(votes) == 1 else f"{state}: votes are {said}"
+        return f"no verdict ({tally}){': ' + failures if failures else ': a tie'}"
+    return f"{state}, says {votes[0].judge}" if len(votes) == 1 else f"{state}: votes are {tally}"
 
 
 def _repeated(names: Sequence[str]) -> str:

@@ -103,7 +103,7 @@ def vote_table(verdicts: Iterable[PanelVerdict]) -> pl.DataFrame:
     names = list(dict.fromkeys(vote.judge for _, _, votes in rows for vote in votes))
     columns: dict[str, pl.Series] = {"qID": pl.Series([qid for qid, _, _ in rows], dtype=pl.String)}
     for name in names:
-        columns[name] = pl.Series([said.get(name) for _, said, _ in rows], dtype=pl.Boolean)
+        columns[name] = pl.Series([vote_of.get(name) for _, vote_of, _ in rows], dtype=pl.Boolean)
     return pl.DataFrame(columns)
 
 

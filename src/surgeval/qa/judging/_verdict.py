@@ -35,12 +35,12 @@ def parse_verdict(text: str | None) -> tuple[VoteState, str]:
         return "error", "the reply is empty"
     first, _, rest = _THOUGHT.sub("", plain).strip().partition("\n")
     word = _LABEL.sub("", first.strip(_DECORATION).casefold()).strip(_DECORATION)
-    said = f"the reply “{_short(plain)}”"
+    reply = f"the reply “{_short(plain)}”"
     if word not in ("correct", "incorrect"):
-        return "unparsed", f"{said} is not one of CORRECT and INCORRECT"
+        return "unparsed", f"{reply} is not one of CORRECT and INCORRECT"
     if _TAKES_BACK.search(rest.casefold()):
-        return "unparsed", f"{said} goes on after its verdict with words that may take it back"
-    return ("correct" if word == "correct" else "incorrect"), f"{said} says {word}"
+        return "unparsed", f"{reply} goes on after its verdict with words that may take it back"
+    return ("correct" if word == "correct" else "incorrect"), f"{reply} says {word}"
 
 
 def parse_verdict_of_original(text: str) -> tuple[VoteState, str]:

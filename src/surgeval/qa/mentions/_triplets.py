@@ -46,16 +46,16 @@ def triplet_mentions(text: str, space: LabelSpace) -> Mentions[Triplet]:
     words = _Words(*(lexicon(space, component) for component in ("instrument", "verb", "target")))
     first: dict[Triplet, tuple[int, int]] = {}
     unparsed: dict[str, None] = {}
-    joined = _LABELLED.sub(" ", text)  # one character for one: spans stay
-    for start, end, asks in clauses(joined):
-        said = [] if asks else list(_clause(joined, start, end, words))
-        for triplet, span in said:
+    unlabelled = _LABELLED.sub(" ", text)  # one character for one: spans stay
+    for start, end, asks in clauses(unlabelled):
+        mentions = [] if asks else list(_clause(unlabelled, start, end, words))
+        for triplet, span in mentions:
             if triplet.instrument != OUTSIDE:
                 first.setdefault(triplet, span)
             if OUTSIDE in (triplet.instrument, triplet.verb, triplet.target):
-                unparsed.setdefault(" ".join(joined[span[0] : span[1]].split()))
-        line = _LINE_OF_THREE.fullmatch(joined[start:end]) if not (said or asks) else None
-        if line and words.instruments.first(joined, start, end) is None:
+                unparsed.setdefault(" ".join(unlabelled[span[0] : span[1]].split()))
+        line = _LINE_OF_THREE.fullmatch(unlabelled[start:end]) if not (mentions or asks) else None
+        if line and words.instruments.first(unlabelled, start, end) is None:
             unparsed.setdefault(" ".join(line[1].split()))
     return Mentions(tuple(first), tuple(first.values()), tuple(unparsed))
 

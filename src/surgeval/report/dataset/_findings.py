@@ -72,20 +72,21 @@ def _balance(s: DatasetStatistics) -> tuple[Finding, ...]:
     if not total:
         return ()
     (first, most), *_ = counts.most_common(1)
-    said = [Finding(f"The most frequent {noun}, {first}, makes up {percent(most / total)} of all instances.")]
+    findings = [Finding(f"The most frequent {noun}, {first}, makes up {percent(most / total)} of all instances.")]
     rare = sorted((count, name) for name, count in counts.items() if 0 < count < _FEW_INSTANCES)
     never = sum(count == 0 for count in counts.values())
     if rare:
         listed = ", ".join(f"{name} ({count})" for count, name in rare[:_NAMED])
         plural = "es" if noun.endswith("s") else "s"
-        said.append(Finding(
+        findings.append(Finding(
             f"{len(rare)} of the {len(counts) - never} {noun}{plural} that occur {'has' if len(rare) == 1 else 'have'} "
             f"fewer than {_FEW_INSTANCES} instances, so that a score rests on single ones; the rarest: {listed}."
         ))  # fmt: skip
     if never:
-        said.append(Finding(f"{never} of {len(counts)} classes of the label space never occur: nothing can be said of "
-                            "them."))  # fmt: skip
-    return tuple(said)
+        findings.append(Finding(
+            f"{never} of {len(counts)} classes of the label space never occur: nothing can be said of them."
+        ))  # fmt: skip
+    return tuple(findings)
 
 
 def _boxes(s: DatasetStatistics) -> tuple[Finding, ...]:

@@ -95,7 +95,7 @@ def _splits(s: DatasetStatistics) -> pl.DataFrame:
 
 
 def _videos(s: DatasetStatistics) -> pl.DataFrame:
-    said: dict[str, Sequence[object]] = {
+    columns: dict[str, Sequence[object]] = {
         "source": [row.video.source for row in s.videos],
         "split": [row.video.split for row in s.videos],
         "procedure": [row.video.procedure for row in s.videos],
@@ -105,7 +105,7 @@ def _videos(s: DatasetStatistics) -> pl.DataFrame:
     return _table(
         {
             "video": [row.video.name for row in s.videos],
-            **{name: values for name, values in said.items() if any(values)},
+            **{name: values for name, values in columns.items() if any(values)},
             "frames": [row.frames for row in s.videos],
             "labelled frames": [row.labelled for row in s.videos],
             "instances": [row.instances for row in s.videos],

@@ -79,10 +79,10 @@ def write_feedback(
         rows.append((place_span(ranking.final_rank, m), team, folder))
         links.append(Link(f"{team}: place {place_span(ranking.final_rank, m)}", f"{folder}/feedback.html"))
     progress(len(teams), len(teams))
-    told = "with" if references else "without"
+    with_or_without = "with" if references else "without"
     text = (
         "For the organiser: this page names every team, so it is not for the teams. Each folder holds one team's own "
-        f"answers and page, {told} the reference answers, and can be sent as it is."
+        f"answers and page, {with_or_without} the reference answers, and can be sent as it is."
     )
     frame = pl.DataFrame(rows, schema=["place", "team", "folder"], orient="row")
     section = Section("Teams", text, links=tuple(links), tables=(Table("Folders", frame),))
@@ -149,12 +149,12 @@ def _baselines(study: RankingStudy, m: int) -> list[str]:
         return []
     state = gate.state[study.ranking.models[m]]
     which = f"the baseline{'s' if len(gate.baselines) > 1 else ''} {listed(gate.baselines)}"
-    said = {
+    sentence_of = {
         "clearly better": f"Clearly better than {which}.",
         "not shown": f"Not shown to be better than {'each of ' if len(gate.baselines) > 1 else ''}{which}, nor worse.",
         "worse": f"Worse than at least one of {which}." if len(gate.baselines) > 1 else f"Worse than {which}.",
     }
-    return [said[state]]
+    return [sentence_of[state]]
 
 
 def _bucket_table(study: RankingStudy, m: int) -> Table:
@@ -211,7 +211,7 @@ def _answers(table: pl.DataFrame, *, references: bool) -> pl.DataFrame:
     )  # names with a space at the end are ours: a results file's own are stripped
     rows = rows.with_columns(pl.Series("why ", _untold(rows), pl.String))
     lost = pl.col("status ").is_in(_LOST)
-    made = {
+    columns = {
         "qID": pl.col("qID"),
         "video": pl.col("video"),
         "bucket": pl.col("group") + pl.when(pl.col("ood ")).then(pl.lit("|ood")).otherwise(pl.lit("|id")),
@@ -226,7 +226,7 @@ def _answers(table: pl.DataFrame, *, references: bool) -> pl.DataFrame:
         "latency, s": _text(table, "latency"),
     }  # fmt: skip
     ordered = rows.sort(pl.col("status ") == "ok", pl.col("correctness "), maintain_order=True)
-    return ordered.select(column.alias(name) for name, column in made.items() if column is not None)
+    return ordered.select(column.alias(name) for name, column in columns.items() if column is not None)
 
 
 def _text(table: pl.DataFrame, name: str) -> pl.Expr | None:
@@ -241,15 +241,15 @@ def _untold(rows: pl.DataFrame) -> list[str | None]:
     """
     if not {"reason", "reference"} <= set(rows.columns):  # nobody knows what a stranger's reasons give away
         return [None] * rows.height
-    told: list[str | None] = []
+    reasons: list[str | None] = []
     texts = (rows[name].cast(pl.String) for name in ("reason", "reference"))
     for status, reason, truth in zip(rows["status "], *texts, strict=True):
         if reason is None or (status not in _LOST and status != "flagged"):
-            told.append(None)
+            reasons.append(None)
             continue
-        said = reason[reason.rfind("flagged: ") :] if status == "flagged" and "flagged: " in reason else reason
-        told.append(None if truth and _quotes(said, truth) else said)
-    return told
+        flag = reason[reason.rfind("flagged: ") :] if status == "flagged" and "flagged: " in reason else reason
+        reasons.append(None if truth and _quotes(flag, truth) else flag)
+    return reasons
 
 
 def _quotes(text: str, truth: str) -> bool:
@@ -276,11 +276,11 @@ def _evidence(team: str, answers: pl.DataFrame) -> Evidence:
         "bucket",
         *([pl.col("latency, s").cast(pl.Float64, strict=False).alias("latency")] if "latency, s" in answers else []),
     )
-    said = set(cases["verdict"])
+    verdicts = set(cases["verdict"])
     return Evidence(
         model=team, cases=cases, case="question",
         facets={"bucket": "Bucket", "video": "Video"},
         numbers={"latency": "latency in s"} if "latency" in cases else {},
-        right=frozenset({"right"} | {one for one in said if one.startswith("right")}),
-        open=frozenset(one for one in said if one.startswith(_NEITHER)),
+        right=frozenset({"right"} | {verdict for verdict in verdicts if verdict.startswith("right")}),
+        open=frozenset(verdict for verdict in verdicts if verdict.startswith(_NEITHER)),
     )  # fmt: skip

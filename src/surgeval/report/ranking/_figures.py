@@ -27,7 +27,7 @@ def ranking_figures(study: RankingStudy) -> dict[str, Figure]:
     ranking = study.ranking
     order = ranking.order
     names = tuple(ranking.models[m] for m in order)
-    made: dict[str, Figure] = {
+    figures: dict[str, Figure] = {
         "significance": SignificanceMap(
             "Buckets in which one model is better", names, _rows(ranking.wins[np.ix_(order, order)]),
             len(ranking.buckets),
@@ -38,7 +38,7 @@ def ranking_figures(study: RankingStudy) -> dict[str, Figure]:
     if len(ranking.outcomes.videos) > 1:
         numbers = np.column_stack([ranking.mean_accuracy, ranking.mean_interval()])[order]
         bars = tuple(Estimate(*(None if np.isnan(v) else round(100 * float(v), 1) for v in row)) for row in numbers)
-        made["mean_accuracy"] = EstimateBars(
+        figures["mean_accuracy"] = EstimateBars(
             "Mean of the buckets' accuracies",
             names,
             (EstimateGroup(score_name(ranking), bars),),
@@ -47,14 +47,14 @@ def ranking_figures(study: RankingStudy) -> dict[str, Figure]:
         )
     decided = [k for k, name in enumerate(ranking.buckets) if name not in ranking.untestable]
     if decided:  # elsewhere all share the first rank, which would put the weakest on the podium
-        made["podium"] = Podium(
+        figures["podium"] = Podium(
             "Places by bucket", names, tuple(ranking.buckets[k] for k in decided),
             _rows(ranking.accuracy[np.ix_(decided, order)]), _rows(ranking.bucket_rank[np.ix_(decided, order)]),
             "accuracy", "buckets",
         )  # fmt: skip
     if study.places is not None:
         share, span = study.places.share[order], study.places.interval()[order]
-        made["blobs"] = RankBlobs("Places on resampled videos", names, _rows(share), _rows(span))
+        figures["blobs"] = RankBlobs("Places on resampled videos", names, _rows(share), _rows(span))
     for name, part in (("without_bucket", study.without_bucket), ("without_model", study.without_model)):
         if part is not None:
             kind = f"{part.kind} left out"
@@ -62,10 +62,10 @@ def ranking_figures(study: RankingStudy) -> dict[str, Figure]:
             places = np.vstack([part.full, part.final_rank[each]])[:, order].T
             rows = tuple(tuple(place or None for place in row) for row in places.tolist())
             conditions = ("none", *(part.left_out[k] for k in each))
-            made[name] = StabilityLines(f"One {part.kind} left out", names, conditions, rows, kind)
+            figures[name] = StabilityLines(f"One {part.kind} left out", names, conditions, rows, kind)
     rules = np.array(list(study.variants.values()))[:, order].T
-    made["variants"] = StabilityLines("Other rules", names, tuple(study.variants), _rows(rules), "rule")
-    return made
+    figures["variants"] = StabilityLines("Other rules", names, tuple(study.variants), _rows(rules), "rule")
+    return figures
 
 
 def _rows(array: Any) -> tuple[tuple[Any, ...], ...]:

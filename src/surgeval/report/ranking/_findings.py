@@ -55,12 +55,12 @@ def findings(study: RankingStudy) -> list[str]:
     ['net is better than each of the others in more buckets than the other way round.']
     """
     ranking = study.ranking
-    said = [*_first_by_its_own_verdict(study), *_not_told_apart(ranking)]
+    sentences = [*_first_by_its_own_verdict(study), *_not_told_apart(ranking)]
     if ranking.gate is not None:
-        sentences = (*baseline_sentences(ranking.gate), OTHER_FLOOR)
-        said.append(" ".join(f"{text[:1].upper()}{text[1:]}." for text in sentences))
-    said += equal_models(study)
-    return said + [f"{note[:1].upper()}{note[1:]}." for note in ranking.notes]
+        gates = (*baseline_sentences(ranking.gate), OTHER_FLOOR)
+        sentences.append(" ".join(f"{text[:1].upper()}{text[1:]}." for text in gates))
+    sentences += equal_models(study)
+    return sentences + [f"{note[:1].upper()}{note[1:]}." for note in ranking.notes]
 
 
 def _first_by_its_own_verdict(study: RankingStudy) -> list[str]:
@@ -107,13 +107,13 @@ def baseline_sentences(gate: Gate) -> list[str]:
     known = "" if gate.ahead is not None else " (whether other videos say the same was not measured)"
     named = listed(gate.baselines)
     every = f"every baseline ({named})" if len(gate.baselines) > 1 else f"the baseline {named}"
-    said = [f"clearly better than {every}: {_names(by_state['clearly better'])}{known}"]
+    sentences = [f"clearly better than {every}: {_names(by_state['clearly better'])}{known}"]
     if by_state["not shown"]:
-        said.append(f"not shown to be better than {every}: {_names(by_state['not shown'])}")
+        sentences.append(f"not shown to be better than {every}: {_names(by_state['not shown'])}")
     if by_state["worse"]:
-        one = f"one of the baselines ({named})" if len(gate.baselines) > 1 else every
-        said.append(f"worse than {one}: {_names(by_state['worse'])}")
-    return said
+        any_baseline = f"one of the baselines ({named})" if len(gate.baselines) > 1 else every
+        sentences.append(f"worse than {any_baseline}: {_names(by_state['worse'])}")
+    return sentences
 
 
 def _nominal(ranking: Ranking) -> float:
@@ -131,16 +131,16 @@ def _not_told_apart(ranking: Ranking) -> list[str]:
     level = [ranking.models[k] for k in others if ranking.wins[k, m] == ranking.wins[m, k]]
     if not ahead and not level:
         return [f"{first[0]} is better than each of the others in more buckets than the other way round."]
-    said = []
+    sentences = []
     if ahead:
-        said.append(
+        sentences.append(
             f"Although {first[0]} is first, {_names(ahead)} {'is' if len(ahead) == 1 else 'are'} better than it in "
             f"more buckets than the other way round; what puts {first[0]} first are the tests with other models or "
             "the tie-break."
         )
     if level:
-        said.append(f"These videos do not tell {first[0]} apart from {_names(level)}.")
-    return said
+        sentences.append(f"These videos do not tell {first[0]} apart from {_names(level)}.")
+    return sentences
 
 
 def _level_with(ranking: Ranking, m: int) -> list[str]:

@@ -99,7 +99,7 @@ def ranking_sections(study: RankingStudy) -> tuple[Section, ...]:
         _unknown(study),
         Section("How it was made", _method(study.ranking), tables=(_settings(study),)),
     ]  # fmt: skip
-    return tuple(one for one in sections if one.text or one.tables or one.figures)
+    return tuple(section for section in sections if section.text or section.tables or section.figures)
 
 
 _REMARKS = {
@@ -143,8 +143,8 @@ def _place_table(study: RankingStudy) -> Table:
         f"{score_name(ranking)}, % [95 %]": accuracies,
     }
     if study.verdicts:
-        told = [study.verdicts.get(ranking.models[m]) for m in order]
-        columns["its own verdict"] = ["–" if verdict is None else verdict.grade for verdict in told]
+        own_verdicts = [study.verdicts.get(ranking.models[m]) for m in order]
+        columns["its own verdict"] = ["–" if verdict is None else verdict.grade for verdict in own_verdicts]
     if study.places is not None:
         span = study.places.interval()
         kept = (study.places.places == ranking.final_rank).mean(axis=0)
@@ -192,16 +192,16 @@ def _score_table(ranking: Ranking) -> Table:
 
 def _reasons(ranking: Ranking) -> list[str]:
     """What puts each model ahead of the one in the next row."""
-    said = []
+    reasons = []
     for own, following in pairwise(ranking.order):
         if ranking.final_rank[own] == ranking.final_rank[following]:
-            said.append("nothing: shared")
+            reasons.append("nothing: shared")
         elif ranking.wins[own, following] > ranking.wins[following, own]:
-            said.append("tests")
+            reasons.append("tests")
         else:
             equal = ranking.copeland[own] == ranking.copeland[following]
-            said.append("tie-break only" if equal else "tests with others")
-    return [*said, "–"]
+            reasons.append("tie-break only" if equal else "tests with others")
+    return [*reasons, "–"]
 
 
 def _capital(text: str) -> str:
@@ -288,7 +288,7 @@ def _equal(study: RankingStudy) -> tuple[Section, ...]:
 
 def _settings(study: RankingStudy) -> Table:
     options = study.ranking.options.to_json()
-    told = {
+    meaning = {
         "test": "what decides in a bucket: bootstrap (the FOCUS challenge's rule) or exchange",
         "scheme": "what is resampled", "alpha": "level of a test", "sided": "directions that a test looks at",
         "correction": "for the pairs of a bucket",
@@ -297,7 +297,7 @@ def _settings(study: RankingStudy) -> Table:
         "point": "flat: questions count the same; macro: videos do", "min_clusters": "videos a bucket needs to decide",
         "seed": "of the random streams",
     }  # fmt: skip
-    rows = [(name, str(options[name]), words) for name, words in told.items()]
+    rows = [(name, str(options[name]), words) for name, words in meaning.items()]
     return Table("Settings", pl.DataFrame(rows, schema=["setting", "value", "is"], orient="row"), folded=True)
 
 

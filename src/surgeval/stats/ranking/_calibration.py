@@ -91,10 +91,10 @@ def calibration(ranking: Ranking, *, challenges: int = CHALLENGES, resamples: in
     for r in range(challenges):
         coins = np.where(rng.random(len(ranking.outcomes.videos)) < 0.5, -1.0, 1.0)
         equal = [_flipped(bucket, coins) for bucket in deviations]
-        made = decide(equal, [examine(bucket, options, "equal", r) for bucket in equal], options, "equal", r)
-        claims[r] = made.better.sum(axis=(1, 2)) / pairs
-        dominated[r] = (made.wins > made.wins.T).sum() / pairs
-        sole[r] = np.count_nonzero(made.final_rank == 1) == 1
+        decision = decide(equal, [examine(bucket, options, "equal", r) for bucket in equal], options, "equal", r)
+        claims[r] = decision.better.sum(axis=(1, 2)) / pairs
+        dominated[r] = (decision.wins > decision.wins.T).sum() / pairs
+        sole[r] = np.count_nonzero(decision.final_rank == 1) == 1
     testable = np.array([name not in ranking.untestable for name in ranking.buckets])
     overall = claims[:, testable].mean(axis=1) if testable.any() else np.full(challenges, np.nan)
     return Calibration(

@@ -66,8 +66,8 @@ def distance_to_next_place(ranking: Ranking, model: str) -> Distance | None:
             enough = middle
         else:
             fails = middle
-    made = _turned(ranking.outcomes, m, turned[:enough])
-    accuracy = np.array([bucket.accuracy(ranking.options.point)[m] for bucket in buckets_of(made)])
+    improved = _turned(ranking.outcomes, m, turned[:enough])
+    accuracy = np.array([bucket.accuracy(ranking.options.point)[m] for bucket in buckets_of(improved)])
     return Distance(model, target, behind, enough, float(accuracy.mean() - ranking.accuracy[:, m].mean()))
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from surgeval.arrays import Bools, Ints
-from surgeval.stats.ranking._order import Decision
+from surgeval.stats.ranking._order import RankDecision
 from surgeval.stats.ranking._tests import BucketEvidence
 
 __all__ = ["STEADY", "Gate", "State", "gate_of"]
@@ -56,15 +56,15 @@ def gate_of(
     models: tuple[str, ...],
     baselines: tuple[str, ...],
     evidence: Sequence[BucketEvidence],
-    made: Decision,
+    decision: RankDecision,
     places: Ints | None = None,
 ) -> Gate:
     """The gate of a ranking; `places[r, m]` are the models' places in resampled challenges."""
     # The sum in a fixed order: two models with equal answers must get the same mean to the last digit.
     score = np.stack([bucket.accuracy for bucket in evidence]).sum(axis=0) / len(evidence)
-    before = made.final_rank[:, None] < made.final_rank
+    before = decision.final_rank[:, None] < decision.final_rank
     higher = score[:, None] > score + 1e-12
-    dominates = made.wins > made.wins.T
+    dominates = decision.wins > decision.wins.T
     clear = before & higher & dominates
     base = [models.index(name) for name in baselines]
     others = [m for m in range(len(models)) if m not in base]

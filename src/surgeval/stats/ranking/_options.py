@@ -67,9 +67,9 @@ class RankOptions:
             ("scheme", RankScheme), ("sided", Sided), ("correction", Correction), ("collapse", Collapse),
             ("resolve", Resolve), ("win_ties", WinTies), ("point", Point), ("test", Test),
         ):  # fmt: skip
-            known, found = get_args(kind), getattr(self, name)
-            if found not in known:
-                raise BadInput(sentence(name, None, None, repr(found), f"one of {', '.join(known)}"))
+            known, setting = get_args(kind), getattr(self, name)
+            if setting not in known:
+                raise BadInput(sentence(name, None, None, repr(setting), f"one of {', '.join(known)}"))
         alpha: object = self.alpha  # a caller without a type checker may pass anything
         if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not _LEAST_ALPHA <= alpha < 1:
             wanted = f"a number between 0 and 1, such as 0.05, and not below {_LEAST_ALPHA:g}"

@@ -17,13 +17,13 @@ from surgeval.stats._streams import stream
 from surgeval.stats.ranking._options import Collapse, RankOptions, WinTies
 from surgeval.stats.ranking._tests import Bucket, BucketEvidence, better_pairs, totals
 
-__all__ = ["Decision", "bucket_ranks", "copeland", "decide", "positions", "win_rates"]
+__all__ = ["RankDecision", "bucket_ranks", "copeland", "decide", "positions", "win_rates"]
 
 EQUAL_RATES = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Decision:
+class RankDecision:
     """Everything the three steps decide; `win_rate` and its Monte-Carlo error are NaN where no tie was broken."""
 
     p: Floats
@@ -38,7 +38,7 @@ class Decision:
 
 def decide(
     buckets: Sequence[Bucket], evidence: Sequence[BucketEvidence], options: RankOptions, *names: str | int
-) -> Decision:
+) -> RankDecision:
     """The ranking from step 1's evidence; the buckets are drawn from once more where ties are broken."""
     tests = [better_pairs(bucket, options) for bucket in evidence]
     p, better = np.stack([p for p, _ in tests]), np.stack([relation for _, relation in tests])
@@ -52,7 +52,7 @@ def decide(
     for group, (rates, errors) in zip(groups, win_rates(buckets, groups, options, *names), strict=True):
         rate[group], error[group] = rates, errors
         final[group] += (rates > rates[:, None] + EQUAL_RATES).sum(axis=1)
-    return Decision(
+    return RankDecision(
         p=p, better=better, bucket_rank=ranks, wins=wins, copeland=score, win_rate=rate, win_rate_error=error,
         final_rank=final,
     )  # fmt: skip

@@ -29,7 +29,7 @@ from surgeval.stats.ranking._options import (
     Test,
     WinTies,
 )
-from surgeval.stats.ranking._order import Decision, decide
+from surgeval.stats.ranking._order import RankDecision, decide
 from surgeval.stats.ranking._result import Ranking
 from surgeval.stats.ranking._tests import BucketEvidence, buckets_of, examine
 
@@ -75,18 +75,18 @@ def rank(
     unknown = [name for name in baselines if name not in outcomes.models]
     if unknown:
         raise BadInput(sentence("baselines", None, None, repr(unknown[0]), f"one of {', '.join(outcomes.models)}"))
-    places = buckets_of(outcomes)
-    evidence = tuple(examine(bucket, options) for bucket in places)
-    decision = decide(places, evidence, options)
-    untestable = tuple(found.name for found in evidence if found.p is None)
+    by_bucket = buckets_of(outcomes)
+    evidence = tuple(examine(bucket, options) for bucket in by_bucket)
+    decision = decide(by_bucket, evidence, options)
+    untestable = tuple(bucket.name for bucket in evidence if bucket.p is None)
     return Ranking(
         **{part.name: getattr(decision, part.name) for part in fields(decision)},
         models=outcomes.models,
         buckets=outcomes.buckets,
-        questions=tuple(found.questions for found in evidence),
-        videos=tuple(found.videos for found in evidence),
+        questions=tuple(bucket.questions for bucket in evidence),
+        videos=tuple(bucket.videos for bucket in evidence),
         untestable=untestable,
-        accuracy=np.stack([found.accuracy for found in evidence]),
+        accuracy=np.stack([bucket.accuracy for bucket in evidence]),
         options=options,
         gate=gate_of(outcomes.models, tuple(baselines), evidence, decision) if baselines else None,
         notes=(*outcomes.notes, *_notes(evidence, outcomes.models, options, decision)),
@@ -96,7 +96,7 @@ def rank(
 
 
 def _notes(
-    evidence: Sequence[BucketEvidence], models: tuple[str, ...], options: RankOptions, made: Decision
+    evidence: Sequence[BucketEvidence], models: tuple[str, ...], options: RankOptions, decision: RankDecision
 ) -> list[str]:
     notes = []
     untestable = [bucket.name for bucket in evidence if bucket.p is None]
@@ -115,12 +115,15 @@ def _notes(
         else:
             names = ", ".join(bucket.name for bucket in powerless)
             notes.append(f"there are too few ways to exchange the videos of {names} to {what}")
-    for score in np.unique(made.copeland):
-        group = np.flatnonzero((made.copeland == score) & np.isfinite(made.win_rate))
-        order = group[np.argsort(-made.win_rate[group], kind="stable")]
+    for score in np.unique(decision.copeland):
+        group = np.flatnonzero((decision.copeland == score) & np.isfinite(decision.win_rate))
+        order = group[np.argsort(-decision.win_rate[group], kind="stable")]
         for a, b in pairwise(order):
-            gap, error = made.win_rate[a] - made.win_rate[b], made.win_rate_error[a] + made.win_rate_error[b]
-            if made.final_rank[a] != made.final_rank[b] and gap < 2 * error:
+            gap, error = (
+                decision.win_rate[a] - decision.win_rate[b],
+                decision.win_rate_error[a] + decision.win_rate_error[b],
+            )
+            if decision.final_rank[a] != decision.final_rank[b] and gap < 2 * error:
                 notes.append(
                     f"{models[a]} is ahead of {models[b]} by a win rate of {gap:.4f}, within Monte-Carlo error "
                     f"(±{2 * error:.4f}): more resamples or a shared place"
@@ -133,15 +136,15 @@ def few_videos(videos: Sequence[int], options: RankOptions) -> list[str]:
     few = [count for count in videos if count < SAFE_CLUSTERS]
     if not few:
         return []
-    said = (
+    hint = (
         "the exchange test holds its level there but misses all but large differences"
         if options.test == "exchange"
         else f"the bootstrap of few videos may claim more often than in {100 * options.alpha:g} % of equal pairs"
     )
     if options.scheme == "question":
-        said = "and the test does not even look at them"
+        hint = "and the test does not even look at them"
     if len(videos) == 1:
-        return [f"fewer than {SAFE_CLUSTERS} videos ({few[0]}) in the only bucket that decides: {said}"]
+        return [f"fewer than {SAFE_CLUSTERS} videos ({few[0]}) in the only bucket that decides: {hint}"]
     every = "both" if len(videos) == 2 else f"all {len(videos)}"
     which = every if len(few) == len(videos) else f"{len(few)} of the {len(videos)}"
-    return [f"fewer than {SAFE_CLUSTERS} videos in {which} buckets that decide (the smallest has {min(few)}): {said}"]
+    return [f"fewer than {SAFE_CLUSTERS} videos in {which} buckets that decide (the smallest has {min(few)}): {hint}"]

@@ -19,7 +19,7 @@ from surgeval.stats.bootstrap import share_interval
 from surgeval.stats.ranking._gate import Gate
 from surgeval.stats.ranking._input import Outcomes
 from surgeval.stats.ranking._options import RankOptions
-from surgeval.stats.ranking._order import Decision
+from surgeval.stats.ranking._order import RankDecision
 from surgeval.stats.ranking._tests import BucketEvidence, buckets_of
 from surgeval.stats.statistic import bootstrap_vector, with_still_parts
 
@@ -36,7 +36,7 @@ class PerBucket(Tabular):
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
-class Ranking(Decision, Result):
+class Ranking(RankDecision, Result):
     """Models in places, with the reasons.
 
     `p` is NaN in untestable buckets; `better[b, i, j]` says that model i is better than j in bucket b; `wins[i, j]`
@@ -93,17 +93,17 @@ class Ranking(Decision, Result):
             share = np.divide(right, total, out=np.full(right.shape, np.nan), where=total > 0)
             return np.asarray(share.mean(axis=1), dtype=np.float64)
 
-        made = bootstrap_vector(
+        intervals = bootstrap_vector(
             means, range(count), self.models, batched=True, sizes=np.bincount(self.outcomes.video, minlength=count),
             bounds=(0.0, 1.0), level=level,
         )  # fmt: skip
         ends = []
-        for m, own in enumerate(made):
+        for m, own in enumerate(intervals):
             got = reached[:, :, m]
             still = [b for b in range(len(buckets)) if got[:, b].sum() in (0, reachable[:, b].sum())]
             parts = [(1 / len(buckets), share_interval(got[:, b], reachable[:, b], level=level)) for b in still]
-            one = with_still_parts(own, parts, (0.0, 1.0))
-            ends.append((one.low, one.high))
+            interval = with_still_parts(own, parts, (0.0, 1.0))
+            ends.append((interval.low, interval.high))
         return np.asarray(ends, dtype=np.float64)
 
     @property

@@ -131,7 +131,7 @@ class Sensitivity(Tabular):
         ).with_columns(pl.col("tau").fill_nan(None))
         places = [pl.Series(f"place {name}", self.final_rank[:, m]) for m, name in enumerate(self.models)]
         return rows.with_columns(places).with_columns(
-            pl.when(pl.col(place.name) > 0).then(pl.col(place.name)) for place in places
+            pl.when(pl.col(column.name) > 0).then(pl.col(column.name)) for column in places
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -255,13 +255,13 @@ def _strata(buckets: tuple[Bucket, ...], videos: int, least: int) -> list[Ints]:
 
 
 def _compared(
-    kind: Literal["bucket", "model"], ranking: Ranking, left_out: tuple[str, ...], found: Ints
+    kind: Literal["bucket", "model"], ranking: Ranking, left_out: tuple[str, ...], places: Ints
 ) -> Sensitivity:
     full, names = ranking.final_rank, ranking.models
     taus, swaps = [], []
-    for row in found:
+    for row in places:
         there = np.flatnonzero(row > 0)
         taus.append(kendall_tau(full[there], row[there]))
         turned = (row[:, None] < row) & (full[:, None] > full) & (row[:, None] > 0)
         swaps.append(tuple((names[i], names[j]) for i, j in np.argwhere(turned)))
-    return Sensitivity(kind, names, full, left_out, found, np.array(taus), tuple(swaps))
+    return Sensitivity(kind, names, full, left_out, places, np.array(taus), tuple(swaps))

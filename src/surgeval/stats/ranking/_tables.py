@@ -98,23 +98,23 @@ def _flag(table: pl.DataFrame, column: str, name: str) -> pl.Series:
 
 def _aligned(first: pl.DataFrame, table: pl.DataFrame, reference: str, name: str) -> pl.Series:
     """The verdicts of `table` in the order of `first`."""
-    joined = first.join(table, on="qID", how="left", maintain_order="left", suffix="_here")
-    lacking = joined["bucket_here"].is_null()
+    verdicts = first.join(table, on="qID", how="left", maintain_order="left", suffix="_here")
+    lacking = verdicts["bucket_here"].is_null()
     if lacking.any():
-        record, expected = f"qID {joined['qID'].filter(lacking)[0]}", f"the questions of {reference}, which has it"
+        record, expected = f"qID {verdicts['qID'].filter(lacking)[0]}", f"the questions of {reference}, which has it"
         raise DataError(name, record=record, found="no row", expected=expected)
     if table.height > first.height:
         extra = table.join(first, on="qID", how="anti", maintain_order="left")["qID"][0]
         expected = f"the questions of {reference}, which has it not"
         raise DataError(name, record=f"qID {extra}", found="a row", expected=expected)
     for column, field in (("video", "video"), ("bucket", "group and ood")):
-        here = joined[f"{column}_here"]
-        differs = joined[column] != here
+        here = verdicts[f"{column}_here"]
+        differs = verdicts[column] != here
         if differs.any():
             row = int(differs.to_numpy().argmax())
-            expected = f"{joined[column][row]}, as in {reference}"
-            raise DataError(name, record=f"qID {joined['qID'][row]}", field=field, found=here[row], expected=expected)
-    return joined["correctness_here"]
+            expected = f"{verdicts[column][row]}, as in {reference}"
+            raise DataError(name, record=f"qID {verdicts['qID'][row]}", field=field, found=here[row], expected=expected)
+    return verdicts["correctness_here"]
 
 
 def _unscored(empty: Bools, ids: pl.Series, models: tuple[str, ...], most: float) -> tuple[str, ...]:

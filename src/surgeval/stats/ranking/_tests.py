@@ -248,11 +248,11 @@ def corrected(p: Floats, correction: Correction, sided: Sided) -> Floats:
         order = np.argsort(raw, kind="stable")
         adjusted = np.empty(len(raw))
         adjusted[order] = np.maximum.accumulate(raw[order] * (len(raw) - np.arange(len(raw))))
-    found = np.ones_like(p)
-    found[where] = np.minimum(adjusted, 1.0)
+    p_adjusted = np.ones_like(p)
+    p_adjusted[where] = np.minimum(adjusted, 1.0)
     if sided == "two":
-        found.T[where] = found[where]
-    return found
+        p_adjusted.T[where] = p_adjusted[where]
+    return p_adjusted
 
 
 def better_pairs(evidence: BucketEvidence, options: RankOptions) -> tuple[Floats, Bools]:

@@ -21,9 +21,9 @@ from surgeval.datasets.io import number_of
 from surgeval.errors import BadInput, DataError
 from surgeval.records import Frame, ImageRef, Instance, Question, Video
 from surgeval.studio.exchange._given import ATTRIBUTES, LABELME, PROBLEM, given_instance, own_words
-from surgeval.studio.exchange._space import PHASE, Classes, project_classes
+from surgeval.studio.exchange._space import PHASE, NumberedSpace, project_classes
 from surgeval.studio.media import check_inside, find_films
-from surgeval.studio.schema import IMAGE, Counts, Labelled, Schema, SchemaRule, refine, refined
+from surgeval.studio.schema import IMAGE, Counts, LabelledValues, Schema, SchemaRule, refine, refined
 from surgeval.studio.store import STORE_FILE, Annotation, Database, FrameState, VideoState, reading
 from surgeval.vocab import LabelSpace
 
@@ -88,7 +88,7 @@ class StudioDataset:
             self._tally = reading.tally(connection)
             self._last = reading.latest(connection)
         self._stored = stored
-        self._classes: Classes = project_classes(self._schema, self._merged(stored), labels)
+        self._classes: NumberedSpace = project_classes(self._schema, self._merged(stored), labels)
         self.space = self._classes.space
         self._pictures: dict[str, dict[str, ImageRef]] | None = None
 
@@ -155,9 +155,9 @@ class StudioDataset:
     def _drops_flagged(self) -> bool:
         return not self.selection.problem_frames
 
-    def _merged(self, stored: tuple[Labelled, ...]) -> list[Labelled]:
+    def _merged(self, stored: tuple[LabelledValues, ...]) -> list[LabelledValues]:
         rules = self.selection.rules
-        return [Labelled(one.group, one.name, refine(rules, one.group, one.name, one.values), one.count)
+        return [LabelledValues(one.group, one.name, refine(rules, one.group, one.name, one.values), one.count)
                 for one in stored]  # fmt: skip
 
     def _instances(self, held: list[Annotation], video: VideoState, tell: OnProblem) -> tuple[Instance, ...]:

@@ -13,7 +13,7 @@ from typing import Any
 from surgeval.datasets import OnProblem, Problem
 from surgeval.datasets.io import outline_fields
 from surgeval.records import UNKNOWN, Instance, Triplet
-from surgeval.studio.exchange._space import Classes
+from surgeval.studio.exchange._space import NumberedSpace
 from surgeval.studio.schema import folded
 from surgeval.studio.store import Annotation
 
@@ -29,7 +29,12 @@ _AS_TUPLES = ("target_box",)  # what writers expect of values that JSON keeps as
 
 
 def given_instance(
-    one: Annotation, values: Mapping[str, str], classes: Classes, size: tuple[int, int], group: str, tell: OnProblem
+    one: Annotation,
+    values: Mapping[str, str],
+    classes: NumberedSpace,
+    size: tuple[int, int],
+    group: str,
+    tell: OnProblem,
 ) -> Instance | None:
     """The instance of an annotation with these values; None, told, where the label space has no class for it."""
     ids = [classes.ids.get((one.group, one.name), UNKNOWN)]

@@ -25,9 +25,9 @@ from surgeval.errors import BadInput, visible
 from surgeval.files import too_deep
 from surgeval.records import Frame
 from surgeval.studio.exchange._dataset import main_group
-from surgeval.studio.exchange._match import Matcher, Place
+from surgeval.studio.exchange._match import Matcher, ProjectFrame
 from surgeval.studio.exchange._taken import Taker
-from surgeval.studio.schema import IMAGE, Labelled, Mismatch, Schema, mismatches
+from surgeval.studio.schema import IMAGE, LabelledValues, Mismatch, Schema, mismatches
 from surgeval.studio.store import Database, Request, apply_all, check_taken, reading
 from surgeval.vocab import LabelSpace
 
@@ -209,7 +209,7 @@ class _Import:
         return itertools.chain([first], frames)
 
     def _take(
-        self, batch: _Batch, frame: Frame, place: Place, connection: Connection, ids: str, number: Iterator[int]
+        self, batch: _Batch, frame: Frame, place: ProjectFrame, connection: Connection, ids: str, number: Iterator[int]
     ) -> None:
         at = {"video": place.video.id, "frame": place.frame}
         held = reading.instances(connection, place.video.id, place.frame)
@@ -286,7 +286,7 @@ class _Import:
     def report(self, versions: tuple[int, ...]) -> ImportReport:
         """What was met."""
         counts = self.counts
-        labelled = [Labelled(group, name, dict(values), count)
+        labelled = [LabelledValues(group, name, dict(values), count)
                     for (group, name, values), count in self._labels.items()]  # fmt: skip
         losses = tuple(text.replace("{n}", str(count)) for text, count in sorted(self._taker.losses.items()))
         return ImportReport(
@@ -318,7 +318,7 @@ def _every_triplet(space: LabelSpace) -> LabelSpace:
     return LabelSpace(space.name, *parts, triplets, space.phases)
 
 
-def _padded(frame: Frame, place: Place) -> bool:
+def _padded(frame: Frame, place: ProjectFrame) -> bool:
     """Whether a labelme file says that it shows a frame of the project's size, padded and resized."""
     words = frame.attributes.get("labelme")
     file = words.get("file") if isinstance(words, dict) else None

@@ -17,13 +17,13 @@ from surgeval.records import Frame
 from surgeval.studio.schema import folded
 from surgeval.studio.store import VideoState, reading
 
-__all__ = ["Matcher", "Place"]
+__all__ = ["Matcher", "ProjectFrame"]
 
 _NONE = -1  # a frame that does not exist: also where two would fit
 
 
 @dataclass(frozen=True)
-class Place:
+class ProjectFrame:
     """A frame of the project."""
 
     video: VideoState
@@ -41,14 +41,14 @@ class Matcher:
         if len(names) == len(self._videos) == 1 and not self._of:
             self._of[names[0]] = self._videos[0]  # one video here and there: the name does not matter
         self._held: tuple[str, _Names] | None = None
-        self._every: dict[str, Place | None] | None = None
+        self._every: dict[str, ProjectFrame | None] | None = None
 
-    def find(self, frame: Frame) -> Place | None:
+    def find(self, frame: Frame) -> ProjectFrame | None:
         """The project's frame, or None."""
         video = self._of.get(frame.video)
         if video is not None:
             number = self._names(video.id).find(frame)
-            return None if number == _NONE else Place(video, number)
+            return None if number == _NONE else ProjectFrame(video, number)
         return self._anywhere().get(f"{frame.video}_{frame.name}")
 
     def _video(self, name: str) -> VideoState | None:
@@ -61,12 +61,12 @@ class Matcher:
             self._held = (video, _Names([(one.name, one.frame) for one in reading.frames(self._connection, video)]))
         return self._held[1]
 
-    def _anywhere(self) -> dict[str, Place | None]:
+    def _anywhere(self) -> dict[str, ProjectFrame | None]:
         if self._every is None:
             self._every = {}
             for video in self._videos:
                 for one in reading.frames(self._connection, video.id):
-                    self._every[one.name] = None if one.name in self._every else Place(video, one.frame)
+                    self._every[one.name] = None if one.name in self._every else ProjectFrame(video, one.frame)
         return self._every
 
 

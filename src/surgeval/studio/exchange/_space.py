@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from surgeval.studio.schema import IMAGE, Labelled, Schema, folded, spelled
+from surgeval.studio.schema import IMAGE, LabelledValues, Schema, folded, spelled
 from surgeval.vocab import LabelSpace, label_space_names, load_labels
 
-__all__ = ["Classes", "packaged_space", "project_classes"]
+__all__ = ["NumberedSpace", "packaged_space", "project_classes"]
 
 PHASE = "phase"
 _MOST = 10_000  # classes of a label space
@@ -30,7 +30,7 @@ def packaged_space(schema: Schema) -> LabelSpace | None:
 
 
 @dataclass(frozen=True)
-class Classes:
+class NumberedSpace:
     """A label space and the id that each class of each group has in it."""
 
     space: LabelSpace
@@ -44,11 +44,13 @@ class Classes:
         return self.space.find_name(part, spelled(value, names))
 
 
-def project_classes(schema: Schema, labelled: Iterable[Labelled], given: LabelSpace | None = None) -> Classes:
+def project_classes(
+    schema: Schema, labelled: Iterable[LabelledValues], given: LabelSpace | None = None
+) -> NumberedSpace:
     """The classes of a project with this schema in which these values occur; `given` takes the schema's place.
 
     >>> from surgeval.studio.schema import builtin_schema
-    >>> met = [Labelled("tools", "scissors", {"action": "burn", "target": "prostate"}, 3)]
+    >>> met = [LabelledValues("tools", "scissors", {"action": "burn", "target": "prostate"}, 3)]
     >>> classes = project_classes(builtin_schema("prostatd"), met)
     >>> classes.space.verbs[-1], len(classes.space.triplets)
     ('burn', 89)
@@ -69,26 +71,26 @@ def project_classes(schema: Schema, labelled: Iterable[Labelled], given: LabelSp
             instruments.append(own)
         owned.setdefault(ids.get((group, name), -1), (group, name))
     if given is not None:
-        return Classes(given, ids)
+        return NumberedSpace(given, ids)
     verbs = _names(schema, found, "action", base.verbs if base else ())
     targets = _names(schema, found, "target", base.targets if base else ())
     phases = _names(schema, found, PHASE, base.phases if base else ())
     if base and (tuple(instruments), verbs, targets, phases) == (
         base.instruments, base.verbs, base.targets, base.phases,
     ):  # fmt: skip
-        return Classes(base, ids)
+        return NumberedSpace(base, ids)
     name = f"{base.name}+" if base else schema.name
     bare = LabelSpace(name, tuple(instruments) or ("instrument",), verbs, targets, (), phases)
-    triplets = base.triplets if base else _triplets(Classes(bare, ids), schema)
-    return Classes(LabelSpace(name, bare.instruments, verbs, targets, triplets, phases), ids)
+    triplets = base.triplets if base else _triplets(NumberedSpace(bare, ids), schema)
+    return NumberedSpace(LabelSpace(name, bare.instruments, verbs, targets, triplets, phases), ids)
 
 
-def _members(schema: Schema, found: list[Labelled]) -> list[tuple[str, str]]:
+def _members(schema: Schema, found: list[LabelledValues]) -> list[tuple[str, str]]:
     own = [(member.group, member.name) for member in schema.members if member.group != IMAGE]
     return list(dict.fromkeys([*own, *((one.group, one.name) for one in found if one.group != IMAGE)]))
 
 
-def _names(schema: Schema, found: list[Labelled], attribute: str, known: tuple[str, ...]) -> tuple[str, ...]:
+def _names(schema: Schema, found: list[LabelledValues], attribute: str, known: tuple[str, ...]) -> tuple[str, ...]:
     """The values of an attribute: those of the label space, then of the schema, then others that occur."""
     image = attribute == PHASE
     listed = [value for member in schema.members if (member.group == IMAGE) == image
@@ -103,7 +105,7 @@ def _names(schema: Schema, found: list[Labelled], attribute: str, known: tuple[s
     return tuple(names)
 
 
-def _triplets(classes: Classes, schema: Schema) -> tuple[tuple[int, int, int], ...]:
+def _triplets(classes: NumberedSpace, schema: Schema) -> tuple[tuple[int, int, int], ...]:
     """Every combination that the schema admits, as far as a label space can number them."""
     rows = (
         (classes.ids[member.group, member.name], classes.component("verb", action), classes.component("target", target))

@@ -15,7 +15,7 @@ from typing import Any
 
 from surgeval.records import UNKNOWN, Frame, Instance, Point
 from surgeval.studio.exchange._given import ATTRIBUTES, GROUP, LABELME, PROBLEM, PROPOSAL
-from surgeval.studio.exchange._match import Place
+from surgeval.studio.exchange._match import ProjectFrame
 from surgeval.studio.exchange._space import PHASE
 from surgeval.studio.schema import IMAGE, MAX_TEXT, Schema, attribute_name
 from surgeval.vocab import LabelSpace
@@ -39,7 +39,7 @@ class Taker:
     group: str
     losses: Counter[str] = field(default_factory=Counter)  # sentence with {n} → n
 
-    def instance(self, one: Instance, frame: Frame, place: Place) -> dict[str, Any] | None:
+    def instance(self, one: Instance, frame: Frame, place: ProjectFrame) -> dict[str, Any] | None:
         """The row of an instance, without its id; None, counted, where it has no box or no class."""
         if one.box is None or one.triplet.instrument == UNKNOWN:
             self.losses["{n} instances without box or instrument are not taken"] += 1

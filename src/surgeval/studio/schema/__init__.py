@@ -21,14 +21,14 @@ from surgeval.studio.schema._refine import (
     rule_counts,
     rules_from,
 )
-from surgeval.studio.schema._standing import Labelled, Mismatch, Standing, mismatches, standing, standings
+from surgeval.studio.schema._standing import LabelledValues, Mismatch, Standing, mismatches, standing, standings
 
 __all__ = [
     "IMAGE",
     "MAX_TEXT",
     "Attribute",
     "Counts",
-    "Labelled",
+    "LabelledValues",
     "Member",
     "Mismatch",
     "RuleCounts",

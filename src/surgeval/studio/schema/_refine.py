@@ -14,7 +14,7 @@ from surgeval.errors import DataError
 from surgeval.studio.schema._builtin import DATA
 from surgeval.studio.schema._jsonc import parse_jsonc, read_jsonc
 from surgeval.studio.schema._model import OfClass
-from surgeval.studio.schema._standing import Labelled
+from surgeval.studio.schema._standing import LabelledValues
 
 __all__ = [
     "Counts",
@@ -163,10 +163,10 @@ def refine(rules: Iterable[SchemaRule], group: str, name: str, values: Mapping[s
     return result
 
 
-def refined(rules: Iterable[SchemaRule], stored: Iterable[Labelled]) -> tuple[Counts, ...]:
+def refined(rules: Iterable[SchemaRule], stored: Iterable[LabelledValues]) -> tuple[Counts, ...]:
     """Counts before and after of every combination that the rules change.
 
-    >>> stored = [Labelled("tools", "Endobag", {"action": action}, 3) for action in ("store", "bag")]
+    >>> stored = [LabelledValues("tools", "Endobag", {"action": action}, 3) for action in ("store", "bag")]
     >>> [(row.values, row.before, row.after) for row in refined(builtin_refinement(), stored)]
     [((('action', 'bag'),), 3, 6), ((('action', 'store'),), 3, 0)]
     """
@@ -183,10 +183,10 @@ def refined(rules: Iterable[SchemaRule], stored: Iterable[Labelled]) -> tuple[Co
     return tuple(row for row in rows if row.before != row.after)
 
 
-def rule_counts(rules: Iterable[SchemaRule], stored: Iterable[Labelled]) -> tuple[RuleCounts, ...]:
+def rule_counts(rules: Iterable[SchemaRule], stored: Iterable[LabelledValues]) -> tuple[RuleCounts, ...]:
     """How many each rule merges, in the order of the rules.
 
-    >>> stored = [Labelled("tools", "Endobag", {"action": action}, 3) for action in ("store", "bag")]
+    >>> stored = [LabelledValues("tools", "Endobag", {"action": action}, 3) for action in ("store", "bag")]
     >>> [(row.merged, row.before, row.after) for row in rule_counts(builtin_refinement(), stored)][1]
     (3, 3, 6)
     """

@@ -15,7 +15,7 @@ from surgeval.studio.schema._aliases import folded
 from surgeval.studio.schema._model import IMAGE, OfClass, Schema
 from surgeval.vocab import LabelSpace
 
-__all__ = ["Labelled", "Mismatch", "Standing", "mismatches", "standing", "standings"]
+__all__ = ["LabelledValues", "Mismatch", "Standing", "mismatches", "standing", "standings"]
 
 
 class Standing(StrEnum):
@@ -28,7 +28,7 @@ class Standing(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled(OfClass):
+class LabelledValues(OfClass):
     """Values that occur in a project, and how often."""
 
     values: Mapping[str, str]
@@ -92,11 +92,11 @@ def standings(
     return tuple(found)
 
 
-def mismatches(schema: Schema, stored: Iterable[Labelled]) -> tuple[Mismatch, ...]:
+def mismatches(schema: Schema, stored: Iterable[LabelledValues]) -> tuple[Mismatch, ...]:
     """What a switch to `schema` would leave unknown, the most frequent first, each with a proposed value.
 
     >>> from surgeval.studio.schema import builtin_schema
-    >>> stored = [Labelled("tools", "driver", {"action": "suture"}, 4)]
+    >>> stored = [LabelledValues("tools", "driver", {"action": "suture"}, 4)]
     >>> [(one.name, one.proposal, one.certain, one.count) for one in mismatches(builtin_schema("prostatd"), stored)]
     [('driver', 'needle driver', True, 4)]
     """

@@ -10,7 +10,7 @@ from starlette.requests import Request as Asked
 from starlette.responses import JSONResponse, Response
 
 from surgeval.errors import BadInput
-from surgeval.studio.schema import Labelled, Schema
+from surgeval.studio.schema import LabelledValues, Schema
 from surgeval.studio.server._served import Served, View, author_of, video_of, whole_number
 from surgeval.studio.store import reading
 
@@ -18,10 +18,10 @@ __all__ = ["FILTERS"]
 
 _LAST_ID = "\U0010ffff"  # behind every id of a frame
 _UNREVIEWED = "Unreviewed"  # in frames that who asks has not marked in the round
-Test = Callable[[Schema, Labelled], bool]
+Test = Callable[[Schema, LabelledValues], bool]
 
 
-def _missing(schema: Schema, one: Labelled) -> bool:
+def _missing(schema: Schema, one: LabelledValues) -> bool:
     """An attribute with a list that has no value yet."""
     member = schema.member(one.group, one.name)
     return member is not None and any(a.values and a.name not in one.values for a in member.attributes)
@@ -54,7 +54,7 @@ async def _next(project: Served, asked: Asked) -> Response:
 
         test = _TESTS.get(kind)
 
-        def matches(one: Labelled) -> bool:
+        def matches(one: LabelledValues) -> bool:
             return (not cls or f"{one.group}.{one.name}" == cls) and (test is None or test(schema, one))
 
         state = {"unseen": unseen} if kind == _UNREVIEWED else _STATES.get(kind, {})

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, case, exists, func,
 
 from surgeval.errors import DataError
 from surgeval.records import Box
-from surgeval.studio.schema import IMAGE, Labelled, Schema, parse_schema
+from surgeval.studio.schema import IMAGE, LabelledValues, Schema, parse_schema
 from surgeval.studio.store._columns import (
     changed_tracks,
     columns,
@@ -156,7 +156,9 @@ def tracks(connection: Connection, video: str) -> tuple[TrackSummary, ...]:
     return tuple(sorted(found, key=lambda one: (one.track.group, one.track.name, one.track.number or -1)))
 
 
-def count_labels(connection: Connection, video: str | None = None, *, proposals: bool = True) -> tuple[Labelled, ...]:
+def count_labels(
+    connection: Connection, video: str | None = None, *, proposals: bool = True
+) -> tuple[LabelledValues, ...]:
     """Every class with its values, and how often it occurs: of instances, and of the image where something is said."""
     key = (INSTANCES.c.grp, INSTANCES.c.name, INSTANCES.c.label)
     query = select(*key, func.count().label("n")).where(INSTANCES.c.alive.is_(True)).group_by(*key)
@@ -169,14 +171,14 @@ def count_labels(connection: Connection, video: str | None = None, *, proposals:
     rows += [(IMAGE, IMAGE, r.label, r.n) for r in connection.execute(said)]
     labels = Labels(connection)
     labels.load(row[2] for row in rows)
-    found = [Labelled(group, name, labels.values(label), count) for group, name, label, count in rows]
+    found = [LabelledValues(group, name, labels.values(label), count) for group, name, label, count in rows]
     kept = [one for one in found if one.group != IMAGE or one.values]
     return tuple(sorted(kept, key=lambda one: (one.group, one.name, sorted(one.values.items()))))
 
 
 def find_instances(
     connection: Connection,
-    matches: Callable[[Labelled], bool],
+    matches: Callable[[LabelledValues], bool],
     video: str | None = None,
     *,
     proposal: bool | None = None,
@@ -208,7 +210,7 @@ def find_instances(
     counted = connection.execute(select(*key, func.count().label("n")).where(*where).group_by(*key)).all()
     labels = Labels(connection)
     labels.load(row.label for row in counted)
-    chosen = [row for row in counted if matches(Labelled(row.grp, row.name, labels.values(row.label), row.n))]
+    chosen = [row for row in counted if matches(LabelledValues(row.grp, row.name, labels.values(row.label), row.n))]
     by_class: dict[tuple[str, str], list[int]] = defaultdict(list)
     for row in chosen:
         by_class[row.grp, row.name].append(row.label)

@@ -14,7 +14,7 @@ from tests.unit.detector.data.small_sets import frame, instance, mixed_set, trai
 
 from surgeval.arrays import Image as Pixels
 from surgeval.detector.data import Augment, Batch, TrainingSet, batches, epoch_order
-from surgeval.detector.data._pictures import Pictures
+from surgeval.detector.data._pictures import ScaledPictures
 from surgeval.errors import BadInput, DataError
 
 DATA = mixed_set(size=64, count=14)
@@ -91,7 +91,7 @@ def test_the_last_batch_is_short_or_left_out() -> None:
     assert list(batches(DATA, batch=4, order=[])) == []
 
 
-class Slow(Pictures):
+class Slow(ScaledPictures):
     """Pictures that count how many were read, and break at one of them."""
 
     def __init__(self, data: TrainingSet, breaks_at: int | None = None) -> None:

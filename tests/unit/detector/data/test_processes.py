@@ -22,7 +22,7 @@ from surgeval.arrays import Image
 from surgeval.datasets import read_image
 from surgeval.detector import Classes
 from surgeval.detector.data import Augment, Batch, TrainingSet, batches, can_fork, epoch_order, picture_processes
-from surgeval.detector.data._pictures import Pictures
+from surgeval.detector.data._pictures import ScaledPictures
 from surgeval.detector.data._processes import SLOTS, PictureProcesses
 from surgeval.errors import BadInput, DataError, RunError
 from surgeval.records import Box, Frame, ImageRef, Instance, Triplet
@@ -87,7 +87,7 @@ def failing(act: Callable[[], object], at: int = 9) -> TrainingSet:
             act()
         return DATA.pictures[number]
 
-    return replace(DATA, pictures=Pictures(read, {}))
+    return replace(DATA, pictures=ScaledPictures(read, {}))
 
 
 def raising(error: Callable[[], BaseException]) -> TrainingSet:

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surgeval.detector.inference import Drawn, draw_boxes
+from surgeval.detector.inference import DrawnBox, draw_boxes
 from surgeval.detector.inference._draw import _common, _free_place, _plate
 
 BOXES = st.lists(st.tuples(st.integers(0, 700), st.integers(0, 380)), min_size=2, max_size=4)
@@ -28,7 +28,7 @@ def test_letters_grow_with_the_frame() -> None:
     for width, height in ((427, 240), (854, 480), (1708, 960)):
         blank = np.zeros((height, width, 3), np.uint8)
         box = np.array([0.3, 0.4, 0.6, 0.8]) * np.array([width, height, width, height])
-        shown = draw_boxes(blank, [Drawn(box, "hook dissect 0.87", 2)])
+        shown = draw_boxes(blank, [DrawnBox(box, "hook dissect 0.87", 2)])
         above = shown[: round(box[1]) - 4].any(axis=(1, 2))
         heights.append(int(above.sum()))
     assert heights[0] < heights[1] < heights[2]
@@ -37,7 +37,7 @@ def test_letters_grow_with_the_frame() -> None:
 
 def test_a_box_beyond_the_frame_and_a_name_of_a_megabyte_are_drawn_as_far_as_they_go() -> None:
     frame = np.zeros((64, 96, 3), np.uint8)
-    shown = draw_boxes(frame, [Drawn(np.array([-50.0, -50.0, 500.0, 500.0]), "\x1b[2J" + "x" * 1_000_000, 40)])
+    shown = draw_boxes(frame, [DrawnBox(np.array([-50.0, -50.0, 500.0, 500.0]), "\x1b[2J" + "x" * 1_000_000, 40)])
     assert shown.shape == frame.shape
     assert shown.any()
     assert draw_boxes(frame, []).sum() == 0

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surgeval.arrays import Floats, Ints
-from surgeval.detector.inference._motion import Motion
+from surgeval.detector.inference._motion import MotionAssumptions
 from surgeval.detector.inference.tracking import NO_TRACK, Tracker, Tracking, one_each
 from surgeval.errors import BadInput
 
@@ -69,7 +69,7 @@ def test_the_frame_rate_does_not_change_who_is_who(stops: list[tuple[float, floa
 
 @given(st.floats(0.01, 2), st.floats(0.01, 2))
 def test_two_short_steps_are_one_long_step(first: float, second: float) -> None:
-    here = Motion().start(box_at(100, 100)).after(0.1).seen(box_at(104, 100))
+    here = MotionAssumptions().start(box_at(100, 100)).after(0.1).seen(box_at(104, 100))
     # Noise follows the predicted size, so it is held still here.
     one, two = here.after(first + second), here.after(first).after(second)
     assert np.allclose(one.state, two.state, atol=1e-8)
@@ -77,7 +77,7 @@ def test_two_short_steps_are_one_long_step(first: float, second: float) -> None:
 
 
 def test_speed_is_learnt_and_fades() -> None:
-    moving = Motion().start(box_at(100, 100))
+    moving = MotionAssumptions().start(box_at(100, 100))
     for n in range(1, 11):
         moving = moving.after(0.04).seen(box_at(100 + 8 * n, 100))
     soon, late, never = (float(moving.after(seconds).state[0, 0]) for seconds in (0.08, 2.0, 20.0))

@@ -13,8 +13,8 @@ from tests.unit.protocols.training.conftest import simulated
 from surgeval.datasets import MemoryDataset
 from surgeval.errors import BadInput, RunError
 from surgeval.protocols.contract import by_key
-from surgeval.protocols.training.ablation import run_ablation
-from surgeval.protocols.training.ablation_result import ABLATIONS, AblationScores, Configuration, load_ablation
+from surgeval.protocols.training.ablation.method import run_ablation
+from surgeval.protocols.training.ablation.result import ABLATIONS, AblationScores, Configuration, load_ablation
 from surgeval.protocols.training.compare import compare_training
 from surgeval.protocols.training.detectors import TrainableDetector
 from surgeval.protocols.training.method import train_folds

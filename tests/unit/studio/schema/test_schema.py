@@ -9,7 +9,7 @@ import pytest
 
 from surgeval.errors import DataError
 from surgeval.studio.schema import (
-    Labelled,
+    LabelledValues,
     Standing,
     builtin_refinement,
     builtin_schema,
@@ -122,10 +122,10 @@ def test_a_schema_is_read_again_from_its_source() -> None:
 
 def test_a_switch_lists_what_the_new_schema_lacks_and_proposes_a_value() -> None:
     stored = [
-        Labelled("tools", "applier", {"action": "clip", "target": "vesicle"}, 3),
-        Labelled("tools", "scissors", {"action": "cutt", "target": "vesicle"}, 5),
-        Labelled("tools", "scissors", {"action": "cut", "target": "prostate"}, 7),
-        Labelled("image", "image", {"phase": "suturing"}, 2),
+        LabelledValues("tools", "applier", {"action": "clip", "target": "vesicle"}, 3),
+        LabelledValues("tools", "scissors", {"action": "cutt", "target": "vesicle"}, 5),
+        LabelledValues("tools", "scissors", {"action": "cut", "target": "prostate"}, 7),
+        LabelledValues("image", "image", {"phase": "suturing"}, 2),
     ]
     found = {
         (m.name, m.attribute, m.value): (m.count, m.proposal) for m in mismatches(builtin_schema("prostatd"), stored)
@@ -141,7 +141,7 @@ def test_a_switch_lists_what_the_new_schema_lacks_and_proposes_a_value() -> None
 @pytest.mark.parametrize(("value", "certain"), [("bladder", False), ("Gallbladder", True), ("gall_bladders", True),
                                                 ("cystic-duct", True), ("cystic dust", False)])  # fmt: skip
 def test_only_another_way_to_write_the_same_is_a_certain_proposal(value: str, certain: bool) -> None:
-    stored = [Labelled("tools", "hook", {"target": value}, 1)]
+    stored = [LabelledValues("tools", "hook", {"target": value}, 1)]
     [found] = mismatches(builtin_schema("cholect50"), stored)
     assert found.proposal in ("gallbladder", "cystic_duct", "cystic duct")
     assert found.certain == certain
@@ -149,9 +149,9 @@ def test_only_another_way_to_write_the_same_is_a_certain_proposal(value: str, ce
 
 def test_refinement_keeps_the_total() -> None:
     stored = [
-        Labelled("tools", "scissors", {"action": "dissect", "target": "fat"}, 4),
-        Labelled("tools", "scissors", {"action": "cut", "target": "fat"}, 6),
-        Labelled("tools", "scissors", {"action": "dissect", "target": "fascias"}, 10),
+        LabelledValues("tools", "scissors", {"action": "dissect", "target": "fat"}, 4),
+        LabelledValues("tools", "scissors", {"action": "cut", "target": "fat"}, 6),
+        LabelledValues("tools", "scissors", {"action": "dissect", "target": "fascias"}, 10),
     ]
     rows = refined(builtin_refinement(), stored)
     assert [(dict(row.values)["target"], row.before, row.after) for row in rows] == [("fascias", 10, 14), ("fat", 4, 0)]

@@ -16,7 +16,7 @@ from tests.unit.studio.store.test_spans import ONE, TWO, actions, span
 
 from surgeval.errors import BadInput, DataError, SurgevalError
 from surgeval.records import Box
-from surgeval.studio.schema import Labelled, Standing, builtin_refinement, builtin_schema, read_schema
+from surgeval.studio.schema import LabelledValues, Standing, builtin_refinement, builtin_schema, read_schema
 from surgeval.studio.store import Annotation, Request, Track
 from surgeval.vocab import load_labels
 
@@ -239,7 +239,7 @@ def test_instances_are_found_page_by_page_by_what_is_said_of_them(project: Proje
     project.edit("amy").set_values([f"a{n}" for n in range(10)], {"action": "cut"})
     project.edit("amy").mark_instances(["a3"], "approved")
 
-    def unfinished(label: Labelled) -> bool:
+    def unfinished(label: LabelledValues) -> bool:
         return label.name == "scissors" and "action" in label.values and "target" not in label.values
 
     first = project.find_instances(unfinished, limit=6)

@@ -25,7 +25,7 @@ _TASK_FIELDS = frozenset({"id", "name", "size", "start_frame", "stop_frame", "fr
 
 
 @dataclass(frozen=True, slots=True)
-class Runs:
+class RunLengths:
     """A mask as CVAT writes it: run lengths of a part of the frame, row by row, starting with the zeros."""
 
     counts: tuple[int, ...]
@@ -47,12 +47,12 @@ class Shape:
     occluded: bool = False
     order: int = 0
     rotation: float = 0.0
-    runs: Runs | None = None
+    runs: RunLengths | None = None
     attributes: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
-class Track:
+class CvatTrack:
     """One object through the frames of a task, or (`frame` of its only shape) in one image."""
 
     number: int
@@ -64,7 +64,7 @@ class Track:
 
 
 @dataclass(slots=True)
-class Picture:
+class CvatImage:
     """An image of a file "for images", with its objects and tags."""
 
     number: int
@@ -72,7 +72,7 @@ class Picture:
     size: tuple[int, int] | None
     task: str
     line: int
-    objects: list[Track] = field(default_factory=list)
+    objects: list[CvatTrack] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
 
 
@@ -84,8 +84,8 @@ class Document:
     whole: bool = False
     tasks: dict[str, dict[str, str]] = field(default_factory=dict)
     labels: dict[str, dict[str, str]] = field(default_factory=dict)  # label → attribute → input type
-    tracks: list[Track] = field(default_factory=list)
-    pictures: list[Picture] = field(default_factory=list)
+    tracks: list[CvatTrack] = field(default_factory=list)
+    pictures: list[CvatImage] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
 
@@ -106,10 +106,10 @@ class _Reader:
         self._task: dict[str, str] = {}
         self._label, self._attribute, self._kind = "", "", "text"
         self._attributes: dict[str, str] = {}  # of the label being described
-        self._track: Track | None = None
-        self._picture: Picture | None = None
+        self._track: CvatTrack | None = None
+        self._picture: CvatImage | None = None
         self._shape: Shape | None = None
-        self._object: Track | None = None
+        self._object: CvatTrack | None = None
         self._named = ""  # the attribute whose text is being read
         self._count = 0
 
@@ -132,8 +132,8 @@ class _Reader:
         depth = len(self._stack)
         if depth == 2 and tag == "track":
             number = place.whole(spelled(attributes.get("id")), "id", 0, 10**12)
-            self._track = Track(-1 if number is None else number, attributes.get("label", ""), self._group(attributes),
-                                attributes.get("task_id", ""), line)  # fmt: skip
+            self._track = CvatTrack(-1 if number is None else number, attributes.get("label", ""),
+                                    self._group(attributes), attributes.get("task_id", ""), line)  # fmt: skip
             self._document.tracks.append(self._track)
         elif depth == 2 and tag == "image":
             self._picture = self._image(attributes, place, line)
@@ -151,7 +151,7 @@ class _Reader:
         text = attributes.get("group_id", "")
         return int(text) or None if text.isascii() and text.isdigit() and len(text) < 16 else None
 
-    def _image(self, attributes: dict[str, str], place: Place, line: int) -> Picture | None:
+    def _image(self, attributes: dict[str, str], place: Place, line: int) -> CvatImage | None:
         number = place.whole(spelled(attributes.get("id")), "id", 0, MAX_FRAMES - 1)
         name = place.text(attributes.get("name"), "name")
         if number is None or name is None:
@@ -159,7 +159,7 @@ class _Reader:
         size = None
         if "width" in attributes or "height" in attributes:
             size = place.size(spelled(attributes.get("width")), spelled(attributes.get("height")))
-        picture = Picture(number, name, size, attributes.get("task_id", ""), line)
+        picture = CvatImage(number, name, size, attributes.get("task_id", ""), line)
         self._document.pictures.append(picture)
         return picture
 
@@ -181,7 +181,7 @@ class _Reader:
         if self._track:
             self._track.shapes.append(shape)
         elif self._picture:
-            self._object = Track(-1, attributes.get("label", ""), self._group(attributes), self._picture.task, line)
+            self._object = CvatTrack(-1, attributes.get("label", ""), self._group(attributes), self._picture.task, line)
             self._object.shapes.append(shape)
             self._picture.objects.append(self._object)
 
@@ -254,7 +254,7 @@ def _points(text: str, place: Place) -> Polygon | None:
     return known if len(known) == len(points) >= 3 else None
 
 
-def _runs(attributes: dict[str, str], place: Place) -> Runs | None:
+def _runs(attributes: dict[str, str], place: Place) -> RunLengths | None:
     names = (("left", 0), ("top", 0), ("width", 1), ("height", 1))
     numbers = [place.whole(spelled(attributes.get(key)), key, low, MAX_SIDE) for key, low in names]
     known = [number for number in numbers if number is not None]
@@ -265,7 +265,7 @@ def _runs(attributes: dict[str, str], place: Place) -> Runs | None:
     if min(counts) < 0 or sum(counts) != known[2] * known[3]:
         place.report("mask-counts", shown(attributes.get("rle")), f"a sum of {known[2] * known[3]}", "rle")
         return None
-    return Runs(counts, *known)
+    return RunLengths(counts, *known)
 
 
 def spelled(text: str | None) -> object:

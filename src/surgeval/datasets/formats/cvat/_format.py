@@ -14,8 +14,8 @@ from surgeval.datasets._base import OnProblem, Problem, raise_errors
 from surgeval.datasets.formats._labels import packaged_with, space_beside, space_of_names, space_seen
 from surgeval.datasets.formats._writing import Output
 from surgeval.datasets.formats.cvat import _write
-from surgeval.datasets.formats.cvat._document import Document, Picture, Track, read_document, spelled
-from surgeval.datasets.formats.cvat._frames import Moment, moments, video_facts
+from surgeval.datasets.formats.cvat._document import CvatImage, CvatTrack, Document, read_document, spelled
+from surgeval.datasets.formats.cvat._frames import TaskFrame, moments, video_facts
 from surgeval.datasets.formats.cvat._instances import InstanceMaker
 from surgeval.datasets.formats.cvat._motion import Course, Seen
 from surgeval.datasets.formats.cvat._names import UNDEFINED, component_of
@@ -144,8 +144,8 @@ class Cvat:
 
 
 def _swept(
-    listed: Iterable[Moment], tracks: list[Track], courses: list[Course]
-) -> Iterator[tuple[Moment, list[tuple[Track, Seen]]]]:
+    listed: Iterable[TaskFrame], tracks: list[CvatTrack], courses: list[Course]
+) -> Iterator[tuple[TaskFrame, list[tuple[CvatTrack, Seen]]]]:
     """Each frame with what is seen in it; only tracks that are seen around a frame are asked."""
     stays = sorted((first, last, number) for number, course in enumerate(courses) for first, last in course.stays())
     begun, alive = 0, list[tuple[int, int]]()  # last frame and number of the tracks that are seen
@@ -176,7 +176,7 @@ def _tasks(document: Document) -> Iterator[tuple[str, str, int | None]]:
         yield home, next(iter(document.tasks), ""), None
 
 
-def _video_of(picture: Picture, document: Document) -> str:
+def _video_of(picture: CvatImage, document: Document) -> str:
     """The folder in an image's name, else the task of a project, else '' for the file itself."""
     folder = PurePosixPath(picture.name.replace("\\", "/")).parent.name
     if folder and folder not in ("..", "images", *SPLITS):
@@ -201,7 +201,7 @@ def _task_size(task: dict[str, str], place: Place) -> tuple[int, int] | None:
     return place.size(spelled(task["width"]), spelled(task["height"]), "original_size")
 
 
-def _bounds(tracks: list[Track]) -> tuple[int, int]:
+def _bounds(tracks: list[CvatTrack]) -> tuple[int, int]:
     """A frame that holds every shape, where nothing tells its size."""
     points = [point for track in tracks for shape in track.shapes for point in shape.points]
     return tuple(min(max(1, int(max((p[k] for p in points), default=0)) + 1), 20_000) for k in (0, 1))  # type: ignore[return-value]

@@ -28,7 +28,7 @@ _NUMBERED = re.compile(r"frame_(\d{1,9})")  # how CVAT names the frames of a vid
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class TaskFrame:
     """A frame of a task: its number there, and what is known of it elsewhere."""
 
     number: int
@@ -70,7 +70,7 @@ def video_facts(folder: Path) -> dict[str, Any]:
 
 def moments(
     folder: Path, task: dict[str, str], last: int, space: LabelSpace, on_problem: OnProblem
-) -> tuple[Iterable[Moment], int]:
+) -> tuple[Iterable[TaskFrame], int]:
     """The frames of a task, and the number behind the last of them.
 
     They are those that `frames.json` lists, else its images, else as many as the task says; `last` is the last frame
@@ -89,13 +89,13 @@ def moments(
         numbers = [int(match[1]) for match in numbered if match]
         if len(numbers) < len(pictures):
             numbers = [start + step * k for k in range(len(pictures))]
-        found = [Moment(number, path.stem, number_of(path.stem, number), path)
+        found = [TaskFrame(number, path.stem, number_of(path.stem, number), path)
                  for number, path in zip(numbers, pictures, strict=True)]  # fmt: skip
         return found, numbers[-1] + 1
     place.warn("images-absent", "no images", "the frames of the task in images/")
     count = max(size, (last - start) // step + 1)
     every = range(start, start + step * count, step)
-    return (Moment(number, f"{number:06d}", number) for number in every), every[-1] + 1 if every else 0
+    return (TaskFrame(number, f"{number:06d}", number) for number in every), every[-1] + 1 if every else 0
 
 
 def _range(task: dict[str, str], place: Place) -> tuple[int, int, int]:
@@ -106,7 +106,7 @@ def _range(task: dict[str, str], place: Place) -> tuple[int, int, int]:
     return numbers[0] or 0, max(1, int(step[1]) if step else 1), numbers[1] or 0
 
 
-def _listed(rows: list[Any], folder: Path, space: LabelSpace, on_problem: OnProblem) -> Iterator[Moment]:
+def _listed(rows: list[Any], folder: Path, space: LabelSpace, on_problem: OnProblem) -> Iterator[TaskFrame]:
     place = Place(str(folder / FRAMES), on_problem)
     seen: set[int] = set()
     for position, row in enumerate(rows[:MAX_FRAMES]):
@@ -128,6 +128,6 @@ def _listed(rows: list[Any], folder: Path, space: LabelSpace, on_problem: OnProb
         phase = here.named(space, "phase", record["phase"]) if record.get("phase") is not None else None
         extra = record.get("attributes")
         if size is not None:
-            yield Moment(number, name, int(index) if index is not None and 0 <= index < 1e12 else number, image, size,
-                         time if time is not None and 0 <= time < 1e9 else None, phase,
-                         record.get("labelled") is not False, extra if isinstance(extra, dict) else {})  # fmt: skip
+            yield TaskFrame(number, name, int(index) if index is not None and 0 <= index < 1e12 else number, image,
+                            size, time if time is not None and 0 <= time < 1e9 else None, phase,
+                            record.get("labelled") is not False, extra if isinstance(extra, dict) else {})  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from surgeval.datasets.formats.cvat._document import Runs, Shape, Track
+from surgeval.datasets.formats.cvat._document import CvatTrack, RunLengths, Shape
 from surgeval.datasets.formats.cvat._motion import Seen
 from surgeval.datasets.formats.cvat._names import PART, SCORE, TRACK, UNDEFINED, component_of
 from surgeval.datasets.io._layout import natural
@@ -23,9 +23,9 @@ class InstanceMaker:
     def __init__(self, space: LabelSpace, kinds: Mapping[str, Mapping[str, str]]) -> None:
         self._space, self._kinds = space, kinds
 
-    def instances(self, seen: list[tuple[Track, Seen]], size: tuple[int, int], place: Place) -> Iterator[Instance]:
+    def instances(self, seen: list[tuple[CvatTrack, Seen]], size: tuple[int, int], place: Place) -> Iterator[Instance]:
         """The instances of a frame, in CVAT's drawing order; outlines marked as parts of one are one instance."""
-        groups: dict[object, list[tuple[Track, Seen]]] = {}
+        groups: dict[object, list[tuple[CvatTrack, Seen]]] = {}
         for position, (track, one) in enumerate(sorted(seen, key=lambda pair: pair[1].shape.order)):
             joins = track.group is not None and one.shape.kind == "polygon" and PART in one.shape.attributes
             groups.setdefault((track.label, track.group) if joins else position, []).append((track, one))
@@ -35,7 +35,7 @@ class InstanceMaker:
             if instance:
                 yield instance
 
-    def _instance(self, parts: list[tuple[Track, Seen]], size: tuple[int, int], place: Place) -> Instance | None:
+    def _instance(self, parts: list[tuple[CvatTrack, Seen]], size: tuple[int, int], place: Place) -> Instance | None:
         (track, one), shape = parts[0], parts[0][1].shape
         triplet = self._triplet(track.label, shape.attributes, place)
         if triplet is None:
@@ -75,7 +75,7 @@ class InstanceMaker:
                 ids[component] = number
         return place.combination(space, (tool, ids["verb"], ids["target"]))
 
-    def _track(self, track: Track, shape: Shape) -> int | None:
+    def _track(self, track: CvatTrack, shape: Shape) -> int | None:
         """The id that we wrote as an attribute (CVAT numbers its tracks anew), else CVAT's own."""
         if TRACK not in shape.attributes:
             return track.number if track.number >= 0 else None
@@ -125,7 +125,7 @@ def _outline(shape: Shape) -> Polygon:
                  for x, y in ((x1, y1), (x2, y1), (x2, y2), (x1, y2)))  # fmt: skip
 
 
-def _mask(runs: Runs, width: int, height: int, place: Place) -> Mask | None:
+def _mask(runs: RunLengths, width: int, height: int, place: Place) -> Mask | None:
     if runs.left + runs.width > width or runs.top + runs.height > height:
         found = f"{runs.width} × {runs.height} at ({runs.left}, {runs.top})"
         place.report("mask-size", found, f"a mask inside the {width} × {height} frame", "mask")

@@ -22,7 +22,7 @@ _FIRST_PARTS = 1_000_000  # groups that join the parts of one instance are numbe
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class DeclaredAttribute:
     """An attribute as a task declares it."""
 
     name: str
@@ -54,7 +54,7 @@ class _Entry:
     values: dict[str, object]
 
 
-class Tracks:
+class CvatTracks:
     """Takes frames in their order."""
 
     def __init__(self, out: Output) -> None:
@@ -124,22 +124,22 @@ class Tracks:
                 values[legal(name, out)] = value
         return values, occluded, group
 
-    def fields(self, label: str) -> Iterator[Field]:
+    def fields(self, label: str) -> Iterator[DeclaredAttribute]:
         """The attributes of a label."""
         space = self._out.space
         kinds = self._kinds.get(label, {})
         if space.verbs:
-            yield Field(ACTION, "select", values=(UNDEFINED, *space.verbs))
+            yield DeclaredAttribute(ACTION, "select", values=(UNDEFINED, *space.verbs))
         if space.targets:
-            yield Field(TARGET, "select", values=(UNDEFINED, *space.targets))
-        yield Field(TRACK, mutable=False, default="")
+            yield DeclaredAttribute(TARGET, "select", values=(UNDEFINED, *space.targets))
+        yield DeclaredAttribute(TRACK, mutable=False, default="")
         if any(key[1] == label and key[4] for key in self._entries):
-            yield Field(PART, mutable=False)
+            yield DeclaredAttribute(PART, mutable=False)
         for name in kinds:
             if name not in (ACTION, TARGET, TRACK):
                 kind = self._input(label, name)
                 values = ("false",) if kind == "checkbox" else ("-1000000", "1000000", "0.000001")
-                yield Field(name, kind, values=() if kind == "text" else values)
+                yield DeclaredAttribute(name, kind, values=() if kind == "text" else values)
 
     def _input(self, label: str, name: str) -> str:
         kinds = self._kinds[label][name]

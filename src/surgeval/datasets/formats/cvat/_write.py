@@ -17,7 +17,7 @@ from surgeval.datasets.formats._xml_text import check_names, legal
 from surgeval.datasets.formats.cvat._document import Shape
 from surgeval.datasets.formats.cvat._frames import FRAMES, record_of, write_frames
 from surgeval.datasets.formats.cvat._motion import Course
-from surgeval.datasets.formats.cvat._tracks import Collected, Tracks
+from surgeval.datasets.formats.cvat._tracks import Collected, CvatTracks
 from surgeval.files import path_inside
 from surgeval.records import Video
 
@@ -33,7 +33,7 @@ def write(out: Output) -> None:
     for video, split, name in out.named(FILE, *_TAKEN):
         folder = path_inside(out.folder, *split, name)
         folder.mkdir(parents=True, exist_ok=True)
-        tracks, records = Tracks(out), list[dict[str, Any]]()
+        tracks, records = CvatTracks(out), list[dict[str, Any]]()
         for number, frame in enumerate(out.frames(video)):
             stem = out.stem(frame)
             picture = out.image(frame, path_inside(folder, "images"), stem) if frame.image else None
@@ -58,7 +58,7 @@ def _in_order(out: Output, folder: Path, records: list[dict[str, Any]]) -> None:
             record["image"] = name
 
 
-def _write_task(out: Output, stream: IO[str], video: Video, tracks: Tracks, records: list[dict[str, Any]]) -> None:
+def _write_task(out: Output, stream: IO[str], video: Video, tracks: CvatTracks, records: list[dict[str, Any]]) -> None:
     last = max(len(records) - 1, 0)
     size = records[0] if records else {"width": 1, "height": 1}
     facts = {"id": 1, "name": legal(video.name, out), "size": len(records), "mode": "interpolation", "overlap": 0,

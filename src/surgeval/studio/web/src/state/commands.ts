@@ -71,7 +71,7 @@ export const commands: Record<Action, () => void> = {
   cancel,
   remove: () => (selection.annotations.length ? remove(selection.annotations) : deleteSpan()),
   duplicate: () => void duplicate(selection.annotations),
-  copyPrevious: () => void copyPrevious(),
+  copyPrevious: () => void journeys.begin(copyPrevious), // what is copied is what the next keys are about
   pasteRange: () => void pasteRange(),
   interpolate: () => void interpolate(),
   left: () => shift(-1, 0),
@@ -100,7 +100,7 @@ export const commands: Record<Action, () => void> = {
   trackMenu: () => toggleDialog('track'),
   flag: () => toggleDialog('flag'),
   reviewed: () => review.mark(),
-  nextUnreviewed: () => (studio.blind ? void studies.nextUnanswered() : review.next()),
+  nextUnreviewed: () => void (studio.blind ? studies.nextUnanswered() : review.next()),
   undo,
   redo,
   fit: () => ui.fit(),
@@ -156,7 +156,7 @@ export function onKeyDown(event: KeyboardEvent): void {
   if (action && studio.blind && !BLIND.has(action)) return
   event.preventDefault()
   if (event.repeat && !(action && REPEATS.has(action))) return
-  if (mustWait(action)) later(event)
+  if (mustWait(action)) later(event, action)
   else if (action) commands[action]()
   else if (digit !== null) labelling.digit(digit, event.code)
 }
@@ -172,23 +172,29 @@ let itsTurn = false
  */
 function mustWait(action: Action | undefined): boolean {
   if (itsTurn || playback.playing) return false
-  return waiting > 0 || journeys.underway || (studio.frame !== studio.shown && !(action && MOVES.has(action)))
+  if (waiting) return true
+  if (ui.dialog) return false // Escape is about the dialog
+  return journeys.underway || (studio.frame !== studio.shown && !(action && MOVES.has(action)))
 }
 
-/** The same key press again when its turn comes, with whatever is open then. */
-function later({ code, key, ctrlKey, metaKey, altKey, shiftKey, repeat }: KeyboardEvent): void {
+/** The same key press again when its turn comes, with whatever dialog is open then. */
+function later({ code, key, ctrlKey, metaKey, altKey, shiftKey, repeat }: KeyboardEvent, action: Action | undefined): void {
+  const moves = action !== undefined && MOVES.has(action) // steps that were held down must not go on one picture at a time
   const again = { code, key, ctrlKey, metaKey, altKey, shiftKey, repeat, bubbles: true, cancelable: true }
   waiting += 1
-  line = line.then(() => journeys.arrived()).then(tick).then(() => {
+  line = line.then(() => (moves ? journeys.known() : journeys.arrived())).then(tick).then(() => {
     waiting -= 1
+    if (ui.dialog === 'questions') return // another page, with keys of its own
     itsTurn = true
     document.body.dispatchEvent(new KeyboardEvent('keydown', again))
     itsTurn = false
   })
 }
 
-export function onKeyUp(event: KeyboardEvent): void {
-  void hold.end(event.code)
+/** A key comes up after it went down, also where that has to wait. */
+export function onKeyUp({ code }: KeyboardEvent): void {
+  if (waiting) line = line.then(() => void hold.end(code))
+  else void hold.end(code)
 }
 
 export function onPointerUp(): void {

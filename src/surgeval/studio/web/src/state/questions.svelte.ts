@@ -30,6 +30,8 @@ class QuestionReview {
   settled = $derived(!this.starting && this.item !== null && this.items[this.place]?.id === this.item.id)
   private prepared: { id: string; item: Promise<QuestionItem> } | null = null
   private readonly starts = new Latest()
+  private readonly shows = new Latest()
+  private readonly tables = new Latest()
   /** What the questions at hand were asked for by. */
   private held: { role: Role; each: number } = { role: 'review', each: 0 }
   /** Until the verdict on its way is stored and the next question in turn. */
@@ -39,6 +41,7 @@ class QuestionReview {
   async start(): Promise<void> {
     const latest = this.starts.ask()
     const { role, each } = this
+    this.tables.ask()
     this.table = null
     this.starting = true
     await this.stored
@@ -61,6 +64,7 @@ class QuestionReview {
   }
 
   async show(place: number): Promise<void> {
+    const latest = this.shows.ask()
     const row = this.items[place]
     this.place = row ? place : 0
     this.cancel()
@@ -70,20 +74,20 @@ class QuestionReview {
     }
     try {
       const item = await this.fetch(row.id)
-      if (this.items[this.place]?.id !== row.id) return // gone on meanwhile
+      if (!latest()) return // gone on meanwhile, or to another role
       this.item = item
       this.picture = 0
       this.prepareNext()
     } catch (error) {
-      this.stay(row.id)
+      if (latest()) this.stay()
       messages.error((error as Error).message)
     }
   }
 
   /** A question that does not come leaves the one in sight in turn. */
-  private stay(missed: string): void {
+  private stay(): void {
     const place = this.items.findIndex((row) => row.id === this.item?.id)
-    if (place >= 0 && this.items[this.place]?.id === missed) this.place = place
+    if (place >= 0) this.place = place
   }
 
   async step(by: number): Promise<void> {
@@ -121,6 +125,7 @@ class QuestionReview {
   }
 
   cancel(): void {
+    if (this.saving) return // it is stored as it was sent, or to be sent again
     this.verdict = null
     this.answer = null
     this.comment = ''
@@ -157,9 +162,11 @@ class QuestionReview {
   }
 
   async showAgreement(): Promise<void> {
+    const latest = this.tables.ask()
     await this.stored
     try {
-      this.table = await api.agreement(this.author)
+      const table = await api.agreement(this.author)
+      if (latest()) this.table = table
     } catch (error) {
       messages.error((error as Error).message)
     }

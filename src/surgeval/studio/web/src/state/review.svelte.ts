@@ -4,6 +4,7 @@ import { api } from '../api'
 import { InOrder } from '../lib/latest'
 import { nextUnseen, seenBy, seenCount, withMark, type Reviews, type Round } from '../lib/study'
 import { t } from '../text/i18n.svelte'
+import { journeys } from './journeys'
 import { messages } from './messages.svelte'
 import { draft } from './spans.svelte'
 import { studio } from './studio.svelte'
@@ -11,6 +12,8 @@ import { studio } from './studio.svelte'
 class Review {
   rounds = $state.raw<Round[]>([])
   reviews = $state.raw<Reviews | null>(null)
+  /** The video they are of. */
+  private of = ''
   /** The round at hand: the one that was chosen, else the last. */
   private chosen = $state(0)
   private readonly asked = { rounds: new InOrder(), reviews: new InOrder() }
@@ -34,14 +37,18 @@ class Review {
   async load(): Promise<void> {
     const video = studio.video
     if (!video || studio.blind) return
+    if (this.of !== video.id) this.reviews = null
     const quiet = studio.queue.quiet()
     await this.loadRounds()
     const round = this.round?.number ?? 1
     const inOrder = this.asked.reviews.ask()
     const reviews = await api.reviews(video.id, round).catch(() => null)
     if (studio.video !== video || (this.round?.number ?? 1) !== round) return // asked for once more meanwhile
-    if (!quiet()) studio.refreshLater(['reviews']) // a mark that is on its way is shown already and not in it
-    else if (reviews && inOrder()) this.reviews = reviews
+    const whole = quiet()
+    if (!whole) studio.refreshLater(['reviews']) // a mark that is on its way is shown already and not in it
+    if (!reviews || (!whole && this.reviews) || !inOrder()) return
+    this.reviews = reviews
+    this.of = video.id
   }
 
   private async loadRounds(): Promise<void> {
@@ -57,11 +64,12 @@ class Review {
     void this.load()
   }
 
-  async begin(title: string, reviewers: string[]): Promise<void> {
+  async begin(title: string, reviewers: string[]): Promise<boolean> {
     const outcome = await studio.edit('round.begin', { title, reviewers })
-    if (!outcome) return
+    if (!outcome) return false
     await this.loadRounds() // it is chosen once it is one of them
     this.choose(Number(outcome.created[0]))
+    return true
   }
 
   /** Mark the marked range, which is done with then, or this frame; a frame that is marked already loses its mark. */
@@ -78,10 +86,14 @@ class Review {
     void studio.edit('frames.mark', { video: studio.video?.id, first, last, round: this.round?.number ?? 1, mark })
   }
 
-  next(): void {
-    const frame = nextUnseen(this.reviews?.runs ?? [], this.me, studio.frame, studio.video?.frames ?? 0)
-    if (frame === null) messages.info(t('allSeen'))
-    else void studio.go(frame)
+  next(): Promise<void> {
+    return journeys.begin(async (here) => {
+      if (!this.reviews) await this.load() // of a video or a round that was chosen just now
+      if (!here()) return
+      const frame = nextUnseen(this.reviews?.runs ?? [], this.me, studio.frame, studio.video?.frames ?? 0)
+      if (frame === null) messages.info(t('allSeen'))
+      else void studio.go(frame)
+    })
   }
 
   count(person: string): number {

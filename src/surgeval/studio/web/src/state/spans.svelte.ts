@@ -81,11 +81,12 @@ class Draft {
     else if (this.end !== null && this.start === null) this.start = studio.frame
     if (!this.ready) return this.ask()
     const { start, end, values } = this
+    const video = studio.video?.id
     const asked = this.request() // of what is marked now: the next span may begin before it is there
     this.cancel()
     const request = await asked.catch((error: Error) => messages.error(error.message))
     if (!request) {
-      if (!this.active) Object.assign(this, { start, end, values })
+      if (!this.active && studio.video?.id === video) Object.assign(this, { start, end, values })
       return
     }
     const outcome = await studio.edit(...request)

@@ -4,9 +4,10 @@ import { api, listen } from '../api'
 import { InOrder } from '../lib/latest'
 import { LISTS, listsOf, touchesFrames, touchesLabels, touchesMuch, touchesProject, type List } from '../lib/needs'
 import { editText, Outbox, type Left } from '../lib/outbox'
+import { placeOf, rememberPlace } from '../lib/place'
 import type { Blind } from '../lib/study'
 import { OperationQueue, Refused, sessionName } from '../lib/queue'
-import { frameAtTime, parseFrame, parseSeconds } from '../lib/spans'
+import { openTabs } from '../lib/tabs'
 import type {
   Annotation, Flag, ImageRun, Outcome, Presence, Problem, Project, Span, StudioEvent, TrackSummary, Values, Video,
 } from '../lib/types'
@@ -19,7 +20,6 @@ import { settings } from './settings.svelte'
 
 /** Changed instances above which blocks are fetched again when they are needed, instead of every change now. */
 const MANY = 500
-const TAB_LOCK = 'surgeval studio tab: '
 const NAME_KEY = 'surgeval studio name'
 
 class Studio {
@@ -57,6 +57,8 @@ class Studio {
   private manyChanged = false
   private labelChanges = 0
   private stale = new Set<List>()
+  /** Lists of this video that are in sight. */
+  private readonly known = new Set<List>()
   private readonly loaders = new Map<List, () => Promise<void>>()
   private readonly asked = new Map(LISTS.map((list) => [list, new InOrder()]))
   private readonly problemsAsked = new InOrder()
@@ -70,6 +72,7 @@ class Studio {
       messages.pending = news.pending
       messages.trouble = news.trouble
       this.outbox?.keep(this.queue.unsent)
+      if (!news.pending) this.refreshLater([]) // what waited for the edits on their way
     }, () => (this.project?.shared ? this.project.author : ''))
   }
 
@@ -89,7 +92,7 @@ class Studio {
     })
     this.outbox = new Outbox(localStorage, this.sitting, this.session)
     this.unsent = this.outbox.left(await openTabs(this.session))
-    const before = this.remembered()
+    const before = placeOf(localStorage, this.sitting)
     const video = this.project.videos.find((one) => one.id === before?.video) ?? this.project.videos[0]
     if (video) await this.open(video, before?.video === video.id ? before.frame : await this.firstFrame(video))
     listen((event) => this.heard(event), (well) => this.connected(well))
@@ -117,6 +120,7 @@ class Studio {
     this.problems = []
     this.problemCounts = {}
     this.problemsKnown = 'no'
+    this.known.clear()
     void this.refresh()
     await this.go(Math.min(frame, Math.max(0, video.frames - 1)))
   }
@@ -183,22 +187,8 @@ class Studio {
     this.shown = wanted
     if (this.frame === wanted) {
       pictures.prefetch(wanted, this.direction, video.frames)
-      this.remember()
+      rememberPlace(localStorage, this.sitting, { video: video.id, frame: wanted })
     }
-  }
-
-  /** A frame as it is typed: its number, or a time, by the frames' own times where they have some. */
-  async typedFrame(text: string): Promise<number | null> {
-    const { video, blocks } = this
-    if (!video || !blocks) return null
-    const seconds = parseSeconds(text.trim())
-    if (seconds === null) return parseFrame(text, video.frames, video.fps)
-    const begin = Math.min(video.frames - 1, Math.round(seconds * video.fps))
-    const time = async (frame: number): Promise<number> => {
-      await blocks.load(frame)
-      return blocks.time(frame) ?? frame / video.fps
-    }
-    return frameAtTime(seconds, begin, video.frames, time)
   }
 
   /** Whether the picture of a frame is decoded comes with it: playback waits for this. */
@@ -260,16 +250,18 @@ class Studio {
     const load = async <T>(list: List, asked: (id: string) => Promise<T>, show: (found: T) => void): Promise<void> => {
       if (!lists.has(list)) return
       const found = await asked(video.id).catch(() => null)
-      if (!quiet()) this.refreshLater([list]) // edits that are shown already are not in it
-      else if (found && this.video === video && inOrder.get(list)?.()) show(found)
+      const whole = quiet()
+      if (!whole) this.refreshLater([list]) // edits that are shown already are not in it
+      if (!found || this.video !== video || (!whole && this.known.has(list)) || !inOrder.get(list)?.()) return
+      this.known.add(list)
+      show(found)
     }
     await Promise.all([
       ...[...this.loaders].filter(([list]) => lists.has(list)).map(([, loader]) => loader()),
       load('spans', api.spans, (found) => (this.spans = found)),
       ...(this.blind ? [] : [load('image', api.imageRuns, (found) => (this.imageRuns = found))]),
       load('flags', api.flags, (found) => (this.flags = found)),
-      load('presence', api.tracks, (found) => (this.tracks = found)),
-      load('presence', api.presence, (found) => (this.presence = found)),
+      load('presence', (id) => Promise.all([api.tracks(id), api.presence(id)]), (found) => ([this.tracks, this.presence] = found)),
     ])
   }
 
@@ -356,45 +348,18 @@ class Studio {
     this.refreshLater(listsOf(kind))
   }
 
-  /** Ask for lists again, a moment after the last edit. */
+  /** Ask for lists again, a moment after the last edit has arrived. */
   refreshLater(lists: List[]): void {
     for (const list of lists) this.stale.add(list)
     if (!this.stale.size) return
     window.clearTimeout(this.refreshTimer)
     this.refreshTimer = window.setTimeout(() => {
+      if (this.queue.pending) return
       const lists = this.stale
       this.stale = new Set()
       void this.refresh(lists)
     }, 120)
   }
-
-  private remembered(): { video: string; frame: number } | null {
-    try {
-      const place = JSON.parse(localStorage.getItem(this.placeKey()) ?? 'null') as { video?: unknown; frame?: unknown }
-      return typeof place?.video === 'string' && typeof place.frame === 'number'
-        ? { video: place.video, frame: place.frame }
-        : null
-    } catch {
-      return null
-    }
-  }
-
-  private remember(): void {
-    localStorage.setItem(this.placeKey(), JSON.stringify({ video: this.video?.id, frame: this.frame }))
-  }
-
-  private placeKey(): string {
-    return `surgeval studio place: ${this.sitting}`
-  }
-}
-
-/** The tabs that are open: each holds a lock of its name as long as it lives. Empty where the browser has no locks. */
-async function openTabs(own: string): Promise<Set<string>> {
-  const locks = (navigator as { locks?: LockManager }).locks // absent on a plain-text address of another machine
-  if (!locks) return new Set()
-  void locks.request(`${TAB_LOCK}${own}`, () => new Promise(() => undefined))
-  const { held = [] } = await locks.query()
-  return new Set(held.flatMap(({ name }) => (name?.startsWith(TAB_LOCK) ? name.slice(TAB_LOCK.length) : [])))
 }
 
 export const studio = new Studio()

@@ -1,7 +1,6 @@
 /** Agreement studies: for those who run one its results and decisions, for an annotator what is left to answer. */
 
 import { api } from '../api'
-import { Refused } from '../lib/queue'
 import { InOrder, Latest } from '../lib/latest'
 import { nextOpen, type Disagreement, type Progress, type Results, type Segment, type Study } from '../lib/study'
 import { t } from '../text/i18n.svelte'
@@ -77,7 +76,7 @@ class Studies {
     try {
       await look(study.id)
     } catch (error) {
-      this.trouble = error instanceof Refused ? error.message : (error as Error).message
+      if (this.chosen?.id === study.id) this.trouble = (error as Error).message
     }
   }
 
@@ -93,7 +92,7 @@ class Studies {
     if (!this.chosen || !(await studio.edit('study.remove', { study: this.chosen.id }))) return
     messages.info(t('studyRemoved'))
     await this.load()
-    this.choose('')
+    if (!this.list.some((one) => one.id === this.id)) this.choose('') // unless another was chosen meanwhile
   }
 
   /** To the frame of a disagreement, with its instance selected. */
@@ -109,10 +108,11 @@ class Studies {
 
   /** An annotator's next instance without a complete answer. */
   nextUnanswered(): Promise<void> {
-    return journeys.begin(async () => {
+    return journeys.begin(async (here) => {
       const inOrder = this.asked.list.ask()
       const progress = await api.progress()
       if (inOrder()) this.progress = progress
+      if (!here()) return
       const [selected] = selection.annotations
       const next = nextOpen(progress.open, studio.video?.id ?? '', studio.frame, selected?.id ?? '')
       if (!next) return messages.info(t('allAnswered'))

@@ -1,0 +1,1 @@
+"""`surgeval explain`: its options, heatmaps, and causal graphs."""

@@ -1,0 +1,1 @@
+"""`surgeval questions …`: the group's commands, a module for each that is long."""

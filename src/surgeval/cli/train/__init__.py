@@ -1,0 +1,1 @@
+"""`surgeval train …`: its options, and what it does."""

@@ -1,0 +1,197 @@
+"""What `surgeval train` does: data and videos as the options say, then a dry run, a training, or all folds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from surgeval.console import claim_folder, console, open_named, print_json, print_table, require_models
+from surgeval.errors import BadInput, visible
+from surgeval.progress import phases
+from surgeval.results import counted
+
+if TYPE_CHECKING:
+    from surgeval.cli.train._options import TaskName, TrainOptions
+    from surgeval.datasets import Dataset
+    from surgeval.detector.data import TrainingSet
+    from surgeval.detector.training import Rehearsal, Trained, TrainSettings
+    from surgeval.protocols.training import Fold
+
+__all__ = ["train"]
+
+ModelName: TypeAlias = Literal["tdnet", "rtdetr"]
+_MOST_CLASSES = 25
+
+
+def train(model: ModelName, chosen: TrainOptions) -> None:
+    """Train, rehearse or hand over to the protocol, and print what came of it."""
+    require_models(f"train {model}")
+    if chosen.all_folds:
+        _all_folds(model, chosen)
+        return
+    from surgeval.detector.data import told_problems
+    from surgeval.protocols.training.settings import with_changes, with_texts
+
+    if model == "tdnet":
+        from surgeval.detector import SIZES
+        from surgeval.detector.training import TrainSettings, train_tdnet
+
+        start, sizes, learn = TrainSettings(), tuple(SIZES), train_tdnet
+    else:
+        from surgeval.detector import rtdetr
+
+        start, sizes, learn = rtdetr.rtdetr_settings(), rtdetr.RTDETR_SIZES, rtdetr.train_rtdetr
+    settings: TrainSettings = with_texts(with_changes(start, chosen.settings()), chosen.set or [])
+    _check_early(settings, sizes)
+    with phases(show=not chosen.json, eager=True) as shown:
+        shown.phase("reading labels and pictures")
+        dataset = open_named(chosen.data, chosen.format, chosen.labels)
+        fold = _videos(dataset, chosen)
+        frames, validation = _sets(dataset, fold, chosen.task, settings)
+        for line in (*_about(fold, frames, validation), *told_problems(frames, validation)):
+            shown.note(line)
+        if chosen.dry_run:
+            if not (chosen.out / "train.json").exists():
+                claim_folder(chosen.out, "labels.png")
+            rehearsal = _rehearse(frames, chosen.out, settings)
+        else:
+            trained = learn(
+                frames, validation, frames.classes, chosen.out, settings, weights=chosen.weights, progress=shown.note
+            )
+    if chosen.dry_run:
+        _print_rehearsal(rehearsal, chosen.json)
+        return
+    page = _page(trained)
+    if chosen.json:
+        print_json({"out": str(trained.folder), "detector": str(trained.detector), "report": str(page),
+                    "held_out": list(fold.test), "result": trained.result})  # fmt: skip
+        return
+    _print(trained, fold, page)
+
+
+def _check_early(settings: TrainSettings, sizes: Sequence[str]) -> None:
+    """What is wrong whatever the data holds is told before thousands of frames are read."""
+    from surgeval.models import usable_device
+
+    if settings.size not in sizes:
+        raise BadInput(f"size: found {settings.size!r}, expected one of {', '.join(sizes)}")
+    usable_device(settings.device)
+
+
+def _videos(dataset: Dataset, chosen: TrainOptions) -> Fold:
+    from surgeval.protocols.training.single import choose_videos, usual_scheme
+
+    named = [name.strip() for name in (chosen.val_videos or "").split(",") if name.strip()]
+    if chosen.folds is not None and chosen.fold is None:
+        raise BadInput("--folds: found no --fold, expected the one to train, or --all-folds")
+    scheme = chosen.folds or usual_scheme(dataset.space.name)
+    return choose_videos(
+        dataset.videos(), scheme=scheme, fold=chosen.fold, source=chosen.leave_source_out, validation=named,
+        split=chosen.split,
+    )  # fmt: skip
+
+
+def _sets(
+    dataset: Dataset, fold: Fold, task: TaskName | None, settings: TrainSettings
+) -> tuple[TrainingSet, TrainingSet | None]:
+    """The frames to learn from, and those to choose the best epoch on."""
+    from surgeval.detector import Classes
+    from surgeval.detector.data import TrainingSet
+
+    classes = Classes.of(dataset.space, task)
+    train = TrainingSet.of(dataset, classes, image_size=settings.image_size, videos=fold.train)
+    if not fold.val:
+        return train, None
+    return train, TrainingSet.of(dataset, classes, image_size=settings.image_size, videos=fold.val)
+
+
+def _about(fold: Fold, train: TrainingSet, validation: TrainingSet | None) -> list[str]:
+    told = [
+        f"learns from {counted(len(train), 'frame')} of {counted(len(fold.train), 'video')} with "
+        f"{int(train.counts.sum())} boxes"
+    ]
+    if validation is not None:
+        frames, videos = counted(len(validation), "frame"), counted(len(fold.val), "video")
+        told.append(f"the best epoch is chosen on {frames} of {videos}")
+    else:
+        told.append("no videos for validation: the last epoch is kept (--val-videos names some)")
+    if fold.test:
+        told.append(f"held out: {', '.join(fold.test)}")
+    return told
+
+
+def _all_folds(model: ModelName, chosen: TrainOptions) -> None:
+    """Hand over to the protocol: every fold is trained, and all of them are scored together."""
+    for name, value in (
+        ("--dry-run", chosen.dry_run), ("--fold", chosen.fold), ("--weights", chosen.weights),
+        ("--split", chosen.split), ("--val-videos", chosen.val_videos), ("--task", chosen.task),
+    ):  # fmt: skip
+        if value:
+            raise BadInput(f"--all-folds and {name}: expected one of them")
+    from json import dumps
+
+    from surgeval.protocols.training.command import run
+    from surgeval.protocols.training.single import usual_scheme
+
+    scheme = chosen.folds
+    if scheme is None:
+        space = open_named(chosen.data, chosen.format, chosen.labels).space.name
+        scheme = "sources" if chosen.leave_source_out else usual_scheme(space)
+        if scheme is None:
+            raise BadInput(f"--all-folds: found no published folds for {space}, expected --folds with a scheme")
+    settings = chosen.settings()
+    own = [f"{name}={dumps(value)}" for name, value in settings.items() if name not in ("device", "seed")]
+    run(
+        data=chosen.data, out=chosen.out, detector=model, folds=scheme, set=[*own, *(chosen.set or [])],
+        device=chosen.device, seed=chosen.seed, format=chosen.format, labels=chosen.labels, json=chosen.json,
+    )  # fmt: skip
+
+
+def _rehearse(train: TrainingSet, out: Path, settings: TrainSettings) -> Rehearsal:
+    from surgeval.detector import SIZES
+    from surgeval.detector.training import rehearse
+
+    usable = settings if settings.size in SIZES else replace(settings, size="p")  # RT-DETR's sizes have other names
+    return rehearse(train, out, usable)
+
+
+def _print_rehearsal(told: Rehearsal, json: bool) -> None:
+    if json:
+        print_json({"classes": [asdict(row) for row in told.classes], "problems": list(told.problems),
+                    "labels": str(told.mosaic), "boxes": told.boxes, "found": told.found, "learns": told.learns,
+                    "first_loss": told.first_loss, "last_loss": told.last_loss, "says": str(told)})  # fmt: skip
+        return
+    rows = sorted(told.classes, key=lambda row: -row.boxes)
+    met = [row for row in rows if row.boxes]
+    print_table(
+        f"{len(met)} of {len(rows)} classes have boxes", ("class", "boxes", "frames", "videos"),
+        [(row.name, row.boxes, row.frames, row.videos) for row in met[:_MOST_CLASSES]],
+    )  # fmt: skip
+    if len(met) > _MOST_CLASSES:
+        console().print(f"and {len(met) - _MOST_CLASSES} more")
+    console().print(visible(str(told)))
+    console().print(f"open {visible(str(told.mosaic))}")
+
+
+def _page(trained: Trained) -> Path:
+    from surgeval.protocols.training import write_training_page
+
+    return write_training_page(trained.folder)
+
+
+def _print(trained: Trained, fold: Fold, page: Path) -> None:
+    names = [name for name in ("mAP50", "mAP50:95", "i mAP50", "v mAP50", "t mAP50")
+             if any(name in row for row in trained.result.values())]  # fmt: skip
+    rows = [
+        (stage, f"{row['epoch']}/{row['epochs']}", *(row.get(name) for name in names), row["images_per_second"],
+         row["total_seconds"] / 60)
+        for stage, row in trained.result.items()
+    ]  # fmt: skip
+    title = "Best epochs on the validation videos" if names else "Last epochs"
+    print_table(title, ("stage", "epoch", *names, "images/s", "minutes"), rows)
+    console().print(f"detector: {visible(str(trained.detector))}")
+    if fold.test:
+        console().print(f"not seen yet, for the test: {visible(', '.join(fold.test))}")
+    console().print(f"open {visible(str(page))}")

@@ -1,0 +1,5 @@
+"""labelme's JSON, a file per frame: its reader and its writer."""
+
+from surgeval.datasets.formats.labelme._format import LabelmeFormat
+
+__all__ = ["LabelmeFormat"]

@@ -1,0 +1,1 @@
+"""Ablations: what the parts of TDnet add, over configurations and seeds."""

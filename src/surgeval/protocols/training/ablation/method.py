@@ -1,0 +1,111 @@
+"""Tables 9 and 11: what the parts of TDnet add, each configuration trained with several seeds: `run_ablation`.
+
+Every configuration and seed is a folder of folds, so what is finished is not trained again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias, get_args
+
+from surgeval.datasets import Dataset
+from surgeval.engine import Manifest, save_scored
+from surgeval.errors import BadInput, RunError
+from surgeval.files import path_inside, read_json_object
+from surgeval.protocols.contract import refuse_dataset
+from surgeval.protocols.training._stored import SCORES, write_plan
+from surgeval.protocols.training.ablation.result import (
+    ABLATION_FILE,
+    ABLATIONS,
+    AblationName,
+    AblationScores,
+    Configuration,
+    ablation_home,
+    load_ablation,
+)
+from surgeval.protocols.training.detectors import Tell, TrainableDetector
+from surgeval.protocols.training.method import train_folds
+from surgeval.protocols.training.scheme import SchemeSpec
+from surgeval.protocols.triplets import RESAMPLES, load_triplets
+
+__all__ = ["run_ablation"]
+
+MethodOf: TypeAlias = Callable[[Configuration, int], TrainableDetector]
+
+
+def run_ablation(
+    data: Dataset | str | Path,
+    out: str | Path,
+    method_of: MethodOf,
+    *,
+    table: AblationName = "components",
+    seeds: Sequence[int] = (0, 1, 2),
+    scheme: SchemeSpec = "prostatd",
+    resamples: int = RESAMPLES,
+    format: str | None = None,
+    labels: str | Path | None = None,
+    progress: Tell = lambda _text: None,
+) -> AblationScores:
+    """Train every configuration with every seed on every fold of `scheme`; what is finished is not trained again.
+
+    `method_of(configuration, seed)` gives the detector to train, usually `tdnet` with changed settings.
+
+    >>> import tempfile
+    >>> import polars as pl
+    >>> from surgeval.datasets import MemoryDataset
+    >>> from surgeval.phantom import simulate_detector
+    >>> from surgeval.protocols.training import FoldDetections, TrainableDetector
+    >>> from surgeval.records import Box, Frame, Instance, Triplet
+    >>> from surgeval.vocab import load_labels
+    >>> space = load_labels("phantom")
+    >>> seen = Instance(Triplet(*space.triplets[0]), Box(100, 60, 80, 60))
+    >>> data = MemoryDataset(space, [Frame(video, "000001", 1, None, None, 448, 256, (seen,)) for video in "AB"])
+    >>> def detect(dataset, videos, trained):  # knows the labels, and learns nothing
+    ...     found = simulate_detector(dataset, "good").filter(pl.col("video").is_in(videos))
+    ...     return FoldDetections(found, frames=len(videos), seconds=0.1)
+    >>> def method_of(configuration, seed):  # a real one trains by the settings that `configuration.changes` names
+    ...     return TrainableDetector(configuration.name, {"seed": seed}, learn=lambda *fold: None, detect=detect)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     scores = run_ablation(data, folder, method_of, seeds=[0], scheme={"test": ["A"]}, resamples=20)
+    >>> list(scores.runs)
+    ['TDnet w/o self-distill', 'TDnet w/o MTL', 'TDnet']
+    >>> run_ablation("no/dataset", "out", lambda configuration, seed: None, table="table 10")
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: ablation 'table 10': expected one of components, fusion
+    """
+    if table not in ABLATIONS:
+        raise BadInput(f"ablation {table!r}: expected one of {', '.join(get_args(AblationName))}")
+    if not seeds or len(set(seeds)) != len(seeds):
+        raise BadInput(f"seeds: found {list(seeds)}, expected at least one, each once")
+    ablation, folder = ABLATIONS[table], Path(out)
+    plan = {
+        "table": table,
+        "configurations": [configuration.name for configuration in ablation.configurations],
+        "seeds": list(seeds),
+    }
+    _claim(folder, plan)
+    for configuration in ablation.configurations:
+        for seed in seeds:
+            home = ablation_home(folder, configuration.name, seed)
+            path_inside(folder, *home.relative_to(folder).parts)  # refuses links
+            progress(f"{configuration.name}, seed {seed}")
+            train_folds(data, home, method_of(configuration, seed), scheme=scheme, resamples=resamples, format=format,
+                        labels=labels, pages=False, progress=progress)  # fmt: skip
+    first = load_triplets(ablation_home(folder, ablation.reference, seeds[0]) / SCORES)
+    manifest = Manifest("training", config={"kind": "ablation", **plan}, dataset=first.settings["data"], model="TDnet")
+    save_scored(folder, manifest, cases=first.settings["frames"])
+    return load_ablation(folder)
+
+
+def _claim(folder: Path, plan: Mapping[str, Any]) -> None:
+    """Write the plan, or check that the folder's is the same but for more seeds."""
+    path = folder / ABLATION_FILE
+    if path.exists():
+        there = read_json_object(path, expected="the plan of an ablation")
+        if there.get("table") != plan["table"]:
+            found = f"the ablation {there.get('table')}"
+            raise RunError(f"{folder}: found {found}, expected {plan['table']} or a new folder")
+    else:
+        refuse_dataset(folder)
+    write_plan(path, plan, "an ablation")

@@ -1,0 +1,66 @@
+"""The constant predictor: it says the same for every frame, so whatever it scores was not earned by looking.
+
+It knows the scored labels' frequencies, and of every class one usual box: a floor, and a measure of how much of a score
+the class distribution gives away. For recognition no constant does better. For detection one may: several typical boxes
+per class can reach more without looking, so a model above this floor has beaten this constant and no other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from surgeval.arrays import Floats
+from surgeval.datasets.predictions import GroundTruth
+from surgeval.metrics import DetectionSet
+
+__all__ = ["constant_average_precision", "constant_detections", "constant_recognition"]
+
+_OVERLAP, _TINY = 0.5, 1e-12
+_RECALLS = np.linspace(0, 1, 101)
+
+
+def constant_recognition(truth: GroundTruth) -> pl.DataFrame:
+    """In every frame, every class with the share of frames that show it; the AP of a class is then that share."""
+    share = truth.labels.mean(axis=0) if len(truth.labels) else np.zeros(truth.labels.shape[1])
+    return truth.scored.with_columns(scores=pl.lit(share.tolist(), dtype=pl.List(pl.Float64)))
+
+
+def constant_detections(truth: GroundTruth) -> pl.DataFrame:
+    """In every frame, every class that occurs at its median box, scored with the share of frames that show it."""
+    component, column = ("ivt", "triplet") if truth.space.triplets else ("i", "instrument")
+    ids, frames = truth.boxes.classes[component], truth.boxes.frame
+    rows = []
+    for k in np.unique(ids[ids >= 0]).tolist():
+        mine = ids == k
+        x, y, w, h = np.median(truth.boxes.xywh[mine], axis=0).tolist()
+        rows.append((k, len(np.unique(frames[mine])) / truth.n_frames, x, y, w, h))
+    schema = {column: pl.Int32, **dict.fromkeys(("score", "x", "y", "w", "h"), pl.Float64)}
+    return truth.scored.join(pl.DataFrame(rows, schema=schema, orient="row"), how="cross")
+
+
+def constant_average_precision(data: DetectionSet, component: str, n_classes: int) -> Floats:
+    """By class, the average precision of its median box said in every frame; NaN for a class that does not occur.
+
+    All its detections share one score and stand in the order of the frames, as in a file; precision is read at 101
+    recalls. That needs no matching: a frame is a hit where a box of the class overlaps the median box enough.
+    """
+    ids, frames, boxes = data.truth.classes[component], data.truth.frame, data.truth.xywh
+    precisions = np.full(n_classes, np.nan)
+    rank = np.arange(1, data.n_frames + 1)
+    for k in np.unique(ids[ids >= 0]).tolist():
+        mine = boxes[ids == k]
+        hit = np.zeros(data.n_frames, dtype=bool)
+        hit[frames[ids == k][_overlap(mine, np.median(mine, axis=0)) >= _OVERLAP]] = True
+        hits = np.cumsum(hit)
+        best = np.append(np.maximum.accumulate((hits / rank)[::-1])[::-1], 0.0)  # the best precision from here on
+        precisions[k] = best[np.searchsorted(hits / len(mine), _RECALLS - _TINY)].mean()
+    return precisions
+
+
+def _overlap(boxes: Floats, other: Floats) -> Floats:
+    """Intersection over union of boxes (left, top, width, height) with another."""
+    start, end = np.maximum(boxes[:, :2], other[:2]), np.minimum(boxes[:, :2] + boxes[:, 2:], other[:2] + other[2:])
+    common = np.clip(end - start, 0, None).prod(axis=1)
+    union = boxes[:, 2:].prod(axis=1) + other[2:].prod() - common
+    return np.asarray(np.divide(common, union, out=np.zeros_like(common), where=union > 0))
