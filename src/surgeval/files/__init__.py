@@ -10,7 +10,7 @@ from surgeval.files._csv import BrokenCsv, parse_csv
 from surgeval.files._jpeg import too_many_scans
 from surgeval.files._json import MAX_DEPTH, BrokenJson, parse_json, read_json_file, read_json_object, too_deep
 from surgeval.files._lock import LOCK, folder_lock
-from surgeval.files._names import DistinctNames, leads_out, path_inside, safe_name
+from surgeval.files._names import DistinctNames, check_text_path, leads_out, path_inside, safe_name
 from surgeval.files._parquet import check_parquet, collect_parquet, read_parquet_file, scan_parquet_file, trust_parquet
 from surgeval.files._partial import atomic_folder, atomic_path
 from surgeval.files._regular import (
@@ -47,6 +47,7 @@ __all__ = [
     "atomic_path",
     "check_parquet",
     "check_regular",
+    "check_text_path",
     "collect_parquet",
     "folder_lock",
     "guard",

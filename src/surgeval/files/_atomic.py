@@ -16,6 +16,8 @@ from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
+from surgeval.files._names import check_text_path
+
 __all__ = ["NO_ROOM", "atomic_file", "make_folder", "remove_temporary", "sync_folder", "write_atomically"]
 
 _AT_WORK = 60.0  # seconds since the last byte: a process that writes a page or a table is not silent for longer
@@ -64,7 +66,7 @@ def write_atomically(path: str | Path, data: bytes) -> None:
 
 
 def make_folder(path: str | Path) -> None:
-    """Make the folder, and its parents, so that it survives a power cut.
+    """Make the folder, and its parents, so that it survives a power cut; a path that is no text is refused.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -73,6 +75,7 @@ def make_folder(path: str | Path) -> None:
     True
     """
     path = Path(path)
+    check_text_path(path)
     if not path.is_dir():
         path.mkdir(parents=True, exist_ok=True)
         sync_folder(path.parent)

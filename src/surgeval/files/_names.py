@@ -14,7 +14,7 @@ from pathlib import Path
 
 from surgeval.errors import BadInput, visible
 
-__all__ = ["DistinctNames", "leads_out", "path_inside", "safe_name"]
+__all__ = ["DistinctNames", "check_text_path", "leads_out", "path_inside", "safe_name"]
 
 _LONGEST = 240  # bytes; file systems take 255, and a temporary name adds a few
 _UNFIT = re.compile('[\x00-\x1f\x7f-\x9f<>:"|?*\u2028\u2029\ud800-\udfff]')
@@ -54,6 +54,21 @@ def path_inside(folder: str | Path, *names: str) -> Path:
             shown = visible(str(path))
             raise BadInput(f"{shown}: found a link, expected a file or folder (nothing is written through links)")
     return path
+
+
+def check_text_path(path: str | Path) -> None:
+    r"""Raise `BadInput` where a path holds bytes that are no text: polars and JSON take none.
+
+    >>> check_text_path(b"/runs/\xff".decode("utf-8", "surrogateescape"))
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: /runs/\xff: found a path with bytes that are no text, expected UTF-8
+    """
+    whole = os.path.abspath(path)  # noqa: PTH100 (`resolve` follows links)
+    try:
+        whole.encode()
+    except UnicodeEncodeError:
+        shown = os.fsencode(path).decode("utf-8", "backslashreplace")
+        raise BadInput(f"{visible(shown)}: found a path with bytes that are no text, expected UTF-8") from None
 
 
 def leads_out(path: str | Path, home: str | Path) -> bool:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from surgeval.errors import DataError
+from surgeval.files._names import check_text_path
 from surgeval.files._regular import NotRegular, open_regular
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ _tried: dict[str, tuple[tuple[int, ...], str]] = {}  # absolute path → which f
 
 
 def check_parquet(path: str | Path, expected: str = "a readable Parquet file") -> None:
-    """Raise `DataError` unless polars can read this file without harm to this process.
+    """Raise `DataError` unless polars can read this file without harm to this process, `BadInput` for no text as path.
 
     >>> import tempfile
     >>> import polars as pl
@@ -45,6 +46,7 @@ def check_parquet(path: str | Path, expected: str = "a readable Parquet file") -
     surgeval.errors.DataError: cases.parquet: found no such file, expected a readable Parquet file
     """
     path = Path(path)
+    check_text_path(path)
     try:
         with open_regular(path) as file:
             stamp = _stamp(os.fstat(file.fileno()))

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from surgeval.errors import BadInput, DataError
-from surgeval.models._template import few_steps
+from surgeval.models._template import ChatTemplate
 from surgeval.models._tokens import FolderTokens, checked_prompts, tokenizing
 from surgeval.models._weights import read_config
 
@@ -40,7 +40,7 @@ class Dialogue(FolderTokens):
         return number
 
     @cached_property
-    def _template(self) -> str:
+    def _template(self) -> ChatTemplate:
         stored = self._tokenizer.chat_template
         older = self.place / "chat_template.json"
         if not stored and older.is_file():
@@ -48,20 +48,15 @@ class Dialogue(FolderTokens):
         if not isinstance(stored, str) or not stored:
             raise DataError(self.place, found="no chat template",
                             expected="chat_template.jinja: a model that was taught to answer")  # fmt: skip
-        return stored
+        return ChatTemplate(stored, self._tokenizer.special_tokens_map, _LONGEST)
 
     def question(self, text: str, pictures: int) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
         """The tokens of a question about so many pictures, and the positions of each picture's tokens."""
         (text,) = checked_prompts([text])
         content = [*({"type": "image"} for _ in range(pictures)), {"type": "text", "text": text}]
+        template = self._template
         with tokenizing(self.place, "a chat template for pictures and text"):
-            with few_steps():
-                said = self._tokenizer.apply_chat_template(
-                    [{"role": "user", "content": content}], chat_template=self._template, tokenize=False,
-                    add_generation_prompt=True,
-                )  # fmt: skip
-            if len(said) > _LONGEST:
-                raise ValueError(f"a question of {len(said)} characters")
+            (said,) = template.fill([[{"role": "user", "content": content}]])
             start = self._tokenizer.bos_token
             ids = self._tokenizer(said, add_special_tokens=not (start and said.startswith(start)))["input_ids"]
         placeholders = ids.count(self.image_token)

@@ -17,13 +17,12 @@ from typing import Any
 import torch
 
 from surgeval.errors import BadInput, DataError, SurgevalError
-from surgeval.files import read_bounded, read_json_file
+from surgeval.files import read_bounded
 from surgeval.models._checkpoint import first_line
+from surgeval.models._tokenizer_file import TOKENIZER_FILES, check_tokenizer
 
-__all__ = ["TOKENIZER_FILES", "FolderTokens", "Tokens", "WordPieces", "checked_prompts", "tokenizing"]
+__all__ = ["FolderTokens", "Tokens", "WordPieces", "checked_prompts", "tokenizing"]
 
-TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.json", "merges.txt", "vocab.txt",
-                   "special_tokens_map.json", "added_tokens.json")  # fmt: skip
 _LEGACY_END = 2  # transformers reads old CLIP files with this end id at the largest id instead
 _WORD = re.compile(r"\w+|[^\w\s]")
 _VOCAB_LIMIT = 64 << 20
@@ -60,19 +59,9 @@ def tokenizing(place: Path, expected: str) -> Iterator[None]:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         raise DataError(
-            _damaged(place), field="tokenizer", found=f"files that cannot be used ({first_line(error)})",
+            place, field="tokenizer", found=f"files that cannot be used ({first_line(error)})",
             expected=expected,
         ) from error  # fmt: skip
-
-
-def _damaged(place: Path) -> Path:
-    """The first tokenizer file of a folder that is no JSON though its name says so, else the folder."""
-    for path in (place / name for name in TOKENIZER_FILES if name.endswith(".json") and (place / name).is_file()):
-        try:
-            read_json_file(path, expected="a tokenizer's file", limit=_VOCAB_LIMIT)
-        except DataError:
-            return path
-    return place
 
 
 class Tokens:
@@ -152,6 +141,7 @@ class FolderTokens(Tokens):
         if not names & {"tokenizer.json", "vocab.txt"} and not {"vocab.json", "merges.txt"} <= names:
             raise BadInput(f"{self.place}: found no tokenizer files, expected tokenizer.json, vocab.json with "
                            "merges.txt, or vocab.txt to read prompts with")  # fmt: skip
+        check_tokenizer(self.place)
         from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
         opener = PreTrainedTokenizerFast if self.fast else AutoTokenizer

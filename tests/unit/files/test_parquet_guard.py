@@ -13,8 +13,15 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from surgeval.errors import DataError
-from surgeval.files import check_parquet, collect_parquet, read_parquet_file, scan_parquet_file, trust_parquet
+from surgeval.errors import BadInput, DataError
+from surgeval.files import (
+    check_parquet,
+    collect_parquet,
+    make_folder,
+    read_parquet_file,
+    scan_parquet_file,
+    trust_parquet,
+)
 
 ROWS = 300
 
@@ -205,3 +212,20 @@ def test_a_file_that_breaks_only_in_part_is_one_sentence(tmp_path: Path) -> None
     path.write_bytes(path.read_bytes()[:-40] + b"PAR1")
     with pytest.raises(DataError, match=r"rows\.parquet: found .*, expected a readable Parquet file"):
         collect_parquet(table.slice(1, 1), path)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names themselves")
+def test_a_path_that_is_no_text_is_one_sentence_and_nothing_is_made(tmp_path: Path) -> None:
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/sur\xff\x1b"))
+    with pytest.raises(
+        BadInput, match=r"sur\\xff.*: found a path with bytes that are no text, expected UTF-8"
+    ) as caught:
+        make_folder(folder / "parts")
+    assert str(caught.value).encode().isascii() and "\x1b" not in str(caught.value)
+    assert not folder.exists()
+    folder.mkdir()
+    pl.DataFrame({"score": [0.9]}).write_parquet(tmp_path / "cases.parquet")
+    (tmp_path / "cases.parquet").rename(folder / "cases.parquet")
+    for read in (check_parquet, scan_parquet_file, read_parquet_file):
+        with pytest.raises(BadInput, match="bytes that are no text"):
+            read(folder / "cases.parquet")

@@ -175,6 +175,11 @@ def test_a_redirect_to_anywhere_is_one_sentence(wire: Wire, location: str) -> No
     assert "HTTP 307, a redirect to " in wire.failure()
 
 
+def test_the_name_of_another_server_is_not_repeated(wire: Wire) -> None:
+    wire.script = lambda connection: connection.sendall(response(307, Location="http://any-text.example/v1"))
+    assert "a redirect to another server, expected the server that was named" in wire.failure()
+
+
 PROXIES = ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy")
 
 
@@ -261,11 +266,13 @@ def test_dates_beyond_the_calendar_are_no_wish() -> None:
     assert retry_after({"retry-after": "Wed, 21 Oct 99999999999 07:28:00 GMT"}) is None
 
 
-def test_a_message_of_megabytes_is_no_reply() -> None:
+@pytest.mark.parametrize(("max_tokens", "longest"), [(16, 65_536), (512, 65_536), (8_000, 256_000)])
+def test_a_message_much_longer_than_asked_for_is_no_reply(max_tokens: int, longest: int) -> None:
     def told(size: int) -> bytes:
         return json.dumps({"choices": [{"message": {"content": "x" * size}}]}).encode()
 
-    assert isinstance(read_reply(told(4_000_000)), Reply)
-    failed = read_reply(told(4_000_001))
+    assert isinstance(read_reply(told(longest), max_tokens), Reply)
+    failed = read_reply(told(longest + 1), max_tokens)
     assert isinstance(failed, FailedReply)
+    assert failed.problem == f"a message of {longest + 1} characters, more than {longest} for {max_tokens} tokens"
     assert not failed.transient

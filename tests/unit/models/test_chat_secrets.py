@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Iterator
 from urllib.parse import quote
 
@@ -151,3 +152,40 @@ def test_the_url_safe_spelling_of_base64_is_hidden_too() -> None:
     for echoed in ("Pj4+Pz8/fn5+", "Pj4-Pz8_fn5-", base64.urlsafe_b64encode(b"k=" + secret.encode()).decode()):
         hidden = Secrets([secret]).hide(f"got {echoed}")
         assert HIDDEN in hidden and "z8" not in hidden
+
+
+LONG = "sk-proj-Q7xR2mVt9LpW4zNb8KcY"
+HEX, BASE32, BASE64 = LONG.encode().hex(), base64.b32encode(LONG.encode()).decode(), base64.b64encode(LONG.encode())
+HEADER = f"Bearer {LONG}".encode()
+DISGUISES = {
+    "hex": HEX, "HEX": HEX.upper(), "hex of the header": HEADER.hex(), "spaced hex": " ".join(re.findall("..", HEX)),
+    "base32": BASE32, "small base32": BASE32.lower(), "base32 of the header": base64.b32encode(HEADER).decode(),
+    "dashes": "-".join(LONG), "commas": ", ".join(LONG), "dots": ".".join(LONG), "reversed": LONG[::-1],
+    "first half": LONG[:20], "second half": LONG[14:], "middle": LONG[8:22], "reversed, spaced": " ".join(LONG[::-1]),
+    "base64 twice": base64.b64encode(BASE64).decode(), "hex of base64": BASE64.hex(),
+    "base64 of hex": base64.b64encode(HEX.encode()).decode(), "part of base64": BASE64.decode()[7:30],
+    "wrapped base64": BASE64.decode()[:18] + "\n" + BASE64.decode()[18:],
+    "base64 of the reversed": base64.b64encode(LONG[::-1].encode()).decode(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("disguise", DISGUISES)
+def test_a_long_key_in_disguise_is_hidden(disguise: str) -> None:
+    told = DISGUISES[disguise]
+    hidden = Secrets([LONG]).hide(f"Your key was {told}, thank you.")
+    assert HIDDEN in hidden
+    assert told[len(told) // 2 :][:10] not in hidden and told[-10:] not in hidden
+
+
+WORDS = st.sampled_from([
+    "the", "grasper", "laparoscopic", "cholecystectomy", "electrocauterization", "Calot's", "sk-proj-", "Bearer",
+    "2024-06-11", "3.14159265358979", "000000000000", "<box>12,44,120,300</box>", '{"answer": "B"}', "VID68_000123",
+])  # fmt: skip
+HONEST = st.lists(WORDS | st.uuids().map(str) | st.integers().map(str) | st.binary().map(bytes.hex), max_size=30)
+
+
+@given(HONEST)
+def test_honest_answers_stay_as_they_are(pieces: list[str]) -> None:
+    answer = " ".join(pieces)
+    secrets = Secrets([LONG, "laparoscopic-Zx81-ward-electrocauterization", "2024-02-15-preview"])
+    assert secrets.hide(answer) == answer

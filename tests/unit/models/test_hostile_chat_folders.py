@@ -121,3 +121,32 @@ def test_a_template_that_fails_is_a_reply_that_failed(folder: Path, template: st
     (folder / "chat_template.jinja").write_text(template)
     with pytest.raises(ChatError, match="model: chat template: "):
         LocalChat(folder).complete(ASKED)
+
+
+def test_a_template_that_computes_for_ever_is_ended_once_and_not_tried_again(
+    folder: Path, whole: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("surgeval.models._template._SECONDS", 0.2)
+    (folder / "chat_template.jinja").write_text("{{ ('a' * 10**8).count('a' * 10**7 + 'b') }}" * 999)
+    hostile, honest = LocalChat(folder), LocalChat(whole)
+    said = honest.complete(ASKED).text
+    replies = hostile.complete_all([ASKED] * 4)
+    assert {str(reply) for reply in replies} == {"model: chat template: no text within 0.2 s of computing"}
+    monkeypatch.setattr("surgeval.models._template._child", None)
+    with pytest.raises(ChatError, match="no text within"):
+        hostile.complete(ASKED)
+    monkeypatch.undo()
+    assert honest.complete(ASKED).text == said  # the other model's template gets a new child
+
+
+def test_a_filled_template_is_what_transformers_makes_of_it(whole: Path) -> None:
+    chat = LocalChat(whole)
+    talk = [
+        {"role": "user", "content": "What is ‘seen’?\n<b>\0\u2028"},
+        {"role": "assistant", "content": "A hook."},
+        *ASKED,
+    ]
+    wanted = chat._tokenizer.apply_chat_template(
+        [talk, ASKED], add_generation_prompt=True, tokenize=False, enable_thinking=False
+    )
+    assert chat._template.fill([talk, ASKED]) == wanted

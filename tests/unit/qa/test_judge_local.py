@@ -92,7 +92,7 @@ def test_a_model_without_chat_template_is_refused(tmp_path: Path) -> None:
     ("template", "reason"),
     [
         ("{{ ('clip' * 10**12) | length }}", "1024 MB of memory"),
-        ("{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}", "more than 200000 steps"),
+        ("{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}", "no text within 2 s"),
         ("{{ 'clip' * 2000000 }}", "a conversation of 8000000 characters"),
     ],
 )

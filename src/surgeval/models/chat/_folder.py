@@ -17,6 +17,7 @@ from surgeval.errors import DataError, SurgevalError
 from surgeval.files import read_json_object
 from surgeval.models._pickled import check_pickles
 from surgeval.models._settings import all_settings, refuse_kernels
+from surgeval.models._tokenizer_file import check_tokenizer
 
 __all__ = ["ChatFolder", "open_chat_folder"]
 
@@ -46,8 +47,8 @@ def open_chat_folder(path: Path) -> ChatFolder:
     if not (path / "config.json").is_file():
         raise DataError(path, found="no config.json", expected="a folder with a transformers model")
     for file in sorted(path.glob("*.json")):
-        if file.is_file():
-            read_json_object(file, expected="a JSON file of a transformers folder", limit=_MOST_JSON, names=True)
+        read_json_object(file, expected="a JSON file of a transformers folder", limit=_MOST_JSON, names=True)
+    check_tokenizer(path)
     _check_parts(path / "config.json")
     stored = _check_weights(path)
     try:

@@ -23,14 +23,14 @@ from typing import Any
 from PIL import Image
 
 from surgeval.errors import BadInput, DataError
-from surgeval.models._template import few_steps
+from surgeval.models._template import ChatTemplate
 from surgeval.models.chat._folder import open_chat_folder
 from surgeval.qa.chat import ChatError, Message, Reply
 
 __all__ = ["LocalChat"]
 
 _SAMPLE = 1 << 16
-_LONGEST = 1 << 22  # characters of a conversation with what the template adds
+_LONGEST = 1 << 20  # characters of a conversation with what the template adds
 _SMALL = 1_000_000_000  # parameters: 4 GB in full precision
 _FAILURES = (RuntimeError, ValueError, IndexError)  # out of memory, prompt longer than the context, template
 _DATA = "data:image/jpeg;base64,"
@@ -51,8 +51,7 @@ class LocalChat:
         opened = open_chat_folder(self._path)
         self._processor, self._tokenizer, self._model = opened.processor, opened.tokenizer, opened.model
         self.sees = opened.sees
-        if not self._processor.chat_template:
-            raise DataError(path, found="a tokenizer without chat template", expected="an instruction-tuned model")
+        self._template = self._chat_template()
         self._tokenizer.padding_side = "left"  # a reply continues the last token of its row
         if self._tokenizer.pad_token_id is None:
             self._tokenizer.pad_token = self._tokenizer.eos_token
@@ -62,6 +61,16 @@ class LocalChat:
         else:
             self._model.eval().to(dtype=self._cpu_dtype())
         self._identity = f"hf {_fingerprint(self._path)} max_tokens={max_tokens}"
+
+    def _chat_template(self) -> ChatTemplate:
+        stored = self._processor.chat_template
+        stored = stored.get("default") if isinstance(stored, dict) else stored
+        if not stored:
+            raise DataError(
+                self._path, found="a tokenizer without chat template", expected="an instruction-tuned model"
+            )
+        settings = self._tokenizer.special_tokens_map | ({} if self.sees else {"enable_thinking": False})
+        return ChatTemplate(stored, settings, _LONGEST)
 
     def _cpu_dtype(self) -> Any:
         """Half precision is slow and coarse on a CPU: small models are computed in full, large ones in bfloat16."""
@@ -132,16 +141,10 @@ class LocalChat:
 
     def _inputs(self, turns: Sequence[_Turn]) -> Any:
         """The rows of a batch, padded, with their pictures."""
-        options = {} if self.sees else {"enable_thinking": False}
         try:
-            with few_steps():
-                texts = self._processor.apply_chat_template(
-                    [turn.messages for turn in turns], add_generation_prompt=True, tokenize=False, **options
-                )
-        except Exception as error:  # a template raises what it likes  # noqa: BLE001
-            raise ValueError(f"chat template: {str(error)[:160] or type(error).__name__}") from None
-        if any(len(text) > _LONGEST for text in texts):
-            raise ValueError(f"a conversation of {max(map(len, texts))} characters")
+            texts = self._template.fill([turn.messages for turn in turns])
+        except RuntimeError as error:
+            raise ValueError(f"chat template: {str(error)[:160]}") from None
         begin = self._tokenizer.bos_token  # most templates write it themselves
         written: dict[str, Any] = {"add_special_tokens": self.sees and not (begin and texts[0].startswith(begin))}
         if self.sees and turns[0].pictures:

@@ -30,6 +30,7 @@ __all__ = ["ChatOptions", "OpenAIChat", "open_chat"]
 _TRANSIENT = frozenset({408, 409, 425, 429})
 _NAMES_FORM = re.compile(rb"response_format|json_schema|json_object|guided_json")  # however the refusal is worded
 _NAMES_SEED = re.compile(rb"\bseed\b")
+_LOOKED_AT = 1 << 16  # characters of a refusal, of which 200 are shown
 _LONGEST_WAIT = 1e6  # seconds; no operating system waits for ever
 
 
@@ -161,7 +162,8 @@ class OpenAIChat:
             if outcome.learnt:
                 continue  # asked again in the server's own way at once, which happens only so often
             left -= 1
-            problem = _short(self._secrets.hide(outcome.problem))  # hidden first: half a key is a secret too
+            said = " ".join(outcome.problem.split())[:_LOOKED_AT]  # a body may have megabytes
+            problem = _short(self._secrets.hide(said))  # hidden first: half a key is a secret too
             if not outcome.transient:
                 break
             if left and outcome.wait is not None:
@@ -187,7 +189,7 @@ class OpenAIChat:
             return FailedReply(str(error), error.again and (self._met or not error.nobody))
         self._met = True
         if 200 <= reply.status < 300:
-            read = read_reply(reply.body)
+            read = read_reply(reply.body, self._options.max_tokens)
             return replace(read, form=form) if isinstance(read, Reply) else read
         return self._refused(reply, accepted, form)
 
@@ -217,14 +219,16 @@ def _response_format(form: JsonForm, schema: Mapping[str, object]) -> dict[str, 
 
 
 def _place(asked: str, location: str) -> str:
-    """The origin that a redirect leads to."""
+    """The origin that a redirect leads to; of another host no name, which may be anything that the server was sent."""
     try:
         parts = urlsplit(urljoin(asked, location))
-        return f"{parts.scheme}://{parts.hostname}{f':{parts.port}' if parts.port else ''}"
+        port = f":{parts.port}" if parts.port else ""
     except ValueError:
         return "no address"
+    if parts.scheme not in ("http", "https") or parts.hostname != urlsplit(asked).hostname:
+        return "another server"
+    return f"{parts.scheme}://{parts.hostname}{port}"
 
 
 def _short(text: str) -> str:
-    text = " ".join(text.split())
     return text if len(text) <= 200 else f"{text[:199]}…"

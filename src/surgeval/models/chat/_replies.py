@@ -13,7 +13,8 @@ from surgeval.qa.chat import Reply
 
 __all__ = ["FailedReply", "error_of", "read_reply", "retry_after"]
 
-_LONGEST = 4_000_000  # characters of a message: a hundred times the longest reply that anybody asks for
+_LONGEST = 1 << 16  # characters of a message that was asked to be short: thinking and white space may be many times it
+_PER_TOKEN = 32  # characters: a usual token has four, the longest of known vocabularies a run of spaces
 _MOST_TOKENS = 10**9  # more is no count, and sums of a run must stay numbers that tables can hold
 _SHOWN = 1 << 16  # characters of an unreadable body that are looked at
 
@@ -32,8 +33,10 @@ class FailedReply:
     learnt: bool = False
 
 
-def read_reply(body: bytes) -> Reply | FailedReply:
-    """The reply in a response body that HTTP called a success.
+def read_reply(body: bytes, max_tokens: int = 0) -> Reply | FailedReply:
+    """The reply in a response body that HTTP called a success; `max_tokens` is what it was asked to have at most.
+
+    A run holds all its replies: a server that sends much more than it was asked for would take all memory.
 
     >>> read_reply(b'{"choices": [{"message": {"content": "yes"}}]}').text
     'yes'
@@ -57,8 +60,11 @@ def read_reply(body: bytes) -> Reply | FailedReply:
     content = message.get("content")
     if content is not None and not isinstance(content, str):
         return FailedReply("a message whose content is no text")
-    if content is not None and len(content) > _LONGEST:
-        return FailedReply(f"a message of {len(content)} characters, more than {_LONGEST}", transient=False)
+    longest = max(_LONGEST, _PER_TOKEN * max_tokens)
+    if content is not None and len(content) > longest:
+        return FailedReply(
+            f"a message of {len(content)} characters, more than {longest} for {max_tokens} tokens", transient=False
+        )
     usage = data.get("usage")
     return Reply(
         content,

@@ -1,7 +1,8 @@
 """Keys of servers: read cleanly, and kept out of every text that leaves the chat client.
 
 A server may echo what it was sent, in a reply or in an error. `Secrets.hide` replaces each known secret, as it is or as
-programs write it (percent signs, JSON and HTML escapes, base64), before the text is stored, printed or cut.
+programs write it (percent signs, JSON and HTML escapes, hex, base32, base64), before a text is stored, printed or cut.
+A text that holds a part of a long secret in disguise (spaced, reversed, encoded once or twice) is hidden as a whole.
 """
 
 from __future__ import annotations
@@ -21,7 +22,14 @@ __all__ = ["HIDDEN", "Secrets", "read_key", "secrets_of"]
 
 HIDDEN = "[hidden]"
 _LONG = 16  # only of a long secret is a part, or a disguise, no word that an honest answer might hold
+_WINDOW = 12  # letters and digits of a long secret that no other text holds by chance
+_VARIED = 5  # of them different: "000000000000" is in many texts
 _SHORTEST = 6  # anything shorter ("EMPTY", "1") is no secret, and hiding it would change honest answers
+_ROUNDS = 2  # of decoding
+_RUN = re.compile(r"[A-Za-z0-9+/_-]{16,}")
+_BREAK = re.compile(r"\s*[\r\n]+\s*")
+_HEX = re.compile(r"[0-9A-Fa-f]+")
+_BASE32 = re.compile(r"[A-Za-z2-7]+")
 
 
 class Secrets:
@@ -33,17 +41,22 @@ class Secrets:
 
     def __init__(self, values: Iterable[str]) -> None:
         secrets = [value for value in values if len(value) >= _SHORTEST]
-        self._folded = {_fold(value)[: len(value) * 3 // 4] for value in secrets if len(value) >= _LONG}
+        long = [value for value in secrets if len(value) >= _LONG]
+        self._most = {part for value in long for part in _parts(_fold(value), len(_fold(value)) * 3 // 4)}
+        self._windows = {window for value in long for form in _disguises(value) for window in _windows(form)}
         forms = {form for value in secrets for form in _forms(value)}
         longest_first = sorted(forms, key=lambda form: (-len(form), form))
         self._pattern = re.compile("|".join(map(_escaped, longest_first)), re.IGNORECASE) if forms else None
 
     def hide(self, text: str) -> str:
-        """The text without any of them; one that holds most of a secret in disguise is hidden as a whole."""
+        """The text without any of them; one that holds a part of a long one in disguise is hidden as a whole."""
         if self._pattern is None:
             return text
         shown = self._pattern.sub(HIDDEN, text)
-        return HIDDEN if any(start in view for view in _views(shown) for start in self._folded) else shown
+        return HIDDEN if any(map(self._holds, _views(shown))) else shown
+
+    def _holds(self, view: str) -> bool:
+        return not self._windows.isdisjoint(_parts(view, _WINDOW)) or any(part in view for part in self._most)
 
 
 def read_key(url: str) -> str:
@@ -74,14 +87,55 @@ def secrets_of(key: str, url: str, proxy: SplitResult | None) -> Secrets:
 
 
 def _fold(text: str) -> str:
-    """The letters and signs that a reader would see, without spaces, marks of emphasis and what is not shown."""
-    seen = unicodedata.normalize("NFKC", text).casefold()
-    return "".join(c for c in seen if not (c.isspace() or c in "*`\\" or unicodedata.category(c) == "Cf"))
+    """The letters and digits that a reader would see, in small letters."""
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
+
+
+def _parts(text: str, size: int) -> Iterable[str]:
+    return (text[first : first + size] for first in range(len(text) - size + 1)) if size else ()
+
+
+def _disguises(value: str) -> Iterable[str]:
+    yield value
+    yield value[::-1]
+    yield from _encoded(value.encode())
+
+
+def _windows(form: str) -> Iterable[str]:
+    """The parts of a form that give it away: those that look like a word may stand in any answer."""
+    letters = "".join(filter(str.isalnum, unicodedata.normalize("NFKC", form)))
+    for part in _parts(letters, _WINDOW):
+        word = part.isalpha() and (part[1:].islower() or part.isupper())
+        if not word and len(set(part)) >= _VARIED:
+            yield part.casefold()
 
 
 def _views(text: str) -> Iterable[str]:
-    """The text as it is and decoded once: spaced or wrapped, in wide letters, percent signs or entities."""
-    yield from {_fold(text), _fold(unquote(text)), _fold(html.unescape(text))}
+    """The text as it is, without percent signs or entities, and what its runs of hex, base32 or base64 stand for."""
+    plain = {text, unquote(text), html.unescape(text)}
+    yield from {_fold(view) for view in plain}
+    coded = text
+    for _ in range(_ROUNDS):
+        coded = " ".join(_decoded(coded))
+        if not coded:
+            return
+        yield _fold(coded)
+
+
+def _decoded(text: str) -> Iterable[str]:
+    """What each long run of letters, digits and signs may stand for; lines that were wrapped are joined."""
+    for run in _RUN.findall(_BREAK.sub("", text)):
+        if _HEX.fullmatch(run):
+            for first in range(2):
+                whole = run[first:]
+                yield bytes.fromhex(whole[: len(whole) // 2 * 2]).decode("latin-1")
+        if _BASE32.fullmatch(run):
+            whole = run[: len(run) // 8 * 8].upper()
+            yield base64.b32decode(whole).decode("latin-1")
+        plain = run.replace("-", "+").replace("_", "/")
+        for first in range(4):
+            whole = plain[first:]
+            yield base64.b64decode(whole[: len(whole) // 4 * 4]).decode("latin-1")
 
 
 def _forms(value: str) -> Iterable[str]:
@@ -91,7 +145,7 @@ def _forms(value: str) -> Iterable[str]:
     yield quote_plus(value)
     yield html.escape(value)
     yield json.dumps(value)[1:-1]
-    yield from _base64(value.encode())
+    yield from _encoded(value.encode())
 
 
 def _escaped(form: str) -> str:
@@ -99,12 +153,12 @@ def _escaped(form: str) -> str:
     return r"\\*".join(re.escape(letter) for letter in form if letter != "\\") or re.escape(form)
 
 
-def _base64(data: bytes) -> Iterable[str]:
-    """What the bytes look like inside base64, at each of the three places where they can begin."""
-    for before in range(3):
-        encoded = base64.b64encode(bytes(before) + data).decode()
-        first = -(-before * 8 // 6)
-        last = (before + len(data)) * 8 // 6
-        whole = encoded[first:last]
-        yield whole
-        yield whole.replace("+", "-").replace("/", "_")
+def _encoded(data: bytes) -> Iterable[str]:
+    """What the bytes look like in hex, and inside base32 and base64 at each of the places where they can begin."""
+    yield data.hex()
+    for encode, bits, places in ((base64.b32encode, 5, 5), (base64.b64encode, 6, 3)):
+        for before in range(places):
+            encoded = encode(bytes(before) + data).decode()
+            whole = encoded[-(-before * 8 // bits) : (before + len(data)) * 8 // bits]
+            yield whole
+            yield whole.replace("+", "-").replace("/", "_")
