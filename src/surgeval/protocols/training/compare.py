@@ -44,7 +44,7 @@ def compare_training(a: Trained, b: Trained) -> Comparison:
     ...     return train_folds(data, out, stub, scheme={"test": ["A", "B", "C"]}, resamples=20, pages=False)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     compare_training(train("good", f"{folder}/good"), train("poor", f"{folder}/poor"))
-    good − poor: IVT mAP50 1.000 − 0.337 = 0.663 [-0.785, 2.112] (few clusters: 3), not testable
+    good − poor: IVT mAP50 1.000 − 0.337 = 0.663 [-0.785, 1.000] (few clusters: 3), not testable
     >>> compare_training("first", "second")
     Traceback (most recent call last):
     surgeval.errors.DataError: first: found no such folder, expected the folder of a run
