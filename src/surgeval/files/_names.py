@@ -59,6 +59,7 @@ def path_inside(folder: str | Path, *names: str) -> Path:
 def check_text_path(path: str | Path) -> None:
     r"""Raise `BadInput` where a path holds bytes that are no text: polars and JSON take none.
 
+    >>> check_text_path("/runs/größe")
     >>> check_text_path(b"/runs/\xff".decode("utf-8", "surrogateescape"))
     Traceback (most recent call last):
     surgeval.errors.BadInput: /runs/\xff: found a path with bytes that are no text, expected UTF-8

@@ -159,10 +159,7 @@ def score(
 def run(
     model: Annotated[
         str,
-        typer.Option(
-            metavar="SPEC", show_default=False,
-            help=f"One of {', '.join(MODEL_SPECS)}.",
-        ),
+        typer.Option(metavar="SPEC", show_default=False, help=f"One of {', '.join(MODEL_SPECS)}."),
     ],
     out: Annotated[Path, typer.Option(help="The run's folder: new, or one to resume.", show_default=False)],
     data: Annotated[

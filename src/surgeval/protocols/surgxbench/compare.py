@@ -30,20 +30,8 @@ _MOTION = ("flow", "flow_source", "flow_gap", "fit", "motion_top", "motion_floor
 def compare_surgxbench(a: SurgXScores | str | Path, b: SurgXScores | str | Path) -> Comparison:
     """Differences a − b of every headline number that both runs have; run folders or loaded runs.
 
-    >>> import tempfile
-    >>> from PIL import Image
-    >>> from surgeval.protocols.surgxbench import SurgXSettings, run_surgxbench
-    >>> plain = SurgXSettings(tasks=("instruments",), occlusion=False, curves=0, sanity=0)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for name in ("images", "labels"):
-    ...         Path(folder, "data", name).mkdir(parents=True)
-    ...     Image.new("RGB", (96, 64)).save(f"{folder}/data/images/VID01_000001.png")
-    ...     _ = Path(f"{folder}/data/labels/VID01_000001.txt").write_text("0 0.5 0.5 0.2 0.2")  # a grasper
-    ...     for model in ("phantom-clip", "phantom-shortcut"):
-    ...         _ = run_surgxbench(f"{folder}/data", model, f"{folder}/{model}", settings=plain, labels="cholec80",
-    ...                            progress=False)
-    ...     compare_surgxbench(f"{folder}/phantom-clip", f"{folder}/phantom-shortcut")
-    phantom-clip − phantom-shortcut: top-1 right ... (few clusters: 1), not testable
+    The example of `run_surgxbench` compares two.
+
     >>> compare_surgxbench("runs/clip", "runs/shortcut")
     Traceback (most recent call last):
     surgeval.errors.DataError: runs/clip: found no such folder, expected the folder of a run

@@ -110,16 +110,25 @@ def run_surgxbench(
 
     >>> import tempfile
     >>> from PIL import Image
+    >>> from surgeval.protocols.surgxbench import compare_surgxbench, join_runs, load_surgxbench
     >>> plain = SurgXSettings(tasks=("instruments",), occlusion=False, curves=0, sanity=0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for name in ("images", "labels"):
     ...         Path(folder, "data", name).mkdir(parents=True)
-    ...     Image.new("RGB", (96, 64)).save(f"{folder}/data/images/VID01_000001.png")
-    ...     _ = Path(f"{folder}/data/labels/VID01_000001.txt").write_text("0 0.5 0.5 0.2 0.2")  # a grasper
-    ...     run = run_surgxbench(f"{folder}/data", "phantom-clip", f"{folder}/run", settings=plain, labels="cholec80",
-    ...                          progress=False)
+    ...     for video in ("VID01", "VID02"):
+    ...         Image.new("RGB", (96, 64)).save(f"{folder}/data/images/{video}_000001.png")
+    ...         _ = Path(f"{folder}/data/labels/{video}_000001.txt").write_text("0 0.5 0.5 0.2 0.2")  # a grasper
+    ...     for video in ("VID01", "VID02"):
+    ...         run = run_surgxbench(f"{folder}/data", "phantom-clip", f"{folder}/{video}", settings=plain,
+    ...                              labels="cholec80", videos=(video,), progress=False)
     ...     run.result(resamples=20)
-    SurgXScores 'run': not shown; top-1 right ...
+    ...     both = join_runs([f"{folder}/VID01", f"{folder}/VID02"])
+    ...     one = load_surgxbench(f"{folder}/VID01", resamples=20)
+    SurgXScores 'VID02': not shown; top-1 right ...
+    >>> both.cases["cluster"].unique().sort().to_list(), one.classes[:2]
+    (['VID01', 'VID02'], ('Grasper', 'Bipolar'))
+    >>> compare_surgxbench(one, one)
+    VID01 − VID01: top-1 right ... (few clusters: 1), not testable
     >>> run_surgxbench("nowhere", "phantom-clip", out="runs/clip")
     Traceback (most recent call last):
     surgeval.errors.BadInput: nowhere: found no such file or folder, expected a dataset

@@ -120,20 +120,8 @@ def load_surgxbench(
 ) -> SurgXScores:
     """Read a finished run folder; what is not given is as its page was made.
 
-    >>> import tempfile
-    >>> from PIL import Image
-    >>> from surgeval.protocols.surgxbench import SurgXSettings, run_surgxbench
-    >>> plain = SurgXSettings(tasks=("instruments",), occlusion=False, curves=0, sanity=0)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for name in ("images", "labels"):
-    ...         Path(folder, "data", name).mkdir(parents=True)
-    ...     Image.new("RGB", (96, 64)).save(f"{folder}/data/images/VID01_000001.png")
-    ...     _ = Path(f"{folder}/data/labels/VID01_000001.txt").write_text("0 0.5 0.5 0.2 0.2")  # a grasper
-    ...     _ = run_surgxbench(f"{folder}/data", "phantom-clip", f"{folder}/run", settings=plain, labels="cholec80",
-    ...                        progress=False)
-    ...     scores = load_surgxbench(f"{folder}/run", resamples=20)
-    >>> scores.classes[:2], scores.cases["cluster"].unique().to_list()
-    (('Grasper', 'Bipolar'), ['VID01'])
+    The example of `run_surgxbench` loads one.
+
     >>> load_surgxbench("runs/clip")
     Traceback (most recent call last):
     surgeval.errors.DataError: runs/clip: found no such folder, expected the folder of a run
@@ -146,21 +134,8 @@ def join_runs(
 ) -> SurgXScores:
     """Several runs as one, for instance the folds of a cross-validation: same settings and classes, other videos.
 
-    >>> import tempfile
-    >>> from PIL import Image
-    >>> from surgeval.protocols.surgxbench import SurgXSettings, run_surgxbench
-    >>> plain = SurgXSettings(tasks=("instruments",), occlusion=False, curves=0, sanity=0)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for name in ("images", "labels"):
-    ...         Path(folder, "data", name).mkdir(parents=True)
-    ...     for video in ("VID01", "VID02"):
-    ...         Image.new("RGB", (96, 64)).save(f"{folder}/data/images/{video}_000001.png")
-    ...         _ = Path(f"{folder}/data/labels/{video}_000001.txt").write_text("0 0.5 0.5 0.2 0.2")  # a grasper
-    ...     for video in ("VID01", "VID02"):
-    ...         _ = run_surgxbench(f"{folder}/data", "phantom-clip", f"{folder}/{video}", settings=plain,
-    ...                            labels="cholec80", videos=(video,), progress=False)
-    ...     join_runs([f"{folder}/VID01", f"{folder}/VID02"]).cases["cluster"].unique().sort().to_list()
-    ['VID01', 'VID02']
+    The example of `run_surgxbench` joins two.
+
     >>> join_runs([])
     Traceback (most recent call last):
     surgeval.errors.BadInput: runs: found none, expected at least one folder

@@ -26,25 +26,8 @@ Trained: TypeAlias = TrainingScores | AblationScores | str | Path
 def compare_training(a: Trained, b: Trained) -> Comparison:
     """Every number of a minus that of b; both must be folds, or both ablations, of the same data.
 
-    >>> import tempfile
-    >>> import polars as pl
-    >>> from surgeval.datasets import MemoryDataset
-    >>> from surgeval.phantom import simulate_detector
-    >>> from surgeval.protocols.training import FoldDetections, TrainableDetector, train_folds
-    >>> from surgeval.records import Box, Frame, Instance, Triplet
-    >>> from surgeval.vocab import load_labels
-    >>> space = load_labels("phantom")
-    >>> seen = Instance(Triplet(*space.triplets[0]), Box(100, 60, 80, 60))
-    >>> data = MemoryDataset(space, [Frame(video, "000001", 1, None, None, 448, 256, (seen,)) for video in "ABCD"])
-    >>> def train(quality, out):
-    ...     def detect(dataset, videos, trained):  # knows the labels, and learns nothing
-    ...         found = simulate_detector(dataset, quality).filter(pl.col("video").is_in(videos))
-    ...         return FoldDetections(found, frames=len(videos), seconds=0.1)
-    ...     stub = TrainableDetector(quality, {}, learn=lambda dataset, fold, out, tell: None, detect=detect)
-    ...     return train_folds(data, out, stub, scheme={"test": ["A", "B", "C"]}, resamples=20, pages=False)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     compare_training(train("good", f"{folder}/good"), train("poor", f"{folder}/poor"))
-    good − poor: IVT mAP50 1.000 − 0.337 = 0.663 [-0.785, 1.000] (few clusters: 3), not testable
+    The example of `train_folds` compares two.
+
     >>> compare_training("first", "second")
     Traceback (most recent call last):
     surgeval.errors.DataError: first: found no such folder, expected the folder of a run

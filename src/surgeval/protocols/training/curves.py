@@ -75,17 +75,8 @@ def is_training(folder: str | Path) -> bool:
 
 
 def load_training_folder(folder: str | Path) -> Training:
-    r"""A training folder, whether its training is finished or runs.
+    """A training folder, whether its training is finished or runs; the example of `write_training_page` loads one.
 
-    >>> import json, tempfile
-    >>> from surgeval.detector.training import TrainRecord
-    >>> record = TrainRecord("tdnet", {"epochs": 2}, {}, {}, {}, "running")
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "train.json").write_text(json.dumps(record.to_json()))
-    ...     _ = Path(folder, "curves.jsonl").write_text('{"epoch": 1, "loss": 2.5, "mAP50": 0.1}\n')
-    ...     training = load_training_folder(folder)
-    >>> training.record.status, len(training.epochs)
-    ('running', 1)
     >>> load_training_folder("no/such/folder")
     Traceback (most recent call last):
     surgeval.errors.BadInput: no/such/folder: found no train.json, expected the folder of a training

@@ -73,7 +73,7 @@ def train_folds(
     >>> import tempfile
     >>> from surgeval.datasets import MemoryDataset
     >>> from surgeval.phantom import simulate_detector
-    >>> from surgeval.protocols.training import FoldDetections, TrainableDetector
+    >>> from surgeval.protocols.training import FoldDetections, TrainableDetector, compare_training, load_training
     >>> from surgeval.records import Box, Frame, Instance, Triplet
     >>> from surgeval.vocab import load_labels
     >>> space = load_labels("phantom")
@@ -86,8 +86,11 @@ def train_folds(
     >>> tested = {"1": ["A", "B"], "2": ["C", "D"]}  # the test videos of each fold
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     folds = train_folds(data, folder, stub, scheme=tested, resamples=20, pages=False)
+    ...     again = load_training(folder)
     >>> folds.tables["folds"].select("fold", "test videos", "mAP50").rows()
     [('1', 2, 1.0), ('2', 2, 1.0), ('mean', None, 1.0), ('std', None, 0.0)]
+    >>> compare_training(folds, again).numbers[0].difference.estimate
+    0.0
     >>> train_folds("no/dataset", "out", method=None)
     Traceback (most recent call last):
     surgeval.errors.BadInput: no/dataset: found no such file or folder, expected a dataset

@@ -73,27 +73,8 @@ class TrainingScores(RunResult):
 
 
 def load_training(folder: str | Path) -> TrainingScores | AblationScores:
-    """The result of a finished folder of folds, or of an ablation.
+    """The result of a finished folder of folds, or of an ablation; the example of `train_folds` loads one.
 
-    >>> import tempfile
-    >>> from surgeval.datasets import MemoryDataset
-    >>> from surgeval.phantom import simulate_detector
-    >>> from surgeval.protocols.training import FoldDetections, TrainableDetector, train_folds
-    >>> from surgeval.records import Box, Frame, Instance, Triplet
-    >>> from surgeval.vocab import load_labels
-    >>> space = load_labels("phantom")
-    >>> seen = Instance(Triplet(*space.triplets[0]), Box(100, 60, 80, 60))
-    >>> data = MemoryDataset(space, [Frame(video, "000001", 1, None, None, 448, 256, (seen,)) for video in "ABCDEF"])
-    >>> def detect(dataset, videos, trained):  # knows the labels, and learns nothing
-    ...     found = simulate_detector(dataset, "good").filter(pl.col("video").is_in(videos))
-    ...     return FoldDetections(found, frames=len(videos), seconds=0.1)
-    >>> stub = TrainableDetector("stub", {}, learn=lambda dataset, fold, out, tell: None, detect=detect)
-    >>> tested = {"1": ["A", "B"], "2": ["C", "D"]}
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = train_folds(data, folder, stub, scheme=tested, resamples=20, pages=False)
-    ...     folds = load_training(folder)
-    >>> folds.name, folds.scheme, len(folds.records)
-    ('stub', 'folds', 2)
     >>> load_training("no/such/folder")
     Traceback (most recent call last):
     surgeval.errors.DataError: no/such/folder: found no such folder, expected the folder of a run

@@ -54,12 +54,16 @@ def write_training_page(folder: str | Path, out: str | Path | None = None) -> Pa
 
     >>> import json, tempfile
     >>> from surgeval.detector.training import TrainRecord
+    >>> from surgeval.protocols.training import load_training_folder
     >>> record = TrainRecord("tdnet", {"epochs": 2}, {}, {}, {}, "running")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = Path(folder, "train.json").write_text(json.dumps(record.to_json()))
     ...     _ = Path(folder, "curves.jsonl").write_text('{"epoch": 1, "loss": 2.5, "mAP50": 0.1}\n')
+    ...     training = load_training_folder(folder)
     ...     write_training_page(folder).name
     'report.html'
+    >>> training.record.status, len(training.epochs)
+    ('running', 1)
     >>> write_training_page("no/such/folder")
     Traceback (most recent call last):
     surgeval.errors.BadInput: no/such/folder: found no train.json, expected the folder of a training

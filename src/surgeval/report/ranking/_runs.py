@@ -36,26 +36,13 @@ __all__ = ["left_out", "rank", "read_outcomes_of", "verdicts_of"]
 
 
 def rank(
-    data: str | Path | Sequence[str | Path] | Rankable,
-    buckets: Iterable[str] | None = None,
-    videos: Iterable[Any] | None = None,
-    questions: Iterable[Any] | None = None,
-    *,
-    alpha: float = 0.05,
-    resamples: int = RESAMPLES_OF_A_RANKING,
-    scheme: RankScheme = "cluster",
-    sided: Sided = "two",
-    correction: Correction = "none",
-    collapse: Collapse = "pairwise",
-    resolve: Resolve = "top3",
-    win_ties: WinTies = "split",
-    point: Averaging = "flat",
-    min_clusters: int = FEW_CLUSTERS,
-    seed: int = 0,
-    test: Test = "bootstrap",
-    baselines: Sequence[str] = (),
-    max_unscored: float = MAX_UNSCORED,
-) -> Ranking:
+    data: str | Path | Sequence[str | Path] | Rankable, buckets: Iterable[str] | None = None,
+    videos: Iterable[Any] | None = None, questions: Iterable[Any] | None = None, *,
+    alpha: float = 0.05, resamples: int = RESAMPLES_OF_A_RANKING, scheme: RankScheme = "cluster", sided: Sided = "two",
+    correction: Correction = "none", collapse: Collapse = "pairwise", resolve: Resolve = "top3",
+    win_ties: WinTies = "split", point: Averaging = "flat", min_clusters: int = FEW_CLUSTERS, seed: int = 0,
+    test: Test = "bootstrap", baselines: Sequence[str] = (), max_unscored: float = MAX_UNSCORED,
+) -> Ranking:  # fmt: skip
     r"""Rank models by run folders and results files, by tables of results, or by arrays of right and wrong.
 
     `data` is a folder of runs, a list of run folders, folders of runs and results files (CSV), or what

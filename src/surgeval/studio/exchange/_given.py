@@ -29,13 +29,9 @@ _AS_TUPLES = ("target_box",)  # what writers expect of values that JSON keeps as
 
 
 def given_instance(
-    one: Annotation,
-    values: Mapping[str, str],
-    classes: NumberedSpace,
-    size: tuple[int, int],
-    group: str,
+    one: Annotation, values: Mapping[str, str], classes: NumberedSpace, size: tuple[int, int], group: str,
     tell: OnProblem,
-) -> Instance | None:
+) -> Instance | None:  # fmt: skip
     """The instance of an annotation with these values; None, told, where the label space has no class for it."""
     ids = [classes.ids.get((one.group, one.name), UNKNOWN)]
     ids += [classes.component(part, values.get(name)) for name, part, _ in _COMPONENTS]

@@ -55,7 +55,7 @@ def run_ablation(
     >>> import polars as pl
     >>> from surgeval.datasets import MemoryDataset
     >>> from surgeval.phantom import simulate_detector
-    >>> from surgeval.protocols.training import FoldDetections, TrainableDetector
+    >>> from surgeval.protocols.training import FoldDetections, TrainableDetector, load_ablation
     >>> from surgeval.records import Box, Frame, Instance, Triplet
     >>> from surgeval.vocab import load_labels
     >>> space = load_labels("phantom")
@@ -68,8 +68,9 @@ def run_ablation(
     ...     return TrainableDetector(configuration.name, {"seed": seed}, learn=lambda *fold: None, detect=detect)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     scores = run_ablation(data, folder, method_of, seeds=[0], scheme={"test": ["A"]}, resamples=20)
-    >>> list(scores.runs)
-    ['TDnet w/o self-distill', 'TDnet w/o MTL', 'TDnet']
+    ...     again = load_ablation(folder)
+    >>> list(scores.runs), again.reference, again.seeds
+    (['TDnet w/o self-distill', 'TDnet w/o MTL', 'TDnet'], 'TDnet', (0,))
     >>> run_ablation("no/dataset", "out", lambda configuration, seed: None, table="table 10")
     Traceback (most recent call last):
     surgeval.errors.BadInput: ablation 'table 10': expected one of components, fusion

@@ -263,27 +263,8 @@ def _bar(d: Difference) -> Estimate:
 
 
 def load_ablation(folder: str | Path) -> AblationScores:
-    """A finished ablation.
+    """A finished ablation; the example of `run_ablation` loads one.
 
-    >>> import tempfile
-    >>> from surgeval.datasets import MemoryDataset
-    >>> from surgeval.phantom import simulate_detector
-    >>> from surgeval.protocols.training import FoldDetections, TrainableDetector, run_ablation
-    >>> from surgeval.records import Box, Frame, Instance, Triplet
-    >>> from surgeval.vocab import load_labels
-    >>> space = load_labels("phantom")
-    >>> seen = Instance(Triplet(*space.triplets[0]), Box(100, 60, 80, 60))
-    >>> data = MemoryDataset(space, [Frame(video, "000001", 1, None, None, 448, 256, (seen,)) for video in "AB"])
-    >>> def detect(dataset, videos, trained):  # knows the labels, and learns nothing
-    ...     found = simulate_detector(dataset, "good").filter(pl.col("video").is_in(videos))
-    ...     return FoldDetections(found, frames=len(videos), seconds=0.1)
-    >>> def method_of(configuration, seed):
-    ...     return TrainableDetector(configuration.name, {"seed": seed}, learn=lambda *fold: None, detect=detect)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = run_ablation(data, folder, method_of, seeds=[0], scheme={"test": ["A"]}, resamples=20)
-    ...     scores = load_ablation(folder)
-    >>> scores.reference, scores.seeds
-    ('TDnet', (0,))
     >>> load_ablation("no/such/folder")
     Traceback (most recent call last):
     surgeval.errors.DataError: no/such/folder/ablation.json: found no such file, expected the plan of an ablation
