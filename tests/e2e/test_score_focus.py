@@ -177,7 +177,7 @@ def test_strict_files_are_refused_by_name(surgeval: Surgeval, tmp_path: Path) ->
     command = ("score", "focus", *options, "--out", "run")
     lenient, strict = surgeval(*command), surgeval(*command, "--strict")
     assert lenient.returncode == 0
-    assert "1 problems in the files" in lenient.stdout
+    assert "1 problem in the files" in lenient.stdout
     assert strict.returncode == 2
     assert "responses.json: question 'orphan': qID: found a response to no question" in strict.stderr
 

@@ -64,12 +64,12 @@ def film_boxes(network: Network, frames: Iterable[Frame], path: Path) -> Path:
 def _drawn(pixels: Image, detected: Found, classes: Classes) -> Image:
     import cv2
 
-    from surgeval.detector.inference import Drawn, draw_boxes
+    from surgeval.detector.inference import DrawnBox, draw_boxes
 
     large = cv2.resize(pixels, None, fx=_ZOOM, fy=_ZOOM, interpolation=cv2.INTER_CUBIC)
     boxes = _ZOOM * detected.boxes.double().numpy()
     drawn = []
     for box, score, kind in zip(boxes, detected.scores.tolist(), detected.classes.tolist(), strict=True):
         words = classes.space.triplet_name(kind).replace(",", " ")
-        drawn.append(Drawn(box, f"{words} {score:.2f}", int(classes.parts[kind, 0])))
+        drawn.append(DrawnBox(box, f"{words} {score:.2f}", int(classes.parts[kind, 0])))
     return draw_boxes(large, drawn)
