@@ -36,6 +36,7 @@ settings.register_profile(
 settings.load_profile("surgeval")
 
 
+_TESTS = Path(__file__).parent
 Once: TypeAlias = Callable[[str, Callable[[Path], object]], Path]
 
 
@@ -54,6 +55,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if item.get_closest_marker("long"):
                 item.add_marker(later)
+    items[:] = waiting_first(items)
+
+
+def waiting_first(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Tests that wait for other processes first, each kind at the head of one process's share (worksteal deals the list
+    out in four equal parts, and takes from their ends): begun last, they kept two cores idle for a minute.
+    """
+    kinds: dict[str, list[pytest.Item]] = {"fault": [], "browser": [], "e2e": [], "": []}
+    for item in items:
+        kind = item.path.relative_to(_TESTS).parts[0] if item.path.is_relative_to(_TESTS) else ""
+        kinds.get(kind, kinds[""]).append(item)
+    others = kinds.pop("")
+    share = len(items) // 4
+    dealt: list[pytest.Item] = []
+    for waiting in kinds.values():
+        fill = max(0, share - len(waiting))
+        dealt += [*waiting, *others[:fill]]
+        others = others[fill:]
+    return dealt + others
 
 
 def pytest_collection_finish() -> None:
