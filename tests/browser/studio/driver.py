@@ -143,8 +143,8 @@ class Studio:
 
     @property
     def message(self) -> str:
-        shown = self.by_id("message")
-        return shown.inner_text() if shown.count() else ""
+        """What is told now; read at once, as it goes away by itself."""
+        return "\n".join(self.by_id("message").all_inner_texts())
 
     def on_timeline(self, frame: float, lane: str) -> tuple[float, float]:
         """Where a frame begins on the lane of a track (`tools/forceps/1`), or of the whole frame (`image`)."""

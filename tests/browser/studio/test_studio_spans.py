@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 from tests.browser.studio.driver import Studio, track
 
 pytestmark = pytest.mark.browser
@@ -91,13 +91,31 @@ def test_start_and_end_are_typed_as_numbers(spanned: Studio) -> None:
     spanned.by_id("edge-first").press("Enter")
     spanned.hears("0", "329")
     expect(spanned.by_id("edge-first")).to_have_value("10")
-    spanned.click("message-close")
+    spanned.click("message-close-error")
     spanned.by_id("edge-first").fill("1:07")  # images of a folder go by the rate: 330 of them take 66 s
     spanned.by_id("edge-first").press("Enter")
     spanned.hears("0", "329")
     spanned.by_id("edge-first").fill("0:02.2")
     spanned.by_id("edge-first").press("Enter")
     spanned.eventually(lambda: _grasps(spanned) == [11, 12])
+
+
+def test_news_that_comes_late_does_not_cover_a_mistake(spanned: Studio) -> None:
+    held: list[Route] = []
+    spanned.page.route("**/api/operations", lambda route: held.append(route))
+    spanned.click("tab-objects")
+    spanned.click("object-forceps1-0")
+    spanned.keys("z", "x", "4", "e")
+    spanned.eventually(lambda: len(held) == 1)
+    spanned.by_id("frame-number").fill("9999")
+    spanned.by_id("frame-number").press("Enter")
+    spanned.hears("329")
+    held[0].continue_()
+    spanned.by_id("message-close-info").wait_for()
+    assert "329" in spanned.message
+    spanned.click("message-close-info")
+    spanned.click("message-close-error")
+    spanned.eventually(lambda: spanned.message == "")
 
 
 def test_the_later_of_two_overlapping_spans_wins_and_the_list_says_so(spanned: Studio) -> None:

@@ -89,7 +89,7 @@ def test_the_tour(toured: Studio) -> None:
     studio.eventually(lambda: len(studio.spans()) == 1)
     assert (studio.spans()[0]["first"], studio.spans()[0]["last"]) == (BEGIN - 10, BEGIN)
 
-    studio.click("message-close")
+    studio.click("message-close-info")
     studio.keys("Escape")
     studio.go(BEGIN)  # 6. who is who
     studio.click(f"object-{first['id']}")
@@ -103,7 +103,7 @@ def test_the_tour(toured: Studio) -> None:
     studio.keys("1")
     studio.eventually(lambda: len(studio.get(f"/api/videos/{studio.video}/flags")) == 1)
     studio.hears("lens")
-    studio.click("message-close")
+    studio.click("message-close-info")
     studio.keys("?")
     studio.by_id("help").wait_for()
     _picture(studio, "keys")

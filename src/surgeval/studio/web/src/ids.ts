@@ -4,7 +4,7 @@ export const ids = {
   speed: 'speed', mode: 'mode', shape: 'shape', undo: 'undo', redo: 'redo', fit: 'fit', zoomIn: 'zoom-in',
   zoomOut: 'zoom-out', flag: 'flag', language: 'language', settings: 'settings-open', help: 'help-open',
   search: 'search', searchResult: (place: number) => `search-result-${place}`, importSchema: 'import-schema',
-  schemaFile: 'schema-file', saveState: 'save-state', message: 'message', messageClose: 'message-close',
+  schemaFile: 'schema-file', saveState: 'save-state', message: 'message', messageClose: (kind: string) => `message-close-${kind}`,
   banner: 'banner', projectMenu: 'project-menu', menuEntry: (name: string) => `menu-${name}`, name: 'your-name', nameStart: 'your-name-start',
 
   stage: 'stage', overlay: 'overlay', box: (id: string) => `box-${id}`, label: (id: string) => `label-${id}`,

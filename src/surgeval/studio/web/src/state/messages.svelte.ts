@@ -1,29 +1,28 @@
 /** Short words at the foot of the screen, and the state of the connection. */
 
-export interface Message {
-  kind: 'info' | 'error' | 'conflict'
-  text: string
-}
+export const KINDS = ['conflict', 'error', 'info'] as const
+export type Kind = (typeof KINDS)[number]
 
 class Messages {
-  current = $state<Message | null>(null)
+  /** One of each kind: news that comes late must not cover a mistake or a conflict that nobody has read yet. */
+  current = $state<Partial<Record<Kind, string>>>({})
   pending = $state(0)
   trouble = $state<{ kind: 'offline' | 'disk'; text: string } | null>(null)
   /** Edits that the server did not take, as it said: they stay until somebody has read them. */
   refused = $state.raw<string[]>([])
-  private timer = 0
+  private timers: Partial<Record<Kind, number>> = {}
 
   info(text: string): void {
-    this.show({ kind: 'info', text }, 4000)
+    this.show('info', text, 4000)
   }
 
   error(text: string): void {
-    this.show({ kind: 'error', text }, 12_000)
+    this.show('error', text, 12_000)
   }
 
   /** Stays until it is closed: somebody's work is concerned. */
   conflict(text: string): void {
-    this.show({ kind: 'conflict', text }, 0)
+    this.show('conflict', text, 0)
   }
 
   /** An edit that waited for the server and was not taken: it is lost unless somebody makes it again. */
@@ -35,19 +34,19 @@ class Messages {
     this.refused = []
   }
 
-  close(): void {
-    this.current = null
+  close(kind: Kind): void {
+    delete this.current[kind]
   }
 
   /** Close this one, if it is still there: what it asked for was done. */
   forget(text: string): void {
-    if (this.current?.text === text) this.close()
+    for (const kind of KINDS) if (this.current[kind] === text) this.close(kind)
   }
 
-  private show(message: Message, milliseconds: number): void {
-    window.clearTimeout(this.timer)
-    this.current = message
-    if (milliseconds) this.timer = window.setTimeout(() => this.close(), milliseconds)
+  private show(kind: Kind, text: string, milliseconds: number): void {
+    window.clearTimeout(this.timers[kind])
+    this.current[kind] = text
+    if (milliseconds) this.timers[kind] = window.setTimeout(() => this.close(kind), milliseconds)
   }
 }
 
