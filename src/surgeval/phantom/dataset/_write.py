@@ -9,18 +9,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from dataclasses import asdict, dataclass
-from multiprocessing import active_children, get_context
+from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 import cv2
 
-from surgeval._signals import deaf_children
 from surgeval.errors import BadInput, DataError, RunError
 from surgeval.files import atomic_folder, path_inside, read_bounded, read_json_object, safe_name, write_atomically
 from surgeval.phantom.dataset._edition import HELD_OUT_WORDINGS, VideoPlan, edition, plan_videos
@@ -28,6 +25,7 @@ from surgeval.phantom.dataset._film import video_mp4
 from surgeval.phantom.dataset._graph import build_graph, graph_from_json, known_things
 from surgeval.phantom.dataset._layout import focus_records, frame_json, index_text, intent_json, truth_text
 from surgeval.phantom.dataset._truth import label
+from surgeval.phantom.dataset._writers import WriterDied, in_processes
 from surgeval.phantom.questions._intent_questions import make_intent_questions
 from surgeval.phantom.questions.focus._questions import make_focus_questions
 from surgeval.phantom.scene._footage import Footage
@@ -203,43 +201,17 @@ def _run(out: Path, jobs: Sequence[WriteSettings], mp4: bool, processes: int, pr
                 write_video(out, job, mp4=mp4, progress=progress)
         return
     total = len(labelled_indices(jobs[0].seconds, jobs[0].fps_labels))
-    others = set(threading.enumerate())
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
     try:
-        with deaf_children():
-            waiting = {pool.submit(_in_process, out, job, mp4): job for job in jobs}
-        for done in as_completed(waiting):
-            done.result()
-            if progress:
-                progress(waiting[done].video.name, total, total)
-    except BrokenProcessPool as error:
+        with closing(in_processes(partial(_in_process, out, mp4), jobs, workers)) as finished:
+            for job in finished:
+                if progress:
+                    progress(job.video.name, total, total)
+    except WriterDied as error:
         advice = "run the same command again (in a script of yours: under if __name__ == '__main__') to continue"
         raise RunError(f"{out}: a writing process died; {advice}") from error
-    except KeyboardInterrupt:
-        # The videos in flight are finished and kept; whoever cannot wait presses Ctrl-C again.
-        try:
-            pool.shutdown(cancel_futures=True)
-        except KeyboardInterrupt:
-            _silence(set(threading.enumerate()) - others)
-            for child in active_children():
-                child.kill()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
-def _silence(threads: set[threading.Thread]) -> None:
-    """The pool's own thread may trip over processes that were just killed, as late as when the interpreter ends."""
-    before = threading.excepthook
-
-    def hook(args: threading.ExceptHookArgs) -> None:
-        if args.thread not in threads:
-            before(args)
-
-    threading.excepthook = hook
-
-
-def _in_process(out: Path, job: WriteSettings, mp4: bool) -> None:
+def _in_process(out: Path, mp4: bool, job: WriteSettings) -> None:
     with one_thread():  # one process per core already
         write_video(out, job, mp4=mp4)
 
@@ -252,12 +224,12 @@ def write_video(out: Path, job: WriteSettings, *, mp4: bool = False, progress: P
     gaze, known = make_gaze(procedure, job.width, job.height), known_things(procedure)
     pixels, labelled = hashlib.sha256(), []
     indices = labelled_indices(job.seconds, job.fps_labels)
-    with atomic_folder(path_inside(out, "frames", name), replace=True) as partial:
+    with atomic_folder(path_inside(out, "frames", name), replace=True) as folder:
         for done, index in enumerate(indices, start=1):
             shot, successor = footage.shoot(index), footage.shoot(index + 1, like=index)
             for number, image in ((index, shot.image), (index + 1, successor.image)):
                 pixels.update(image.tobytes())
-                _write_jpeg(partial / f"{number:06d}.jpg", image)
+                _write_jpeg(folder / f"{number:06d}.jpg", image)
             labelled.append(label(name, index, procedure, known, shot, footage.renderer, gaze, ORGANS))
             if progress:
                 progress(name, done, len(indices))
