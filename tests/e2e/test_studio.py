@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
 from PIL import Image
+from tests.e2e.conftest import Quick
 from tests.studio_command import Client, running
 
 
@@ -43,15 +42,15 @@ def test_ctrl_c_ends_the_studio_quietly(folder: Path, tmp_path: Path) -> None:
         (["V1", "--database", "mysql://x/y"], "expected postgresql"),
     ],
 )
-def test_what_is_wrong_is_one_sentence(tmp_path: Path, arguments: list[str], said: str) -> None:
+def test_what_is_wrong_is_one_sentence(
+    quick: Quick, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
+) -> None:
     (tmp_path / "V1" / "a").mkdir(parents=True)
     Image.new("RGB", (64, 48)).save(tmp_path / "V1" / "a" / "1.png")
-    place = tmp_path
     if "." in arguments:
-        place = tmp_path / "empty"
-        place.mkdir()
-    command = [sys.executable, "-m", "surgeval", "studio", *arguments, "--no-browser"]
-    done = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 2
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
+        (tmp_path / "empty").mkdir()
+        monkeypatch.chdir(tmp_path / "empty")
+    code, _, errors = quick("studio", *arguments, "--no-browser")
+    assert code == 2
+    assert said in errors
+    assert errors.startswith("surgeval: ") and "Traceback" not in errors
