@@ -120,8 +120,8 @@ def _probe_faults(questions: QuestionSet) -> list[Fault]:
         needing = [item.id for item in items if item.gaze_dependent]
         count = sum(item in confirmed for item in needing)
         if wanted and needing and seen.issuperset(needing) and count < wanted:
-            found = f"{count} of {len(needing)} are right with the gaze only, expected {wanted}"
-            told.append(Fault("gaze-confirmed", f"{record} {name}", found))
+            shortfall = f"{count} of {len(needing)} are right with the gaze only, expected {wanted}"
+            told.append(Fault("gaze-confirmed", f"{record} {name}", shortfall))
     return told
 
 

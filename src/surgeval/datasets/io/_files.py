@@ -52,7 +52,7 @@ def ends(path: Path, first: int, last: int = 0) -> tuple[bytes, bytes]:
         return b"", b""
 
 
-def existing(path: str | Path, what: str) -> Path:
+def existing(path: str | Path, expected: str) -> Path:
     """The path of a file or a folder that a caller named.
 
     >>> existing("no such folder", "a dataset")
@@ -61,7 +61,7 @@ def existing(path: str | Path, what: str) -> Path:
     """
     target = Path(path)
     if "\0" in str(path) or not os.path.exists(target):  # noqa: PTH110 (`Path.exists` raises for overlong names)
-        raise BadInput(f"{path}: found no such file or folder, expected {what}")
+        raise BadInput(f"{path}: found no such file or folder, expected {expected}")
     if not target.is_dir() and not target.is_file():
         raise BadInput(f"{path}: found {NOT_REGULAR}, expected a file or a folder")
     return target

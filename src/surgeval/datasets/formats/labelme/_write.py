@@ -125,19 +125,19 @@ def _ordered(out: Output, frame: Frame, words: Mapping[str, Any]) -> list[dict[s
 def _groups(out: Output, instances: Sequence[Instance]) -> list[int | str | None]:
     """The group of each instance: one that joins its own parts and never those of two."""
     stated = [group_of(instance.attributes) for instance in instances]
-    taken, joined, groups = set(stated), set(), list(stated)
+    taken, owned, groups = set(stated), set(), list(stated)
     for number, (instance, group) in enumerate(zip(instances, stated, strict=True)):
         parts = len(parts_of(instance))
         if not parts or (parts == 1 and group is None):
             continue
-        if group is not None and (instance.triplet, group) in joined:
+        if group is not None and (instance.triplet, group) in owned:
             out.lost("groups of {n} outlines, which would join them to another of their class, became other groups")
-        if group is None or (instance.triplet, group) in joined:
+        if group is None or (instance.triplet, group) in owned:
             while group in taken:
                 out.counts["joined"] += 1
                 group = f"part-{out.counts['joined']}"
             taken.add(group)
-        joined.add((instance.triplet, group))
+        owned.add((instance.triplet, group))
         groups[number] = group
     return groups
 
@@ -171,14 +171,14 @@ def _shapes(out: Output, instance: Instance, group: int | str | None) -> list[tu
     if len(own) != count:
         own = [(None, _SHAPE)] * count
     originals = instance.attributes.get("original_parts")
-    kept = originals if out.geometry and isinstance(originals, tuple) and len(originals) == count else None
+    outlines = originals if out.geometry and isinstance(originals, tuple) and len(originals) == count else None
     out.kept()
     out.look(instance.triplet)
     result = []
     for number, (at, base) in enumerate(own):
         shape = _placed(base, parts[number] if parts else None, instance)
-        if kept:
-            shape["originalPoints"] = [list(point) for point in kept[number]]
+        if outlines:
+            shape["originalPoints"] = [list(point) for point in outlines[number]]
         if group_of(shape) != group:
             shape["group_id"] = group
         shape = with_labels(shape, instance.triplet, out.space, new=at is None)
