@@ -49,7 +49,7 @@ def _builtin() -> dict[str, Format]:
 
 @lru_cache(maxsize=1)
 def _from_outside(search: tuple[str, ...]) -> EntryPoints:
-    """What the packages on this search path add; to look through all of them costs milliseconds."""
+    """The formats that packages on this search path add; cached, since looking through all takes milliseconds."""
     return entry_points(group=GROUP)
 
 

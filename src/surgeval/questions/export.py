@@ -136,7 +136,7 @@ def _dropped(
 
 
 def _family(item: IntentQuestion, by_id: Mapping[str, IntentQuestion]) -> str:
-    """The item at the end of the twins: the same for a twin and all who name it."""
+    """The id of the last item along the `twin` links, which a twin shares with all items that lead to it."""
     way = [item.id]
     while (twin := by_id.get(by_id[way[-1]].twin or "")) is not None:
         if twin.id in way:  # they name each other

@@ -76,7 +76,7 @@ def is_there(path: Path) -> bool:
 
 
 def sweep(root: Path, on_problem: OnProblem) -> None:
-    """Tell the entries of a dataset's folder that its reader cannot see, and those that are no files."""
+    """Report what a dataset's folder holds that has no proper name, cannot be read or is no file."""
     level, met = [root] if root.is_dir() else [], set[tuple[int, int]]()
     for _ in range(_DEPTH + 1):
         level = [inner for folder in level for inner in _swept(folder, on_problem, met)]

@@ -66,7 +66,7 @@ class RowSource:
 
 @dataclass
 class RawTable:
-    """Columns of equal length with their source; `alive` are the rows that nothing was told of."""
+    """Columns of equal length with their source; `alive` marks the rows without an error so far."""
 
     columns: Mapping[str, Column]
     source: RowSource
@@ -95,14 +95,14 @@ class RawTable:
         return shown(_item(self.columns[column], row))
 
     def refuse(self, bad: Bools, kind: str, column: str, expected: Text, found: Text | None = None) -> None:
-        """Tell every living row of `bad`; they are dead after that."""
+        """Report each row of `bad` that is still alive, and mark it as no longer alive."""
         for row in np.flatnonzero(bad & self.alive).tolist():
             self.alive[row] = False
             value = self.value(column, row) if found is None else _text(found, row)
             self.place(row).report(kind, value, _text(expected, row), column)
 
     def warn(self, odd: Bools, kind: str, column: str, expected: Text, found: Text) -> None:
-        """Tell of all living rows of `odd` in one sentence that names the first."""
+        """Warn of all rows of `odd` that are alive, in one sentence that names the first."""
         rows = np.flatnonzero(odd & self.alive)
         if rows.size:
             first = int(rows[0])

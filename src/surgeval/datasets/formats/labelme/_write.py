@@ -79,7 +79,7 @@ def _document(out: Output, frame: Frame, words: Mapping[str, Any], picture: str)
     same_size = all(document.get(key) == value for key, value in size.items())
     document |= {} if same_size else size
     document["shapes"] = _ordered(out, frame, words)
-    if not _is_place(document.get("imagePath"), picture, out.images and frame.image is not None):
+    if not _names_picture(document.get("imagePath"), picture, out.images and frame.image is not None):
         document["imagePath"] = picture
     if out.pixels and document.get("imageData") is not None:
         document["imageData"] = None  # the pixels are others now
@@ -95,8 +95,8 @@ def _document(out: Output, frame: Frame, words: Mapping[str, Any], picture: str)
     return with_extras(document, file_extras(document), extras)
 
 
-def _is_place(stated: object, picture: str, there: bool) -> bool:
-    """Whether a path leads to this picture, in a folder below at most; of one that is not there the stem counts."""
+def _names_picture(stated: object, picture: str, there: bool) -> bool:
+    """Whether a path in a file names this picture without leaving the folder; of one not written the stem decides."""
     if not isinstance(stated, str) or re.search(r"[\\\0:]", stated):
         return False
     path = PurePosixPath(stated)
@@ -123,7 +123,7 @@ def _ordered(out: Output, frame: Frame, words: Mapping[str, Any]) -> list[dict[s
 
 
 def _groups(out: Output, instances: Sequence[Instance]) -> list[int | str | None]:
-    """The group of each instance: one that joins its own parts and never those of two."""
+    """The group of each instance: its parts share one, and no other outline of its class has the same."""
     stated = [group_of(instance.attributes) for instance in instances]
     taken, owned, groups = set(stated), set(), list(stated)
     for number, (instance, group) in enumerate(zip(instances, stated, strict=True)):
