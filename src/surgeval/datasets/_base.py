@@ -87,7 +87,7 @@ class Dataset(Protocol):
 
 
 def left_out(source: Dataset) -> tuple[str, ...]:
-    """What a dataset says that it does not give; the view of another dataset says what that one says."""
+    """The sentences with which a dataset tells what it leaves out; () for one that tells nothing."""
     told = getattr(source, "left_out", None)
     return tuple(told()) if told else ()
 

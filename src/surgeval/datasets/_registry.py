@@ -49,7 +49,7 @@ def _builtin() -> dict[str, Format]:
 
 @lru_cache(maxsize=1)
 def _from_outside(search: tuple[str, ...]) -> EntryPoints:
-    """What the packages on this search path add; to look through all of them costs milliseconds."""
+    """The formats that packages on this search path add; cached, since looking through all takes milliseconds."""
     return entry_points(group=GROUP)
 
 
@@ -139,7 +139,7 @@ def _found(path: Path, format: str | None) -> Format:
         if format not in known:
             raise BadInput(f"format {format!r}: expected one of {', '.join(known)}")
         return known[format]
-    fitting = [name for name, one in known.items() if one.detect(path)]
+    fitting = [name for name, candidate in known.items() if candidate.detect(path)]
     fitting = [name for name in fitting if getattr(known[name], "marked", False)] or fitting
     if "video" in fitting and len(fitting) > 1:
         fitting.remove("video")  # a folder of labels may well hold the films too

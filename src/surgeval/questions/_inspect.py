@@ -91,7 +91,7 @@ def inspect_set(questions: QuestionSet, *, options: int | None = None) -> SetRep
 
 
 def _batches(questions: QuestionSet) -> dict[tuple[str, str], list[IntentQuestion]]:
-    """The items by the record and the template they were made from; of exported ones some have stayed behind."""
+    """The items by record and template, without exported ones: their batches may not be complete any more."""
     batches = defaultdict(list)
     for item in questions.items:
         record, template = (str(item.context.get(key, "")) for key in ("record", "template"))
@@ -120,13 +120,13 @@ def _probe_faults(questions: QuestionSet) -> list[Fault]:
         needing = [item.id for item in items if item.gaze_dependent]
         count = sum(item in confirmed for item in needing)
         if wanted and needing and seen.issuperset(needing) and count < wanted:
-            found = f"{count} of {len(needing)} are right with the gaze only, expected {wanted}"
-            told.append(Fault("gaze-confirmed", f"{record} {name}", found))
+            shortfall = f"{count} of {len(needing)} are right with the gaze only, expected {wanted}"
+            told.append(Fault("gaze-confirmed", f"{record} {name}", shortfall))
     return told
 
 
 def _unchecked(questions: QuestionSet) -> list[str]:
-    """What could not be held against anything, in words."""
+    """What could not be checked for lack of labels, records, batches or a probe, and by which checks."""
     told = []
     bare = sum(item.trap is not None and not item.labels for item in questions.items)
     if bare:

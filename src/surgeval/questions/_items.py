@@ -50,7 +50,7 @@ def _source_text(draft: Draft) -> str | None:
 
 
 def draft_of(item: IntentQuestion) -> Draft:
-    """An item as the checks see it. A trap without labels cannot be held to them and counts as any question."""
+    """An item as the checks see it; a trap without labels is checked as a plain question."""
     source, year = item.source or "", _YEAR.search(item.source or "")
     rare = source.startswith(_RARE)
     kind = "rare" if rare else "guideline" if source else ""
@@ -67,7 +67,7 @@ def rules_of(item: IntentQuestion, known: Mapping[str, Template]) -> Rules:
     template = _template_of(item, known)
     rules = template.rules if template else Rules()
     return replace(
-        rules, habit=False,  # who wrote the question said which option it was, and an item does not keep it
+        rules, habit=False,  # an item does not keep which option its draft called the older habit
         gaze_dependent=rules.gaze_dependent if item.gaze_dependent is not None else 0,
         look_alone=rules.look_alone and item.observable is not None,
     )  # fmt: skip

@@ -33,8 +33,8 @@ def item_fingerprint(item: IntentQuestion) -> str:
     >>> item_fingerprint(item)
     '7a7e862e5c476f26'
     """
-    said = [item.question, list(item.options), item.answer, item.trap, item.skill, list(item.media)]
-    return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16]
+    content = [item.question, list(item.options), item.answer, item.trap, item.skill, list(item.media)]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +90,9 @@ def read_own(path: Path, questions: QuestionSet, reviewer: str | None = None) ->
         judgement = _judgement(line, path, number)
         reviewer = reviewer or judgement.reviewer
         if judgement.reviewer != reviewer:
-            found = f"the reviewer {judgement.reviewer[:60]!r}"
+            stranger = f"the reviewer {judgement.reviewer[:60]!r}"
             raise DataError(
-                path, record=f"line {number}", found=found, expected=f"{reviewer[:60]!r} alone in this file"
+                path, record=f"line {number}", found=stranger, expected=f"{reviewer[:60]!r} alone in this file"
             )
         if prints.get(judgement.item) != judgement.content:
             continue  # the item has changed since, or is gone

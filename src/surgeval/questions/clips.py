@@ -155,8 +155,8 @@ def _labelled(
     gaze: Sequence[Gaze] | None,
 ) -> _Clip:  # fmt: skip
     shown = [run[k] for k in _spread(len(run), options.frames)]
-    held = {i.triplet.instrument for frame in shown for i in frame.instances}
-    visible = {in_words(space.instruments[k]) for k in held if k >= 0}
+    instruments = {i.triplet.instrument for frame in shown for i in frame.instances}
+    visible = {in_words(space.instruments[k]) for k in instruments if k >= 0}
     visible |= {
         re.sub(r" \d+$", "", in_words(name))
         for frame in shown

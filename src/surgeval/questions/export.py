@@ -68,28 +68,28 @@ def export_set(
     rows = read_probe(questions)
     known = set(guessable(rows)) if drop_guessable else set()
     left: dict[str, str] = {}
-    kept: list[IntentQuestion] = []
+    accepted: list[IntentQuestion] = []
     for item in questions.items:
         decision = decisions[item.id]
         corrected = replace(item, answer=decision.answer)
         if why := _why_not(questions, corrected, decision, reviewers, item.id in known, item.answer):
             left[item.id] = why
         else:
-            kept.append(corrected)
+            accepted.append(corrected)
     names = _names(decisions, anonymous)
-    dropped = _dropped(kept, rows, options, seed)
-    made = []
-    for item in _linked(kept):
+    dropped = _dropped(accepted, rows, options, seed)
+    exported = []
+    for item in _linked(accepted):
         keep = tuple(k for k in range(len(item.options)) if k not in dropped[item.id])
         trail = _trail(item, decisions[item.id], names, [item.options[k] for k in dropped[item.id]], bool(rows))
-        made.append(replace(reordered(item, keep), review=trail))
+        exported.append(replace(reordered(item, keep), review=trail))
     out.mkdir(parents=True, exist_ok=True)
-    media = copy_media(questions.folder, out, {name for item in made for name in item.media})
-    made = [replace(item, media=tuple(media[name] for name in item.media)) for item in made]
-    write_items(out / ITEMS, made)
-    told = json.dumps(_summary(questions, made, left), indent=1, ensure_ascii=False)
+    media = copy_media(questions.folder, out, {name for item in exported for name in item.media})
+    exported = [replace(item, media=tuple(media[name] for name in item.media)) for item in exported]
+    write_items(out / ITEMS, exported)
+    told = json.dumps(_summary(questions, exported, left), indent=1, ensure_ascii=False)
     write_atomically(out / "export.json", f"{told}\n".encode())
-    return Exported(tuple(made), left)
+    return Exported(tuple(exported), left)
 
 
 def _why_not(
@@ -125,18 +125,18 @@ def _dropped(
         for leader in family:
             if leader.id in dropped:
                 continue
-            alike = [one for one in family if set(one.options) == set(leader.options)]
-            answers = {one.options[one.answer] for one in alike}
+            alike = [item for item in family if set(item.options) == set(leader.options)]
+            answers = {item.options[item.answer] for item in alike}
             spared = {k for k, option in enumerate(leader.options) if option in answers}
             lost = _least(leader, rows, len(leader.options) - options, spared, seed)
             texts = {leader.options[k] for k in lost}
-            for one in alike:
-                dropped[one.id] = tuple(k for k, option in enumerate(one.options) if option in texts)
+            for item in alike:
+                dropped[item.id] = tuple(k for k, option in enumerate(item.options) if option in texts)
     return dropped
 
 
 def _family(item: IntentQuestion, by_id: Mapping[str, IntentQuestion]) -> str:
-    """The item at the end of the twins: the same for a twin and all who name it."""
+    """The id of the last item along the `twin` links, which a twin shares with all items that lead to it."""
     way = [item.id]
     while (twin := by_id.get(by_id[way[-1]].twin or "")) is not None:
         if twin.id in way:  # they name each other
@@ -192,13 +192,13 @@ def _trail(
     return trail
 
 
-def _summary(questions: QuestionSet, made: Sequence[IntentQuestion], left: dict[str, str]) -> dict[str, Any]:
+def _summary(questions: QuestionSet, exported: Sequence[IntentQuestion], left: dict[str, str]) -> dict[str, Any]:
     return {
-        "items": len(made),
-        "clusters": len({item.cluster for item in made}),
-        "traps": dict(Counter(str(item.trap) for item in made if item.trap)),
-        "options": dict(sorted(Counter(str(len(item.options)) for item in made).items())),
-        "skills_by_scenario": skills_by_scenario(made).to_dicts(),
+        "items": len(exported),
+        "clusters": len({item.cluster for item in exported}),
+        "traps": dict(Counter(str(item.trap) for item in exported if item.trap)),
+        "options": dict(sorted(Counter(str(len(item.options)) for item in exported).items())),
+        "skills_by_scenario": skills_by_scenario(exported).to_dicts(),
         "agreement": [row.to_json() for row in agreement(questions)],
         "not_exported": left,
     }

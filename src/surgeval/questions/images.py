@@ -56,9 +56,9 @@ def dwell_by_region(gaze: Sequence[Gaze], regions: Sequence[ImageRegion]) -> dic
     """
     seconds: dict[str, float] = {}
     for fixation in gaze:
-        held = [region for region in regions if region.holds(fixation)]
-        if held:
-            name = min(held, key=lambda region: region.box.area).name
+        holding = [region for region in regions if region.holds(fixation)]
+        if holding:
+            name = min(holding, key=lambda region: region.box.area).name
             seconds[name] = seconds.get(name, 0.0) + fixation.duration
     return dict(sorted(seconds.items(), key=lambda entry: -entry[1]))
 
@@ -69,8 +69,8 @@ def regions_while_naming(
     """For each word of a finding that was dictated: where the gaze rested while it was said and just before.
 
     >>> base = ImageRegion("base", Box(0, 0.8, 1, 0.2))
-    >>> said = [SpokenWord("small", 1.0, 1.2), SpokenWord("effusion", 2.0, 2.6)]
-    >>> regions_while_naming("pleural effusion", said, [Gaze(1.0, 0.5, 0.9, 1.0)], [base])
+    >>> words = [SpokenWord("small", 1.0, 1.2), SpokenWord("effusion", 2.0, 2.6)]
+    >>> regions_while_naming("pleural effusion", words, [Gaze(1.0, 0.5, 0.9, 1.0)], [base])
     {'effusion': {'base': 1.0}}
     """
     named = {word.strip(".,;:()").casefold() for word in finding.split()}
@@ -140,9 +140,9 @@ def _record(case: Mapping[str, Any], place: Place, folder: Path, out: Path) -> S
     if case.get("dictation") is not None:
         words = read_dictation(_inside(folder, _text(case, "dictation", place), place))
         named = f"{facts.get('diagnosis', '')} {facts.get('findings', '')}"
-        said = regions_while_naming(named, words, gaze, regions)
-        located += [next(iter(seconds)) for seconds in said.values()]
-        facts["dictation"] = "; ".join(f"{word}: {', '.join(seconds)}" for word, seconds in said.items())
+        by_word = regions_while_naming(named, words, gaze, regions)
+        located += [next(iter(seconds)) for seconds in by_word.values()]
+        facts["dictation"] = "; ".join(f"{word}: {', '.join(seconds)}" for word, seconds in by_word.items())
     target = path_inside(out, "media", name, image.name)
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(image, target)
@@ -200,6 +200,6 @@ def _word(case: Mapping[str, Any], key: str, place: Place) -> str:
 
 def _inside(folder: Path, name: str, place: Place) -> Path:
     if not stays_inside(folder, name):
-        found = f"the path {name[:60]!r}"
-        raise DataError(place.file, record=place.record, found=found, expected="one inside the folder")
+        path = f"the path {name[:60]!r}"
+        raise DataError(place.file, record=place.record, found=path, expected="one inside the folder")
     return folder / name

@@ -51,31 +51,31 @@ def agreement(questions: QuestionSet, *, resamples: int = 2_000, seed: int = 0) 
     >>> agreement(QuestionSet(Path("no/such/folder"), (), {}))
     []
     """
-    said: dict[str, dict[str, Judgement]] = defaultdict(dict)
+    judged: dict[str, dict[str, Judgement]] = defaultdict(dict)
     for judgement in read_judgements(questions):
-        said[judgement.reviewer][judgement.item] = judgement
+        judged[judgement.reviewer][judgement.item] = judgement
     rows: list[AgreementRow] = []
     drawing: dict[str, Any] = {"resamples": resamples, "seed": seed}
     for about in ("verdict", "answer"):
-        for first, second in combinations(sorted(said), 2):
-            common = [item for item in questions.items if item.id in said[first] and item.id in said[second]]
+        for first, second in combinations(sorted(judged), 2):
+            common = [item for item in questions.items if item.id in judged[first] and item.id in judged[second]]
             if common:
-                columns = [[_label(said[name][item.id], item, about) for item in common] for name in (first, second)]
+                columns = [[_label(judged[name][item.id], item, about) for item in common] for name in (first, second)]
                 same = sum(a == b for a, b in zip(*columns, strict=True)) / len(common)
                 clusters = [item.cluster for item in common]
                 kappa = cohen_kappa(*columns, clusters=clusters, **drawing)
                 rows.append(AgreementRow(f"{first} and {second}", about, len(common), same, kappa))
-        if len(said) > 2:
-            rows += _everybody(questions, said, about, drawing)
+        if len(judged) > 2:
+            rows += _everybody(questions, judged, about, drawing)
     return rows
 
 
 def _everybody(
-    questions: QuestionSet, said: dict[str, dict[str, Judgement]], about: str, drawing: dict[str, Any]
+    questions: QuestionSet, judged: dict[str, dict[str, Judgement]], about: str, drawing: dict[str, Any]
 ) -> list[AgreementRow]:
     """Fleiss' kappa needs equally many ratings per item: items with the commonest number of them."""
     ratings = {
-        item.id: [_label(own[item.id], item, about) for own in said.values() if item.id in own]
+        item.id: [_label(own[item.id], item, about) for own in judged.values() if item.id in own]
         for item in questions.items
     }
     counts = Counter(len(row) for row in ratings.values() if len(row) > 1)
@@ -86,14 +86,14 @@ def _everybody(
     table, labels = count_ratings([ratings[item.id] for item in rated])
     same = sum((row * (row - 1)).sum() for row in table) / (usual * (usual - 1) * len(rated))
     kappa = fleiss_kappa(table, categories=labels, clusters=[item.cluster for item in rated], **drawing)
-    return [AgreementRow(f"all {len(said)}, {usual} per item", about, len(rated), float(same), kappa)]
+    return [AgreementRow(f"all {len(judged)}, {usual} per item", about, len(rated), float(same), kappa)]
 
 
 def _label(judgement: Judgement, item: IntentQuestion, about: str) -> str:
     if about == "verdict":
         return judgement.verdict
-    held = item.answer if judgement.verdict == "correct" else judgement.answer
-    return "none" if held is None else str(held)
+    answer = item.answer if judgement.verdict == "correct" else judgement.answer
+    return "none" if answer is None else str(answer)
 
 
 def agreement_frame(rows: list[AgreementRow]) -> pl.DataFrame:

@@ -113,9 +113,9 @@ def make_questions(
     ...         return Reply("I would rather not.")
     >>> from surgeval.records import Gaze
     >>> record = SourceRecord("x1", "chest_xray", "p1", (), gaze=(Gaze(0, 0.2, 0.8, 1.0),))
-    >>> with tempfile.TemporaryDirectory() as place:
-    ...     made = make_questions([record], Path(place), Mute(), Path(place) / "set")
-    >>> made.refused[0].faults[0].found
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     outcome = make_questions([record], Path(folder), Mute(), Path(folder) / "set")
+    >>> outcome.refused[0].faults[0].found
     'found no diagnosis, expected it for the template chest_xray'
     """
     folder, out = Path(folder), Path(out)
@@ -129,7 +129,7 @@ def make_questions(
         done = in_threads(calls, concurrency)
     finally:
         asker.close()
-    made = Made(
+    outcome = Made(
         tuple(item for batch in done for item in batch.items),
         tuple(refusal for batch in done for refusal in batch.refused),
         tuple(text for batch in done for text in batch.failed),
@@ -137,10 +137,10 @@ def make_questions(
     )  # fmt: skip
     settings = {"made_by": MADE_BY, "model": chat.identity, "making": asdict(making),
                 "templates": sorted({f"{t.name} {t.version}" for _, t in batches if t}),
-                "records": len(every), "items": len(made.items), "refused": len(made.refused),
-                "failed": list(made.failed)}  # fmt: skip
-    write_set(out, folder, every, made.items, [_line(refusal) for refusal in made.refused], use, settings)
-    return made
+                "records": len(every), "items": len(outcome.items), "refused": len(outcome.refused),
+                "failed": list(outcome.failed)}  # fmt: skip
+    write_set(out, folder, every, outcome.items, [_line(refusal) for refusal in outcome.refused], use, settings)
+    return outcome
 
 
 def _templates(record: SourceRecord, use: Sequence[Template], traps: bool) -> list[Template | None]:
@@ -161,8 +161,8 @@ def _counted(
         name = template.name if template else ""
         return Made(failed=(f"{record.id} {name}: {error}",))
     except SurgevalError as error:  # the record itself cannot be used
-        _, _, found = str(error).partition(f"record {record.id!r}: ")
-        fault = Fault("usable-record", f"record {record.id}", found or str(error))
+        _, _, reason = str(error).partition(f"record {record.id!r}: ")
+        fault = Fault("usable-record", f"record {record.id}", reason or str(error))
         return Made(refused=(Refusal(record.id, template.name if template else "", 0, (fault,), "", False),))
     finally:
         advance("batches")
@@ -198,8 +198,8 @@ def _batch(asker: Asker, prompt: list[Message], record: SourceRecord, template: 
         answer: Message = {"role": "assistant", "content": (reply.text or "")[:_SHOWN_REPLY]}
         messages = [*messages, answer, {"role": "user", "content": repair_text([str(fault) for fault in faults])}]
     refused = [replace(refusal, mended=complete) for refusal in refused]
-    kept = sound if complete or making.keep_partial else {}
-    items = [item_of(draft, record, template, record.media) for draft in kept.values()]
+    usable = sound if complete or making.keep_partial else {}
+    items = [item_of(draft, record, template, record.media) for draft in usable.values()]
     return Made(tuple(_balanced(items, making.seed)), tuple(refused))
 
 

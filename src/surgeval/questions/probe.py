@@ -105,10 +105,10 @@ def probe_items(
     finally:
         asker.close()
     rows = tuple(row for row in done if isinstance(row, ProbeRow))
-    kept = [
+    others = [
         row for row in read_probe(questions) if (row.model, row.condition) not in {(r.model, r.condition) for r in rows}
     ]
-    lines = [json.dumps(asdict(row), ensure_ascii=False) + "\n" for row in (*kept, *rows)]
+    lines = [json.dumps(asdict(row), ensure_ascii=False) + "\n" for row in (*others, *rows)]
     write_atomically(questions.folder / PROBE, "".join(lines).encode())
     return Probed(rows, tuple(text for text in done if isinstance(text, str)), asker.spent, asker.stored)
 

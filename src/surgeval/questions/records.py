@@ -167,7 +167,7 @@ def _media(value: Any, place: Place, folder: Path) -> tuple[str, ...] | None:
     rows = [value] if isinstance(value, str) else _bounded(value, place, "media", _MOST["media"])
     if rows is None:
         return None
-    kept: list[str] = []
+    paths: list[str] = []
     for row in rows:
         text = _text(row, place, "media")
         if text is None:
@@ -175,8 +175,8 @@ def _media(value: Any, place: Place, folder: Path) -> tuple[str, ...] | None:
         if not stays_inside(folder, text):
             place.report("path-escape", shown(text), "a path inside the folder of the file", "media")
             return None
-        kept.append(text)
-    return tuple(kept)
+        paths.append(text)
+    return tuple(paths)
 
 
 def stays_inside(folder: str | Path, name: str) -> bool:

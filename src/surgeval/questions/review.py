@@ -162,19 +162,21 @@ def decide(questions: QuestionSet, least: int = LEAST) -> dict[str, ItemDecision
     >>> decide(QuestionSet(Path("no/such/folder"), (), {}))
     {}
     """
-    said: dict[str, list[Judgement]] = defaultdict(list)
+    reviews: dict[str, list[Judgement]] = defaultdict(list)
     for judgement in read_judgements(questions):
-        said[judgement.item].append(judgement)
+        reviews[judgement.item].append(judgement)
     settled = {judgement.item: judgement for judgement in read_judgements(questions, adjudicated=True)}
-    return {item.id: _decision(item, said[item.id], settled.get(item.id), least) for item in questions.items}
+    return {item.id: _decision(item, reviews[item.id], settled.get(item.id), least) for item in questions.items}
 
 
-def _decision(item: IntentQuestion, said: Sequence[Judgement], settled: Judgement | None, least: int) -> ItemDecision:
-    trail = tuple(said)
-    if len(said) < least:
+def _decision(
+    item: IntentQuestion, reviews: Sequence[Judgement], settled: Judgement | None, least: int
+) -> ItemDecision:
+    trail = tuple(reviews)
+    if len(reviews) < least:
         return ItemDecision("pending", item.answer, trail, None)
-    views = {(judgement.verdict, judgement.answer) for judgement in said}
-    last = said[0] if len(views) == 1 else settled
+    views = {(judgement.verdict, judgement.answer) for judgement in reviews}
+    last = reviews[0] if len(views) == 1 else settled
     if last is None:
         return ItemDecision("disputed", item.answer, trail, None)
     answer = item.answer if last.verdict == "correct" else last.answer if last.verdict == "wrong" else None

@@ -185,8 +185,8 @@ def _check_placeholders(template: Template, file: str) -> None:
     used = set(_PLACEHOLDER.findall("\n".join((template.role, template.purpose, *template.content))))
     declared = set(template.placeholders)
     if used != declared:
-        found = ", ".join(sorted(used ^ declared))
-        raise BadInput(f"{file}: placeholders: found {found} used or declared alone, expected each to be both")
+        unpaired = ", ".join(sorted(used ^ declared))
+        raise BadInput(f"{file}: placeholders: found {unpaired} used or declared alone, expected each to be both")
     blank = SourceRecord("", "", "", ())
     for key in template.placeholders.values():
         if key != "gaze":

@@ -98,8 +98,8 @@ class CholecT45(CholecT50):
         own = {instance.triplet.instrument for instance in instances}
         for tool in sorted(own ^ set(own if tools is None else tools)):
             where = "triplet" if tool in own else "instrument"
-            said = f"{self.space.instruments[tool]} in {where}/ alone"
-            place.warn("components-differ", said, "the instruments of the triplets in instrument/")
+            difference = f"{self.space.instruments[tool]} in {where}/ alone"
+            place.warn("components-differ", difference, "the instruments of the triplets in instrument/")
             if tool not in own:
                 instances.append(Instance(Triplet(tool)))
         return tuple(instances)

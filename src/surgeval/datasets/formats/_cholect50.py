@@ -102,8 +102,8 @@ class CholecT50:
         for key in rows or {}:
             number = _frame_number(key)
             if number is None or number in numbers:
-                found, expected = shown(key), "a frame number, once"
-                place.report("frame-duplicate" if number in numbers else "frame-name", found, expected, "annotations")
+                kind = "frame-duplicate" if number in numbers else "frame-name"
+                place.report(kind, shown(key), "a frame number, once", "annotations")
             else:
                 numbers[number] = key
         size: tuple[int, int] | None = None
@@ -155,8 +155,8 @@ class CholecT50:
         for number, row in enumerate(place.items(rows) or ()):
             here = place.at(f"{place.record}, row {number}")
             if not isinstance(row, list) or len(row) != 15:
-                found = f"{len(row)} items" if isinstance(row, list) else shown(row)
-                here.report("row-length", found, "a row of 15 items")
+                length = f"{len(row)} items" if isinstance(row, list) else shown(row)
+                here.report("row-length", length, "a row of 15 items")
                 continue
             last = len(self.space.phases) - 1
             phase = here.whole(row[14], "phase", UNKNOWN, last, "class-unknown") if last >= 0 else None

@@ -166,10 +166,10 @@ def focus_rows(path: str | Path, on_problem: OnProblem) -> Iterator[VqaQuestion]
     >>> import tempfile
     >>> when = {"video": "VID01", "timestamp_start": "00:00:03", "timestamp_end": "00:00:09"}
     >>> kind = {"procedure_type": "cholecystectomy", "primary_capability": "object_identification"}
-    >>> said = {"question": "Is a clip visible?", "answer_format": "binary", "answer": "yes"}
+    >>> text = {"question": "Is a clip visible?", "answer_format": "binary", "answer": "yes"}
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "focus.jsonl"
-    ...     _ = path.write_text(json.dumps({"id": "q1", **when, **kind, **said}))
+    ...     _ = path.write_text(json.dumps({"id": "q1", **when, **kind, **text}))
     ...     [(question.start, question.text, question.answer) for question in focus_rows(path, print)]
     [(3.0, 'Is a clip visible?', 'yes')]
     """

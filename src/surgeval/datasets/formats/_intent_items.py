@@ -189,8 +189,8 @@ def _gaze(value: Any, place: Place) -> tuple[Gaze, ...]:
             continue
         fixation = Gaze(*known)
         if not (0 <= fixation.x <= 1 and 0 <= fixation.y <= 1 and fixation.duration >= 0):
-            said = f"x {fixation.x:g}, y {fixation.y:g}, duration {fixation.duration:g}"
-            place.warn("gaze-range", said, "x and y from 0 to 1 and a duration of at least 0", f"gaze[{number}]")
+            values = f"x {fixation.x:g}, y {fixation.y:g}, duration {fixation.duration:g}"
+            place.warn("gaze-range", values, "x and y from 0 to 1 and a duration of at least 0", f"gaze[{number}]")
         else:
             result.append(fixation)
     return tuple(result)

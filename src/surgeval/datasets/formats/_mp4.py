@@ -41,8 +41,8 @@ class Mp4Writer:
             if container is None:
                 container, stream = _open(path, pixels.shape[1], pixels.shape[0], rate)
             if pixels.shape[:2] != (stream.height, stream.width):
-                found = f"{pixels.shape[1]} × {pixels.shape[0]} pixels"
-                raise BadInput(f"{video.name} frame {frame.name}: found {found}, expected the first frame's size")
+                size = f"{pixels.shape[1]} × {pixels.shape[0]} pixels"
+                raise BadInput(f"{video.name} frame {frame.name}: found {size}, expected the first frame's size")
             picture = av.VideoFrame.from_ndarray(pixels, format="rgb24")
             last = max(_ticks(frame, number, rate), last + 1)
             picture.pts, picture.time_base = last, Fraction(1, _TICKS)

@@ -49,8 +49,8 @@ class Phantom:
         place = Place(str(path), self._early.append)
         record = read_mapping(path, self._early.append)
         if record is not None and (record.get("format"), record.get("version")) != ("surgeval-phantom", 1):
-            found = f"format {shown(record.get('format'))} version {shown(record.get('version'))}"
-            place.report("manifest-version", found, "format 'surgeval-phantom' version 1")
+            version = f"format {shown(record.get('format'))} version {shown(record.get('version'))}"
+            place.report("manifest-version", version, "format 'surgeval-phantom' version 1")
         return record or {}
 
     def _listed(self, stated: Any) -> dict[str, Video]:

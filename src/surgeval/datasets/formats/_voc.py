@@ -152,8 +152,8 @@ class Voc(FlatReader):
             return real or (None if document is None else place.size(None, None))
         stated = place.size(_number(document.width), _number(document.height))
         if real and stated and real != stated:
-            found = f"{stated[0]} × {stated[1]}"
-            place.warn("size-differs", found, f"the image's {real[0]} × {real[1]}", "size")
+            size = f"{stated[0]} × {stated[1]}"
+            place.warn("size-differs", size, f"the image's {real[0]} × {real[1]}", "size")
         return real or stated
 
     def _instances(self, document: _Document, place: Place, size: tuple[int, int]) -> Iterator[Instance]:

@@ -141,22 +141,22 @@ class Output:
     def _note(self, feature: str) -> None:
         kind, named, name = feature.partition(":")
         if feature not in self.writer.keeps and (not named or kind not in self.writer.keeps):
-            what = "frames" if kind == FRAME_ATTRIBUTE else "instances"
-            words = _WORDS[kind] if not named else f"attribute {_shown(name)} of {{n}} {what}"
+            owners = "frames" if kind == FRAME_ATTRIBUTE else "instances"
+            words = _WORDS[kind] if not named else f"attribute {_shown(name)} of {{n}} {owners}"
             self.losses[f"{words} {'is' if named else 'are'} not kept"] += 1
 
     def said_of(self, frame: Frame) -> dict[str, object]:
-        """What is said of a whole frame, where there is something to say: time, phase, no labels, attributes."""
-        said: dict[str, object] = {}
+        """The facts of a whole frame, those that it has: time, phase, no labels, attributes."""
+        facts: dict[str, object] = {}
         if frame.time is not None:
-            said["time"] = frame.time
+            facts["time"] = frame.time
         if frame.phase is not None:
-            said["phase"] = self.space.phases[frame.phase]
+            facts["phase"] = self.space.phases[frame.phase]
         if not frame.labelled:
-            said["labelled"] = False
+            facts["labelled"] = False
         if extra := self.writable(frame.attributes):
-            said["attributes"] = extra
-        return said
+            facts["attributes"] = extra
+        return facts
 
     def writable(self, attributes: Mapping[str, object], *own: str) -> dict[str, object]:
         """The attributes that JSON can hold, without those that only serve writing back; the rest is said.

@@ -24,7 +24,7 @@ def check_names(space: LabelSpace, format: str) -> None:
 
 
 def legal(text: str, out: Output, *, lines: bool = False) -> str:
-    """The text without characters that XML cannot hold; that it was changed is said. `lines`: it may have several."""
+    """The text with characters that XML cannot hold replaced, which counts as a loss; `lines` allows line breaks."""
     result = (_ILLEGAL_LINES if lines else _ILLEGAL).sub("\N{REPLACEMENT CHARACTER}", text)
     if result != text:
         out.lost("{n} texts with characters that XML cannot hold were changed")

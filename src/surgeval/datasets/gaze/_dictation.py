@@ -36,6 +36,6 @@ def read_dictation(path: str | Path) -> tuple[SpokenWord, ...]:
     starts, ends = table.numbers(names[1]), table.numbers(names[2])
     if (ends < starts).any():
         row = int((ends < starts).argmax())
-        found, wanted = f"{ends[row]:.6g} s after a start at {starts[row]:.6g} s", "a word that ends after it starts"
-        raise DataError(path, record=table.line(row), field=names[2], found=found, expected=wanted)
+        times, wanted = f"{ends[row]:.6g} s after a start at {starts[row]:.6g} s", "a word that ends after it starts"
+        raise DataError(path, record=table.line(row), field=names[2], found=times, expected=wanted)
     return tuple(map(SpokenWord, table.texts(names[0]), starts.tolist(), ends.tolist()))

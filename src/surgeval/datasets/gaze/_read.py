@@ -95,8 +95,8 @@ def _format_of(table: GazeTable) -> str:
         return "egoexo4d"
     if {"t", "x", "y"} <= have:
         return "neutral"
-    found = f"the columns {', '.join(table.names)}"[:200]
-    raise DataError(table.file, found=found, expected="t, x and y, a gaze file known by name, or a mapping")
+    columns = f"the columns {', '.join(table.names)}"[:200]
+    raise DataError(table.file, found=columns, expected="t, x and y, a gaze file known by name, or a mapping")
 
 
 def _name(file: Path, columns: GazeMap) -> str:

@@ -40,8 +40,8 @@ class GazeTable:
         """Every column must be there."""
         for name in names:
             if name not in self.names:
-                found = f"the columns {', '.join(self.names)}"[:200] if self.names else "no columns"
-                raise DataError(self.file, field=name, found=found, expected="this column")
+                columns = f"the columns {', '.join(self.names)}"[:200] if self.names else "no columns"
+                raise DataError(self.file, field=name, found=columns, expected="this column")
 
     def texts(self, name: str) -> list[str]:
         """A column of names, none of them empty."""
@@ -53,25 +53,25 @@ class GazeTable:
 
     def truths(self, name: str) -> np.ndarray[tuple[int, ...], np.dtype[np.bool]]:
         """A column of 1 or 0, true or false."""
-        said = self._columns[name].str.strip_chars().str.to_lowercase()
-        known = said.is_in(["1", "0", "1.0", "0.0", "true", "false"])
+        cells = self._columns[name].str.strip_chars().str.to_lowercase()
+        known = cells.is_in(["1", "0", "1.0", "0.0", "true", "false"])
         if not known.all():
             row = int((~known.fill_null(value=False)).arg_max() or 0)
-            raise DataError(self.file, record=self.line(row), field=name, found=shown(said[row]), expected="1 or 0")
-        return said.is_in(["1", "1.0", "true"]).to_numpy()
+            raise DataError(self.file, record=self.line(row), field=name, found=shown(cells[row]), expected="1 or 0")
+        return cells.is_in(["1", "1.0", "true"]).to_numpy()
 
     def numbers(self, name: str, *, missing: bool = False) -> Floats:
         """A column of finite numbers; empty cells and NaN become NaN where `missing` is allowed."""
-        said = self._columns[name].str.strip_chars()
-        empty = said.is_null() | said.str.to_lowercase().is_in(["", "nan", "null", "na"])
-        values = said.cast(pl.Float64, strict=False)
+        cells = self._columns[name].str.strip_chars()
+        empty = cells.is_null() | cells.str.to_lowercase().is_in(["", "nan", "null", "na"])
+        values = cells.cast(pl.Float64, strict=False)
         odd = ~empty & (values.is_null() | ~values.is_finite().fill_null(value=False))
         if not missing:
             odd = odd | empty
         if odd.any():
             row = int(odd.arg_max() or 0)
             wanted = "a finite number" + (" or nothing" if missing else "")
-            raise DataError(self.file, record=self.line(row), field=name, found=shown(said[row]), expected=wanted)
+            raise DataError(self.file, record=self.line(row), field=name, found=shown(cells[row]), expected=wanted)
         return values.set(empty, float("nan")).to_numpy().astype(np.float64)
 
 

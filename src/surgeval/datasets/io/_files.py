@@ -52,7 +52,7 @@ def ends(path: Path, first: int, last: int = 0) -> tuple[bytes, bytes]:
         return b"", b""
 
 
-def existing(path: str | Path, what: str) -> Path:
+def existing(path: str | Path, expected: str) -> Path:
     """The path of a file or a folder that a caller named.
 
     >>> existing("no such folder", "a dataset")
@@ -61,7 +61,7 @@ def existing(path: str | Path, what: str) -> Path:
     """
     target = Path(path)
     if "\0" in str(path) or not os.path.exists(target):  # noqa: PTH110 (`Path.exists` raises for overlong names)
-        raise BadInput(f"{path}: found no such file or folder, expected {what}")
+        raise BadInput(f"{path}: found no such file or folder, expected {expected}")
     if not target.is_dir() and not target.is_file():
         raise BadInput(f"{path}: found {NOT_REGULAR}, expected a file or a folder")
     return target
@@ -76,7 +76,7 @@ def is_there(path: Path) -> bool:
 
 
 def sweep(root: Path, on_problem: OnProblem) -> None:
-    """Tell the entries of a dataset's folder that its reader cannot see, and those that are no files."""
+    """Report what a dataset's folder holds that has no proper name, cannot be read or is no file."""
     level, met = [root] if root.is_dir() else [], set[tuple[int, int]]()
     for _ in range(_DEPTH + 1):
         level = [inner for folder in level for inner in _swept(folder, on_problem, met)]

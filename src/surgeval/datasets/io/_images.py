@@ -84,14 +84,14 @@ def decode(path: Path) -> Image:
     except PIL.Image.DecompressionBombError:
         raise DataError(path, found="a picture that is too large", expected=_LIMITS) from None
     except UnidentifiedImageError:
-        found = "a file that is no image" if path.stat().st_size else "an empty file"
-        raise DataError(path, found=found, expected=f"an image ({', '.join(_FORMATS)})") from None
+        content = "a file that is no image" if path.stat().st_size else "an empty file"
+        raise DataError(path, found=content, expected=f"an image ({', '.join(_FORMATS)})") from None
     except PermissionError as error:
-        found = f"a file that cannot be opened ({error.strerror})"
-        raise DataError(path, found=found, expected="a readable image") from None
+        refusal = f"a file that cannot be opened ({error.strerror})"
+        raise DataError(path, found=refusal, expected="a readable image") from None
     except _DECODING as error:
-        found = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise DataError(path, found=f"a damaged image ({found})", expected="a readable image") from error
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise DataError(path, found=f"a damaged image ({reason})", expected="a readable image") from error
 
 
 def _strict(stream: BufferedReader, path: Path) -> BinaryIO:

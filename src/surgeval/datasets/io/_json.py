@@ -61,8 +61,8 @@ def read_text(path: str | Path, on_problem: OnProblem, limit: int = MAX_BYTES) -
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        found = f"byte {data[error.start]:#04x} at offset {error.start}"
-        Place(str(path), on_problem).report("text-broken", found, "UTF-8 text")
+        byte = f"byte {data[error.start]:#04x} at offset {error.start}"
+        Place(str(path), on_problem).report("text-broken", byte, "UTF-8 text")
         return None
 
 
@@ -192,8 +192,8 @@ class Members:
             self._place.report("text-broken", f"bytes that are no text after line {self._line}", "UTF-8 text")
         except _BrokenError as error:
             where = f"line {error.line} column {error.column}"
-            found = f"cut off at {where}" if error.cut else f"not JSON at {where} ({error.what})"
-            self._place.report("json-broken", found, "complete JSON")
+            fault = f"cut off at {where}" if error.cut else f"not JSON at {where} ({error.reason})"
+            self._place.report("json-broken", fault, "complete JSON")
 
     def _walk(self) -> Iterator[tuple[str, int, Any, int, int]]:
         if self._peek() != "{":
@@ -308,15 +308,15 @@ class Members:
         self._text, self._at = self._text[self._at :] + data.decode(), 0
         return True
 
-    def _broken(self, what: str, position: int | None = None) -> _BrokenError:
+    def _broken(self, reason: str, position: int | None = None) -> _BrokenError:
         position = self._at if position is None else position
         before = self._text[:position]
         column = len(before) - before.rfind("\n") + (0 if "\n" in before else self._column)
-        cut = not self._text[position:].strip() or what.startswith("Unterminated string")
-        return _BrokenError(self._line + before.count("\n"), column, what, cut)
+        cut = not self._text[position:].strip() or reason.startswith("Unterminated string")
+        return _BrokenError(self._line + before.count("\n"), column, reason, cut)
 
 
 class _BrokenError(Exception):
-    def __init__(self, line: int, column: int, what: str, cut: bool) -> None:
-        super().__init__(what)
-        self.line, self.column, self.what, self.cut = line, column, what, cut
+    def __init__(self, line: int, column: int, reason: str, cut: bool) -> None:
+        super().__init__(reason)
+        self.line, self.column, self.reason, self.cut = line, column, reason, cut

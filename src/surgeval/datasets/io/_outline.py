@@ -102,8 +102,8 @@ def read_flat(value: Any, place: Place, field: str) -> Polygon | None:
     """Points as COCO writes them: `[x, y, x, y, …]`."""
     numbers = [as_float(item) for item in value] if isinstance(value, list) and len(value) <= 2 * MAX_POINTS else []
     if len(numbers) < 6 or len(numbers) % 2 or any(n is None or not math.isfinite(n) for n in numbers):
-        found = f"{len(numbers)} numbers" if numbers and None not in numbers else shown(value)
-        place.report("outline-points", found, "an even number of at least 6 finite numbers", field)
+        points = f"{len(numbers)} numbers" if numbers and None not in numbers else shown(value)
+        place.report("outline-points", points, "an even number of at least 6 finite numbers", field)
         return None
     finite = [float(n) for n in numbers if n is not None]
     return tuple(zip(finite[::2], finite[1::2], strict=True))

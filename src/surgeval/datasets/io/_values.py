@@ -84,8 +84,8 @@ class Place:
             self.report(kind, shown(value), f"a whole number from {low} to {high}", field)
             return None
         if not low <= result <= high:
-            said = shown(int(result) if abs(result) < 1e15 else value)  # "250" in a text file was read as 250.0
-            self.report(kind, said, f"a whole number from {low} to {high}", field)
+            text = shown(int(result) if abs(result) < 1e15 else value)  # "250" in a text file was read as 250.0
+            self.report(kind, text, f"a whole number from {low} to {high}", field)
             return None
         return int(result)
 
@@ -169,8 +169,8 @@ class Place:
         classes = space.triplets[number]
         for component, own, other in zip(("instrument", "verb", "target"), stated, classes, strict=True):
             if own not in (UNKNOWN, other):
-                found = f"{own} beside triplet {number} ({space.triplet_name(number)})"
-                self.report("triplet-inconsistent", found, f"{component} {other}", component)
+                clash = f"{own} beside triplet {number} ({space.triplet_name(number)})"
+                self.report("triplet-inconsistent", clash, f"{component} {other}", component)
                 return None
         return Triplet(*classes)
 

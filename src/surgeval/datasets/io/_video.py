@@ -162,14 +162,14 @@ def _reader(path: Path) -> _FrameReader:
     try:
         check_regular(path)
     except NotRegular as error:
-        found = HOLES if str(error) == HOLES else NOT_REGULAR
-        raise DataError(path, found=found, expected="a regular file") from None
+        reason = HOLES if str(error) == HOLES else NOT_REGULAR
+        raise DataError(path, found=reason, expected="a regular file") from None
     stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
-    kept = readers.pop(path, None)
-    if kept is not None and kept[0] != stamp:
-        kept[1].close()
-        kept = None
-    readers[path] = kept or (stamp, _FrameReader(path))
+    cached = readers.pop(path, None)
+    if cached is not None and cached[0] != stamp:
+        cached[1].close()
+        cached = None
+    readers[path] = cached or (stamp, _FrameReader(path))
     while len(readers) > _OPEN:
         readers.popitem(last=False)[1][1].close()
     return readers[path][1]
@@ -180,9 +180,9 @@ def _kind(error: DataError) -> str:
 
 
 def _unreadable(path: Path, error: Exception) -> DataError:
-    said = str(getattr(error, "strerror", None) or error)  # `str` adds number and path
-    found = (said.splitlines() or [type(error).__name__])[0]
-    return DataError(path, found=f"a damaged video ({found})", expected="a video that can be decoded")
+    message = str(getattr(error, "strerror", None) or error)  # `str` adds number and path
+    reason = (message.splitlines() or [type(error).__name__])[0]
+    return DataError(path, found=f"a damaged video ({reason})", expected="a video that can be decoded")
 
 
 def video_index(path: str | Path) -> VideoIndex:
@@ -204,8 +204,8 @@ def read_video_frame(path: Path, number: int) -> Image:
     """Frame `number` (from 0, in display order) as RGB."""
     reader = _reader(path)
     if not 0 <= number < len(reader.index):
-        found, expected = f"no frame {number}", f"a number from 0 to {len(reader.index) - 1}"
-        raise DataError(path, found=found, expected=expected)
+        last = len(reader.index) - 1
+        raise DataError(path, found=f"no frame {number}", expected=f"a number from 0 to {last}")
     try:
         return reader.read(number)
     except (av.FFmpegError, OSError, ValueError) as error:

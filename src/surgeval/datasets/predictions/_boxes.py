@@ -41,13 +41,13 @@ def box_columns(raw: RawTable, truth: GroundTruth, at: Ints) -> tuple[Floats, Fl
     elif fractions and bool(np.any((width > SMALLEST) & live)):
         first = int(np.flatnonzero(live)[0])
         place = raw.place(first)
-        found = f"boxes that all lie within {NORMALISED_TO:g} pixels of the corner"
-        place.report("boxes-normalised", found, "pixels of the original frame, not fractions of it", "x, y, w, h")
+        extent = f"boxes that all lie within {NORMALISED_TO:g} pixels of the corner"
+        place.report("boxes-normalised", extent, "pixels of the original frame, not fractions of it", "x, y, w, h")
         raw.alive[:] = False
     elif truth.size_assumed and live.any():
         place = raw.place(int(np.flatnonzero(live)[0]))
-        found = f"boxes in pixels of a dataset without images, whose frames are taken as {sizes[0][0]} × {sizes[1][0]}"
-        place.warn("size-assumed", found, "the images beside the labels, or normalised boxes")
+        basis = f"boxes in pixels of a dataset without images, whose frames are taken as {sizes[0][0]} × {sizes[1][0]}"
+        place.warn("size-assumed", basis, "the images beside the labels, or normalised boxes")
     for name, values in (("x", x), ("y", y), ("w", w), ("h", h)):
         raw.refuse(np.abs(values) > MAX_PIXELS, "box-absurd", name, f"at most {MAX_PIXELS:g} pixels")
     raw.warn(placed & ((w <= 0) | (h <= 0)), "box-degenerate", "w, h", "a positive width and height (it is kept, and "

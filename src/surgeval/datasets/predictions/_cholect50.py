@@ -65,7 +65,7 @@ def read_cholect50(path: Path, truth: GroundTruth, tally: RowProblems) -> RawTab
 def _predicted(rows: Any, place: Place) -> Iterator[tuple[int, list[Any]]]:
     for number, row in enumerate(place.items(rows) or ()):
         if not isinstance(row, list) or len(row) != _ITEMS:
-            found = f"{len(row)} items" if isinstance(row, list) else shown(row)
-            place.at(f"{place.record}, row {number}").report("row-length", found, f"a row of {_ITEMS} items")
+            length = f"{len(row)} items" if isinstance(row, list) else shown(row)
+            place.at(f"{place.record}, row {number}").report("row-length", length, f"a row of {_ITEMS} items")
         elif any(row[k] != -1 for k in (0, 1, 7, 8)):  # a row of −1 only carries the phase
             yield number, row

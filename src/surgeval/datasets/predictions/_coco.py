@@ -51,7 +51,7 @@ def read_coco(path: Path, truth: GroundTruth, tally: RowProblems, *, lone: str =
     place = Place(str(path), tally)
     images: dict[int | str, str] = {}  # the file's own names
     categories: dict[int | str, str] = {}
-    found: dict[str, list[Any]] = {key: [] for key in ("image", "file", "category", "bbox", "score", "track", "at")}
+    fields: dict[str, list[Any]] = {key: [] for key in ("image", "file", "category", "bbox", "score", "track", "at")}
     for key, number, value, _, _ in _Results(path, place):
         if key not in ("annotations", "images", "categories"):
             continue
@@ -59,13 +59,13 @@ def read_coco(path: Path, truth: GroundTruth, tally: RowProblems, *, lone: str =
             kind = "a list of JSON objects" if number < 0 else "a JSON object"
             place.at(f"{key}[{number}]" if number >= 0 else key).report("wrong-shape", shown(value), kind)
         elif key == "annotations":
-            found["image"].append(value.get("image_id"))
-            found["file"].append(value.get("file_name") or value.get("image_name"))
-            found["category"].append(value.get("category_id"))
-            found["bbox"].append(value.get("bbox"))
-            found["score"].append(value.get("score"))
-            found["track"].append(value.get("track_id"))
-            found["at"].append(number)
+            fields["image"].append(value.get("image_id"))
+            fields["file"].append(value.get("file_name") or value.get("image_name"))
+            fields["category"].append(value.get("category_id"))
+            fields["bbox"].append(value.get("bbox"))
+            fields["score"].append(value.get("score"))
+            fields["track"].append(value.get("track_id"))
+            fields["at"].append(number)
         else:
             names = images if key == "images" else categories
             own, name = id_of(value.get("id")), value.get("file_name" if key == "images" else "name")
@@ -73,27 +73,27 @@ def read_coco(path: Path, truth: GroundTruth, tally: RowProblems, *, lone: str =
                 place.at(f"{key}[{number}]").report("id-broken", shown(value), "an id of its own and a name", key)
             else:
                 names[own] = name
-    source = RowSource((str(path),), "annotation", np.array(found["at"], dtype=np.int64))
-    raw = RawTable({"image_id": found["image"], "category_id": found["category"], "bbox": found["bbox"],
-                    "score": found["score"]}, source, tally)  # fmt: skip
+    source = RowSource((str(path),), "annotation", np.array(fields["at"], dtype=np.int64))
+    raw = RawTable({"image_id": fields["image"], "category_id": fields["category"], "bbox": fields["bbox"],
+                    "score": fields["score"]}, source, tally)  # fmt: skip
     frames = FrameNames(truth)
-    keys = _frames(raw, found, images, truth, frames)
+    keys = _frames(raw, fields, images, truth, frames)
     classes = _classes(raw, categories, truth, lone)
-    boxes = [box if isinstance(box, list) and len(box) == 4 else None for box in found["bbox"]]
+    boxes = [box if isinstance(box, list) and len(box) == 4 else None for box in fields["bbox"]]
     raw.refuse(np.array([box is None for box in boxes], dtype=bool), "box-not-numbers", "bbox",
                "four numbers [x, y, w, h]")  # fmt: skip
-    raw.refuse(np.array([score is None for score in found["score"]], dtype=bool), "score-missing", "score",
+    raw.refuse(np.array([score is None for score in fields["score"]], dtype=bool), "score-missing", "score",
                "a score: a COCO file without scores holds labels")  # fmt: skip
     rows = np.flatnonzero(raw.alive).tolist()
     columns: dict[str, Column] = {
         "video": [keys[row][0] for row in rows],
         "frame": [keys[row][1] for row in rows],
         **classes_columns([classes[row] for row in rows]),
-        "score": [found["score"][row] for row in rows],
+        "score": [fields["score"][row] for row in rows],
         **{name: [(boxes[row] or [])[k] for row in rows] for k, name in enumerate(_BOX)},
     }
-    if any(track is not None for track in found["track"]):
-        columns["track"] = [found["track"][row] for row in rows]
+    if any(track is not None for track in fields["track"]):
+        columns["track"] = [fields["track"][row] for row in rows]
     mentioned = _mentioned(images, columns, frames, str(path))
     return RawTable(columns, raw.source.take(raw.alive), tally, "pixels", mentioned)
 
@@ -107,13 +107,13 @@ def classes_columns(classes: list[tuple[int, Triplet]]) -> dict[str, Column]:
 
 
 def _frames(
-    raw: RawTable, found: dict[str, list[Any]], images: dict[int | str, str], truth: GroundTruth, names: FrameNames
+    raw: RawTable, fields: dict[str, list[Any]], images: dict[int | str, str], truth: GroundTruth, names: FrameNames
 ) -> list[Key]:
     """Video and frame of each annotation; each unknown image is told with its first annotation."""
-    dataset = image_ids(truth) if not images and None in found["file"] else {}
+    dataset = image_ids(truth) if not images and None in fields["file"] else {}
     known: dict[Any, Key | None] = {}
     keys: list[Key] = []
-    for row, (image, file) in enumerate(zip(found["image"], found["file"], strict=True)):
+    for row, (image, file) in enumerate(zip(fields["image"], fields["file"], strict=True)):
         number = id_of(image)
         label = images.get(number) if number is not None else None
         label = label or file
@@ -140,8 +140,8 @@ def _frame(
         return None
     if label is None and number is not None and number in dataset:
         if dataset[number] is None:
-            found = f"{shown(number)}, an image in several files of the dataset"
-            place.report("image-ambiguous", found, "a file_name beside it, or a dataset of one file", "image_id")
+            image = f"{shown(number)}, an image in several files of the dataset"
+            place.report("image-ambiguous", image, "a file_name beside it, or a dataset of one file", "image_id")
         return dataset[number]
     if label is None and isinstance(number, str):
         label = number  # ultralytics writes the file's stem there
@@ -162,7 +162,7 @@ def _classes(
     nothing = (UNKNOWN, Triplet(UNKNOWN))
     unknown = np.array([number not in meaning for number in ids], dtype=bool)
 
-    def said(row: int) -> str:
+    def category(row: int) -> str:
         number = ids[row]
         name = categories.get(number) if number is not None else None
         return raw.value("category_id", row) + (f" ({shown(name)})" if name else "")
@@ -171,7 +171,7 @@ def _classes(
         expected = f"a category named after a triplet or an instrument of {truth.space.name}"
     else:
         expected = "the id of a category of the dataset" if isinstance(truth.dataset, Coco) else "a class id + 1"
-    raw.refuse(unknown, "class-unknown", "category_id", expected, said)
+    raw.refuse(unknown, "class-unknown", "category_id", expected, category)
     return [meaning.get(number, nothing) if number is not None else nothing for number in ids]
 
 

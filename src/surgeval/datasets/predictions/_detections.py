@@ -81,13 +81,13 @@ def of_table(table: pl.DataFrame, truth: GroundTruth, tally: RowProblems, file: 
     return checked(RawTable({name: table[name] for name in columns}, source, tally), truth, "table")
 
 
-def known_columns(found: Sequence[str], place: Place) -> list[str]:
-    """The columns of ours among those found, or none (told) where one is missing; others are told as a warning."""
-    ours = [name for name in (*COLUMNS, *OPTIONAL) if name in found]
-    missing = [name for name in _REQUIRED if name not in found]
-    if not missing and not set(IDS) & set(found):
+def known_columns(names: Sequence[str], place: Place) -> list[str]:
+    """The columns of ours among `names`, or none (told) where one is missing; others are told as a warning."""
+    ours = [name for name in (*COLUMNS, *OPTIONAL) if name in names]
+    missing = [name for name in _REQUIRED if name not in names]
+    if not missing and not set(IDS) & set(names):
         missing = ["triplet"]
-    others = [name for name in found if name not in ours and name not in HEADS]
+    others = [name for name in names if name not in ours and name not in HEADS]
     if missing:
         listed = ", ".join(others[:8] if others else ours) or "none"
         near = nearest(missing[0], others)
@@ -133,20 +133,20 @@ def checked(raw: RawTable, truth: GroundTruth, format: str) -> Detections:
 def _classes(raw: RawTable, space: LabelSpace) -> tuple[Ints, Ints, Ints, Ints]:
     triplet = raw.ids("triplet", space.triplet_names, "triplet")
     names = (space.instruments, space.verbs, space.targets)
-    given = [raw.ids(part, known, part) for part, known in zip(PARTS, names, strict=True)]
-    agreed = agree(space, triplet, given[0], given[1], given[2], own=_own_parts(raw))
-    for part, values, derived, clash in zip(PARTS, given, agreed.parts, agreed.clash, strict=True):
+    parts = [raw.ids(part, known, part) for part, known in zip(PARTS, names, strict=True)]
+    agreed = agree(space, triplet, parts[0], parts[1], parts[2], own=_own_parts(raw))
+    for part, values, derived, clash in zip(PARTS, parts, agreed.parts, agreed.clash, strict=True):
 
-        def said(row: int, values: Ints = values) -> str:
+        def stated(row: int, values: Ints = values) -> str:
             return f"{values[row]} beside triplet {triplet[row]} ({space.triplet_name(int(triplet[row]))})"
 
         def meant(row: int, part: str = part, derived: Ints = derived) -> str:
             return f"{part} {derived[row]}"
 
-        raw.refuse(clash, "triplet-inconsistent", part, meant, said)
+        raw.refuse(clash, "triplet-inconsistent", part, meant, stated)
     raw.refuse(agreed.no_class, "triplet-unknown", "triplet",
                f"one of the {len(space.triplets)} triplets of {space.name}",
-               lambda row: f"instrument {given[0][row]}, verb {given[1][row]}, target {given[2][row]}")  # fmt: skip
+               lambda row: f"instrument {parts[0][row]}, verb {parts[1][row]}, target {parts[2][row]}")  # fmt: skip
     raw.refuse(agreed.nothing, "class-unknown", "triplet" if space.triplets else "instrument", "a class id",
                "no class")  # fmt: skip
     return agreed.triplet, *agreed.parts
@@ -156,13 +156,13 @@ def _own_parts(raw: RawTable) -> Bools:
     """Rows whose instrument, verb and target are said to be the heads' own choice."""
     if "components" not in raw.columns:
         return np.zeros(len(raw), dtype=bool)
-    said = pl.Series(raw.columns["components"])
-    if said.dtype != pl.String:
+    components = pl.Series(raw.columns["components"])
+    if components.dtype != pl.String:
         raw.refuse(np.ones(len(raw), dtype=bool), "not-text", "components", f"ivt or {_OWN_PARTS}")
         return np.zeros(len(raw), dtype=bool)
-    said = said.fill_null("ivt")
-    raw.refuse(~said.is_in(["ivt", _OWN_PARTS]).to_numpy(), "not-text", "components", f"ivt or {_OWN_PARTS}")
-    return (said == _OWN_PARTS).to_numpy().astype(bool)
+    components = components.fill_null("ivt")
+    raw.refuse(~components.is_in(["ivt", _OWN_PARTS]).to_numpy(), "not-text", "components", f"ivt or {_OWN_PARTS}")
+    return (components == _OWN_PARTS).to_numpy().astype(bool)
 
 
 def _without_seen(raw: RawTable) -> RawTable:
@@ -180,8 +180,8 @@ def _without_seen(raw: RawTable) -> RawTable:
     keys = [columns[name].gather(rows).cast(pl.String).to_list() for name in ("video", "frame")]
     named = [(raw.source.place(row, raw.tally).file, video, frame)
              for row, video, frame in zip(rows.tolist(), *keys, strict=True) if video and frame]  # fmt: skip
-    kept = {name: column.filter(pl.Series(~seen)) for name, column in columns.items()}
-    rest = RawTable(kept, raw.source.take(~seen), raw.tally, raw.scale, (*raw.mentioned, *named))
+    boxes = {name: column.filter(pl.Series(~seen)) for name, column in columns.items()}
+    rest = RawTable(boxes, raw.source.take(~seen), raw.tally, raw.scale, (*raw.mentioned, *named))
     rest.alive &= raw.alive[~seen]
     return rest
 

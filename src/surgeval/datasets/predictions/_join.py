@@ -95,7 +95,7 @@ class JoinedDetections:
         truth, lost = self.truth, len(self.missing)
         answered = truth.scored.join(self.missing, on=["video", "frame"], how="anti")["video"]
         videos = sorted(set(self.missing["video"]) - set(answered))
-        said = [
+        remarks = [
             (lost, f"{lost} of {self.n_frames} labelled frames have no predictions: their ground truths are misses"
                    + (f" (all frames of {', '.join(videos[:5])})" if videos else "")),
             (self.unlabelled, f"{self.unlabelled} predictions in frames without labels were left out"),
@@ -106,7 +106,7 @@ class JoinedDetections:
             (truth.boxes.degenerate, f"{truth.boxes.degenerate} labelled boxes have no area and overlap nothing"),
             (bad := self.predictions.degenerate, f"{bad} predicted boxes have no area and overlap nothing"),
         ]  # fmt: skip
-        return tuple(sentence for count, sentence in said if count)
+        return tuple(sentence for count, sentence in remarks if count)
 
     def _chosen(self, components: Sequence[str] | None) -> tuple[str, ...]:
         if components is None:
@@ -139,9 +139,9 @@ def join(
     >>> space = load_labels("cholect50")
     >>> seen = Instance(Triplet(*space.triplets[17]), Box(100, 120, 60, 80))
     >>> frames = [Frame("VID68", name, 0, None, None, 854, 480, (seen,)) for name in ("000016", "000023")]
-    >>> found = pl.DataFrame({"video": ["VID68"], "frame": ["000016"], "triplet": [17], "score": [0.9],
+    >>> boxes = pl.DataFrame({"video": ["VID68"], "frame": ["000016"], "triplet": [17], "score": [0.9],
     ...                       "x": [101.0], "y": [120.0], "w": [60.0], "h": [80.0]})
-    >>> joined = join(MemoryDataset(space, frames), found)
+    >>> joined = join(MemoryDataset(space, frames), boxes)
     >>> joined.notes()
     ('1 of 2 labelled frames have no predictions: their ground truths are misses',)
     >>> round(evaluate(joined.data(), joined.n_classes())["ivt"].overall.mAP, 3)
@@ -162,12 +162,12 @@ def join(
     numbers = truth.frames["number"].to_numpy()
     number = np.where(at >= 0, numbers[np.maximum(at, 0)] if len(numbers) else -1, -1)
     scored = number >= 0
-    kept = table.filter(scored)
-    ids = [kept[name].to_numpy().astype(np.int64) for name in IDS]
-    predictions = Boxes.of(number[scored], class_columns(truth.space, *ids), kept.select(BOX).to_numpy(),
-                           kept["score"].to_numpy(), name="predictions")  # fmt: skip
+    rows = table.filter(scored)
+    ids = [rows[name].to_numpy().astype(np.int64) for name in IDS]
+    predictions = Boxes.of(number[scored], class_columns(truth.space, *ids), rows.select(BOX).to_numpy(),
+                           rows["score"].to_numpy(), name="predictions")  # fmt: skip
     keys = ["video", "frame"]
-    untold = truth.scored.join(kept, on=keys, how="anti", maintain_order="left")
+    untold = truth.scored.join(rows, on=keys, how="anti", maintain_order="left")
     missing = untold.join(detections.empty, on=keys, how="anti", maintain_order="left")
     return JoinedDetections(
         truth, predictions, missing, len(untold) - len(missing), int(((at >= 0) & ~scored).sum()),

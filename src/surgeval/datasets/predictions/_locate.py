@@ -25,8 +25,8 @@ _KEYS = ["video", "frame"]
 def rows_of(names: pl.DataFrame, truth: GroundTruth) -> Ints:
     """Row of `truth.frames` for each `video`, `frame`; −2 in a video that was not chosen, −1 where there is none."""
     frames = truth.frames.select(_KEYS).with_row_index("at")
-    found = names.select(_KEYS).join(frames, on=_KEYS, how="left", maintain_order="left", nulls_equal=False)["at"]
-    rows = found.cast(pl.Int64).fill_null(_UNKNOWN).to_numpy().astype(np.int64)
+    at = names.select(_KEYS).join(frames, on=_KEYS, how="left", maintain_order="left", nulls_equal=False)["at"]
+    rows = at.cast(pl.Int64).fill_null(_UNKNOWN).to_numpy().astype(np.int64)
     if truth.others:
         rows[names["video"].is_in(list(truth.others)).to_numpy().astype(bool)] = ELSEWHERE
     return rows

@@ -66,7 +66,7 @@ class RowSource:
 
 @dataclass
 class RawTable:
-    """Columns of equal length with their source; `alive` are the rows that nothing was told of."""
+    """Columns of equal length with their source; `alive` marks the rows without an error so far."""
 
     columns: Mapping[str, Column]
     source: RowSource
@@ -95,14 +95,14 @@ class RawTable:
         return shown(_item(self.columns[column], row))
 
     def refuse(self, bad: Bools, kind: str, column: str, expected: Text, found: Text | None = None) -> None:
-        """Tell every living row of `bad`; they are dead after that."""
+        """Report each row of `bad` that is still alive, and mark it as no longer alive."""
         for row in np.flatnonzero(bad & self.alive).tolist():
             self.alive[row] = False
-            said = self.value(column, row) if found is None else _text(found, row)
-            self.place(row).report(kind, said, _text(expected, row), column)
+            value = self.value(column, row) if found is None else _text(found, row)
+            self.place(row).report(kind, value, _text(expected, row), column)
 
     def warn(self, odd: Bools, kind: str, column: str, expected: Text, found: Text) -> None:
-        """Tell of all living rows of `odd` in one sentence that names the first."""
+        """Warn of all rows of `odd` that are alive, in one sentence that names the first."""
         rows = np.flatnonzero(odd & self.alive)
         if rows.size:
             first = int(rows[0])
@@ -128,20 +128,20 @@ class RawTable:
         self.refuse((series.fill_null("") == "").to_numpy(), "not-text", column, f"the name of a {column}")
         return series.fill_null("")
 
-    def ids(self, column: str, names: Sequence[str], what: str) -> Ints:
+    def ids(self, column: str, names: Sequence[str], kind: str) -> Ints:
         """A column of class ids, −1 where unknown (or where the column or the value is absent); names count as ids."""
         if column not in self.columns:
             return np.full(len(self), -1, dtype=np.int64)
-        given, count = self.columns[column], len(names)
-        if isinstance(given, pl.Series) and given.dtype == pl.String:
+        cells, count = self.columns[column], len(names)
+        if isinstance(cells, pl.Series) and cells.dtype == pl.String:
             known = pl.Series(list(names), dtype=pl.String)
             spelt = np.isfinite(as_floats(known))  # a class called "3" is no other way to say 3
             ids = {name: str(number) for number, name in enumerate(names) if not spelt[number]}
-            given = given.str.strip_chars().replace(ids)
-        values = np.where(absent(given), -1.0, as_floats(given))
+            cells = cells.str.strip_chars().replace(ids)
+        values = np.where(absent(cells), -1.0, as_floats(cells))
         with np.errstate(invalid="ignore"):
             good = np.isfinite(values) & (values >= -1) & (values < count) & (np.floor(values) == values)
-        wanted = f"a class id from 0 to {count - 1}, or -1" if count else f"-1: the label space has no {what}s"
+        wanted = f"a class id from 0 to {count - 1}, or -1" if count else f"-1: the label space has no {kind}s"
 
         def expected(row: int) -> str:
             named = count and _is_word(_item(self.columns[column], row))

@@ -48,10 +48,10 @@ def read_detections(
     >>> from surgeval.vocab import load_labels
     >>> dataset = MemoryDataset(load_labels("cholect50"), [Frame("VID68", "000016", 0, None, None, 854, 480)])
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "found.csv"
+    ...     path = Path(folder) / "boxes.csv"
     ...     _ = path.write_text("video,frame,triplet,score,x,y,w,h\nVID68,000016,17,0.9,100,120,60,80\n")
-    ...     found = read_detections(path, dataset)
-    >>> found.table.select("video", "frame", "triplet", "score").rows()
+    ...     detections = read_detections(path, dataset)
+    >>> detections.table.select("video", "frame", "triplet", "score").rows()
     [('VID68', '000016', 17, 0.9)]
     """
     target = existing(path, "predictions")
@@ -95,7 +95,7 @@ def detect_format(path: str | Path) -> str:
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "found.csv"
+    ...     path = Path(folder) / "boxes.csv"
     ...     _ = path.write_text("video,frame,triplet,score,x,y,w,h\n")
     ...     detect_format(path)
     'table'

@@ -81,13 +81,13 @@ class JoinedRecognition:
     def notes(self) -> tuple[str, ...]:
         """What a reader of the scores must know about the join, one sentence each."""
         lost, none = len(self.missing), self.truth.without_label
-        said = [
+        remarks = [
             (lost, f"{lost} of {len(self.targets)} labelled frames have no scores: their labels are ranked last"),
             (self.unlabelled, f"{self.unlabelled} scored frames without labels were left out"),
             (self.elsewhere, f"{self.elsewhere} frames of videos that are not scored were left out"),
             (none, f"{none} labelled instances without a {self.truth.class_kind} class were left out"),
         ]
-        return tuple(sentence for count, sentence in said if count)
+        return tuple(sentence for count, sentence in remarks if count)
 
 
 def read_recognition(
@@ -127,11 +127,11 @@ def _checked(raw: RawTable, scores: Floats, truth: GroundTruth, format: str) -> 
     raw.refuse(again, "frame-duplicate", "frame", "one row of scores per frame", lambda row: f"{raw.name(row)} again")
     bad = ~np.isfinite(scores)
 
-    def said(row: int) -> str:
+    def gap(row: int) -> str:
         k = int(np.flatnonzero(bad[row])[0])
         return f"no finite number for class {k}"
 
-    raw.refuse(np.asarray(bad.any(axis=1)), "not-finite", "scores", f"{scores.shape[1]} finite numbers", said)
+    raw.refuse(np.asarray(bad.any(axis=1)), "not-finite", "scores", f"{scores.shape[1]} finite numbers", gap)
     table = names.filter(raw.alive).with_columns(scores=_listed(scores[raw.alive]))
     return RecognitionTable(table, format, dict(raw.tally.counts), raw.source.take(raw.alive))
 
@@ -151,20 +151,20 @@ def of_scores(
     return _checked(raw, scores, truth, "table")
 
 
-def _wanted(found: Sequence[str], place: Place, n_classes: int) -> list[str]:
+def _wanted(names: Sequence[str], place: Place, n_classes: int) -> list[str]:
     each = [str(k) for k in range(n_classes)]
-    columns = ["video", "frame", *(["scores"] if "scores" in found else each)]
-    missing = next((name for name in columns if name not in found), None)
+    columns = ["video", "frame", *(["scores"] if "scores" in names else each)]
+    missing = next((name for name in columns if name not in names), None)
     if missing is None:
         return columns
-    listed = ", ".join(found)[:80]
+    listed = ", ".join(names)[:80]
     place.report("column-missing", listed, f"video, frame and scores, or a column for each class id from 0 to "
                  f"{n_classes - 1}", missing)  # fmt: skip
     return []
 
 
 def _from_table(path: Path, n_classes: int, tally: RowProblems) -> tuple[RawTable, Floats]:
-    table, source = read_columns(path, tally, lambda found, place: _wanted(found, place, n_classes))
+    table, source = read_columns(path, tally, lambda names, place: _wanted(names, place, n_classes))
     return _columns(table, source, tally, n_classes)
 
 
@@ -200,8 +200,8 @@ def _from_json(path: Path, truth: GroundTruth, n_classes: int, tally: RowProblem
             for key, values in entries.items():
                 place = Place(str(file), tally, f"{video[:60]} {key[:60]}")
                 if not is_printable(key) or not isinstance(values, list) or len(values) != n_classes:
-                    found = f"{len(values)} scores" if isinstance(values, list) else shown(values)
-                    place.report("row-length", found, f"{n_classes} scores", "scores")
+                    length = f"{len(values)} scores" if isinstance(values, list) else shown(values)
+                    place.report("row-length", length, f"{n_classes} scores", "scores")
                     continue
                 file_of.append(files.setdefault(str(file), len(files)))
                 videos.append(video)

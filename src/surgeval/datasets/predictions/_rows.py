@@ -126,8 +126,8 @@ def _rows(rows: Any, place: Place, widths: list[int]) -> Iterator[tuple[int, lis
             continue
         here = place.at(f"{place.record}, row {number}")
         if isinstance(row, list) and len(row) in LAYOUTS:
-            found = f"{len(row)} columns after rows of {widths[0]}"
-            here.report("row-length", found, "rows of 7 or of 9 columns, not both")
+            columns = f"{len(row)} columns after rows of {widths[0]}"
+            here.report("row-length", columns, "rows of 7 or of 9 columns, not both")
         else:
-            found = f"{len(row)} columns" if isinstance(row, list) else shown(row)
-            here.report("row-length", found, "a row of 7 or of 9 columns")
+            columns = f"{len(row)} columns" if isinstance(row, list) else shown(row)
+            here.report("row-length", columns, "a row of 7 or of 9 columns")

@@ -86,8 +86,8 @@ class GroundTruth:
 
     def _by_video(self, frames: pl.DataFrame) -> dict[str, tuple[str, ...]]:
         groups = frames.group_by("video", maintain_order=True).agg("frame")
-        found = {video: tuple(names) for video, names in groups.iter_rows()}
-        return {video: found.get(video, ()) for video in self.videos}
+        by_video = {video: tuple(names) for video, names in groups.iter_rows()}
+        return {video: by_video.get(video, ()) for video in self.videos}
 
     @cached_property
     def pairs(self) -> frozenset[tuple[str, str]]:

@@ -56,9 +56,9 @@ def write_detections(
     >>> from surgeval.vocab import load_labels
     >>> dataset = MemoryDataset(load_labels("cholect50"), [Frame("VID68", "000016", 0, None, None, 854, 480)])
     >>> box = {"x": [100.0], "y": [120.0], "w": [60.0], "h": [80.0]}
-    >>> found = pl.DataFrame({"video": ["VID68"], "frame": ["000016"], "triplet": [17], "score": [0.9], **box})
+    >>> boxes = pl.DataFrame({"video": ["VID68"], "frame": ["000016"], "triplet": [17], "score": [0.9], **box})
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     report = write_detections(found, Path(folder) / "found.csv", dataset=dataset)
+    ...     report = write_detections(boxes, Path(folder) / "boxes.csv", dataset=dataset)
     >>> report.rows, report.losses
     (1, ())
     """
@@ -69,8 +69,8 @@ def write_detections(
     if kind == "table" and target.suffix.lower() not in SUFFIXES:
         raise BadInput(f"{target}: found suffix {target.suffix!r}, expected {' or '.join(SUFFIXES)}")
     truth = truth_of(dataset)
-    given, empty = (detections.table, detections.empty) if isinstance(detections, Detections) else (detections, None)
-    table = of_table(given, truth, RowProblems(raise_errors)).table
+    boxes, empty = (detections.table, detections.empty) if isinstance(detections, Detections) else (detections, None)
+    table = of_table(boxes, truth, RowProblems(raise_errors)).table
     losses: dict[str, int] = {}
     if kind != "table":
         inside = rows_of(table, truth) >= 0
@@ -91,8 +91,8 @@ def write_detections(
     _tell_columns(table, target if kind == "table" else None, losses)
     if kind not in ("table", "coco") and "track" in table.columns:
         losses["tracks of {n} boxes are not kept"] = int(table["track"].is_not_null().sum())
-    said = tuple(f"{kind}: {text.format(n=n)}" for text, n in losses.items() if n)
-    return WriteReport(target, kind, rows, said)
+    sentences = tuple(f"{kind}: {text.format(n=n)}" for text, n in losses.items() if n)
+    return WriteReport(target, kind, rows, sentences)
 
 
 def write_recognition(recognition: RecognitionTable | pl.DataFrame, path: str | Path, *, dataset: Truth) -> WriteReport:
@@ -114,8 +114,8 @@ def write_recognition(recognition: RecognitionTable | pl.DataFrame, path: str | 
     if suffix not in (*SUFFIXES, ".json"):
         raise BadInput(f"{target}: found suffix {target.suffix!r}, expected .csv, .parquet or .json")
     truth = truth_of(dataset)
-    given = recognition.table if isinstance(recognition, RecognitionTable) else recognition
-    checked = of_scores(given, truth, RowProblems(raise_errors))
+    unchecked = recognition.table if isinstance(recognition, RecognitionTable) else recognition
+    checked = of_scores(unchecked, truth, RowProblems(raise_errors))
     table = checked.table
     with _complete(target, folder=False) as partial:
         if suffix == ".json":

@@ -85,11 +85,11 @@ def _allowed(n: int, width: int | None, place: Place, assume_score: float | None
             return True
         place.report("row-length", f"{n} fields after lines of {width}", "the same number of fields in every line")
     elif n in (5, 8):
-        found = f"{n} fields, a label without a score"
-        place.report("row-length", found, f"{expected}; assume_score= gives all boxes one score")
+        fields = f"{n} fields, a label without a score"
+        place.report("row-length", fields, f"{expected}; assume_score= gives all boxes one score")
     elif n == 7:
-        found = "7 fields, which could be a box with a track or a row [triplet, instrument, score, x, y, w, h]"
-        place.report("row-length", found, expected)
+        fields = "7 fields, which could be a box with a track or a row [triplet, instrument, score, x, y, w, h]"
+        place.report("row-length", fields, expected)
     else:
         place.report("row-length", f"{n} fields", expected)
     return False
@@ -118,7 +118,7 @@ def _corners(raw: RawTable, named: dict[str, list[str]]) -> RawTable:
     keep = raw.alive
     columns: dict[str, Column] = {
         name: column.filter(pl.Series(keep)) if isinstance(column, pl.Series) else
-        [value for value, kept in zip(column, keep.tolist(), strict=True) if kept]
+        [value for value, alive in zip(column, keep.tolist(), strict=True) if alive]
         for name, column in raw.columns.items() if name not in (*_BOX, "score")
     }  # fmt: skip
     columns |= {"x": (cx - w / 2)[keep], "y": (cy - h / 2)[keep], "w": w[keep], "h": h[keep], "score": score[keep]}
@@ -126,10 +126,10 @@ def _corners(raw: RawTable, named: dict[str, list[str]]) -> RawTable:
 
 
 def _tell_pixels(raw: RawTable, first: int) -> None:
-    found = (
+    extent = (
         f"boxes that mostly reach beyond {NORMALISED_TO:g}, here {', '.join(str(raw.columns[n][first]) for n in _BOX)}"
     )
-    raw.place(first).report("boxes-not-normalised", found, "fractions of the frame, not pixels", "cx, cy, w, h")
+    raw.place(first).report("boxes-not-normalised", extent, "fractions of the frame, not pixels", "cx, cy, w, h")
     raw.alive[:] = False
 
 

@@ -81,10 +81,10 @@ class CheckReport(Result):
     def summary(self) -> str:
         """The counts in one line."""
         kinds = ("video", "frame", "instance", "question", "error", "warning")
-        said = {kind: counted(getattr(self, f"{kind}s"), kind) for kind in kinds}
+        counts = {kind: counted(getattr(self, f"{kind}s"), kind) for kind in kinds}
         if 0 < self.intent < self.questions:
-            said["question"] += f" ({self.questions - self.intent} for focus, {self.intent} for intent)"
-        return f"{self.format}: " + ", ".join(said.values())
+            counts["question"] += f" ({self.questions - self.intent} for focus, {self.intent} for intent)"
+        return f"{self.format}: " + ", ".join(counts.values())
 
 
 class _Listener:
@@ -93,7 +93,7 @@ class _Listener:
     def __init__(self, keep: int, on_problem: OnProblem | None) -> None:
         self.kinds: Counter[str] = Counter()
         self.levels: Counter[str] = Counter()
-        self.kept: list[Problem] = []
+        self.problems: list[Problem] = []
         self._keep, self._next = keep, on_problem
         self._closed: set[str] = set()
 
@@ -104,8 +104,8 @@ class _Listener:
             self._closed.add(problem.file)
         self.kinds[problem.kind] += 1
         self.levels[problem.level] += 1
-        if len(self.kept) < self._keep:
-            self.kept.append(problem)
+        if len(self.problems) < self._keep:
+            self.problems.append(problem)
         if self._next:
             self._next(problem)
 
@@ -164,7 +164,7 @@ def check(
         Place(str(dataset.root), tell).report("empty", "no frame and no question", "a dataset with some")
     return CheckReport(
         format=dataset.format, root=dataset.root, videos=len(videos), errors=tell.levels["error"],
-        warnings=tell.levels["warning"], counts=MappingProxyType(dict(tell.kinds)), problems=tuple(tell.kept),
+        warnings=tell.levels["warning"], counts=MappingProxyType(dict(tell.kinds)), problems=tuple(tell.problems),
         **{name: counts[name] for name in _READ if name != "videos"},
     )  # fmt: skip
 
@@ -198,10 +198,10 @@ class _TinyBoxes:
 def _check_names(dataset: Dataset, videos: tuple[Video, ...], on_problem: OnProblem) -> None:
     """Splits and videos become folders and files wherever the dataset is written."""
     splits = dict.fromkeys(split for video in videos for split in video.split.split(",") if split)
-    for name, what in (*((video.name, "video") for video in videos), *((split, "split") for split in splits)):
+    for name, kind in (*((video.name, "video") for video in videos), *((split, "split") for split in splits)):
         fit = safe_name(name)
         if fit != name:
-            place = Place(str(dataset.root), on_problem, f"{what} {shown(name)}")
+            place = Place(str(dataset.root), on_problem, f"{kind} {shown(name)}")
             place.report("name-unsafe", "a name that leaves its folder or fits no file", f"a name like {shown(fit)}")
 
 
@@ -231,6 +231,6 @@ def _check_image(ref: ImageRef, role: str, frame: Frame, root: Path, on_problem:
             place.report("image-broken", error.found, error.expected)
             return False
     if size != (frame.width, frame.height):
-        found, expected = f"{size[0]} × {size[1]} pixels", f"{frame.width} × {frame.height} as the labels say"
-        place.report("image-size", found, expected)
+        pixels, expected = f"{size[0]} × {size[1]} pixels", f"{frame.width} × {frame.height} as the labels say"
+        place.report("image-size", pixels, expected)
     return True

@@ -103,8 +103,8 @@ def _fitting(frame: Frame, size: tuple[int, int]) -> Image:
         raise BadInput(f"{frame.video} frame {frame.name}: found no image, expected one to resize")
     pixels = read_image(frame.image)
     if pixels.shape[:2] != size[::-1]:
-        found = f"{pixels.shape[1]} × {pixels.shape[0]}"
-        raise BadInput(f"{frame.image.path}: found {found} pixels, expected {size[0]} × {size[1]} as the labels say")
+        measured = f"{pixels.shape[1]} × {pixels.shape[0]}"
+        raise BadInput(f"{frame.image.path}: found {measured} pixels, expected {size[0]} × {size[1]} as the labels say")
     return pixels
 
 

@@ -107,7 +107,7 @@ def contact_sheet(
 
 
 def _spread(dataset: Dataset, video: str, count: int, phase: float, on_problem: OnProblem) -> list[Frame]:
-    """A few frames evenly over a video, the first at `phase` of its share; few more are ever held."""
+    """`count` frames evenly over a video, the first at `phase` of its share; only a few more are in memory."""
     with_labels, others = _Evenly(count), _Evenly(count)
     for frame in dataset.frames(video, on_problem):
         if frame.image is not None:

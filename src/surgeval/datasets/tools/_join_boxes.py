@@ -116,7 +116,7 @@ class JoinedBoxes:
             if not frame.labelled:
                 yield frame
                 continue
-            met[key] = frozenset(one.triplet.instrument for one in frame.instances) - {UNKNOWN}
+            met[key] = frozenset(instance.triplet.instrument for instance in frame.instances) - {UNKNOWN}
             counts["frames"] += 1
             other = theirs.get(key + self._shift)
             mine = any(instance.box for instance in frame.instances)
@@ -164,13 +164,13 @@ class JoinedBoxes:
         for number, count in unboxed.items():
             if count:
                 counts["unboxed"] += count
-                found = f"{count} {self.space.instruments[number]} in the triplets without a box"
-                place.warn("instrument-unboxed", found, "a box for each")
+                lacking = f"{count} {self.space.instruments[number]} in the triplets without a box"
+                place.warn("instrument-unboxed", lacking, "a box for each")
         for number, rest in offered.items():
             if rest:
                 counts["unexplained"] += len(rest)
-                found = f"{len(rest)} boxes of {self.space.instruments[number]} without a triplet"
-                place.warn("box-unexplained", found, "a triplet for each")
+                surplus = f"{len(rest)} boxes of {self.space.instruments[number]} without a triplet"
+                place.warn("box-unexplained", surplus, "a triplet for each")
             for box in rest:
                 mark = {"ambiguous": True} if number in several else {}
                 yield Instance(Triplet(number), box, attributes={"unexplained": True, **mark})
@@ -180,23 +180,23 @@ class JoinedBoxes:
     ) -> None:
         without = counts["frames"] - counts["frames_with"] - counts["own"]
         if without:
-            found = f"{without} of {counts['frames']} frames without a frame of the boxes"
-            place.warn("frame-unboxed", found, "boxes for the same frames")
+            unmatched = f"{without} of {counts['frames']} frames without a frame of the boxes"
+            place.warn("frame-unboxed", unmatched, "boxes for the same frames")
         elsewhere = sum(key - self._shift not in met for key in theirs)
         if elsewhere:
             place.warn("box-elsewhere", f"{elsewhere} of {len(theirs)} frames with boxes at times of no triplet frame",
                        "the same frames")  # fmt: skip
         if counts["outside"]:
-            found = f"{counts['outside']} boxes of other instruments"
-            place.warn("box-class-outside", found, f"instruments of {self.space.name}")
+            outside = f"{counts['outside']} boxes of other instruments"
+            place.warn("box-class-outside", outside, f"instruments of {self.space.name}")
         present = {key: self._present(frame) for key, frame in theirs.items()}
         better = _better_shift(met, present, self._shift)
         if better:
-            found = f"instruments that agree better {better:+d} frames away"
-            place.warn("boxes-shifted", found, "boxes of the same moment")
+            drift = f"instruments that agree better {better:+d} frames away"
+            place.warn("boxes-shifted", drift, "boxes of the same moment")
 
     def _present(self, frame: Frame) -> frozenset[int]:
-        ids = (one.triplet.instrument for one in frame.instances if one.triplet.instrument != UNKNOWN)
+        ids = (instance.triplet.instrument for instance in frame.instances if instance.triplet.instrument != UNKNOWN)
         return frozenset(self._classes[number] for number in ids) - {UNKNOWN}
 
     def questions(self, on_problem: OnProblem = raise_errors) -> Iterator[Question]:
@@ -210,11 +210,11 @@ def join_boxes(source: Dataset, boxes: Dataset, shift: int = 0) -> JoinedBoxes:
     >>> from surgeval.datasets import MemoryDataset
     >>> from surgeval.records import Box, Triplet
     >>> from surgeval.vocab import load_labels
-    >>> space, place = load_labels("cholect50"), Box(100, 120, 60, 80)
-    >>> said = Frame("VID01", "000001", 1, 1.0, None, 854, 480, (Instance(Triplet(2, 1, 0)),))
-    >>> seen = Frame("VID01", "000001", 1, 1.0, None, 854, 480, (Instance(Triplet(2), place),))
-    >>> joined = join_boxes(MemoryDataset(space, [said]), MemoryDataset(space, [seen]))
-    >>> [(one.triplet, one.box == place) for frame in joined.frames("VID01") for one in frame.instances]
+    >>> space, box = load_labels("cholect50"), Box(100, 120, 60, 80)
+    >>> named = Frame("VID01", "000001", 1, 1.0, None, 854, 480, (Instance(Triplet(2, 1, 0)),))
+    >>> boxed = Frame("VID01", "000001", 1, 1.0, None, 854, 480, (Instance(Triplet(2), box),))
+    >>> joined = join_boxes(MemoryDataset(space, [named]), MemoryDataset(space, [boxed]))
+    >>> [(instance.triplet, instance.box == box) for frame in joined.frames("VID01") for instance in frame.instances]
     [(Triplet(instrument=2, verb=1, target=0), True)]
     """
     return JoinedBoxes(source, boxes, shift)

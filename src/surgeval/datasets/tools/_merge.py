@@ -72,8 +72,8 @@ class Merge:
         self._names = tuple(self._component(space, k, rules) for k in range(3))
         self._rules = {self._parse(key, "triplets"): self._target(value) for key, value in rules.triplets.items()}
         self._dropped = {self.names(self._parse(name, "drop")) for name in rules.drop} | marginal
-        kept = [row for ids in space.triplets if (row := self.names(ids)) not in self._dropped]
-        self.space = self._merged(list(dict.fromkeys(kept)))
+        triplets = [row for ids in space.triplets if (row := self.names(ids)) not in self._dropped]
+        self.space = self._merged(list(dict.fromkeys(triplets)))
         self._new = [{name: k for k, name in enumerate(part)}
                      for part in (self.space.instruments, self.space.verbs, self.space.targets)]  # fmt: skip
 
@@ -158,10 +158,10 @@ class Merged:
     def frames(self, video: str, on_problem: OnProblem = raise_errors) -> Iterator[Frame]:
         """Those of the source with merged triplets."""
         for frame in self._source.frames(video, on_problem):
-            kept = tuple(new for instance in frame.instances if (new := self._instance(instance)))
+            instances = tuple(new for instance in frame.instances if (new := self._instance(instance)))
             self.before += len(frame.instances)
-            self.dropped += len(frame.instances) - len(kept)
-            yield replace(frame, instances=kept)
+            self.dropped += len(frame.instances) - len(instances)
+            yield replace(frame, instances=instances)
 
     def _instance(self, instance: Instance) -> Instance | None:
         triplet = self._merge(instance.triplet)

@@ -66,7 +66,7 @@ def check_question(
     known = facts or Facts()
     told = [(name_of(check), check(draft, rules, known)) for check in CHECKS]
     told.append((name_of(option_count), option_count(draft, options)))
-    return [Fault(name, where, found) for name, found in told if found]
+    return [Fault(name, where, reason) for name, reason in told if reason]
 
 
 def check_batch(drafts: Sequence[Draft], rules: Rules, where: str = "") -> list[Fault]:
@@ -76,7 +76,7 @@ def check_batch(drafts: Sequence[Draft], rules: Rules, where: str = "") -> list[
     ['six-skills']
     """
     told = [(name_of(check), check(drafts, rules)) for check in BATCH_CHECKS]
-    return [Fault(name, where, found) for name, found in told if found]
+    return [Fault(name, where, reason) for name, reason in told if reason]
 
 
 def check_set(drafts: Mapping[str, Draft]) -> list[Fault]:
@@ -86,4 +86,4 @@ def check_set(drafts: Mapping[str, Draft]) -> list[Fault]:
     []
     """
     told = [(name_of(check), check(drafts)) for check in SET_CHECKS]
-    return [Fault(name, "the set", found) for name, found in told if found]
+    return [Fault(name, "the set", reason) for name, reason in told if reason]

@@ -48,8 +48,8 @@ def site_hidden(draft: Draft, rules: Rules, facts: Facts) -> str:
 def site_word(text: str, facts: Facts) -> str:
     """The first word of a text that says where a finding is; "" where none does."""
     told = plain(text)
-    if given := _SITE.search(told):
-        return given[0]
+    if match := _SITE.search(told):
+        return match[0]
     for location in (*facts.locations, facts.site):
         words = [word for word in plain(location).split() if word not in _COMMON and len(word) > 3]
         if known := next((word for word in words if re.search(rf"\b{re.escape(word)}\b", told)), ""):

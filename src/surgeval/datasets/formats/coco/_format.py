@@ -40,17 +40,17 @@ class Coco:
             for video in index.videos:
                 self._videos.setdefault(video, []).append(index)
 
-    def _space(self, given: LabelSpace | None) -> tuple[LabelSpace, dict[int, Triplet]]:
+    def _space(self, requested: LabelSpace | None) -> tuple[LabelSpace, dict[int, Triplet]]:
         """The label space, and what each category id stands for."""
         first = next((index for index in self._indexes if index.categories), None)
         if first is None:
-            return given or LabelSpace("coco", ("instrument",)), {}
+            return requested or LabelSpace("coco", ("instrument",)), {}
         ids = sorted(first.categories)
         labels = [first.categories[number] for number in ids]
-        space = space_of_triplet_names(labels, given)
-        if space and (given is None or space is given):
+        space = space_of_triplet_names(labels, requested)
+        if space and (requested is None or space is requested):
             return space, {number: Triplet(*space.triplets[k]) for k, number in enumerate(ids)}
-        space = given or space_of_names(first.path.stem, labels, first.phases)
+        space = requested or space_of_names(first.path.stem, labels, first.phases)
         instruments = {number: space.find_name("instrument", first.categories[number]) for number in ids}
         return space, {number: Triplet(k) for number, k in instruments.items() if k >= 0}
 
@@ -135,8 +135,8 @@ class Coco:
         number = id_of(record.get("category_id"))
         triplet = self._classes.get(number) if isinstance(number, int) else None
         if triplet is None:
-            found = shown(record.get("category_id"))
-            place.report("class-unknown", found, "the id of a category", "category_id")
+            category = shown(record.get("category_id"))
+            place.report("class-unknown", category, "the id of a category", "category_id")
             return None
         outline = self._outline(record.get("segmentation"), size, place)
         if outline is None:

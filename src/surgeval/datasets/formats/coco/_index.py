@@ -81,8 +81,8 @@ class CocoIndex:
             # An empty list yields no entry; a missing key is only told when the file was read to its end.
             whole = all(problem.level == "warning" for problem in self._problems)
             if key not in seen and whole and key != "annotations":
-                found = "an empty list" if key in members.empty else "nothing"
-                self._place.report("wrong-shape", found, "a list of records", key)
+                content = "an empty list" if key in members.empty else "nothing"
+                self._place.report("wrong-shape", content, "a list of records", key)
         self._files = files
         self._spans: Ints = np.asarray(spans, dtype=np.int64).reshape(-1, 2)
         self._sort_images()
@@ -159,13 +159,13 @@ class CocoIndex:
         for problem in self._problems:
             on_problem(problem)
         if self.images is None and len(self._spans):
-            found = f"none of the {len(self._spans)} images"
-            Place(str(self.path), on_problem).warn("images-absent", found, "the images beside the file")
+            missing = f"none of the {len(self._spans)} images"
+            Place(str(self.path), on_problem).warn("images-absent", missing, "the images beside the file")
         lost = int(np.searchsorted(self._owner, 0))
         for record in self._records(self._owned[:lost].tolist(), Place(str(self.path), on_problem)):
             place = Place(str(self.path), on_problem, f"annotation {shown(record.get('id'))}")
-            found = shown(record.get("image_id"))
-            place.report("image-unknown", found, "the id of an image of this file", "image_id")
+            image = shown(record.get("image_id"))
+            place.report("image-unknown", image, "the id of an image of this file", "image_id")
 
     def records(self, video: str, place: Place) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
         """Image record and annotation records of each frame of a video."""

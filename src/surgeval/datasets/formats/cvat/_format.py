@@ -107,8 +107,8 @@ class Cvat:
         listed, end = moments(document.path.parent, task, last, self.space, on_problem)
         courses = [Course(track.shapes, end) for track in tracks]
         if sum(course.cost() for course in courses) > MAX_VERTICES:
-            found = f"tracks of more than {MAX_VERTICES} vertices between their key frames"
-            place.report("file-too-large", found, "tracks that end where nothing is seen any more")
+            excess = f"tracks of more than {MAX_VERTICES} vertices between their key frames"
+            place.report("file-too-large", excess, "tracks that end where nothing is seen any more")
             return
         size = _task_size(task, place)
         for moment, seen in _swept(listed, tracks, courses):
@@ -124,7 +124,8 @@ class Cvat:
     ) -> Iterator[Frame]:
         place = Place(str(document.path), on_problem)
         pictures = [picture for picture in document.pictures if _video_of(picture, document) == key]
-        for ordinal, picture in enumerate(sorted(pictures, key=lambda one: (one.number, natural(one.name)))):
+        pictures.sort(key=lambda picture: (picture.number, natural(picture.name)))
+        for ordinal, picture in enumerate(pictures):
             here = place.at(f"image {picture.name[:120]}")
             image = _image(document.path.parent, picture.name, here)
             size = picture.size or (image_size(image) if image else None) or here.size(None, None)
@@ -154,8 +155,8 @@ def _swept(
             alive.append((stays[begun][1], stays[begun][2]))
             begun += 1
         alive = [entry for entry in alive if entry[0] >= moment.number]
-        found = [(tracks[k], seen) for k in sorted(k for _, k in alive) if (seen := courses[k].at(moment.number))]
-        yield moment, found
+        visible = [(tracks[k], seen) for k in sorted(k for _, k in alive) if (seen := courses[k].at(moment.number))]
+        yield moment, visible
 
 
 def _tasks(document: Document) -> Iterator[tuple[str, str, int | None]]:
@@ -189,8 +190,8 @@ def _named(document: Document) -> set[tuple[str, str, str]]:
     seen = {(label, "", "") for label in document.labels if label}
     for track in [*document.tracks, *(track for picture in document.pictures for track in picture.objects)]:
         for shape in track.shapes:
-            found = {component_of(name): value for name, value in shape.attributes.items()}
-            verb, target = ("" if (word := found.get(part, "")) == UNDEFINED else word for part in ("verb", "target"))
+            stated = {component_of(name): value for name, value in shape.attributes.items()}
+            verb, target = ("" if (word := stated.get(part, "")) == UNDEFINED else word for part in ("verb", "target"))
             seen.add((track.label, verb, target))
     return {row for row in seen if row[0]}
 
@@ -220,13 +221,13 @@ def cvat_files(path: Path) -> list[Path]:
     """The CVAT files that a path stands for: the file itself, or those of a folder and of folders two levels below."""
     if path.is_file():
         return [path] if path.suffix.lower() == ".xml" and looks_like_cvat(path) else []
-    found, level = list[Path](), [path] if path.is_dir() else []
+    exports, level = list[Path](), [path] if path.is_dir() else []
     for _ in range(3):
         for folder in level:
             files = [folder / name for name in names(folder) if name.lower().endswith(".xml")]
-            found += [file for file in files if looks_like_cvat(file)]
+            exports += [file for file in files if looks_like_cvat(file)]
         level = [inner for folder in level for inner in folders(folder) if inner.name != "images"]
-    return found
+    return exports
 
 
 def looks_like_cvat(path: Path) -> bool:

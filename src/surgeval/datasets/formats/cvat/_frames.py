@@ -89,9 +89,9 @@ def moments(
         numbers = [int(match[1]) for match in numbered if match]
         if len(numbers) < len(pictures):
             numbers = [start + step * k for k in range(len(pictures))]
-        found = [TaskFrame(number, path.stem, number_of(path.stem, number), path)
-                 for number, path in zip(numbers, pictures, strict=True)]  # fmt: skip
-        return found, numbers[-1] + 1
+        frames = [TaskFrame(number, path.stem, number_of(path.stem, number), path)
+                  for number, path in zip(numbers, pictures, strict=True)]  # fmt: skip
+        return frames, numbers[-1] + 1
     place.warn("images-absent", "no images", "the frames of the task in images/")
     count = max(size, (last - start) // step + 1)
     every = range(start, start + step * count, step)

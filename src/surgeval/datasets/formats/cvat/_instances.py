@@ -26,9 +26,9 @@ class InstanceMaker:
     def instances(self, seen: list[tuple[CvatTrack, Seen]], size: tuple[int, int], place: Place) -> Iterator[Instance]:
         """The instances of a frame, in CVAT's drawing order; outlines marked as parts of one are one instance."""
         groups: dict[object, list[tuple[CvatTrack, Seen]]] = {}
-        for position, (track, one) in enumerate(sorted(seen, key=lambda pair: pair[1].shape.order)):
-            joins = track.group is not None and one.shape.kind == "polygon" and PART in one.shape.attributes
-            groups.setdefault((track.label, track.group) if joins else position, []).append((track, one))
+        for position, (track, sighting) in enumerate(sorted(seen, key=lambda pair: pair[1].shape.order)):
+            joins = track.group is not None and sighting.shape.kind == "polygon" and PART in sighting.shape.attributes
+            groups.setdefault((track.label, track.group) if joins else position, []).append((track, sighting))
         for parts in groups.values():
             parts.sort(key=lambda pair: natural(pair[1].shape.attributes.get(PART, "")))
             instance = self._instance(parts, size, place.at(f"{place.record}, track {parts[0][0].number}"))
@@ -36,7 +36,7 @@ class InstanceMaker:
                 yield instance
 
     def _instance(self, parts: list[tuple[CvatTrack, Seen]], size: tuple[int, int], place: Place) -> Instance | None:
-        (track, one), shape = parts[0], parts[0][1].shape
+        (track, sighting), shape = parts[0], parts[0][1].shape
         triplet = self._triplet(track.label, shape.attributes, place)
         if triplet is None:
             return None
@@ -52,7 +52,7 @@ class InstanceMaker:
         if placed is None:
             return None
         attributes = self._attributes(track.label, shape) | fields.pop("attributes", {})
-        if not one.key:
+        if not sighting.key:
             attributes["keyframe"] = False
         if track.group is not None and len(parts) == 1:
             attributes["group_id"] = track.group
@@ -127,8 +127,8 @@ def _outline(shape: Shape) -> Polygon:
 
 def _mask(runs: RunLengths, width: int, height: int, place: Place) -> Mask | None:
     if runs.left + runs.width > width or runs.top + runs.height > height:
-        found = f"{runs.width} × {runs.height} at ({runs.left}, {runs.top})"
-        place.report("mask-size", found, f"a mask inside the {width} × {height} frame", "mask")
+        extent = f"{runs.width} × {runs.height} at ({runs.left}, {runs.top})"
+        place.report("mask-size", extent, f"a mask inside the {width} × {height} frame", "mask")
         return None
     values = np.zeros(len(runs.counts), dtype=bool)
     values[1::2] = True

@@ -41,7 +41,7 @@ class Course:
         self._keys: list[Shape] = []
         self._end = end
         carried: Mapping[str, str] = {}
-        for shape in sorted({shape.frame: shape for shape in shapes}.values(), key=lambda one: one.frame):
+        for shape in sorted({shape.frame: shape for shape in shapes}.values(), key=lambda shape: shape.frame):
             carried = {**carried, **shape.attributes}  # a value stays until a key frame says otherwise
             self._keys.append(replace(shape, attributes=dict(carried)))
         self._frames = [shape.frame for shape in self._keys]
@@ -124,13 +124,13 @@ class _Morph:
         if len(points) == 1:
             return points
         closest = sum(map(math.dist, source, source[1:])) / (2 * len(source))
-        kept = [points[0]]
+        thinned = [points[0]]
         for point in points[1:-1]:
-            if math.dist(kept[-1], point) >= closest:
-                kept.append(point)
-        if len(kept) == 1 and math.dist(points[0], points[-1]) < closest:
+            if math.dist(thinned[-1], point) >= closest:
+                thinned.append(point)
+        if len(thinned) == 1 and math.dist(points[0], points[-1]) < closest:
             return [_between(points[0], points[-1], 0.5)]
-        return [*kept, points[-1]]
+        return [*thinned, points[-1]]
 
 
 def _along(outline: Polygon) -> np.ndarray:

@@ -91,14 +91,14 @@ class CvatTracks:
         if instance.box is not None:
             x1, y1, x2, y2 = instance.box.corners
         between = instance.attributes.get("keyframe") is False
-        for place, points in enumerate(parts or (((x1, y1), (x2, y2)),)):
+        for part, points in enumerate(parts or (((x1, y1), (x2, y2)),)):
             kind = "polygon" if parts else "box"
-            marked = {**values, PART: str(place)} if len(parts) > 1 else values
+            marked = {**values, PART: str(part)} if len(parts) > 1 else values
             entry = _Entry(number, kind, points, order, occluded, between, marked)
             double = 0  # the same track twice in one frame
-            while (held := self._entries.get((owner, label, kind, group, place, double))) and held[-1].frame == number:
+            while (known := self._entries.get((owner, label, kind, group, part, double))) and known[-1].frame == number:
                 double += 1
-            self._entries.setdefault((owner, label, kind, group, place, double), []).append(entry)
+            self._entries.setdefault((owner, label, kind, group, part, double), []).append(entry)
 
     def _values(self, instance: Instance) -> tuple[dict[str, object], bool, int | None]:
         """The attributes of an instance, whether it is occluded, and its group."""

@@ -93,7 +93,7 @@ def _write_track(stream: IO[str], number: int, track: Collected, end: int) -> No
     source = "auto" if track.proposed else "manual"
     stream.write(f'  <track id="{number}" label={quoteattr(track.label)} source="{source}"{group}>\n')
     for shape, key in _with_ends(track, end):
-        place = (f'frame="{shape.frame}" keyframe="{int(key)}" outside="{int(shape.outside)}" '
+        state = (f'frame="{shape.frame}" keyframe="{int(key)}" outside="{int(shape.outside)}" '
                  f'occluded="{int(shape.occluded)}"')  # fmt: skip
         points = [(_number(x), _number(y)) for x, y in shape.points]
         if shape.kind == "box":
@@ -101,7 +101,7 @@ def _write_track(stream: IO[str], number: int, track: Collected, end: int) -> No
             corners = f'xtl="{x1}" ytl="{y1}" xbr="{x2}" ybr="{y2}"'
         else:
             corners = f'points="{";".join(f"{x},{y}" for x, y in points)}"'
-        stream.write(f'    <{shape.kind} {place} {corners} z_order="{shape.order}">\n')
+        stream.write(f'    <{shape.kind} {state} {corners} z_order="{shape.order}">\n')
         for name, value in shape.attributes.items():
             text = escape(value, {"\r": "&#13;"})
             stream.write(f"      <attribute name={quoteattr(name)}>{text}</attribute>\n")

@@ -43,8 +43,8 @@ def reserved_fields(attributes: Mapping[str, object]) -> set[str]:
 
 def given_attributes(shape: Mapping[str, Any]) -> dict[str, Any]:
     """The shape's `attributes`, {} where it has none."""
-    given = shape.get("attributes")
-    return given if isinstance(given, dict) else {}
+    attributes = shape.get("attributes")
+    return attributes if isinstance(attributes, dict) else {}
 
 
 def group_of(fields: Mapping[str, Any]) -> int | str | None:

@@ -154,7 +154,7 @@ class Labelme:
         folders = [group.labels.name, group.images.name] if group.labels != group.images else []
         words = {"file": {**record, "shapes": []}, "others": others, "folders": folders}
         extras = file_extras(record)
-        phase = self.space.find_name("phase", said) if isinstance(said := extras.get(PHASE), str) else UNKNOWN
+        phase = self.space.find_name("phase", name) if isinstance(name := extras.get(PHASE), str) else UNKNOWN
         if phase != UNKNOWN:
             del extras[PHASE]
         return Frame(group.video, group.name(stem), number_of(stem, ordinal), None, ImageRef(image), *shown_size,

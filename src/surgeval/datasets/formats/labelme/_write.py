@@ -79,7 +79,7 @@ def _document(out: Output, frame: Frame, words: Mapping[str, Any], picture: str)
     same_size = all(document.get(key) == value for key, value in size.items())
     document |= {} if same_size else size
     document["shapes"] = _ordered(out, frame, words)
-    if not _is_place(document.get("imagePath"), picture, out.images and frame.image is not None):
+    if not _names_picture(document.get("imagePath"), picture, out.images and frame.image is not None):
         document["imagePath"] = picture
     if out.pixels and document.get("imageData") is not None:
         document["imageData"] = None  # the pixels are others now
@@ -95,8 +95,8 @@ def _document(out: Output, frame: Frame, words: Mapping[str, Any], picture: str)
     return with_extras(document, file_extras(document), extras)
 
 
-def _is_place(stated: object, picture: str, there: bool) -> bool:
-    """Whether a path leads to this picture, in a folder below at most; of one that is not there the stem counts."""
+def _names_picture(stated: object, picture: str, there: bool) -> bool:
+    """Whether a path in a file names this picture without leaving the folder; of one not written the stem decides."""
     if not isinstance(stated, str) or re.search(r"[\\\0:]", stated):
         return False
     path = PurePosixPath(stated)
@@ -123,21 +123,21 @@ def _ordered(out: Output, frame: Frame, words: Mapping[str, Any]) -> list[dict[s
 
 
 def _groups(out: Output, instances: Sequence[Instance]) -> list[int | str | None]:
-    """The group of each instance: one that joins its own parts and never those of two."""
+    """The group of each instance: its parts share one, and no other outline of its class has the same."""
     stated = [group_of(instance.attributes) for instance in instances]
-    taken, joined, groups = set(stated), set(), list(stated)
+    taken, owned, groups = set(stated), set(), list(stated)
     for number, (instance, group) in enumerate(zip(instances, stated, strict=True)):
         parts = len(parts_of(instance))
         if not parts or (parts == 1 and group is None):
             continue
-        if group is not None and (instance.triplet, group) in joined:
+        if group is not None and (instance.triplet, group) in owned:
             out.lost("groups of {n} outlines, which would join them to another of their class, became other groups")
-        if group is None or (instance.triplet, group) in joined:
+        if group is None or (instance.triplet, group) in owned:
             while group in taken:
                 out.counts["joined"] += 1
                 group = f"part-{out.counts['joined']}"
             taken.add(group)
-        joined.add((instance.triplet, group))
+        owned.add((instance.triplet, group))
         groups[number] = group
     return groups
 
@@ -171,14 +171,14 @@ def _shapes(out: Output, instance: Instance, group: int | str | None) -> list[tu
     if len(own) != count:
         own = [(None, _SHAPE)] * count
     originals = instance.attributes.get("original_parts")
-    kept = originals if out.geometry and isinstance(originals, tuple) and len(originals) == count else None
+    outlines = originals if out.geometry and isinstance(originals, tuple) and len(originals) == count else None
     out.kept()
     out.look(instance.triplet)
     result = []
     for number, (at, base) in enumerate(own):
         shape = _placed(base, parts[number] if parts else None, instance)
-        if kept:
-            shape["originalPoints"] = [list(point) for point in kept[number]]
+        if outlines:
+            shape["originalPoints"] = [list(point) for point in outlines[number]]
         if group_of(shape) != group:
             shape["group_id"] = group
         shape = with_labels(shape, instance.triplet, out.space, new=at is None)
