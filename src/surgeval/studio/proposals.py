@@ -64,9 +64,11 @@ def propose(
     space, parts = network.classes.space, network.classes.parts
     shown = (Frame("video", str(number), number, None, ref, *size) for number, ref in frames)
     choice = replace(SELECTING["viewer"], confidence=least)
-    for frame, found in detect_frames(network, shown, selecting=choice, on_skip=lambda _frame, _error: None):
+    for frame, detections in detect_frames(network, shown, selecting=choice, on_skip=lambda _frame, _error: None):
         advance(1)
-        for box, score, kind in zip(found.boxes.tolist(), found.scores.tolist(), found.classes.tolist(), strict=True):
+        for box, score, kind in zip(
+            detections.boxes.tolist(), detections.scores.tolist(), detections.classes.tolist(), strict=True
+        ):
             x1, y1, x2, y2 = box
             name, values = _said(space, *parts[kind].tolist())
             yield Proposal(frame.index, name, values, (x1, y1, x2 - x1, y2 - y1), score)
@@ -106,7 +108,7 @@ def read_proposals(
     wrong = [str(problem) for problem in told if problem.level == "error"]
     if not len(table) and wrong:
         raise BadInput(wrong[0])
-    found, flat = [], 0
+    proposals, flat = [], 0
     for row in table.sort("frame").iter_rows(named=True):
         if row["score"] < least or row["instrument"] < 0:
             continue
@@ -117,17 +119,17 @@ def read_proposals(
             continue
         name, values = _said(space, row["instrument"], row["verb"], row["target"])
         box = (row["x"], row["y"], row["w"], row["h"])
-        found.append(Proposal(number_of[row["frame"]], name, values, box, row["score"]))
+        proposals.append(Proposal(number_of[row["frame"]], name, values, box, row["score"]))
     if flat and flat == len(table):
         raise BadInput(wrong[-1])
-    found.sort(key=lambda one: one.frame)
-    return tuple(found), (len(wrong), wrong[0] if wrong else "")
+    proposals.sort(key=lambda proposal: proposal.frame)
+    return tuple(proposals), (len(wrong), wrong[0] if wrong else "")
 
 
 def add_proposals(
     database: Database,
     stretch: ProposalStretch,
-    found: Iterable[Proposal],
+    proposals: Iterable[Proposal],
     *,
     source: str,
     author: str,
@@ -164,23 +166,23 @@ def add_proposals(
         on_stored()
         waiting.clear()
 
-    for one in found:
-        if len(waiting) >= _AT_ONCE and one.frame > waiting[-1]["frame"]:
+    for proposal in proposals:
+        if len(waiting) >= _AT_ONCE and proposal.frame > waiting[-1]["frame"]:
             end = waiting[-1]["frame"]
             store(end)
             first = end + 1
-        waiting.append(_payload(one, f"p.{run}.{count}", stretch.video, source, schema))
+        waiting.append(_payload(proposal, f"p.{run}.{count}", stretch.video, source, schema))
         count += 1
     store(stretch.last)
     return count
 
 
-def _payload(one: Proposal, id: str, video: str, source: str, schema: Schema) -> dict[str, Any]:
-    name = schema.spelled(TOOLS, one.name)
-    values = {key: schema.value_spelled(TOOLS, name, key, value) for key, value in one.values.items()}
+def _payload(proposal: Proposal, id: str, video: str, source: str, schema: Schema) -> dict[str, Any]:
+    name = schema.spelled(TOOLS, proposal.name)
+    values = {key: schema.value_spelled(TOOLS, name, key, value) for key, value in proposal.values.items()}
     return {
-        "id": id, "video": video, "frame": one.frame, "group": TOOLS, "name": name, "box": list(one.box),
-        "values": values, "source": source, "score": one.score, "proposal": True,
+        "id": id, "video": video, "frame": proposal.frame, "group": TOOLS, "name": name, "box": list(proposal.box),
+        "values": values, "source": source, "score": proposal.score, "proposal": True,
     }  # fmt: skip
 
 

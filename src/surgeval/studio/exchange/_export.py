@@ -108,24 +108,24 @@ def export_project(
     source = _source(folder, database, format, selection)
     if not name or safe_name(name) != name:
         raise BadInput(f"name: found {name[:80]!r}, expected letters, digits and _ . - that can name a folder")
-    place = path_inside(folder, EXPORTS, name)
-    with _claimed(place, name):
-        made = convert(source, place, format, images=images, progress=lambda _video, _frame: advance(1))
-    return source.told(format, made.losses, place)
+    target = path_inside(folder, EXPORTS, name)
+    with _claimed(target, name):
+        report = convert(source, target, format, images=images, progress=lambda _video, _frame: advance(1))
+    return source.told(format, report.losses, target)
 
 
 @contextmanager
-def _claimed(place: Path, name: str) -> Iterator[None]:
+def _claimed(target: Path, name: str) -> Iterator[None]:
     """A name for one export alone, also while it is written."""
     with _TURN:
-        if place.exists() or place in _WRITING:
+        if target.exists() or target in _WRITING:
             raise BadInput(f"{EXPORTS}/{name}: found an export of that name, expected a new one")
-        _WRITING.add(place)
+        _WRITING.add(target)
     try:
         yield
     finally:
         with _TURN:
-            _WRITING.discard(place)
+            _WRITING.discard(target)
 
 
 def _source(folder: Path, database: Database, format: str, selection: Selection | None) -> _Source:

@@ -73,23 +73,23 @@ def standings(
     ['inadmissible', 'no class']
     """
     wrong = schema.inadmissible(group, name, values)
-    found = [Standing.INADMISSIBLE] if wrong else []
+    faults = [Standing.INADMISSIBLE] if wrong else []
     member = schema.member(group, name)
     if member is None:
-        return tuple(found)
+        return tuple(faults)
     if any(attribute.values and attribute.name not in values for attribute in member.attributes):
-        found.append(Standing.INCOMPLETE)
+        faults.append(Standing.INCOMPLETE)
     triplet = {"action", "target"}
     if space is None or group == IMAGE or not triplet <= set(values) or triplet & set(wrong):
-        return tuple(found)
+        return tuple(faults)
     ids = (
         space.find_name("instrument", name),
         space.find_name("verb", values["action"]),
         space.find_name("target", values["target"]),
     )
     if min(ids) < 0 or space.find(*ids) < 0:
-        found.append(Standing.NO_CLASS)
-    return tuple(found)
+        faults.append(Standing.NO_CLASS)
+    return tuple(faults)
 
 
 def mismatches(schema: Schema, stored: Iterable[LabelledValues]) -> tuple[Mismatch, ...]:
@@ -101,16 +101,16 @@ def mismatches(schema: Schema, stored: Iterable[LabelledValues]) -> tuple[Mismat
     [('driver', 'needle driver', True, 4)]
     """
     counts: dict[tuple[str, str, str, str], int] = {}
-    for one in stored:
-        if schema.member(one.group, one.name) is None and one.group != IMAGE:
-            key = (one.group, one.name, "", "")
-            counts[key] = counts.get(key, 0) + one.count
+    for label in stored:
+        if schema.member(label.group, label.name) is None and label.group != IMAGE:
+            key = (label.group, label.name, "", "")
+            counts[key] = counts.get(key, 0) + label.count
             continue
-        for attribute in schema.inadmissible(one.group, one.name, one.values):
-            key = (one.group, one.name, attribute, one.values[attribute])
-            counts[key] = counts.get(key, 0) + one.count
-    found = [Mismatch(*key, count, *_proposal(schema, *key)) for key, count in counts.items()]
-    return tuple(sorted(found, key=lambda one: (-one.count, one.group, one.name, one.attribute, one.value)))
+        for attribute in schema.inadmissible(label.group, label.name, label.values):
+            key = (label.group, label.name, attribute, label.values[attribute])
+            counts[key] = counts.get(key, 0) + label.count
+    unknown = [Mismatch(*key, count, *_proposal(schema, *key)) for key, count in counts.items()]
+    return tuple(sorted(unknown, key=lambda row: (-row.count, row.group, row.name, row.attribute, row.value)))
 
 
 def _proposal(schema: Schema, group: str, name: str, attribute: str, value: str) -> tuple[str, bool]:
@@ -129,7 +129,7 @@ def _closest(wanted: str, spelled: str, names: Iterable[str]) -> tuple[str, bool
     known = list(names)
     if spelled in known:
         return spelled, True
-    plural = next((one for one in known if _singular(one) == _singular(wanted)), None)
+    plural = next((name for name in known if _singular(name) == _singular(wanted)), None)
     if plural is not None:
         return plural, True
     return next(iter(get_close_matches(wanted, known, 1, 0.75)), ""), False
