@@ -52,7 +52,7 @@ def _look(request: dict[str, Any]) -> None:
     for proposal in propose(
         request["detector"], frames, size=size, device=_device(), least=request["least"], advance=advance
     ):
-        _found(proposal)
+        _tell(proposal)
 
 
 def _read(request: dict[str, Any]) -> None:
@@ -65,7 +65,7 @@ def _read(request: dict[str, Any]) -> None:
     _say(left=left, why=why.replace(path, Path(path).name))
     for proposal in proposals:
         if proposal.frame in wanted:
-            _found(proposal)
+            _tell(proposal)
     _say(done=len(wanted))
 
 
@@ -75,7 +75,7 @@ def _device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def _found(proposal: Proposal) -> None:
+def _tell(proposal: Proposal) -> None:
     _say(found=[proposal.frame, proposal.name, proposal.values, list(proposal.box), proposal.score])
 
 

@@ -79,8 +79,8 @@ def measure_agreement(
 
     >>> from surgeval.studio.segments import Segment
     >>> truth = [LabelledInstance(str(k), "A", k, ("hook", "dissect" if k % 2 else "cut", "liver")) for k in range(40)]
-    >>> said = {one.instance: one.labels for one in truth} | {"3": ("hook", "cut", "liver")}
-    >>> study = measure_agreement(truth, {"Ada": said}, {"Ada": [Segment("A", 0, 39)]})
+    >>> answers = {unit.instance: unit.labels for unit in truth} | {"3": ("hook", "cut", "liver")}
+    >>> study = measure_agreement(truth, {"Ada": answers}, {"Ada": [Segment("A", 0, 39)]})
     >>> study.disagreements.select("frame", "component", "consolidated", "annotated").rows()[0]
     (3, 'verb', 'dissect', 'cut')
     >>> round(study.table()["Ada"][1], 2)
@@ -148,7 +148,7 @@ def _compared(
 
 
 def _without(kappa: Agreement, value: float, *, reason: str = "", note: str = "") -> Agreement:
-    """A kappa that has no interval, or is none."""
+    """The kappa with this value and without its interval; nan where there is no kappa at all."""
     interval = replace(kappa.interval, estimate=value, low=math.nan, high=math.nan, resamples=0, note=note)
     return replace(kappa, interval=interval, reason=reason or kappa.reason)
 

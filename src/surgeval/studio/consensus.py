@@ -63,9 +63,9 @@ def measure_study(connection: Connection, of: Study, *, after: bool = False) -> 
     ...     for number, (author, kind, payload) in enumerate(edits):
     ...         _ = apply(database, Request(f"edit-{number}", author, kind, payload))
     ...     with database.reading() as connection:
-    ...         found = measure_study(connection, study_reading.study(connection, "s"))
+    ...         study = measure_study(connection, study_reading.study(connection, "s"))
     ...     database.close()
-    >>> found.table()["ada"][1], found.disagreements["instance"].to_list()
+    >>> study.table()["ada"][1], study.disagreements["instance"].to_list()
     (0.75, ['i0'])
     """
     labels = _labelled(connection, of, {} if after else _first_decisions(connection, of))

@@ -34,7 +34,7 @@ class Proposer:
 def offered_proposers(started: Sequence[str] = ()) -> tuple[Proposer, ...]:
     """The embedded detectors and those that the server was started with.
 
-    >>> [one.name for one in offered_proposers(["/models/best"])]
+    >>> [proposer.name for proposer in offered_proposers(["/models/best"])]
     ['tdnet-p', '/models/best']
     """
     return (
@@ -47,11 +47,11 @@ def proposers(folder: str | Path, started: Sequence[str] = ()) -> tuple[Proposer
     """All that can be chosen from.
 
     >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as place:
-    ...     (Path(place) / "runs").mkdir()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     (Path(folder) / "runs").mkdir()
     ...     for name in ("runs/mine.onnx", "found.csv", "notes.txt"):
-    ...         (Path(place) / name).touch()
-    ...     [(one.kind, one.name) for one in proposers(Path(place), ["/models/best"])]
+    ...         (Path(folder) / name).touch()
+    ...     [(proposer.kind, proposer.name) for proposer in proposers(Path(folder), ["/models/best"])]
     [('embedded', 'tdnet-p'), ('started', '/models/best'), ('project', 'runs/mine.onnx'), ('predictions', 'found.csv')]
     """
     known = list(offered_proposers(started))

@@ -65,15 +65,15 @@ class Film:
 def find_films(folder: str | Path, *, none: bool = False) -> tuple[Film, ...]:
     """What there is to label in a folder: its films, its images, and those of the folders below it.
 
-    `none` admits a folder without any: what is there to do may be something else.
+    `none` admits a folder without any: it may hold only questions to review.
 
     >>> import tempfile
     >>> from PIL import Image
-    >>> with tempfile.TemporaryDirectory() as place:
-    ...     (Path(place) / "A1").mkdir()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     (Path(folder) / "A1").mkdir()
     ...     for name in ("10.png", "9.png"):
-    ...         Image.new("RGB", (64, 48)).save(f"{place}/A1/{name}")
-    ...     [(film.name, [name for name, _ in film.frames], film.size()) for film in find_films(Path(place))]
+    ...         Image.new("RGB", (64, 48)).save(f"{folder}/A1/{name}")
+    ...     [(film.name, [name for name, _ in film.frames], film.size()) for film in find_films(Path(folder))]
     [('A1', ['9', '10'], (64, 48))]
     """
     folder = Path(folder)

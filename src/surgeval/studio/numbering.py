@@ -112,9 +112,9 @@ def number_video(
     ...     left = {"video": "V1", "group": "tools", "name": "grasper", "box": [0, 40, 45, 15]}
     ...     both = [{"id": f"i{k}", "frame": k, **left} for k in (0, 1)]
     ...     _ = apply(database, Request("i", "amy", "instances.add", {"instances": both}))
-    ...     made = number_video(database, "V1", author="amy")
+    ...     outcome = number_video(database, "V1", author="amy")
     ...     with database.reading() as connection:
-    ...         made.changed, [one.track for one in reading.instances(connection, "V1", 0, 1)]
+    ...         outcome.changed, [instance.track for instance in reading.instances(connection, "V1", 0, 1)]
     ...     database.close()
     (2, [1, 1])
     """

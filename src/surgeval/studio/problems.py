@@ -81,8 +81,8 @@ def find_problems(
     >>> from surgeval.studio.store import Annotation
     >>> seen = Annotation("i1", "V1", 0, "tools", "scissors", Box(60, 10, 20, 20), values={"action": "suture"})
     >>> video, schema = VideoState("V1", "V1", 64, 48), builtin_schema("prostatd")
-    >>> found = find_problems(video, FrameColumns.none(), Columns.of([seen]), schema)
-    >>> [(one.rule, one.text) for one in found.listed]
+    >>> problems = find_problems(video, FrameColumns.none(), Columns.of([seen]), schema)
+    >>> [(problem.rule, problem.text) for problem in problems.listed]
     [('inadmissible', 'scissors #-: action suture'), ('incomplete', 'scissors #-: target'),
      ('outside', 'scissors #-: 16 px')]
     """
@@ -90,7 +90,7 @@ def find_problems(
     for rule in (look.labels, look.image, look.outside, look.empty, look.actions, look.swaps):
         rule()
     order = {rule: number for number, rule in enumerate(PROBLEM_RULES)}
-    listed = sorted(look.found, key=lambda problem: (problem.frame, order[problem.rule], problem.instance or ""))
+    listed = sorted(look.problems, key=lambda problem: (problem.frame, order[problem.rule], problem.instance or ""))
     return LabelProblems(tuple(listed), {rule: look.counts[rule] for rule in PROBLEM_RULES if rule in look.counts})
 
 
@@ -103,7 +103,7 @@ class _Look:
     ) -> None:  # fmt: skip
         self.video, self.frames, self.told, self.schema, self.space = video, frames, told, schema, space
         self.checks = checks
-        self.found: list[LabelProblem] = []
+        self.problems: list[LabelProblem] = []
         self.counts: dict[str, int] = {}
 
     def labels(self) -> None:
@@ -134,7 +134,7 @@ class _Look:
         ends = np.append(begins[1:], len(rows))[: len(begins)] - 1
         for begin, end in zip(rows[begins][:_MOST].tolist(), rows[ends][:_MOST].tolist(), strict=True):
             text, last = wrong[int(frames.label[begin])], int(frames.frame[end])
-            self.found.append(LabelProblem(int(frames.frame[begin]), "inadmissible", text, None, last))
+            self.problems.append(LabelProblem(int(frames.frame[begin]), "inadmissible", text, None, last))
         self._count("inadmissible", len(begins))
 
     def outside(self) -> None:
@@ -151,7 +151,7 @@ class _Look:
         first, last = shown[before] + 1, shown[before + 1] - 1
         seconds = self.seconds(last + 1) - self.seconds(first)
         for begin, end, long in zip(first[:_MOST].tolist(), last[:_MOST].tolist(), seconds.tolist(), strict=False):
-            self.found.append(LabelProblem(begin, "empty", f"{long:.0f} s", None, end))
+            self.problems.append(LabelProblem(begin, "empty", f"{long:.0f} s", None, end))
         self._count("empty", len(first))
 
     def actions(self) -> None:
@@ -182,7 +182,9 @@ class _Look:
         for earlier, later, gone in zip(before[short][:_MOST].tolist(), after[short][:_MOST].tolist(),
                                     away[short].tolist(), strict=False):  # fmt: skip
             text = f"{told.name(earlier)}: {words[action[earlier]]} {gone:.1f} s"
-            self.found.append(LabelProblem(int(told.frame[earlier]) + 1, "gap", text, None, int(told.frame[later]) - 1))
+            self.problems.append(
+                LabelProblem(int(told.frame[earlier]) + 1, "gap", text, None, int(told.frame[later]) - 1)
+            )
         self._count("gap", int(short.sum()))
 
     def swaps(self) -> None:
@@ -208,7 +210,7 @@ class _Look:
             for a, b in zip(first[:_MOST].tolist(), second[:_MOST].tolist(), strict=True):
                 frame = int(told.frame[a]) + 1
                 text = f"{told.name(a)}, #{told.number[b]}"
-                self.found.append(LabelProblem(frame, "swap", text, told.ids[then[a]], frame))
+                self.problems.append(LabelProblem(frame, "swap", text, told.ids[then[a]], frame))
             self._count("swap", len(first))
 
     def seconds(self, frames: Ints) -> Floats:
@@ -241,7 +243,7 @@ class _Look:
         return {_RULE_OF[fault]: texts[fault] for fault in standings(self.schema, self.space, group, name, values)}
 
     def _stretches(self, rows: Ints, key: Ints) -> tuple[Ints, Ints]:
-        """First and last row of each stretch of frames in which a track is among the rows with the same `what`."""
+        """First and last row of each stretch of frames in which a track is among the rows with the same `key`."""
         told = self.told
         rows = rows[np.lexsort((told.frame[rows], key[rows], told.number[rows], told.kind[rows]))]
         new = self._track_begins(rows) | (np.diff(told.frame[rows], prepend=-9) > 1)
@@ -272,7 +274,7 @@ class _Look:
         first = np.argsort(told.frame[begins], kind="stable")[:_MOST]
         for begin, end in zip(begins[first].tolist(), ends[first].tolist(), strict=True):
             id = None if anonymous else told.ids[begin]
-            self.found.append(LabelProblem(int(told.frame[begin]), rule, text(begin), id, int(told.frame[end])))
+            self.problems.append(LabelProblem(int(told.frame[begin]), rule, text(begin), id, int(told.frame[end])))
         self._count(rule, len(begins))
 
     def _count(self, rule: str, count: int) -> None:

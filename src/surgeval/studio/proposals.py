@@ -90,12 +90,12 @@ def read_proposals(
 
     >>> import tempfile
     >>> from surgeval.vocab import load_labels
-    >>> row = "V1,7,scissors,cut,prostate,0.9,10,12,6,8\n"
+    >>> space, row = load_labels("prostatd"), "V1,7,scissors,cut,prostate,0.9,10,12,6,8\n"
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "found.csv"
     ...     _ = path.write_text("video,frame,instrument,verb,target,score,x,y,w,h\n" + row + row.replace("7", "8", 1))
-    ...     found, (left, why) = read_proposals(path, "V1", [(0, "7")], size=(64, 48), space=load_labels("prostatd"))
-    >>> found[0].name, found[0].values, left
+    ...     proposals, (left, why) = read_proposals(path, "V1", [(0, "7")], size=(64, 48), space=space)
+    >>> proposals[0].name, proposals[0].values, left
     ('scissors', {'action': 'cut', 'target': 'prostate'}, 1)
     """
     from surgeval.datasets import MemoryDataset, Problem
@@ -147,9 +147,9 @@ def add_proposals(
     ...     seen = Proposal(0, "driver", {"action": "suture", "target": "fascia"}, (5.0, 6.0, 20.0, 10.0), 0.8)
     ...     count = add_proposals(database, ProposalStretch("V1", 0, 0), [seen], source="tdnet-p", author="amy")
     ...     with database.reading() as connection:
-    ...         one, = reading.instances(connection, "V1", 0)
+    ...         instance, = reading.instances(connection, "V1", 0)
     ...     database.close()
-    >>> count, one.proposal, one.name, dict(one.values)
+    >>> count, instance.proposal, instance.name, dict(instance.values)
     (1, True, 'needle driver', {'action': 'suture', 'target': 'fascias'})
     """
     with database.reading() as connection:

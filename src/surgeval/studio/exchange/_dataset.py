@@ -94,7 +94,7 @@ class StudioDataset:
 
     def videos(self, on_problem: OnProblem = raise_errors) -> tuple[Video, ...]:
         """The project's videos, by name."""
-        if not self._found():
+        if not self._picture_refs():
             expected = "films or images beside the project's file"
             on_problem(Problem("images-absent", str(self.root), "no pictures", expected, level="warning"))
         return tuple(Video(name, fps=video.fps, frames=None if self._drops_flagged else video.frames)
@@ -105,7 +105,7 @@ class StudioDataset:
         if video not in self._videos:
             raise BadInput(f"{self.root}: found no video {video!r}, expected one of {', '.join(self._videos)}")
         state = self._videos[video]
-        pictures = self._found().get(state.id, {})
+        pictures = self._picture_refs().get(state.id, {})
         with self._reading() as connection:
             problems: dict[int, dict[str, str]] = defaultdict(dict)
             for flag in reading.flags(connection, state.id):
@@ -201,7 +201,7 @@ class StudioDataset:
             return None
         return picture
 
-    def _found(self) -> dict[str, dict[str, ImageRef]]:
+    def _picture_refs(self) -> dict[str, dict[str, ImageRef]]:
         """The pictures of every video by name, as far as they are there; looked for once."""
         if self._pictures is None:
             try:

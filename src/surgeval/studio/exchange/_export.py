@@ -100,8 +100,8 @@ def export_project(
     >>> from surgeval.studio.store import Request, apply
     >>> with tempfile.TemporaryDirectory() as folder, Database(f"{folder}/studio.sqlite") as database:
     ...     _ = apply(database, Request("v", "amy", "video.add", {"id": "V1", "width": 64, "height": 48}))
-    ...     made = export_project(Path(folder), database, "first", "coco", images=False)
-    ...     sorted(path.name for path in made.folder.iterdir())
+    ...     export = export_project(Path(folder), database, "first", "coco", images=False)
+    ...     sorted(path.name for path in export.folder.iterdir())
     ['annotations.json', 'labels.json']
     """
     folder = Path(folder)
@@ -138,9 +138,9 @@ def zipped(folder: str | Path, stream: IO[bytes]) -> None:
     """A folder as a ZIP file.
 
     >>> import io, tempfile
-    >>> with tempfile.TemporaryDirectory() as place:
-    ...     _ = Path(place, "labels.json").write_text("{}")
-    ...     zipped(Path(place), stream := io.BytesIO())
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "labels.json").write_text("{}")
+    ...     zipped(Path(folder), stream := io.BytesIO())
     >>> zipfile.ZipFile(stream).namelist()
     ['labels.json']
     """

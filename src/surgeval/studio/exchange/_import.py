@@ -54,7 +54,7 @@ class ImportReport:
     proposals: int
     present: int  # already in the project as they are
     removed: int  # where frames are replaced
-    images: int  # frames of which something is said as a whole
+    images: int  # frames with new values of the whole image
     flags: int
     scaled: int  # frames of another size there than here
     lacking: tuple[Mismatch, ...]  # classes and values that the schema lacks
@@ -218,15 +218,11 @@ class _Import:
             self.counts["removed"] += len(stored)
             stored = ()
         known = Counter(
-            _key(
-                annotation.group,
-                annotation.name,
-                (annotation.box.x, annotation.box.y, annotation.box.w, annotation.box.h),
-                annotation.polygons,
-                annotation.values,
-            )
+            _key(annotation.group, annotation.name,
+                 (annotation.box.x, annotation.box.y, annotation.box.w, annotation.box.h),
+                 annotation.polygons, annotation.values)
             for annotation in stored
-        )
+        )  # fmt: skip
         if (frame.width, frame.height) != (match.video.width, match.video.height):
             self.counts["scaled"] += 1
         for instance in frame.instances:

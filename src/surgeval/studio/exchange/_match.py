@@ -58,10 +58,8 @@ class Matcher:
 
     def _names(self, video: str) -> _Names:
         if self._held is None or self._held[0] != video:
-            self._held = (
-                video,
-                _Names([(frame.name, frame.frame) for frame in reading.frames(self._connection, video)]),
-            )
+            names = [(frame.name, frame.frame) for frame in reading.frames(self._connection, video)]
+            self._held = (video, _Names(names))
         return self._held[1]
 
     def _anywhere(self) -> dict[str, ProjectFrame | None]:

@@ -29,11 +29,11 @@ def offered_imports(folder: str | Path) -> tuple[Offer, ...]:
     """What there is to import.
 
     >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as place:
-    ...     made = Path(place, "imports", "mine", "V1")
-    ...     made.mkdir(parents=True)
-    ...     _ = (made / "1.json").write_text('{"shapes": [], "imageWidth": 8, "imageHeight": 8}')
-    ...     [(one.path, one.formats) for one in offered_imports(Path(place))]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     labels = Path(folder, "imports", "mine", "V1")
+    ...     labels.mkdir(parents=True)
+    ...     _ = (labels / "1.json").write_text('{"shapes": [], "imageWidth": 8, "imageHeight": 8}')
+    ...     [(offer.path, offer.formats) for offer in offered_imports(Path(folder))]
     [('imports/mine', ('labelme',))]
     """
     folder = Path(folder)
@@ -53,7 +53,7 @@ def look(folder: str | Path, path: str) -> Offer:
 
 
 def _places(folder: Path) -> list[str]:
-    """Where labels may lie: uploads and exports first, as films may be many. Nothing behind a link is a place."""
+    """Where labels may lie: uploads and exports first, as films may be many. Links are not followed."""
     own = [parent for parent in (folder / IMPORTS, folder / EXPORTS) if not parent.is_symlink()]
     # Readers look into folders below: the whole folder is offered as long as no copies of labels lie there.
     paths = [] if any(names(folder / name) for name in (IMPORTS, EXPORTS)) else ["."]
@@ -68,11 +68,11 @@ def offered_path(folder: str | Path, path: str) -> Path:
     """The place of an offer; anything else in the folder or outside is refused.
 
     >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as place:
-    ...     made = Path(place, "imports", "mine", "V1")
-    ...     made.mkdir(parents=True)
-    ...     _ = (made / "1.json").write_text('{"shapes": [], "imageWidth": 8, "imageHeight": 8}')
-    ...     offered_path(place, "imports/mine").relative_to(place).as_posix()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     labels = Path(folder, "imports", "mine", "V1")
+    ...     labels.mkdir(parents=True)
+    ...     _ = (labels / "1.json").write_text('{"shapes": [], "imageWidth": 8, "imageHeight": 8}')
+    ...     offered_path(folder, "imports/mine").relative_to(folder).as_posix()
     'imports/mine'
     >>> offered_path(Path("nowhere"), "../secrets")
     Traceback (most recent call last):

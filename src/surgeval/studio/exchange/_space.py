@@ -47,7 +47,7 @@ class NumberedSpace:
 def project_classes(
     schema: Schema, labelled: Iterable[LabelledValues], space: LabelSpace | None = None
 ) -> NumberedSpace:
-    """The classes of a project with this schema in which these values occur; `given` takes the schema's place.
+    """The classes of a project with this schema and these values; `space` is used instead of the schema's own space.
 
     >>> from surgeval.studio.schema import builtin_schema
     >>> met = [LabelledValues("tools", "scissors", {"action": "burn", "target": "prostate"}, 3)]

@@ -43,7 +43,7 @@ def _one_a_frame(instances: Instances, track: Ints) -> Ints:
 
 
 def _settled(instances: Instances, track: Ints) -> tuple[Ints, Ints]:
-    """Put hand-set ids over tracks: a box has the last id of its track, and before the first one that one.
+    """Put hand-set ids over tracks: a box takes the last id set before it on its track, else the first set after.
 
     Where another box of the frame was given that id by hand, or has it already, it stays with its own track.
     """

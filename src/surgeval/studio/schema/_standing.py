@@ -69,7 +69,7 @@ def standings(
     >>> from surgeval.vocab import load_labels
     >>> schema, space = builtin_schema("prostatd"), load_labels("prostatd")
     >>> left_over = {"action": "bag", "target": "gauze", "note": "old"}
-    >>> [str(one) for one in standings(schema, space, "tools", "forceps", left_over)]
+    >>> [str(fault) for fault in standings(schema, space, "tools", "forceps", left_over)]
     ['inadmissible', 'no class']
     """
     wrong = schema.inadmissible(group, name, values)
@@ -97,7 +97,7 @@ def mismatches(schema: Schema, stored: Iterable[LabelledValues]) -> tuple[Mismat
 
     >>> from surgeval.studio.schema import builtin_schema
     >>> stored = [LabelledValues("tools", "driver", {"action": "suture"}, 4)]
-    >>> [(one.name, one.proposal, one.certain, one.count) for one in mismatches(builtin_schema("prostatd"), stored)]
+    >>> [(row.name, row.proposal, row.certain, row.count) for row in mismatches(builtin_schema("prostatd"), stored)]
     [('driver', 'needle driver', True, 4)]
     """
     counts: dict[tuple[str, str, str, str], int] = {}
@@ -125,7 +125,7 @@ def _proposal(schema: Schema, group: str, name: str, attribute: str, value: str)
 
 
 def _closest(wanted: str, spelled: str, names: Iterable[str]) -> tuple[str, bool]:
-    """What could stand in a name's place, and whether it is the same: a bladder is spelled like a gallbladder."""
+    """The closest known name, and whether it means the same: a bladder is only spelled like a gallbladder."""
     known = list(names)
     if spelled in known:
         return spelled, True
