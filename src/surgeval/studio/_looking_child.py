@@ -25,12 +25,12 @@ def main() -> int:
     """Look, and say what was seen."""
     with suppress(OSError):
         os.nice(_POLITE)
-    given = json.loads(sys.stdin.readline())
+    request = json.loads(sys.stdin.readline())
     try:
-        if given["predictions"]:
-            _read(given)
+        if request["predictions"]:
+            _read(request)
         else:
-            _look(given)
+            _look(request)
     except SurgevalError as error:
         _say(error=str(error))
         return 2
@@ -39,8 +39,8 @@ def main() -> int:
     return 0
 
 
-def _look(given: dict[str, Any]) -> None:
-    frames = [(number, ImageRef(Path(path), index)) for number, _, path, index in given["frames"]]
+def _look(request: dict[str, Any]) -> None:
+    frames = [(number, ImageRef(Path(path), index)) for number, _, path, index in request["frames"]]
     done = 0
 
     def advance(count: int) -> None:
@@ -48,22 +48,24 @@ def _look(given: dict[str, Any]) -> None:
         done += count
         _say(done=done)
 
-    size = (given["size"][0], given["size"][1])
-    for one in propose(given["detector"], frames, size=size, device=_device(), least=given["least"], advance=advance):
-        _found(one)
+    size = (request["size"][0], request["size"][1])
+    for proposal in propose(
+        request["detector"], frames, size=size, device=_device(), least=request["least"], advance=advance
+    ):
+        _tell(proposal)
 
 
-def _read(given: dict[str, Any]) -> None:
-    path, wanted = given["predictions"], {number for number, _, _, _ in given["frames"]}
-    size = (given["size"][0], given["size"][1])
-    found, (left, why) = read_proposals(
-        path, given["video"], list(enumerate(given["names"])), size=size, space=load_labels(given["space"]),
-        least=given["least"],
+def _read(request: dict[str, Any]) -> None:
+    path, wanted = request["predictions"], {number for number, _, _, _ in request["frames"]}
+    size = (request["size"][0], request["size"][1])
+    proposals, (left, why) = read_proposals(
+        path, request["video"], list(enumerate(request["names"])), size=size, space=load_labels(request["space"]),
+        least=request["least"],
     )  # fmt: skip
     _say(left=left, why=why.replace(path, Path(path).name))
-    for one in found:
-        if one.frame in wanted:
-            _found(one)
+    for proposal in proposals:
+        if proposal.frame in wanted:
+            _tell(proposal)
     _say(done=len(wanted))
 
 
@@ -73,8 +75,8 @@ def _device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def _found(one: Proposal) -> None:
-    _say(found=[one.frame, one.name, one.values, list(one.box), one.score])
+def _tell(proposal: Proposal) -> None:
+    _say(found=[proposal.frame, proposal.name, proposal.values, list(proposal.box), proposal.score])
 
 
 def _say(**told: Any) -> None:

@@ -59,7 +59,7 @@ class AgreementStudy:
         """The layout of ProstaTD's Table 3: a column per annotator and their mean, a row per component."""
         rows = []
         for component, by_annotator in self.kappas.items():
-            values = {name: found.value for name, found in by_annotator.items()}
+            values = {name: kappa.value for name, kappa in by_annotator.items()}
             known = [value for value in values.values() if not np.isnan(value)]
             mean = float(np.mean(known)) if known else float("nan")
             rows.append({"component": component, **values, "mean": mean})
@@ -79,8 +79,8 @@ def measure_agreement(
 
     >>> from surgeval.studio.segments import Segment
     >>> truth = [LabelledInstance(str(k), "A", k, ("hook", "dissect" if k % 2 else "cut", "liver")) for k in range(40)]
-    >>> said = {one.instance: one.labels for one in truth} | {"3": ("hook", "cut", "liver")}
-    >>> study = measure_agreement(truth, {"Ada": said}, {"Ada": [Segment("A", 0, 39)]})
+    >>> answers = {unit.instance: unit.labels for unit in truth} | {"3": ("hook", "cut", "liver")}
+    >>> study = measure_agreement(truth, {"Ada": answers}, {"Ada": [Segment("A", 0, 39)]})
     >>> study.disagreements.select("frame", "component", "consolidated", "annotated").rows()[0]
     (3, 'verb', 'dissect', 'cut')
     >>> round(study.table()["Ada"][1], 2)
@@ -94,21 +94,21 @@ def measure_agreement(
     for annotator, units in seen.items():
         if not units:
             raise BadInput(f"annotator {annotator!r}: found no labelled instance in the segments, expected some")
-        true, said = [one.labels for one in units], _answers(units, answers.get(annotator, {}))
+        true, annotated = [unit.labels for unit in units], _answers(units, answers.get(annotator, {}))
         silent = not answers.get(annotator)
-        for component, found in _compared(units, true, said, shown[annotator], silent=silent).items():
-            kappas[component][annotator] = found
+        for component, kappa in _compared(units, true, annotated, shown[annotator], silent=silent).items():
+            kappas[component][annotator] = kappa
         for number, component in enumerate(COMPONENTS[:-1]):  # the parts say where a triplet differs
-            rows += [(annotator, one.video, one.frame, one.instance, component, a, b)
-                     for one, a, b in zip(units, _parts(true, number), _parts(said, number), strict=True)
+            rows += [(annotator, unit.video, unit.frame, unit.instance, component, a, b)
+                     for unit, a, b in zip(units, _parts(true, number), _parts(annotated, number), strict=True)
                      if a != b]  # fmt: skip
     between = {}
-    for one, other in combinations(shown, 2):
-        both = _seen(seen[one], shown[other])
+    for annotator, other in combinations(shown, 2):
+        both = _seen(seen[annotator], shown[other])
         if both:
-            first, second = (_answers(both, answers.get(name, {})) for name in (one, other))
-            silent = not answers.get(one) or not answers.get(other)
-            between[one, other] = _compared(both, first, second, shown[one], silent=silent)
+            first, second = (_answers(both, answers.get(name, {})) for name in (annotator, other))
+            silent = not answers.get(annotator) or not answers.get(other)
+            between[annotator, other] = _compared(both, first, second, shown[annotator], silent=silent)
     names = ("annotator", "video", "frame", "instance", "component", "consolidated", "annotated")
     types = {name: pl.Int64 if name == "frame" else pl.String for name in names}
     listed = pl.DataFrame(rows, schema=types, orient="row").sort("annotator", "video", "frame", "instance")
@@ -116,17 +116,17 @@ def measure_agreement(
 
 
 def _seen(units: Sequence[LabelledInstance], segments: Sequence[Segment]) -> list[LabelledInstance]:
-    return [one for one in units if any(segment.holds(one.video, one.frame) for segment in segments)]
+    return [unit for unit in units if any(segment.holds(unit.video, unit.frame) for segment in segments)]
 
 
-def _answers(units: Sequence[LabelledInstance], given: Mapping[str, Labels]) -> list[Labels]:
-    return [given.get(one.instance, (UNANSWERED, UNANSWERED, UNANSWERED)) for one in units]
+def _answers(units: Sequence[LabelledInstance], answers: Mapping[str, Labels]) -> list[Labels]:
+    return [answers.get(unit.instance, (UNANSWERED, UNANSWERED, UNANSWERED)) for unit in units]
 
 
 def _compared(
     units: Sequence[LabelledInstance],
-    one: Sequence[Labels],
-    other: Sequence[Labels],
+    first: Sequence[Labels],
+    second: Sequence[Labels],
     segments: Sequence[Segment],
     *,
     silent: bool,
@@ -135,27 +135,27 @@ def _compared(
     stretches = [next(k for k, s in enumerate(segments) if s.holds(unit.video, unit.frame)) for unit in units]
     groups: list[str] | list[int] = videos if len(set(videos)) > 1 else stretches
     several = len(set(groups)) > 1
-    found = {
-        component: cohen_kappa(_parts(one, number), _parts(other, number), clusters=groups if several else None)
+    kappas = {
+        component: cohen_kappa(_parts(first, number), _parts(second, number), clusters=groups if several else None)
         for number, component in enumerate(COMPONENTS)
     }
     if silent:
-        return {component: _without(each, math.nan, reason="no answers yet") for component, each in found.items()}
+        return {component: _without(each, math.nan, reason="no answers yet") for component, each in kappas.items()}
     if not several:  # boxes of one stretch are much the same: drawing among them would look certain
         note = "one segment: no interval"
-        return {component: _without(each, each.value, note=note) for component, each in found.items()}
-    return found
+        return {component: _without(each, each.value, note=note) for component, each in kappas.items()}
+    return kappas
 
 
-def _without(found: Agreement, value: float, *, reason: str = "", note: str = "") -> Agreement:
-    """A kappa that has no interval, or is none."""
-    interval = replace(found.interval, estimate=value, low=math.nan, high=math.nan, resamples=0, note=note)
-    return replace(found, interval=interval, reason=reason or found.reason)
+def _without(kappa: Agreement, value: float, *, reason: str = "", note: str = "") -> Agreement:
+    """The kappa with this value and without its interval; nan where there is no kappa at all."""
+    interval = replace(kappa.interval, estimate=value, low=math.nan, high=math.nan, resamples=0, note=note)
+    return replace(kappa, interval=interval, reason=reason or kappa.reason)
 
 
 def _parts(labels: Sequence[Labels], component: int) -> list[str]:
     """Labels as categories; no verb or target is an answer like any other."""
-    return [_said(one, component) for one in labels]
+    return [_said(triplet, component) for triplet in labels]
 
 
 def _said(labels: Labels, component: int) -> str:

@@ -63,9 +63,9 @@ def measure_study(connection: Connection, of: Study, *, after: bool = False) -> 
     ...     for number, (author, kind, payload) in enumerate(edits):
     ...         _ = apply(database, Request(f"edit-{number}", author, kind, payload))
     ...     with database.reading() as connection:
-    ...         found = measure_study(connection, study_reading.study(connection, "s"))
+    ...         study = measure_study(connection, study_reading.study(connection, "s"))
     ...     database.close()
-    >>> found.table()["ada"][1], found.disagreements["instance"].to_list()
+    >>> study.table()["ada"][1], study.disagreements["instance"].to_list()
     (0.75, ['i0'])
     """
     labels = _labelled(connection, of, {} if after else _first_decisions(connection, of))
@@ -76,34 +76,39 @@ def measure_study(connection: Connection, of: Study, *, after: bool = False) -> 
 def find_disagreements(connection: Connection, of: Study, *, unanswered: bool = False) -> tuple[Disagreement, ...]:
     """The instances on which an answer differs from the label before any decision; also where one is missing."""
     answers = _answers(connection, of)
-    last = {one.instance: one for one in study_reading.decisions(connection, of.id)}
-    found = []
-    for one in _labelled(connection, of, _first_decisions(connection, of)):
-        given = {annotator: answers[annotator].get(one.instance) for annotator in of.annotators}
+    last = {decision.instance: decision for decision in study_reading.decisions(connection, of.id)}
+    disagreements = []
+    for unit in _labelled(connection, of, _first_decisions(connection, of)):
+        by_annotator = {annotator: answers[annotator].get(unit.instance) for annotator in of.annotators}
         differ = tuple(
             component
             for number, component in enumerate(COMPONENTS[:-1])
-            if any(said is not None and said[number] not in (UNANSWERED, one.labels[number]) for said in given.values())
-        )
-        if differ or (unanswered and any(said is None or UNANSWERED in said for said in given.values())):
-            found.append(
-                Disagreement(one.instance, one.video, one.frame, one.labels, given, differ, last.get(one.instance))
+            if any(
+                answer is not None and answer[number] not in (UNANSWERED, unit.labels[number])
+                for answer in by_annotator.values()
             )
-    return tuple(found)
+        )
+        if differ or (unanswered and any(answer is None or UNANSWERED in answer for answer in by_annotator.values())):
+            disagreements.append(
+                Disagreement(
+                    unit.instance, unit.video, unit.frame, unit.labels, by_annotator, differ, last.get(unit.instance)
+                )
+            )
+    return tuple(disagreements)
 
 
 def decision_log(connection: Connection, of: Study) -> list[dict[str, Any]]:
     """Every decision as a flat row: who decided what, when, and what the label was and became."""
     return [
         {
-            "study": of.id, "video": one.video, "frame": one.frame, "instance": one.instance, "number": one.number,
-            "choice": one.choice, "annotator": one.annotator,
-            **_columns("before", _triplet(one.name_before, one.values_before, UNLABELLED)),
-            **_columns("after", _triplet(one.name_after, one.values_after, UNLABELLED)),
-            "decided_by": one.author, "time": datetime.fromtimestamp(one.time, UTC).isoformat(timespec="seconds"),
-            "note": one.note,
+            "study": of.id, "video": decision.video, "frame": decision.frame, "instance": decision.instance,
+            "number": decision.number, "choice": decision.choice, "annotator": decision.annotator,
+            **_columns("before", _triplet(decision.name_before, decision.values_before, UNLABELLED)),
+            **_columns("after", _triplet(decision.name_after, decision.values_after, UNLABELLED)),
+            "decided_by": decision.author,
+            "time": datetime.fromtimestamp(decision.time, UTC).isoformat(timespec="seconds"), "note": decision.note,
         }
-        for one in study_reading.decisions(connection, of.id)
+        for decision in study_reading.decisions(connection, of.id)
     ]  # fmt: skip
 
 
@@ -112,30 +117,32 @@ def _columns(when: str, labels: Labels) -> dict[str, str | None]:
 
 
 def _first_decisions(connection: Connection, of: Study) -> dict[str, Decision]:
-    found: dict[str, Decision] = {}
-    for one in study_reading.decisions(connection, of.id):
-        found.setdefault(one.instance, one)
-    return found
+    first: dict[str, Decision] = {}
+    for decision in study_reading.decisions(connection, of.id):
+        first.setdefault(decision.instance, decision)
+    return first
 
 
 def _labelled(connection: Connection, of: Study, decided: Mapping[str, Decision]) -> list[LabelledInstance]:
     return [
-        LabelledInstance(one.id, one.video, one.frame, _label(one, decided.get(one.id)))
-        for one in study_reading.shown(connection, of)
+        LabelledInstance(
+            annotation.id, annotation.video, annotation.frame, _label(annotation, decided.get(annotation.id))
+        )
+        for annotation in study_reading.shown(connection, of)
     ]
 
 
-def _label(one: Annotation, decision: Decision | None) -> Labels:
+def _label(annotation: Annotation, decision: Decision | None) -> Labels:
     if decision is not None:
         return _triplet(decision.name_before, decision.values_before, UNLABELLED)
-    return _triplet(one.name, one.values, UNLABELLED)
+    return _triplet(annotation.name, annotation.values, UNLABELLED)
 
 
 def _answers(connection: Connection, of: Study) -> dict[str, dict[str, Labels]]:
-    found: dict[str, dict[str, Labels]] = {annotator: {} for annotator in of.annotators}
-    for one in study_reading.answers(connection, of.id):
-        found[one.annotator][one.instance] = _triplet(one.name, one.values, UNANSWERED)
-    return found
+    labels: dict[str, dict[str, Labels]] = {annotator: {} for annotator in of.annotators}
+    for answer in study_reading.answers(connection, of.id):
+        labels[answer.annotator][answer.instance] = _triplet(answer.name, answer.values, UNANSWERED)
+    return labels
 
 
 def _triplet(name: str, values: Mapping[str, str], absent: str) -> Labels:

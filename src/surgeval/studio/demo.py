@@ -22,10 +22,10 @@ _SECONDS = 60.0
 
 def make_demo(folder: str | Path, *, seed: int = 5) -> Path:
     """Render a video and look at it, unless that was done before; the folder that the studio opens."""
-    place = write_phantom(folder, seed=seed, videos=1, seconds=_SECONDS) / "frames"
-    database = Database(place / STORE_FILE)
+    project = write_phantom(folder, seed=seed, videos=1, seconds=_SECONDS) / "frames"
+    database = Database(project / STORE_FILE)
     try:
-        films = find_films(place)
+        films = find_films(project)
         pictures = register(database, films)
         with database.reading() as connection:
             begun = reading.setting(connection, "demo") is not None
@@ -33,15 +33,15 @@ def make_demo(folder: str | Path, *, seed: int = 5) -> Path:
             _label(database, films[0].id, list(enumerate(pictures[films[0].id])), films[0].size())
     finally:
         database.close()
-    return place
+    return project
 
 
 def _label(database: Database, video: str, frames: list[tuple[int, ImageRef]], size: tuple[int, int]) -> None:
     schema = space_schema(load_labels("phantom"))
     apply(database, Request("demo.schema", "studio", "schema.set", {"name": schema.name, "source": schema.source}))
     start_phase("looking", frames=len(frames))
-    found = propose(DETECTOR, frames, size=size, advance=lambda count: advance("frames", count))
+    proposals = propose(DETECTOR, frames, size=size, advance=lambda count: advance("frames", count))
     whole = ProposalStretch(video, 0, len(frames) - 1)
-    count = add_proposals(database, whole, found, source=DETECTOR, author="studio")
+    count = add_proposals(database, whole, proposals, source=DETECTOR, author="studio")
     number_video(database, video, author="studio")
     apply(database, Request("demo.done", "studio", "setting.set", {"key": "demo", "value": count}))

@@ -34,12 +34,12 @@ class Proposer:
 def offered_proposers(started: Sequence[str] = ()) -> tuple[Proposer, ...]:
     """The embedded detectors and those that the server was started with.
 
-    >>> [one.name for one in offered_proposers(["/models/best"])]
+    >>> [proposer.name for proposer in offered_proposers(["/models/best"])]
     ['tdnet-p', '/models/best']
     """
     return (
         *(Proposer("embedded", name) for name in EMBEDDED_DETECTORS),
-        *(Proposer("started", one) for one in started),
+        *(Proposer("started", detector) for detector in started),
     )
 
 
@@ -47,17 +47,17 @@ def proposers(folder: str | Path, started: Sequence[str] = ()) -> tuple[Proposer
     """All that can be chosen from.
 
     >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as place:
-    ...     (Path(place) / "runs").mkdir()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     (Path(folder) / "runs").mkdir()
     ...     for name in ("runs/mine.onnx", "found.csv", "notes.txt"):
-    ...         (Path(place) / name).touch()
-    ...     [(one.kind, one.name) for one in proposers(Path(place), ["/models/best"])]
+    ...         (Path(folder) / name).touch()
+    ...     [(proposer.kind, proposer.name) for proposer in proposers(Path(folder), ["/models/best"])]
     [('embedded', 'tdnet-p'), ('started', '/models/best'), ('project', 'runs/mine.onnx'), ('predictions', 'found.csv')]
     """
     known = list(offered_proposers(started))
     files = sorted(_files(Path(folder)))
     packed = {path.parent for path in files if path.name == _RTDETR}
-    weights = [str(place) for place in sorted(packed) if str(place) != "."]
+    weights = [str(path) for path in sorted(packed) if str(path) != "."]
     weights += [str(path) for path in files if path.suffix.lower() in _WEIGHTS and path.parent not in packed]
     tables = [str(path) for path in files if path.suffix.lower() in _TABLES and path.parent not in packed]
     known += [Proposer("project", name) for name in weights[:_MOST_LISTED]]
@@ -73,11 +73,11 @@ def path_in_project(folder: str | Path, name: str) -> Path:
     surgeval.errors.BadInput: path: found '../weights.onnx', expected a file or folder inside the project's folder
     """
     folder = Path(folder)
-    given = PurePosixPath(name.replace("\\", "/"))
+    relative = PurePosixPath(name.replace("\\", "/"))
     wrong = BadInput(f"path: found {visible(repr(name[:120]))}, expected a file or folder inside the project's folder")
-    if not name or "\0" in name or given.is_absolute() or ".." in given.parts or ":" in name:
+    if not name or "\0" in name or relative.is_absolute() or ".." in relative.parts or ":" in name:
         raise wrong
-    path = folder.joinpath(*given.parts)
+    path = folder.joinpath(*relative.parts)
     if path == folder or leads_out(path, folder) or not os.path.exists(path):  # noqa: PTH110 (`Path.exists` may raise)
         raise wrong
     return path
@@ -87,9 +87,9 @@ def _files(folder: Path) -> Iterator[PurePosixPath]:
     """Files that may propose, as names below the folder; a folder of a hundred thousand images is not walked on."""
     waiting, seen = [PurePosixPath()], 0
     while waiting:
-        place = waiting.pop(0)
+        subfolder = waiting.pop(0)
         try:
-            entries = os.scandir(folder / place)
+            entries = os.scandir(folder / subfolder)
         except OSError:
             continue  # gone, or not ours to look into
         with entries:
@@ -99,7 +99,7 @@ def _files(folder: Path) -> Iterator[PurePosixPath]:
                     return
                 if entry.name.startswith(".") or visible(entry.name) != entry.name:
                     continue
-                below = place / entry.name
+                below = subfolder / entry.name
                 if entry.is_dir(follow_symlinks=False) and len(below.parts) < _DEPTH:
                     waiting.append(below)
                 elif below.suffix.lower() in (*_WEIGHTS, *_TABLES) and entry.is_file(follow_symlinks=False):

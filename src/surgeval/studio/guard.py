@@ -69,13 +69,13 @@ def blind_place(study: str, annotator: str) -> str:
     return f"/blind/{study}/{annotator}"
 
 
-def place_token(token: str, place: str) -> str:
+def place_token(token: str, path: str) -> str:
     """A token that opens one place of a server and nothing else.
 
     >>> len(place_token("a-token-of-this-ward", blind_place("s1", "Ada")))
     40
     """
-    return hmac.new(token.encode(), place.encode(), "sha256").hexdigest()[:40]
+    return hmac.new(token.encode(), path.encode(), "sha256").hexdigest()[:40]
 
 
 @dataclass(frozen=True)
@@ -135,8 +135,8 @@ class Guard:
             await _answer(send, *refused)
             return
         if (told := self._introduction(scope)) is not None:
-            place = quote(scope["path"]).encode("latin-1")
-            await _answer(send, 303, "", [(b"location", place), (b"set-cookie", told)])
+            location = quote(scope["path"]).encode("latin-1")
+            await _answer(send, 303, "", [(b"location", location), (b"set-cookie", told)])
             return
         body = _Limited(receive, self._rules)
         if body.too_long(headers):
@@ -158,7 +158,7 @@ class Guard:
         secure = scope.get("scheme") in ("https", "wss")
         own = f"{'https' if secure else 'http'}://{host[0].decode('latin-1').lower()}".encode("latin-1")
         origin = headers.get(b"origin", [])
-        if any(one.lower() != own for one in origin) or len(origin) > 1:
+        if any(value.lower() != own for value in origin) or len(origin) > 1:
             return 403, "pages of other origins may not speak to this server"
         if any(site not in _OWN_SITE for site in headers.get(b"sec-fetch-site", [])):
             return 403, "pages of other sites may not speak to this server"
@@ -172,11 +172,11 @@ class Guard:
         return None
 
     def _known(self, scope: Scope, headers: dict[bytes, list[bytes]], token: str) -> bool:
-        given = [value[7:] for value in headers.get(b"authorization", []) if value[:7].lower() == b"bearer "]
-        given += [value.encode("latin-1") for value in _cookies(headers)]
+        offered = [value[7:] for value in headers.get(b"authorization", []) if value[:7].lower() == b"bearer "]
+        offered += [value.encode("latin-1") for value in _cookies(headers)]
         if _is_entrance(scope):
-            given += [value.encode("utf-8", "replace") for value in _asked(scope)]
-        return any(_same(value, one) for value in given for one in _opening(token, scope["path"]))
+            offered += [value.encode("utf-8", "replace") for value in _asked(scope)]
+        return any(_same(value, opening) for value in offered for opening in _opening(token, scope["path"]))
 
     def _introduction(self, scope: Scope) -> bytes | None:
         """The cookie for a browser that came with the token in its address, which then is left out of it."""
@@ -184,9 +184,9 @@ class Guard:
             return None
         secure = "; Secure" if scope.get("scheme") == "https" else ""
         whole, *limited = _opening(self._rules.token, scope["path"])
-        own = [one for one in limited for value in _asked(scope) if _same(value.encode("utf-8", "replace"), one)]
-        value, place = (own[0], quote(_place(scope["path"]) or "/")) if own else (whole, "/")
-        return f"{COOKIE}={value}; HttpOnly; SameSite=Strict; Path={place}{secure}".encode("latin-1")
+        own = [token for token in limited for value in _asked(scope) if _same(value.encode("utf-8", "replace"), token)]
+        value, path = (own[0], quote(_place(scope["path"]) or "/")) if own else (whole, "/")
+        return f"{COOKIE}={value}; HttpOnly; SameSite=Strict; Path={path}{secure}".encode("latin-1")
 
 
 def _place(path: str) -> str | None:
@@ -197,8 +197,8 @@ def _place(path: str) -> str | None:
 
 def _opening(token: str, path: str) -> list[str]:
     """The tokens that open a path: the server's, and that of the place it lies in."""
-    place = _place(path)
-    return [token] if place is None else [token, place_token(token, place)]
+    blind_path = _place(path)
+    return [token] if blind_path is None else [token, place_token(token, blind_path)]
 
 
 def _is_entrance(scope: Scope) -> bool:
@@ -207,15 +207,15 @@ def _is_entrance(scope: Scope) -> bool:
     return scope["type"] == "http" and scope["method"] == "GET" and path in ("/", f"{_place(path)}/")
 
 
-def _same(given: bytes, token: str) -> bool:
-    return hmac.compare_digest(given, token.encode())
+def _same(offered: bytes, token: str) -> bool:
+    return hmac.compare_digest(offered, token.encode())
 
 
 def _headers(scope: Scope) -> dict[bytes, list[bytes]]:
-    found: dict[bytes, list[bytes]] = {}
+    headers: dict[bytes, list[bytes]] = {}
     for name, value in scope["headers"]:
-        found.setdefault(name.lower(), []).append(value)
-    return found
+        headers.setdefault(name.lower(), []).append(value)
+    return headers
 
 
 def _cookies(headers: dict[bytes, list[bytes]]) -> list[str]:

@@ -27,10 +27,10 @@ def guideline_picture(folder: str | Path, name: str) -> EncodedPicture:
 
     >>> import tempfile
     >>> from PIL import Image
-    >>> with tempfile.TemporaryDirectory() as place:
-    ...     (Path(place) / "guidelines").mkdir()
-    ...     Image.new("RGB", (2400, 800)).save(f"{place}/guidelines/scissors.png")
-    ...     guideline_picture(Path(place), "scissors.png").kind
+    >>> with tempfile.TemporaryDirectory() as project:
+    ...     (Path(project) / "guidelines").mkdir()
+    ...     Image.new("RGB", (2400, 800)).save(f"{project}/guidelines/scissors.png")
+    ...     guideline_picture(Path(project), "scissors.png").kind
     'image/jpeg'
     >>> guideline_picture(Path("videos"), "../secret.png")
     Traceback (most recent call last):

@@ -39,9 +39,9 @@ class JobState:
 class BackgroundJob:
     """A job at work: it says how far it is, and asks whether it shall go on."""
 
-    def __init__(self, what: Mapping[str, Any]) -> None:
+    def __init__(self, subject: Mapping[str, Any]) -> None:
         self._lock = threading.Lock()
-        self._state = JobState(uuid.uuid4().hex[:12], what)
+        self._state = JobState(uuid.uuid4().hex[:12], subject)
         self._stop = threading.Event()
         self._on_stop: Callable[[], None] | None = None
 
@@ -116,12 +116,12 @@ class Jobs:
         """The state of the job at work, or of the last one."""
         return self._job.state if self._job is not None else None
 
-    def start(self, what: Mapping[str, Any], work: Callable[[BackgroundJob], None]) -> BackgroundJob:
+    def start(self, subject: Mapping[str, Any], work: Callable[[BackgroundJob], None]) -> BackgroundJob:
         """Begin a job; refused while another one is at work."""
         with self._lock:
             if self._closed or (self._thread is not None and self._thread.is_alive()):
                 raise BadInput("job: found another one at work, expected it to end first")
-            self._job = job = BackgroundJob(what)
+            self._job = job = BackgroundJob(subject)
             self._thread = threading.Thread(target=job.run, args=(work,), name="job", daemon=True)
             self._thread.start()
             return job

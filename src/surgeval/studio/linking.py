@@ -25,18 +25,18 @@ def link_boxes(boxes: Iterable[tuple[str, int, Box]]) -> dict[str, int]:
     >>> link_boxes(seen)
     {'a': 1, 'b': 2, 'c': 2}
     """
-    ordered = sorted(boxes, key=lambda one: (one[1], one[2].x, one[2].y, one[2].w, one[2].h, one[0]))
+    ordered = sorted(boxes, key=lambda row: (row[1], row[2].x, row[2].y, row[2].w, row[2].h, row[0]))
     numbers: dict[str, int] = {}
     last: dict[int, tuple[int, Box]] = {}  # number → frame and box where it was seen last
-    given = 0
-    for frame, group in groupby(ordered, key=lambda one: one[1]):
+    count = 0
+    for frame, group in groupby(ordered, key=lambda row: row[1]):
         here = [(id, box) for id, _, box in group]
         last = {number: seen for number, seen in last.items() if frame - seen[0] <= _GAP}
-        joined = _join(here, last)
+        linked = _join(here, last)
         for id, box in here:
-            if id not in joined:
-                given += 1
-            numbers[id] = joined.get(id, given)
+            if id not in linked:
+                count += 1
+            numbers[id] = linked.get(id, count)
             last[numbers[id]] = (frame, box)
     return numbers
 
@@ -46,13 +46,13 @@ def _join(here: list[tuple[str, Box]], last: dict[int, tuple[int, Box]]) -> dict
     if len(here) * len(last) > _MOST_PAIRS:
         return {}
     pairs = [
-        (-box.iou(seen), number, place) for place, (_, box) in enumerate(here) for number, (_, seen) in last.items()
+        (-box.iou(seen), number, index) for index, (_, box) in enumerate(here) for number, (_, seen) in last.items()
     ]
-    joined: dict[str, int] = {}
+    linked: dict[str, int] = {}
     taken: set[int] = set()
-    for overlap, number, place in sorted(pairs):
-        id = here[place][0]
-        if -overlap >= _LEAST and number not in taken and id not in joined:
-            joined[id] = number
+    for overlap, number, index in sorted(pairs):
+        id = here[index][0]
+        if -overlap >= _LEAST and number not in taken and id not in linked:
+            linked[id] = number
             taken.add(number)
-    return joined
+    return linked

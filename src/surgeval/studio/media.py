@@ -56,37 +56,37 @@ class Film:
             if ref.frame is not None:
                 index = video_index(ref.path)
                 return index.width, index.height
-            found = image_size(ref.path)
-            if found is not None:
-                return found
+            size = image_size(ref.path)
+            if size is not None:
+                return size
         raise BadInput(f"video {self.name}: found no frame that can be read, expected an image or a film")
 
 
 def find_films(folder: str | Path, *, none: bool = False) -> tuple[Film, ...]:
     """What there is to label in a folder: its films, its images, and those of the folders below it.
 
-    `none` admits a folder without any: what is there to do may be something else.
+    `none` admits a folder without any: it may hold only questions to review.
 
     >>> import tempfile
     >>> from PIL import Image
-    >>> with tempfile.TemporaryDirectory() as place:
-    ...     (Path(place) / "A1").mkdir()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     (Path(folder) / "A1").mkdir()
     ...     for name in ("10.png", "9.png"):
-    ...         Image.new("RGB", (64, 48)).save(f"{place}/A1/{name}")
-    ...     [(film.name, [name for name, _ in film.frames], film.size()) for film in find_films(Path(place))]
+    ...         Image.new("RGB", (64, 48)).save(f"{folder}/A1/{name}")
+    ...     [(film.name, [name for name, _ in film.frames], film.size()) for film in find_films(Path(folder))]
     [('A1', ['9', '10'], (64, 48))]
     """
     folder = Path(folder)
     if not folder.is_dir():
         raise BadInput(f"{folder}: found no folder, expected one with films or images")
-    found = [*_films(folder), *_images(folder)]
-    if not found and not none:
+    films = [*_films(folder), *_images(folder)]
+    if not films and not none:
         raise BadInput(f"{folder}: found neither film nor image, expected some in it or in the folders below it")
-    names = [film.name for film in found]
+    names = [film.name for film in films]
     for name in names:
         if names.count(name) > 1:
             raise BadInput(f"{folder}: found two videos named {name!r}, expected distinct names")
-    return tuple(found)
+    return tuple(films)
 
 
 def check_inside(folder: str | Path, path: str | Path) -> None:
@@ -107,8 +107,8 @@ def check_inside(folder: str | Path, path: str | Path) -> None:
 
 
 def _films(folder: Path) -> Iterator[Film]:
-    places = (folder, *_video_folders(folder))
-    for path in (path for place in places for path in video_files(place)):
+    parents = (folder, *_video_folders(folder))
+    for path in (path for parent in parents for path in video_files(parent)):
         check_inside(folder, path)
         index = video_index(path)
         if index.width * index.height > _MOST_PIXELS:
@@ -129,22 +129,22 @@ def _images(folder: Path) -> Iterator[Film]:
 
 def _image_files(folder: Path) -> dict[str, tuple[Path, ...]]:
     """The images of every video; beside a folder of labels they lie in one called img_dir, inside the video's own."""
-    found: dict[str, tuple[Path, ...]] = {}
-    for place in (folder, *(inner for inner in _video_folders(folder) if (inner / _BESIDE_LABELS).is_dir())):
+    videos: dict[str, tuple[Path, ...]] = {}
+    for base in (folder, *(inner for inner in _video_folders(folder) if (inner / _BESIDE_LABELS).is_dir())):
         try:
-            groups = open_images(place).files()
+            groups = open_images(base).files()
         except BadInput:
             continue  # no images: there may be films
         for name, files in groups.items():
-            own = place == folder and files[0].parent.name in _NO_VIDEOS and files[0].parent.parent == folder
-            if not own and (place == folder or name == _BESIDE_LABELS):
-                found[place.absolute().name if name == _BESIDE_LABELS else name] = files
-    return found
+            own = base == folder and files[0].parent.name in _NO_VIDEOS and files[0].parent.parent == folder
+            if not own and (base == folder or name == _BESIDE_LABELS):
+                videos[base.absolute().name if name == _BESIDE_LABELS else name] = files
+    return videos
 
 
 def _video_folders(folder: Path) -> list[Path]:
     """The folders below that may be or hold videos."""
-    return [place for place in folders(folder) if place.name not in _NO_VIDEOS]
+    return [inner for inner in folders(folder) if inner.name not in _NO_VIDEOS]
 
 
 def register(database: Database, films: tuple[Film, ...], fps: float | None = None) -> dict[str, tuple[ImageRef, ...]]:

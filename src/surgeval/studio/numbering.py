@@ -61,8 +61,8 @@ class Numbering:
     def statistics(self, *, after: bool) -> tuple[tuple[Track, TrackStatistics], ...]:
         """Every track in numbers, as it is or as it would be."""
         numbers = self.numbers if after else self.rows.number
-        return tuple((Track(*self.rows.kinds[one.kind], one.number), one)
-                     for one in track_statistics(self.instances, numbers))  # fmt: skip
+        return tuple((Track(*self.rows.kinds[track.kind], track.number), track)
+                     for track in track_statistics(self.instances, numbers))  # fmt: skip
 
 
 def plan_numbers(
@@ -112,23 +112,23 @@ def number_video(
     ...     left = {"video": "V1", "group": "tools", "name": "grasper", "box": [0, 40, 45, 15]}
     ...     both = [{"id": f"i{k}", "frame": k, **left} for k in (0, 1)]
     ...     _ = apply(database, Request("i", "amy", "instances.add", {"instances": both}))
-    ...     made = number_video(database, "V1", author="amy")
+    ...     outcome = number_video(database, "V1", author="amy")
     ...     with database.reading() as connection:
-    ...         made.changed, [one.track for one in reading.instances(connection, "V1", 0, 1)]
+    ...         outcome.changed, [instance.track for instance in reading.instances(connection, "V1", 0, 1)]
     ...     database.close()
     (2, [1, 1])
     """
     with database.reading() as connection:
-        state = next((one for one in reading.videos(connection) if one.id == video), None)
+        state = next((known for known in reading.videos(connection) if known.id == video), None)
         if state is None:
             raise BadInput(f"video: found {video[:60]!r}, expected one of the project")
         plan = plan_numbers(connection, state, rule, gap=gap, within=within)
     if plan is None or not plan.changed.any():
         return None
-    chosen = np.flatnonzero(plan.changed)
-    numbers = [None if number == UNNUMBERED else number for number in plan.numbers[chosen].tolist()]
+    changed = np.flatnonzero(plan.changed)
+    numbers = [None if number == UNNUMBERED else number for number in plan.numbers[changed].tolist()]
     payload: dict[str, object] = {
-        "ids": [plan.rows.ids[row] for row in chosen.tolist()],
+        "ids": [plan.rows.ids[row] for row in changed.tolist()],
         "numbers": numbers,
         "by": "upstream" if rule == "upstream" else "rule",
     }
@@ -139,8 +139,8 @@ def number_video(
 
 def _instances(video: VideoState, frames: FrameColumns, rows: Columns, outlines: list[Floats | None]) -> Instances:
     rate = video.fps or 1.0
-    place = np.minimum(np.searchsorted(frames.frame, rows.frame), max(len(frames.frame) - 1, 0))
-    time = frames.time[place]
+    position = np.minimum(np.searchsorted(frames.frame, rows.frame), max(len(frames.frame) - 1, 0))
+    time = frames.time[position]
     corner = rows.xywh[:, :2]
     fixed = np.where(rows.by_hand & (rows.number >= 1), rows.number, UNNUMBERED)
     return Instances.of(

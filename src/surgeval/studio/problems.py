@@ -81,8 +81,8 @@ def find_problems(
     >>> from surgeval.studio.store import Annotation
     >>> seen = Annotation("i1", "V1", 0, "tools", "scissors", Box(60, 10, 20, 20), values={"action": "suture"})
     >>> video, schema = VideoState("V1", "V1", 64, 48), builtin_schema("prostatd")
-    >>> found = find_problems(video, FrameColumns.none(), Columns.of([seen]), schema)
-    >>> [(one.rule, one.text) for one in found.listed]
+    >>> problems = find_problems(video, FrameColumns.none(), Columns.of([seen]), schema)
+    >>> [(problem.rule, problem.text) for problem in problems.listed]
     [('inadmissible', 'scissors #-: action suture'), ('incomplete', 'scissors #-: target'),
      ('outside', 'scissors #-: 16 px')]
     """
@@ -90,7 +90,7 @@ def find_problems(
     for rule in (look.labels, look.image, look.outside, look.empty, look.actions, look.swaps):
         rule()
     order = {rule: number for number, rule in enumerate(PROBLEM_RULES)}
-    listed = sorted(look.found, key=lambda one: (one.frame, order[one.rule], one.instance or ""))
+    listed = sorted(look.problems, key=lambda problem: (problem.frame, order[problem.rule], problem.instance or ""))
     return LabelProblems(tuple(listed), {rule: look.counts[rule] for rule in PROBLEM_RULES if rule in look.counts})
 
 
@@ -103,7 +103,7 @@ class _Look:
     ) -> None:  # fmt: skip
         self.video, self.frames, self.told, self.schema, self.space = video, frames, told, schema, space
         self.checks = checks
-        self.found: list[LabelProblem] = []
+        self.problems: list[LabelProblem] = []
         self.counts: dict[str, int] = {}
 
     def labels(self) -> None:
@@ -111,28 +111,30 @@ class _Look:
         told = self.told
         if not len(told):
             return
-        combined, place = np.unique(np.stack([told.kind, told.label]), axis=1, return_inverse=True)
-        place = place.reshape(-1)
+        combined, combination = np.unique(np.stack([told.kind, told.label]), axis=1, return_inverse=True)
+        combination = combination.reshape(-1)
         pairs = [(told.kinds[kind], told.values[label]) for kind, label in combined.T.tolist()]
         judged = [self._judged(group, name, values) for (group, name), values in pairs]
         for rule in _RULE_OF.values():
-            said = {number: rules.get(rule, "") for number, rules in enumerate(judged)}
+            texts = {number: rules.get(rule, "") for number, rules in enumerate(judged)}
             wrong = np.array([rule in rules for rules in judged])
-            begins, ends = self._stretches(np.flatnonzero(wrong[place]), place)
-            self._tell(rule, begins, ends, _naming(told, place, said))
+            begins, ends = self._stretches(np.flatnonzero(wrong[combination]), combination)
+            self._tell(rule, begins, ends, _naming(told, combination, texts))
 
     def image(self) -> None:
         """Values of whole frames that the schema lacks."""
         frames = self.frames
         judged = {label: self._judged(IMAGE, IMAGE, values) for label, values in frames.values.items() if values}
-        wrong = {label: f"{IMAGE}: {said['inadmissible']}" for label, said in judged.items() if "inadmissible" in said}
+        wrong = {
+            label: f"{IMAGE}: {rules['inadmissible']}" for label, rules in judged.items() if "inadmissible" in rules
+        }
         rows = np.flatnonzero(np.isin(frames.label, list(wrong)))
         new = np.append(True, (np.diff(frames.label[rows]) != 0) | (np.diff(frames.frame[rows]) > 1))[: len(rows)]
         begins = np.flatnonzero(new)
         ends = np.append(begins[1:], len(rows))[: len(begins)] - 1
         for begin, end in zip(rows[begins][:_MOST].tolist(), rows[ends][:_MOST].tolist(), strict=True):
             text, last = wrong[int(frames.label[begin])], int(frames.frame[end])
-            self.found.append(LabelProblem(int(frames.frame[begin]), "inadmissible", text, None, last))
+            self.problems.append(LabelProblem(int(frames.frame[begin]), "inadmissible", text, None, last))
         self._count("inadmissible", len(begins))
 
     def outside(self) -> None:
@@ -149,7 +151,7 @@ class _Look:
         first, last = shown[before] + 1, shown[before + 1] - 1
         seconds = self.seconds(last + 1) - self.seconds(first)
         for begin, end, long in zip(first[:_MOST].tolist(), last[:_MOST].tolist(), seconds.tolist(), strict=False):
-            self.found.append(LabelProblem(begin, "empty", f"{long:.0f} s", None, end))
+            self.problems.append(LabelProblem(begin, "empty", f"{long:.0f} s", None, end))
         self._count("empty", len(first))
 
     def actions(self) -> None:
@@ -177,10 +179,12 @@ class _Look:
         away = self.seconds(told.frame[after]) - self.seconds(told.frame[before])
         short = self._same(before, after) & (action[before] == action[after]) & (away <= checks.gap)
         short &= told.frame[after] > told.frame[before] + 1
-        for one, other, gone in zip(before[short][:_MOST].tolist(), after[short][:_MOST].tolist(),
+        for earlier, later, gone in zip(before[short][:_MOST].tolist(), after[short][:_MOST].tolist(),
                                     away[short].tolist(), strict=False):  # fmt: skip
-            text = f"{told.name(one)}: {words[action[one]]} {gone:.1f} s"
-            self.found.append(LabelProblem(int(told.frame[one]) + 1, "gap", text, None, int(told.frame[other]) - 1))
+            text = f"{told.name(earlier)}: {words[action[earlier]]} {gone:.1f} s"
+            self.problems.append(
+                LabelProblem(int(told.frame[earlier]) + 1, "gap", text, None, int(told.frame[later]) - 1)
+            )
         self._count("gap", int(short.sum()))
 
     def swaps(self) -> None:
@@ -193,21 +197,21 @@ class _Look:
         here = here[np.lexsort((told.number[here], told.frame[here], told.kind[here]))]
         pairs: list[tuple[Ints, Ints]] = []
         for apart in range(1, len(here)):
-            one, other = here[:-apart], here[apart:]
-            both = (told.kind[one] == told.kind[other]) & (told.frame[one] == told.frame[other])
+            first, second = here[:-apart], here[apart:]
+            both = (told.kind[first] == told.kind[second]) & (told.frame[first] == told.frame[second])
             if not both.any():
                 break
-            one, other = one[both], other[both]
-            straight = self._way(one, then[one]) + self._way(other, then[other])
-            crossed = self._way(one, then[other]) + self._way(other, then[one])
+            first, second = first[both], second[both]
+            straight = self._way(first, then[first]) + self._way(second, then[second])
+            crossed = self._way(first, then[second]) + self._way(second, then[first])
             swapped = crossed < self.checks.exchange * straight
-            pairs.append((one[swapped], other[swapped]))
-        for one, other in pairs:
-            for a, b in zip(one[:_MOST].tolist(), other[:_MOST].tolist(), strict=True):
+            pairs.append((first[swapped], second[swapped]))
+        for first, second in pairs:
+            for a, b in zip(first[:_MOST].tolist(), second[:_MOST].tolist(), strict=True):
                 frame = int(told.frame[a]) + 1
                 text = f"{told.name(a)}, #{told.number[b]}"
-                self.found.append(LabelProblem(frame, "swap", text, told.ids[then[a]], frame))
-            self._count("swap", len(one))
+                self.problems.append(LabelProblem(frame, "swap", text, told.ids[then[a]], frame))
+            self._count("swap", len(first))
 
     def seconds(self, frames: Ints) -> Floats:
         """When frames are."""
@@ -215,9 +219,9 @@ class _Look:
         guessed = frames / (self.video.fps or 1.0)
         if not len(known.frame):
             return guessed
-        place = np.minimum(np.searchsorted(known.frame, frames), len(known.frame) - 1)
-        there = (known.frame[place] == frames) & ~np.isnan(known.time[place])
-        return np.where(there, known.time[place], guessed)
+        position = np.minimum(np.searchsorted(known.frame, frames), len(known.frame) - 1)
+        there = (known.frame[position] == frames) & ~np.isnan(known.time[position])
+        return np.where(there, known.time[position], guessed)
 
     @cached_property
     def by_track(self) -> Ints:
@@ -231,19 +235,19 @@ class _Look:
         wrong = self.schema.inadmissible(group, name, values)
         member = self.schema.member(group, name)
         lacking = [a.name for a in member.attributes if a.values and a.name not in values] if member else []
-        said = {
+        texts = {
             Standing.INADMISSIBLE: ", ".join(f"{key} {values[key]}" if key in values else key for key in wrong),
             Standing.NO_CLASS: ", ".join(f"{key} {values[key]}" for key in sorted(values) if key not in wrong),
             Standing.INCOMPLETE: ", ".join(lacking),
         }
-        return {_RULE_OF[one]: said[one] for one in standings(self.schema, self.space, group, name, values)}
+        return {_RULE_OF[fault]: texts[fault] for fault in standings(self.schema, self.space, group, name, values)}
 
-    def _stretches(self, rows: Ints, what: Ints) -> tuple[Ints, Ints]:
-        """First and last row of each stretch of frames in which a track is among the rows with the same `what`."""
+    def _stretches(self, rows: Ints, key: Ints) -> tuple[Ints, Ints]:
+        """First and last row of each stretch of frames in which a track is among the rows with the same `key`."""
         told = self.told
-        rows = rows[np.lexsort((told.frame[rows], what[rows], told.number[rows], told.kind[rows]))]
+        rows = rows[np.lexsort((told.frame[rows], key[rows], told.number[rows], told.kind[rows]))]
         new = self._track_begins(rows) | (np.diff(told.frame[rows], prepend=-9) > 1)
-        new |= np.diff(what[rows], prepend=-1) != 0
+        new |= np.diff(key[rows], prepend=-1) != 0
         begins = np.flatnonzero(new)
         return rows[begins], rows[np.append(begins[1:], len(rows))[: len(begins)] - 1]
 
@@ -252,15 +256,15 @@ class _Look:
         begins: Bools = (np.diff(number, prepend=-9) != 0) | (np.diff(kind, prepend=-9) != 0)
         return begins
 
-    def _same(self, one: Ints, other: Ints) -> Bools:
+    def _same(self, rows: Ints, others: Ints) -> Bools:
         told = self.told
-        same: Bools = (told.kind[one] == told.kind[other]) & (told.number[one] == told.number[other])
+        same: Bools = (told.kind[rows] == told.kind[others]) & (told.number[rows] == told.number[others])
         return same
 
-    def _way(self, one: Ints, other: Ints) -> Floats:
+    def _way(self, rows: Ints, others: Ints) -> Floats:
         box = self.told.xywh
         centre = box[:, :2] + box[:, 2:] / 2
-        way: Floats = np.hypot(*(centre[one] - centre[other]).T)
+        way: Floats = np.hypot(*(centre[rows] - centre[others]).T)
         return way
 
     def _tell(
@@ -270,7 +274,7 @@ class _Look:
         first = np.argsort(told.frame[begins], kind="stable")[:_MOST]
         for begin, end in zip(begins[first].tolist(), ends[first].tolist(), strict=True):
             id = None if anonymous else told.ids[begin]
-            self.found.append(LabelProblem(int(told.frame[begin]), rule, text(begin), id, int(told.frame[end])))
+            self.problems.append(LabelProblem(int(told.frame[begin]), rule, text(begin), id, int(told.frame[end])))
         self._count(rule, len(begins))
 
     def _count(self, rule: str, count: int) -> None:
@@ -278,11 +282,11 @@ class _Look:
             self.counts[rule] = self.counts.get(rule, 0) + count
 
 
-def _naming(told: Columns, place: Ints, said: Mapping[int, str]) -> Callable[[int], str]:
-    return lambda row: f"{told.name(row)}: {said[int(place[row])]}"
+def _naming(told: Columns, combination: Ints, texts: Mapping[int, str]) -> Callable[[int], str]:
+    return lambda row: f"{told.name(row)}: {texts[int(combination[row])]}"
 
 
 def _looked_up(keys: Ints, words: Mapping[int, int]) -> Ints:
     """The number of each key."""
-    known, place = np.unique(keys, return_inverse=True)
-    return np.array([words[key] for key in known.tolist()], dtype=np.int64)[place.reshape(-1)]
+    known, inverse = np.unique(keys, return_inverse=True)
+    return np.array([words[key] for key in known.tolist()], dtype=np.int64)[inverse.reshape(-1)]

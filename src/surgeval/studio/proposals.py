@@ -64,9 +64,11 @@ def propose(
     space, parts = network.classes.space, network.classes.parts
     shown = (Frame("video", str(number), number, None, ref, *size) for number, ref in frames)
     choice = replace(SELECTING["viewer"], confidence=least)
-    for frame, found in detect_frames(network, shown, selecting=choice, on_skip=lambda _frame, _error: None):
+    for frame, detections in detect_frames(network, shown, selecting=choice, on_skip=lambda _frame, _error: None):
         advance(1)
-        for box, score, kind in zip(found.boxes.tolist(), found.scores.tolist(), found.classes.tolist(), strict=True):
+        for box, score, kind in zip(
+            detections.boxes.tolist(), detections.scores.tolist(), detections.classes.tolist(), strict=True
+        ):
             x1, y1, x2, y2 = box
             name, values = _said(space, *parts[kind].tolist())
             yield Proposal(frame.index, name, values, (x1, y1, x2 - x1, y2 - y1), score)
@@ -88,12 +90,12 @@ def read_proposals(
 
     >>> import tempfile
     >>> from surgeval.vocab import load_labels
-    >>> row = "V1,7,scissors,cut,prostate,0.9,10,12,6,8\n"
+    >>> space, row = load_labels("prostatd"), "V1,7,scissors,cut,prostate,0.9,10,12,6,8\n"
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "found.csv"
     ...     _ = path.write_text("video,frame,instrument,verb,target,score,x,y,w,h\n" + row + row.replace("7", "8", 1))
-    ...     found, (left, why) = read_proposals(path, "V1", [(0, "7")], size=(64, 48), space=load_labels("prostatd"))
-    >>> found[0].name, found[0].values, left
+    ...     proposals, (left, why) = read_proposals(path, "V1", [(0, "7")], size=(64, 48), space=space)
+    >>> proposals[0].name, proposals[0].values, left
     ('scissors', {'action': 'cut', 'target': 'prostate'}, 1)
     """
     from surgeval.datasets import MemoryDataset, Problem
@@ -106,7 +108,7 @@ def read_proposals(
     wrong = [str(problem) for problem in told if problem.level == "error"]
     if not len(table) and wrong:
         raise BadInput(wrong[0])
-    found, flat = [], 0
+    proposals, flat = [], 0
     for row in table.sort("frame").iter_rows(named=True):
         if row["score"] < least or row["instrument"] < 0:
             continue
@@ -117,17 +119,17 @@ def read_proposals(
             continue
         name, values = _said(space, row["instrument"], row["verb"], row["target"])
         box = (row["x"], row["y"], row["w"], row["h"])
-        found.append(Proposal(number_of[row["frame"]], name, values, box, row["score"]))
+        proposals.append(Proposal(number_of[row["frame"]], name, values, box, row["score"]))
     if flat and flat == len(table):
         raise BadInput(wrong[-1])
-    found.sort(key=lambda one: one.frame)
-    return tuple(found), (len(wrong), wrong[0] if wrong else "")
+    proposals.sort(key=lambda proposal: proposal.frame)
+    return tuple(proposals), (len(wrong), wrong[0] if wrong else "")
 
 
 def add_proposals(
     database: Database,
     stretch: ProposalStretch,
-    found: Iterable[Proposal],
+    proposals: Iterable[Proposal],
     *,
     source: str,
     author: str,
@@ -145,9 +147,9 @@ def add_proposals(
     ...     seen = Proposal(0, "driver", {"action": "suture", "target": "fascia"}, (5.0, 6.0, 20.0, 10.0), 0.8)
     ...     count = add_proposals(database, ProposalStretch("V1", 0, 0), [seen], source="tdnet-p", author="amy")
     ...     with database.reading() as connection:
-    ...         one, = reading.instances(connection, "V1", 0)
+    ...         instance, = reading.instances(connection, "V1", 0)
     ...     database.close()
-    >>> count, one.proposal, one.name, dict(one.values)
+    >>> count, instance.proposal, instance.name, dict(instance.values)
     (1, True, 'needle driver', {'action': 'suture', 'target': 'fascias'})
     """
     with database.reading() as connection:
@@ -164,23 +166,23 @@ def add_proposals(
         on_stored()
         waiting.clear()
 
-    for one in found:
-        if len(waiting) >= _AT_ONCE and one.frame > waiting[-1]["frame"]:
+    for proposal in proposals:
+        if len(waiting) >= _AT_ONCE and proposal.frame > waiting[-1]["frame"]:
             end = waiting[-1]["frame"]
             store(end)
             first = end + 1
-        waiting.append(_payload(one, f"p.{run}.{count}", stretch.video, source, schema))
+        waiting.append(_payload(proposal, f"p.{run}.{count}", stretch.video, source, schema))
         count += 1
     store(stretch.last)
     return count
 
 
-def _payload(one: Proposal, id: str, video: str, source: str, schema: Schema) -> dict[str, Any]:
-    name = schema.spelled(TOOLS, one.name)
-    values = {key: schema.value_spelled(TOOLS, name, key, value) for key, value in one.values.items()}
+def _payload(proposal: Proposal, id: str, video: str, source: str, schema: Schema) -> dict[str, Any]:
+    name = schema.spelled(TOOLS, proposal.name)
+    values = {key: schema.value_spelled(TOOLS, name, key, value) for key, value in proposal.values.items()}
     return {
-        "id": id, "video": video, "frame": one.frame, "group": TOOLS, "name": name, "box": list(one.box),
-        "values": values, "source": source, "score": one.score, "proposal": True,
+        "id": id, "video": video, "frame": proposal.frame, "group": TOOLS, "name": name, "box": list(proposal.box),
+        "values": values, "source": source, "score": proposal.score, "proposal": True,
     }  # fmt: skip
 
 

@@ -53,10 +53,10 @@ def propose_as_job(
 
     def counted() -> Iterator[Proposal]:
         nonlocal count
-        for one in _seen(job, looking):
+        for proposal in _seen(job, looking):
             count += 1
             job.report(found=count)
-            yield one
+            yield proposal
 
     stretch = ProposalStretch(looking.video.id, first, last, replace)
     add_proposals(database, stretch, counted(), source=looking.source, author=author, on_stored=on_stored)

@@ -82,7 +82,7 @@ class QuestionDesk:
         desk = self._desk(reviewer, role)
         item = self._find(desk, name)
         own = desk.mine.get(item.id)
-        said = desk.said(item.id) if isinstance(desk, Adjudication) else []
+        judgements = desk.said(item.id) if isinstance(desk, Adjudication) else []
         return {
             "id": item.id, "content": item_fingerprint(item), "scenario": item.scenario, "skill": item.skill,
             "dimension": item.dimension, "trap": item.trap, "source": item.source,
@@ -92,13 +92,14 @@ class QuestionDesk:
             "gaze": gaze_in_words(item.gaze, _SPOKEN) if item.gaze else "",
             "links": {kind: link for kind in ("untrapped", "twin") if (link := getattr(item, kind)) is not None},
             "mine": None if own is None else {"verdict": own.verdict, "answer": own.answer, "comment": own.comment},
-            "said": [{"verdict": one.verdict, "answer": one.answer, "comment": one.comment} for one in said],
+            "said": [{"verdict": judgement.verdict, "answer": judgement.answer, "comment": judgement.comment}
+                     for judgement in judgements],
             **self._shown(item),
         }  # fmt: skip
 
     def picture(self, name: str, number: int) -> EncodedPicture:
         """One of the pictures of a question; a file outside the dataset's folder is refused."""
-        item = next((one for one in self._current().items if one.id == name), None)
+        item = next((question for question in self._current().items if question.id == name), None)
         shown = self._moments(item) if item is not None else ()
         if not 0 <= number < len(shown):
             raise BadInput(f"question {name[:60]!r}: found no picture {number}, expected one of its {len(shown)}")
@@ -121,10 +122,10 @@ class QuestionDesk:
             if item_fingerprint(item) != content:
                 raise BadInput(f"question {name[:60]!r}: found changed since it was shown, expected another look")
             try:
-                kept = desk.judge(item.id, verdict, answer=answer, comment=comment)
+                judgement = desk.judge(item.id, verdict, answer=answer, comment=comment)
             except OSError as error:
                 raise NotStored(f"{desk.path}: found {error.strerror}, expected room for a judgement") from None
-        return {"id": kept.item, "verdict": kept.verdict}
+        return {"id": judgement.item, "verdict": judgement.verdict}
 
     def agreement(self, reviewer: str) -> dict[str, Any]:
         """Kappas and decisions. Who is in the middle of a review waits: they would tell what others said."""
@@ -149,10 +150,10 @@ class QuestionDesk:
     def _find(self, desk: ReviewDesk, name: str) -> IntentQuestion:
         """A question of the set; an adjudicator gets only what is theirs to settle, as others' views come with it."""
         items = desk.in_order() if isinstance(desk, Adjudication) else desk.questions.items
-        found = next((item for item in items if item.id == name), None)
-        if found is None:
+        question = next((item for item in items if item.id == name), None)
+        if question is None:
             raise BadInput(f"question {name[:60]!r}: found no such question here, expected one of the list")
-        return found
+        return question
 
     def _shown(self, item: IntentQuestion) -> dict[str, Any]:
         """The pictures with their times and where the clinician looked; or why there are none."""

@@ -33,7 +33,7 @@ def draw_segments(
     """Stretches that do not overlap, drawn at random from videos with so many frames each, in the order of drawing.
 
     >>> drawn = draw_segments({"A": 1000, "B": 450}, seed=3)
-    >>> len(drawn), {one.last - one.first + 1 for one in drawn}
+    >>> len(drawn), {segment.last - segment.first + 1 for segment in drawn}
     (5, {200})
     """
     room = sum(size // length for size in frames.values()) if length > 0 else 0

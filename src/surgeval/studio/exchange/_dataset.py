@@ -94,7 +94,7 @@ class StudioDataset:
 
     def videos(self, on_problem: OnProblem = raise_errors) -> tuple[Video, ...]:
         """The project's videos, by name."""
-        if not self._found():
+        if not self._picture_refs():
             expected = "films or images beside the project's file"
             on_problem(Problem("images-absent", str(self.root), "no pictures", expected, level="warning"))
         return tuple(Video(name, fps=video.fps, frames=None if self._drops_flagged else video.frames)
@@ -105,7 +105,7 @@ class StudioDataset:
         if video not in self._videos:
             raise BadInput(f"{self.root}: found no video {video!r}, expected one of {', '.join(self._videos)}")
         state = self._videos[video]
-        pictures = self._found().get(state.id, {})
+        pictures = self._picture_refs().get(state.id, {})
         with self._reading() as connection:
             problems: dict[int, dict[str, str]] = defaultdict(dict)
             for flag in reading.flags(connection, state.id):
@@ -114,17 +114,17 @@ class StudioDataset:
             for first in range(0, state.frames, _BLOCK):
                 block = (state.id, first, first + _BLOCK - 1)
                 words = reading.words(connection, *block)
-                held: dict[int, list[Annotation]] = defaultdict(list)
-                for one in reading.instances(connection, *block):
-                    held[one.frame].append(one)
+                by_frame: dict[int, list[Annotation]] = defaultdict(list)
+                for annotation in reading.instances(connection, *block):
+                    by_frame[annotation.frame].append(annotation)
                 for frame in reading.frames(connection, *block):
                     if frame.frame in problems and self._drops_flagged:
                         continue
-                    said = words.get(frame.frame, {})
-                    found = self._instances(held.get(frame.frame, []), state, on_problem)
-                    labelled = bool(found or frame.frame in reviewed or said.get("labelled"))
+                    frame_words = words.get(frame.frame, {})
+                    instances = self._instances(by_frame.get(frame.frame, []), state, on_problem)
+                    labelled = bool(instances or frame.frame in reviewed or frame_words.get("labelled"))
                     picture = self._inside(pictures.get(frame.name), on_problem)
-                    yield self._frame(state, frame, found, labelled, picture, said,
+                    yield self._frame(state, frame, instances, labelled, picture, frame_words,
                                       problems.get(frame.frame, {}))  # fmt: skip
 
     def questions(self, on_problem: OnProblem = raise_errors) -> Iterator[Question]:
@@ -157,18 +157,22 @@ class StudioDataset:
 
     def _merged(self, stored: tuple[LabelledValues, ...]) -> list[LabelledValues]:
         rules = self.selection.rules
-        return [LabelledValues(one.group, one.name, refine(rules, one.group, one.name, one.values), one.count)
-                for one in stored]  # fmt: skip
+        return [
+            LabelledValues(label.group, label.name, refine(rules, label.group, label.name, label.values), label.count)
+            for label in stored
+        ]
 
-    def _instances(self, held: list[Annotation], video: VideoState, tell: OnProblem) -> tuple[Instance, ...]:
+    def _instances(self, annotations: list[Annotation], video: VideoState, tell: OnProblem) -> tuple[Instance, ...]:
         group, size = main_group(self._schema), (video.width, video.height)
-        made = (
-            given_instance(one, refine(self.selection.rules, one.group, one.name, one.values), self._classes, size,
-                           group, tell)
-            for one in held
-            if self.selection.proposals or not one.proposal
+        instances = (
+            given_instance(
+                annotation, refine(self.selection.rules, annotation.group, annotation.name, annotation.values),
+                self._classes, size, group, tell,
+            )
+            for annotation in annotations
+            if self.selection.proposals or not annotation.proposal
         )  # fmt: skip
-        return tuple(instance for instance in made if instance is not None)
+        return tuple(instance for instance in instances if instance is not None)
 
     def _frame(
         self, video: VideoState, frame: FrameState, instances: tuple[Instance, ...], labelled: bool,
@@ -176,8 +180,8 @@ class StudioDataset:
     ) -> Frame:  # fmt: skip
         values = refine(self.selection.rules, IMAGE, IMAGE, frame.values)
         phase = self.space.find_name("phase", values[PHASE]) if PHASE in values else -1
-        kept = words.get(ATTRIBUTES)
-        attributes: dict[str, Any] = dict(kept) if isinstance(kept, dict) else {}
+        imported = words.get(ATTRIBUTES)
+        attributes: dict[str, Any] = dict(imported) if isinstance(imported, dict) else {}
         attributes |= {key: value for key, value in values.items() if key != PHASE or phase < 0}
         if problems:
             attributes[PROBLEM] = problems
@@ -197,7 +201,7 @@ class StudioDataset:
             return None
         return picture
 
-    def _found(self) -> dict[str, dict[str, ImageRef]]:
+    def _picture_refs(self) -> dict[str, dict[str, ImageRef]]:
         """The pictures of every video by name, as far as they are there; looked for once."""
         if self._pictures is None:
             try:

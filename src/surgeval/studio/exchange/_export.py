@@ -100,32 +100,32 @@ def export_project(
     >>> from surgeval.studio.store import Request, apply
     >>> with tempfile.TemporaryDirectory() as folder, Database(f"{folder}/studio.sqlite") as database:
     ...     _ = apply(database, Request("v", "amy", "video.add", {"id": "V1", "width": 64, "height": 48}))
-    ...     made = export_project(Path(folder), database, "first", "coco", images=False)
-    ...     sorted(path.name for path in made.folder.iterdir())
+    ...     export = export_project(Path(folder), database, "first", "coco", images=False)
+    ...     sorted(path.name for path in export.folder.iterdir())
     ['annotations.json', 'labels.json']
     """
     folder = Path(folder)
     source = _source(folder, database, format, selection)
     if not name or safe_name(name) != name:
         raise BadInput(f"name: found {name[:80]!r}, expected letters, digits and _ . - that can name a folder")
-    place = path_inside(folder, EXPORTS, name)
-    with _claimed(place, name):
-        made = convert(source, place, format, images=images, progress=lambda _video, _frame: advance(1))
-    return source.told(format, made.losses, place)
+    target = path_inside(folder, EXPORTS, name)
+    with _claimed(target, name):
+        report = convert(source, target, format, images=images, progress=lambda _video, _frame: advance(1))
+    return source.told(format, report.losses, target)
 
 
 @contextmanager
-def _claimed(place: Path, name: str) -> Iterator[None]:
+def _claimed(target: Path, name: str) -> Iterator[None]:
     """A name for one export alone, also while it is written."""
     with _TURN:
-        if place.exists() or place in _WRITING:
+        if target.exists() or target in _WRITING:
             raise BadInput(f"{EXPORTS}/{name}: found an export of that name, expected a new one")
-        _WRITING.add(place)
+        _WRITING.add(target)
     try:
         yield
     finally:
         with _TURN:
-            _WRITING.discard(place)
+            _WRITING.discard(target)
 
 
 def _source(folder: Path, database: Database, format: str, selection: Selection | None) -> _Source:
@@ -138,9 +138,9 @@ def zipped(folder: str | Path, stream: IO[bytes]) -> None:
     """A folder as a ZIP file.
 
     >>> import io, tempfile
-    >>> with tempfile.TemporaryDirectory() as place:
-    ...     _ = Path(place, "labels.json").write_text("{}")
-    ...     zipped(Path(place), stream := io.BytesIO())
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "labels.json").write_text("{}")
+    ...     zipped(Path(folder), stream := io.BytesIO())
     >>> zipfile.ZipFile(stream).namelist()
     ['labels.json']
     """

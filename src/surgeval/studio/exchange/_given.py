@@ -29,17 +29,17 @@ _AS_TUPLES = ("target_box",)  # what writers expect of values that JSON keeps as
 
 
 def given_instance(
-    one: Annotation, values: Mapping[str, str], classes: NumberedSpace, size: tuple[int, int], group: str,
+    annotation: Annotation, values: Mapping[str, str], classes: NumberedSpace, size: tuple[int, int], group: str,
     tell: OnProblem,
 ) -> Instance | None:  # fmt: skip
     """The instance of an annotation with these values; None, told, where the label space has no class for it."""
-    ids = [classes.ids.get((one.group, one.name), UNKNOWN)]
+    ids = [classes.ids.get((annotation.group, annotation.name), UNKNOWN)]
     ids += [classes.component(part, values.get(name)) for name, part, _ in _COMPONENTS]
-    wanted = (one.name, *(values.get(name) for name, _, _ in _COMPONENTS))
+    wanted = (annotation.name, *(values.get(name) for name, _, _ in _COMPONENTS))
     for name, number in zip(wanted, ids, strict=True):
         if name is not None and number == UNKNOWN:
             record, expected = (
-                f"{one.name} {one.id} in frame {one.frame} of {one.video}",
+                f"{annotation.name} {annotation.id} in frame {annotation.frame} of {annotation.video}",
                 f"a name of {classes.space.name}",
             )
             tell(Problem("class-unknown", "studio.sqlite", repr(name), expected, record))
@@ -47,25 +47,27 @@ def given_instance(
     if UNKNOWN not in ids and classes.space.triplets and classes.space.find(*ids) == UNKNOWN:
         names = f"({', '.join(str(name) for name in wanted)})"
         expected = f"one of the {len(classes.space.triplets)} triplets of {classes.space.name} (the instance is kept)"
-        record = f"{one.name} {one.id} in frame {one.frame} of {one.video}"
+        record = f"{annotation.name} {annotation.id} in frame {annotation.frame} of {annotation.video}"
         tell(Problem("triplet-unknown", "studio.sqlite", names, expected, record, level="warning"))
     attributes: dict[str, Any] = {key: value for key, value in values.items() if key not in ("action", "target")}
-    kept = (one.extra or {}).get(ATTRIBUTES)
-    for key, value in kept.items() if isinstance(kept, dict) else ():
+    imported = (annotation.extra or {}).get(ATTRIBUTES)
+    for key, value in imported.items() if isinstance(imported, dict) else ():
         attributes.setdefault(key, tuple(value) if key in _AS_TUPLES and isinstance(value, list) else value)
     if LABELME in attributes:
         attributes[LABELME] = _spoken(own_words(attributes[LABELME]), values)
-    if one.group != group:
-        attributes[GROUP] = one.group
-    if one.source == "interpolated":
+    if annotation.group != group:
+        attributes[GROUP] = annotation.group
+    if annotation.source == "interpolated":
         attributes["keyframe"] = False
-    if one.proposal and one.score is None:
+    if annotation.proposal and annotation.score is None:
         attributes[PROPOSAL] = True
-    outline = outline_fields(one.polygons, *size) if one.polygons else {}
+    outline = outline_fields(annotation.polygons, *size) if annotation.polygons else {}
     attributes |= outline.pop("attributes", {})
     # A label that was accepted is a label: the score belongs to proposals, and is read as one.
-    return Instance(Triplet(*ids), one.box, track=one.track, score=one.score if one.proposal else None,
-                    attributes=attributes, **outline)  # fmt: skip
+    score = annotation.score if annotation.proposal else None
+    return Instance(
+        Triplet(*ids), annotation.box, track=annotation.track, score=score, attributes=attributes, **outline
+    )
 
 
 def own_words(text: Any) -> Any:
@@ -82,13 +84,13 @@ def _spoken(words: Any, values: Mapping[str, str]) -> Any:
 
 
 def _told(shape: dict[str, Any], values: Mapping[str, str]) -> dict[str, Any]:
-    given = shape.get("attributes")
-    old = given if isinstance(given, dict) else {}
+    attributes = shape.get("attributes")
+    old = attributes if isinstance(attributes, dict) else {}
     new = dict(old)
     for name, _, key in _COMPONENTS:
-        said = values.get(name)
-        if said is None and old.get(key) in ("", "null"):
+        value = values.get(name)
+        if value is None and old.get(key) in ("", "null"):
             del new[key]
-        elif said is not None and folded(said).startswith("null") and old.get(key) in (None, ""):
-            new[key] = said
+        elif value is not None and folded(value).startswith("null") and old.get(key) in (None, ""):
+            new[key] = value
     return shape if new == old else {**shape, "attributes": new}

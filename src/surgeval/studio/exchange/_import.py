@@ -54,7 +54,7 @@ class ImportReport:
     proposals: int
     present: int  # already in the project as they are
     removed: int  # where frames are replaced
-    images: int  # frames of which something is said as a whole
+    images: int  # frames with new values of the whole image
     flags: int
     scaled: int  # frames of another size there than here
     lacking: tuple[Mismatch, ...]  # classes and values that the schema lacks
@@ -115,22 +115,22 @@ def import_dataset(database: Database, source: str | Path | Dataset, *, author: 
     if done:
         return changed(preview_import(database, source, format=format, advance=advance), versions=done)
     work = _Import(database, source, format, replace, advance)
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as held:
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as spool:
         for batch in work.batches(f"i.{name.removeprefix('import.')}"):
-            held.write(json.dumps(batch.payload()) + "\n")
-        outcomes = apply_all(database, _requests(held, name, author, session), since=since)
+            spool.write(json.dumps(batch.payload()) + "\n")
+        outcomes = apply_all(database, _requests(spool, name, author, session), since=since)
     return work.report(tuple(outcome.version for outcome in outcomes))
 
 
 def _done(connection: Connection, name: str) -> tuple[int, ...]:
     """The versions of an import that was made under this name."""
-    found = (reading.operation(connection, f"{name}.{number}") for number in itertools.count())
-    return tuple(one.version for one in itertools.takewhile(lambda one: one is not None, found) if one is not None)
+    operations = (reading.operation(connection, f"{name}.{number}") for number in itertools.count())
+    return tuple(row.version for row in itertools.takewhile(lambda row: row is not None, operations) if row is not None)
 
 
-def _requests(held: IO[str], name: str, author: str, session: str) -> Iterator[Request]:
-    held.seek(0)
-    for number, line in enumerate(held):
+def _requests(spool: IO[str], name: str, author: str, session: str) -> Iterator[Request]:
+    spool.seek(0)
+    for number, line in enumerate(spool):
         yield Request(f"{name}.{number}", author, "project.import", json.loads(line), None, session)
 
 
@@ -184,12 +184,12 @@ class _Import:
                 for frame in self._frames(video.name, matcher):
                     self._advance(1)
                     self.counts["frames"] += 1
-                    place = matcher.find(frame)
-                    if place is None:
+                    match = matcher.find(frame)
+                    if match is None:
                         self._miss(frame)
                         continue
                     self.counts["matched"] += 1
-                    self._take(batch, frame, place, connection, ids, number)
+                    self._take(batch, frame, match, connection, ids, number)
                     if batch.full:
                         yield batch
                         batch = _Batch()
@@ -203,28 +203,30 @@ class _Import:
         if first is None:
             return iter(())
         restored = getattr(self._dataset, "restored", None)
-        place = matcher.find(first)
-        if restored is not None and place is not None and _padded(first, place):
+        match = matcher.find(first)
+        if restored is not None and match is not None and _padded(first, match):
             return iter(restored().frames(video, self._tell))
         return itertools.chain([first], frames)
 
     def _take(
-        self, batch: _Batch, frame: Frame, place: ProjectFrame, connection: Connection, ids: str, number: Iterator[int]
+        self, batch: _Batch, frame: Frame, match: ProjectFrame, connection: Connection, ids: str, number: Iterator[int]
     ) -> None:
-        at = {"video": place.video.id, "frame": place.frame}
-        held = reading.instances(connection, place.video.id, place.frame)
-        if self._replace and frame.labelled and held:
-            batch.replaced.setdefault(place.video.id, []).append(place.frame)
-            self.counts["removed"] += len(held)
-            held = ()
+        at = {"video": match.video.id, "frame": match.frame}
+        stored = reading.instances(connection, match.video.id, match.frame)
+        if self._replace and frame.labelled and stored:
+            batch.replaced.setdefault(match.video.id, []).append(match.frame)
+            self.counts["removed"] += len(stored)
+            stored = ()
         known = Counter(
-            _key(one.group, one.name, (one.box.x, one.box.y, one.box.w, one.box.h), one.polygons, one.values)
-            for one in held
-        )
-        if (frame.width, frame.height) != (place.video.width, place.video.height):
+            _key(annotation.group, annotation.name,
+                 (annotation.box.x, annotation.box.y, annotation.box.w, annotation.box.h),
+                 annotation.polygons, annotation.values)
+            for annotation in stored
+        )  # fmt: skip
+        if (frame.width, frame.height) != (match.video.width, match.video.height):
             self.counts["scaled"] += 1
         for instance in frame.instances:
-            row = self._taker.instance(instance, frame, place)
+            row = self._taker.instance(instance, frame, match)
             if row is None or not self._fits("instances", row | {"id": f"{ids}.0"}, frame):
                 continue
             key = _key(row["group"], row["name"], row.get("box"), row.get("polygons", ()), row["values"])
@@ -238,9 +240,9 @@ class _Import:
             self.counts["proposals"] += row.get("proposal", False)
             self._labels[row["group"], row["name"], tuple(sorted(row["values"].items()))] += 1
         values, flags, words = self._taker.frame(frame)
-        (now,) = reading.frames(connection, place.video.id, place.frame, place.frame)
-        said = any(now.values.get(key) != value for key, value in values.items())
-        if said and self._fits("images", {**at, "values": values}, frame):
+        (now,) = reading.frames(connection, match.video.id, match.frame, match.frame)
+        differs = any(now.values.get(key) != value for key, value in values.items())
+        if differs and self._fits("images", {**at, "values": values}, frame):
             batch.images.append({**at, "values": values})
             self.counts["images"] += 1
             self._labels[IMAGE, IMAGE, tuple(sorted(values.items()))] += 1
@@ -249,7 +251,7 @@ class _Import:
         flagged = [row for row in rows if self._fits("flags", row, frame)]
         batch.flags += flagged
         self.counts["flags"] += len(flagged)
-        known_words = reading.words(connection, place.video.id, place.frame, place.frame).get(place.frame)
+        known_words = reading.words(connection, match.video.id, match.frame, match.frame).get(match.frame)
         if words and words != known_words and self._fits("words", {**at, "words": words}, frame):
             batch.words.append({**at, "words": words})
             batch.weight += len(str(words))
@@ -318,12 +320,12 @@ def _every_triplet(space: LabelSpace) -> LabelSpace:
     return LabelSpace(space.name, *parts, triplets, space.phases)
 
 
-def _padded(frame: Frame, place: ProjectFrame) -> bool:
+def _padded(frame: Frame, match: ProjectFrame) -> bool:
     """Whether a labelme file says that it shows a frame of the project's size, padded and resized."""
     words = frame.attributes.get("labelme")
     file = words.get("file") if isinstance(words, dict) else None
     info = file.get("transformInfo") if isinstance(file, dict) else None
-    own = (place.video.width, place.video.height)
+    own = (match.video.width, match.video.height)
     return (isinstance(info, dict) and own != (frame.width, frame.height)
             and own == (info.get("originalWidth"), info.get("originalHeight")))  # fmt: skip
 

@@ -58,15 +58,16 @@ class Matcher:
 
     def _names(self, video: str) -> _Names:
         if self._held is None or self._held[0] != video:
-            self._held = (video, _Names([(one.name, one.frame) for one in reading.frames(self._connection, video)]))
+            names = [(frame.name, frame.frame) for frame in reading.frames(self._connection, video)]
+            self._held = (video, _Names(names))
         return self._held[1]
 
     def _anywhere(self) -> dict[str, ProjectFrame | None]:
         if self._every is None:
             self._every = {}
             for video in self._videos:
-                for one in reading.frames(self._connection, video.id):
-                    self._every[one.name] = None if one.name in self._every else ProjectFrame(video, one.frame)
+                for frame in reading.frames(self._connection, video.id):
+                    self._every[frame.name] = None if frame.name in self._every else ProjectFrame(video, frame.frame)
         return self._every
 
 

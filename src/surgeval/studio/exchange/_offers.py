@@ -29,16 +29,16 @@ def offered_imports(folder: str | Path) -> tuple[Offer, ...]:
     """What there is to import.
 
     >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as place:
-    ...     made = Path(place, "imports", "mine", "V1")
-    ...     made.mkdir(parents=True)
-    ...     _ = (made / "1.json").write_text('{"shapes": [], "imageWidth": 8, "imageHeight": 8}')
-    ...     [(one.path, one.formats) for one in offered_imports(Path(place))]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     labels = Path(folder, "imports", "mine", "V1")
+    ...     labels.mkdir(parents=True)
+    ...     _ = (labels / "1.json").write_text('{"shapes": [], "imageWidth": 8, "imageHeight": 8}')
+    ...     [(offer.path, offer.formats) for offer in offered_imports(Path(folder))]
     [('imports/mine', ('labelme',))]
     """
     folder = Path(folder)
-    found = (look(folder, path) for path in _places(folder)[:_MOST])
-    return tuple(one for one in found if one.formats)
+    offers = (look(folder, path) for path in _places(folder)[:_MOST])
+    return tuple(offer for offer in offers if offer.formats)
 
 
 def look(folder: str | Path, path: str) -> Offer:
@@ -48,31 +48,31 @@ def look(folder: str | Path, path: str) -> Offer:
     Offer(path='imports/mine', formats=())
     """
     folder = Path(folder)
-    every = {name: one for name, one in dataset_formats().items() if name not in _NOT}
-    return Offer(path, tuple(name for name, one in every.items() if one.detect(folder / path)))
+    every = {name: format for name, format in dataset_formats().items() if name not in _NOT}
+    return Offer(path, tuple(name for name, format in every.items() if format.detect(folder / path)))
 
 
 def _places(folder: Path) -> list[str]:
-    """Where labels may lie: uploads and exports first, as films may be many. Nothing behind a link is a place."""
-    own = [place for place in (folder / IMPORTS, folder / EXPORTS) if not place.is_symlink()]
+    """Where labels may lie: uploads and exports first, as films may be many. Links are not followed."""
+    own = [parent for parent in (folder / IMPORTS, folder / EXPORTS) if not parent.is_symlink()]
     # Readers look into folders below: the whole folder is offered as long as no copies of labels lie there.
-    found = [] if any(names(folder / name) for name in (IMPORTS, EXPORTS)) else ["."]
-    for place in (*own, folder):
-        listed = [place / name for name in names(place) if place != folder or name not in (IMPORTS, EXPORTS)]
-        found += [path.relative_to(folder).as_posix() for path in listed
+    paths = [] if any(names(folder / name) for name in (IMPORTS, EXPORTS)) else ["."]
+    for parent in (*own, folder):
+        listed = [parent / name for name in names(parent) if parent != folder or name not in (IMPORTS, EXPORTS)]
+        paths += [path.relative_to(folder).as_posix() for path in listed
                   if not path.is_symlink() and (path.is_dir() or path.suffix.lower() in _FILES)]  # fmt: skip
-    return found
+    return paths
 
 
 def offered_path(folder: str | Path, path: str) -> Path:
     """The place of an offer; anything else in the folder or outside is refused.
 
     >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as place:
-    ...     made = Path(place, "imports", "mine", "V1")
-    ...     made.mkdir(parents=True)
-    ...     _ = (made / "1.json").write_text('{"shapes": [], "imageWidth": 8, "imageHeight": 8}')
-    ...     offered_path(place, "imports/mine").relative_to(place).as_posix()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     labels = Path(folder, "imports", "mine", "V1")
+    ...     labels.mkdir(parents=True)
+    ...     _ = (labels / "1.json").write_text('{"shapes": [], "imageWidth": 8, "imageHeight": 8}')
+    ...     offered_path(folder, "imports/mine").relative_to(folder).as_posix()
     'imports/mine'
     >>> offered_path(Path("nowhere"), "../secrets")
     Traceback (most recent call last):

@@ -45,9 +45,9 @@ class NumberedSpace:
 
 
 def project_classes(
-    schema: Schema, labelled: Iterable[LabelledValues], given: LabelSpace | None = None
+    schema: Schema, labelled: Iterable[LabelledValues], space: LabelSpace | None = None
 ) -> NumberedSpace:
-    """The classes of a project with this schema in which these values occur; `given` takes the schema's place.
+    """The classes of a project with this schema and these values; `space` is used instead of the schema's own space.
 
     >>> from surgeval.studio.schema import builtin_schema
     >>> met = [LabelledValues("tools", "scissors", {"action": "burn", "target": "prostate"}, 3)]
@@ -55,26 +55,26 @@ def project_classes(
     >>> classes.space.verbs[-1], len(classes.space.triplets)
     ('burn', 89)
     """
-    found = list(labelled)
-    base = given or packaged_space(schema)
+    stored = list(labelled)
+    base = space or packaged_space(schema)
     instruments = list(base.instruments if base else ())
     ids: dict[tuple[str, str], int] = {}
     taken = {folded(name): number for number, name in enumerate(instruments)}
     owned: dict[int, tuple[str, str]] = {}
-    for group, name in _members(schema, found):
+    for group, name in _members(schema, stored):
         number = taken.get(folded(spelled(name, instruments)))
         if number is not None and owned.get(number, (group, name))[0] == group:
             ids[group, name] = number
-        elif given is None:
+        elif space is None:
             own = name if number is None else f"{group}.{name}"  # one name in two groups is two classes
             taken[folded(own)] = ids[group, name] = len(instruments)
             instruments.append(own)
         owned.setdefault(ids.get((group, name), -1), (group, name))
-    if given is not None:
-        return NumberedSpace(given, ids)
-    verbs = _names(schema, found, "action", base.verbs if base else ())
-    targets = _names(schema, found, "target", base.targets if base else ())
-    phases = _names(schema, found, PHASE, base.phases if base else ())
+    if space is not None:
+        return NumberedSpace(space, ids)
+    verbs = _names(schema, stored, "action", base.verbs if base else ())
+    targets = _names(schema, stored, "target", base.targets if base else ())
+    phases = _names(schema, stored, PHASE, base.phases if base else ())
     if base and (tuple(instruments), verbs, targets, phases) == (
         base.instruments, base.verbs, base.targets, base.phases,
     ):  # fmt: skip
@@ -85,17 +85,17 @@ def project_classes(
     return NumberedSpace(LabelSpace(name, bare.instruments, verbs, targets, triplets, phases), ids)
 
 
-def _members(schema: Schema, found: list[LabelledValues]) -> list[tuple[str, str]]:
+def _members(schema: Schema, stored: list[LabelledValues]) -> list[tuple[str, str]]:
     own = [(member.group, member.name) for member in schema.members if member.group != IMAGE]
-    return list(dict.fromkeys([*own, *((one.group, one.name) for one in found if one.group != IMAGE)]))
+    return list(dict.fromkeys([*own, *((label.group, label.name) for label in stored if label.group != IMAGE)]))
 
 
-def _names(schema: Schema, found: list[LabelledValues], attribute: str, known: tuple[str, ...]) -> tuple[str, ...]:
+def _names(schema: Schema, stored: list[LabelledValues], attribute: str, known: tuple[str, ...]) -> tuple[str, ...]:
     """The values of an attribute: those of the label space, then of the schema, then others that occur."""
     image = attribute == PHASE
     listed = [value for member in schema.members if (member.group == IMAGE) == image
-              if (one := member.attribute(attribute)) for value in one.values]  # fmt: skip
-    met = [one.values[attribute] for one in found if attribute in one.values and (one.group == IMAGE) == image]
+              if (choices := member.attribute(attribute)) for value in choices.values]  # fmt: skip
+    met = [label.values[attribute] for label in stored if attribute in label.values and (label.group == IMAGE) == image]
     names = list(known)
     keys = {folded(name) for name in names}
     for value in [*listed, *sorted(met)]:

@@ -39,63 +39,63 @@ class Taker:
     group: str
     losses: Counter[str] = field(default_factory=Counter)  # sentence with {n} → n
 
-    def instance(self, one: Instance, frame: Frame, place: ProjectFrame) -> dict[str, Any] | None:
+    def instance(self, instance: Instance, frame: Frame, match: ProjectFrame) -> dict[str, Any] | None:
         """The row of an instance, without its id; None, counted, where it has no box or no class."""
-        if one.box is None or one.triplet.instrument == UNKNOWN:
+        if instance.box is None or instance.triplet.instrument == UNKNOWN:
             self.losses["{n} instances without box or instrument are not taken"] += 1
             return None
-        group, name = self._class(one)
-        values, rest = self._split(one.attributes, group, name)
-        values |= self._triplet(one, group, name)
-        row: dict[str, Any] = {"video": place.video.id, "frame": place.frame, "group": group, "name": name,
+        group, name = self._class(instance)
+        values, rest = self._split(instance.attributes, group, name)
+        values |= self._triplet(instance, group, name)
+        row: dict[str, Any] = {"video": match.video.id, "frame": match.frame, "group": group, "name": name,
                                "values": values, "source": "import"}  # fmt: skip
-        sx, sy = place.video.width / frame.width, place.video.height / frame.height
-        parts = self._parts(one)
+        sx, sy = match.video.width / frame.width, match.video.height / frame.height
+        parts = self._parts(instance)
         if parts:
             row["polygons"] = [[[x * sx, y * sy] for x, y in part] for part in parts]
         else:
-            row["box"] = [one.box.x * sx, one.box.y * sy, one.box.w * sx, one.box.h * sy]
-        if one.track is not None and one.track >= 0:
-            row |= {"track": one.track, "track_by": "upstream"}
-        if one.score is not None or one.attributes.get(PROPOSAL) is True:
-            row |= {"proposal": True, "score": one.score}
-        if one.attributes.get("keyframe") is False:
+            row["box"] = [instance.box.x * sx, instance.box.y * sy, instance.box.w * sx, instance.box.h * sy]
+        if instance.track is not None and instance.track >= 0:
+            row |= {"track": instance.track, "track_by": "upstream"}
+        if instance.score is not None or instance.attributes.get(PROPOSAL) is True:
+            row |= {"proposal": True, "score": instance.score}
+        if instance.attributes.get("keyframe") is False:
             row["source"] = "interpolated"
         if rest:
             row["extra"] = {ATTRIBUTES: rest}
         for feature in ("points", "motion"):
-            if getattr(one, feature):
+            if getattr(instance, feature):
                 self.losses[
                     f"{'named points' if feature == 'points' else 'motions'} of {{n}} instances are not taken"
                 ] += 1
         return row
 
-    def frame(self, one: Frame) -> tuple[dict[str, str], dict[str, str], dict[str, Any]]:
+    def frame(self, frame: Frame) -> tuple[dict[str, str], dict[str, str], dict[str, Any]]:
         """Values of the image, problems with their notes, and the words to keep."""
-        values, rest = self._split(one.attributes, IMAGE, IMAGE)
-        problems = one.attributes.get(PROBLEM)
+        values, rest = self._split(frame.attributes, IMAGE, IMAGE)
+        problems = frame.attributes.get(PROBLEM)
         flags = (
             {str(reason): str(note)[:500] for reason, note in problems.items()} if isinstance(problems, dict) else {}
         )
         rest.pop(PROBLEM, None)
-        if one.phase is not None:
-            values[PHASE] = self.schema.value_spelled(IMAGE, IMAGE, PHASE, self.space.phases[one.phase])
+        if frame.phase is not None:
+            values[PHASE] = self.schema.value_spelled(IMAGE, IMAGE, PHASE, self.space.phases[frame.phase])
         words: dict[str, Any] = {}
         if LABELME in rest:
             words[LABELME] = json.dumps(self._file_words(rest.pop(LABELME)), ensure_ascii=False)
         if rest:
             words[ATTRIBUTES] = rest
-        if one.labelled and not one.instances:
+        if frame.labelled and not frame.instances:
             words["labelled"] = True
         for feature in ("camera", "gaze", "region", "objects", "successor"):
-            if getattr(one, feature):
+            if getattr(frame, feature):
                 self.losses[f"{_FEATURES[feature]} of {{n}} frames are not taken"] += 1
         return values, flags, words
 
-    def _class(self, one: Instance) -> tuple[str, str]:
+    def _class(self, instance: Instance) -> tuple[str, str]:
         """Group and class as the schema spells them."""
-        name = self.space.instruments[one.triplet.instrument]
-        stated = one.attributes.get(GROUP)
+        name = self.space.instruments[instance.triplet.instrument]
+        stated = instance.attributes.get(GROUP)
         if isinstance(stated, str) and 0 < len(stated) <= _LONGEST and stated != IMAGE and not _NO_TEXT.search(stated):
             name = name.removeprefix(f"{stated}.")
             return stated, self.schema.spelled(stated, name)
@@ -105,10 +105,10 @@ class Taker:
                 return group, spelled
         return self.group, name
 
-    def _triplet(self, one: Instance, group: str, name: str) -> dict[str, str]:
+    def _triplet(self, instance: Instance, group: str, name: str) -> dict[str, str]:
         names = {"verb": self.space.verbs, "target": self.space.targets}
-        ids = {"verb": one.triplet.verb, "target": one.triplet.target}
-        unsaid = _unsaid(one)
+        ids = {"verb": instance.triplet.verb, "target": instance.triplet.target}
+        unsaid = _unsaid(instance)
         return {
             attribute: self.schema.value_spelled(group, name, attribute, names[part][ids[part]])
             for attribute, part, key in _COMPONENTS
@@ -139,13 +139,13 @@ class Taker:
             rest = {}
         return values, rest
 
-    def _parts(self, one: Instance) -> tuple[tuple[Point, ...], ...]:
-        several = one.attributes.get("polygons")
+    def _parts(self, instance: Instance) -> tuple[tuple[Point, ...], ...]:
+        several = instance.attributes.get("polygons")
         if isinstance(several, tuple) and several:
             return several
-        if one.polygon:
-            return (one.polygon,)
-        if one.mask is not None:
+        if instance.polygon:
+            return (instance.polygon,)
+        if instance.mask is not None:
             self.losses["masks of {n} instances are taken as boxes"] += 1
         return ()
 
@@ -162,16 +162,16 @@ _FEATURES = {"camera": "camera motions", "gaze": "gaze points", "region": "inter
              "objects": "object states", "successor": "successor images"}  # fmt: skip
 
 
-def _unsaid(one: Instance) -> set[str]:
+def _unsaid(instance: Instance) -> set[str]:
     """The components that a labelme shape does not name: its reader takes them as "none", an annotator has not said."""
-    words = one.attributes.get(LABELME)
+    words = instance.attributes.get(LABELME)
     first = words[0] if isinstance(words, list) and words else None
     shape = first.get("shape") if isinstance(first, dict) else None
     if not isinstance(shape, dict):
         return set()
-    given = shape.get("attributes")
-    said = given if isinstance(given, dict) else {}
-    return {key for _, _, key in _COMPONENTS if said.get(key) in (None, "")}
+    attributes = shape.get("attributes")
+    named = attributes if isinstance(attributes, dict) else {}
+    return {key for _, _, key in _COMPONENTS if named.get(key) in (None, "")}
 
 
 def _storable(key: str, value: object) -> bool:

@@ -47,12 +47,12 @@ def unpack(upload: str | Path, name: str, folder: str | Path, *, most: int = _BY
     """Put an uploaded file of this name into a new folder inside `folder`, a ZIP with what it holds; the new folder.
 
     >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as place:
-    ...     upload = Path(place, "upload")
+    >>> with tempfile.TemporaryDirectory() as project:
+    ...     upload = Path(project, "upload")
     ...     with zipfile.ZipFile(upload, "w") as archive:
     ...         archive.writestr("V1/1.json", "{}")
-    ...     made = unpack(upload, "labels.zip", Path(place, "imports"))
-    ...     made.name, [path.name for path in made.rglob("*.json")]
+    ...     labels = unpack(upload, "labels.zip", Path(project, "imports"))
+    ...     labels.name, [path.name for path in labels.rglob("*.json")]
     ('labels', ['1.json'])
     """
     upload, folder = Path(upload), Path(folder)

@@ -61,9 +61,9 @@ def _assign(cost: Floats) -> Ints:
 
 
 @kernel
-def _turn(one: float, other: float, period: float) -> float:
+def _turn(angle: float, other: float, period: float) -> float:
     """The smaller way round from one angle to the other."""
-    way = abs(one - other) % period
+    way = abs(angle - other) % period
     return min(way, period - way)
 
 
@@ -86,8 +86,8 @@ def _cost(look: Floats, memory: Floats, window: Ints, count: int, levels: Floats
     """What a box costs an identity: its mean distance to the window on every level, weighted."""
     total = 0.0
     for number in range(len(levels)):
-        for place in range(count):
-            total += weights[number] * _apart(look, memory[window[place]], levels[number]) / count
+        for slot in range(count):
+            total += weights[number] * _apart(look, memory[window[slot]], levels[number]) / count
     return total
 
 
@@ -102,8 +102,8 @@ def _remember(row: int, memory: Floats, window: Ints, seen: int, levels: Floats)
         best, least = column, np.inf
         for reading in range(column, column + readings):
             way = 0.0
-            for place in range(min(seen, k)):
-                way += _turn(memory[row, reading], memory[window[place], column], levels[number, 3])
+            for slot in range(min(seen, k)):
+                way += _turn(memory[row, reading], memory[window[slot], column], levels[number, 3])
             if way < least:
                 best, least = reading, way
         memory[row, column] = memory[row, best]
@@ -115,7 +115,7 @@ def _match(
     rows: Ints,
     alive: Ints,
     taken: Bools,
-    identity: Ints,
+    identities: Ints,
     looks: Floats,
     memory: Floats,
     windows: Ints,
@@ -135,41 +135,41 @@ def _match(
         row = rows[y]
         for x in range(len(alive)):
             table[y, x] = _NEVER
-            one = alive[x]
+            identity = alive[x]
             # A box whose id nobody has yet may name an identity without one.
-            if not taken[x] and (fixed[row] < 0 or name[one] < 0):
-                table[y, x] = _cost(looks[row], memory, windows[one], min(seen[one], k), levels, weights)
-    chosen = _assign(table)
+            if not taken[x] and (fixed[row] < 0 or name[identity] < 0):
+                table[y, x] = _cost(looks[row], memory, windows[identity], min(seen[identity], k), levels, weights)
+    columns = _assign(table)
     for y in range(len(rows)):
-        if chosen[y] < len(alive):
-            identity[rows[y]] = alive[chosen[y]]
+        if columns[y] < len(alive):
+            identities[rows[y]] = alive[columns[y]]
 
 
 @kernel
 def _contradicts(
-    look: Floats, one: int, alive: Ints, memory: Floats, windows: Ints, seen: Ints, levels: Floats, weights: Floats
+    look: Floats, identity: int, alive: Ints, memory: Floats, windows: Ints, seen: Ints, levels: Floats, weights: Floats
 ) -> bool:
     """Whether a box that was given to an identity by hand lies nearer to another one."""
     k = windows.shape[1]
-    cost = _cost(look, memory, windows[one], min(seen[one], k), levels, weights)
+    cost = _cost(look, memory, windows[identity], min(seen[identity], k), levels, weights)
     for other in alive:
-        if other != one and _cost(look, memory, windows[other], min(seen[other], k), levels, weights) < cost:
+        if other != identity and _cost(look, memory, windows[other], min(seen[other], k), levels, weights) < cost:
             return True
     return False
 
 
 @kernel
-def _revive(one: int, dead: Ints, below: Ints, last_sector: Ints) -> None:
+def _revive(identity: int, dead: Ints, below: Ints, last_sector: Ints) -> None:
     """Take an identity off the dead ones of its sector, if it is among them."""
-    above, place = -1, dead[last_sector[one]]
-    while place >= 0 and place != one:
-        above, place = place, below[place]
-    if place < 0:
+    above, current = -1, dead[last_sector[identity]]
+    while current >= 0 and current != identity:
+        above, current = current, below[current]
+    if current < 0:
         return
     if above < 0:
-        dead[last_sector[one]] = below[one]
+        dead[last_sector[identity]] = below[identity]
     else:
-        below[above] = below[one]
+        below[above] = below[identity]
 
 
 @kernel
@@ -195,7 +195,7 @@ def follow(
     """
     n = len(looks)
     memory = looks.copy()
-    identity = np.full(n, -1, np.int64)
+    identities = np.full(n, -1, np.int64)
     # Of identities: hand-set id, rows of the last k boxes, boxes so far, when and in which sector last seen.
     name, windows, seen = np.full(n, -1, np.int64), np.zeros((n, k), np.int64), np.zeros(n, np.int64)
     last_time, last_sector = np.zeros(n), np.zeros(n, np.int64)
@@ -205,51 +205,51 @@ def follow(
     for f in range(len(time)):
         first, last = start[f], start[f + 1]
         staying = 0
-        for place in range(living):
-            one = alive[place]
-            if time[f] - last_time[one] <= patience:
-                alive[staying] = one
+        for slot in range(living):
+            identity = alive[slot]
+            if time[f] - last_time[identity] <= patience:
+                alive[staying] = identity
                 staying += 1
             else:
-                below[one], dead[last_sector[one]] = dead[last_sector[one]], one
+                below[identity], dead[last_sector[identity]] = dead[last_sector[identity]], identity
         living = staying
         free, taken = np.ones(last - first, np.bool_), np.zeros(living, np.bool_)
         forget = np.zeros(last - first, np.bool_)
         for row in range(first, last):
             if fixed[row] >= 0 and owner[fixed[row]] >= 0:  # dead or alive
-                identity[row], free[row - first] = owner[fixed[row]], False
-                for place in range(living):
-                    taken[place] |= alive[place] == identity[row]
-                _revive(identity[row], dead, below, last_sector)
+                identities[row], free[row - first] = owner[fixed[row]], False
+                for slot in range(living):
+                    taken[slot] |= alive[slot] == identities[row]
+                _revive(identities[row], dead, below, last_sector)
         _match(
-            first + np.flatnonzero(free), alive[:living], taken, identity, looks, memory, windows, seen, name, fixed,
+            first + np.flatnonzero(free), alive[:living], taken, identities, looks, memory, windows, seen, name, fixed,
             levels, weights, newcomer,
         )  # fmt: skip
         for row in range(first, last):
             if not free[row - first]:
                 forget[row - first] = _contradicts(
-                    looks[row], identity[row], alive[:living], memory, windows, seen, levels, weights
+                    looks[row], identities[row], alive[:living], memory, windows, seen, levels, weights
                 )
         for row in range(first, last):
-            one = identity[row]
+            identity = identities[row]
             if forget[row - first]:  # what it remembers is of another instrument
-                seen[one] = 0
-            if one < 0 and reuse and fixed[row] < 0 and dead[sector[row]] >= 0:
-                one = dead[sector[row]]
-                dead[sector[row]] = below[one]
-            elif one < 0:
-                one = count
+                seen[identity] = 0
+            if identity < 0 and reuse and fixed[row] < 0 and dead[sector[row]] >= 0:
+                identity = dead[sector[row]]
+                dead[sector[row]] = below[identity]
+            elif identity < 0:
+                identity = count
                 count += 1
-            identity[row] = one
+            identities[row] = identity
             if fixed[row] >= 0:
-                name[one], owner[fixed[row]] = fixed[row], one
-            _remember(row, memory, windows[one], seen[one], levels)
-            seen[one] += 1
-            last_time[one], last_sector[one] = time[f], sector[row]
+                name[identity], owner[fixed[row]] = fixed[row], identity
+            _remember(row, memory, windows[identity], seen[identity], levels)
+            seen[identity] += 1
+            last_time[identity], last_sector[identity] = time[f], sector[row]
             present = False
-            for place in range(living):
-                present |= alive[place] == one
+            for slot in range(living):
+                present |= alive[slot] == identity
             if not present:
-                alive[living] = one
+                alive[living] = identity
                 living += 1
-    return identity, name[:count]
+    return identities, name[:count]

@@ -68,7 +68,7 @@ class Instances:
         polygons = _polygons(outlines, n)
         if xyxy is None:
             xyxy = [_around(polygon, row) for row, polygon in enumerate(polygons)]
-        made = cls(
+        instances = cls(
             frames,
             _numbers(time, "time", (n,)),
             _column(kind, "kind", n),
@@ -81,27 +81,27 @@ class Instances:
             np.ones(n) if score is None else _numbers(score, "score", (n,)),
             0.0,
         )
-        made = replace(made, step=_usual_step(made.time) if step is None else float(step))
-        _check(made)
-        return made
+        instances = replace(instances, step=_usual_step(instances.time) if step is None else float(step))
+        _check(instances)
+        return instances
 
     def __len__(self) -> int:
         return len(self.frame)
 
     def with_fixed(self, fixed: Ints) -> Instances:
         """The same rows with other hand-set ids."""
-        made = replace(self, fixed=fixed)
-        _check_fixed(made)
-        return made
+        instances = replace(self, fixed=fixed)
+        _check_fixed(instances)
+        return instances
 
     def take(self, rows: Ints | Bools) -> Instances:
         """Some of the rows."""
-        chosen = np.arange(len(self))[rows]
+        indices = np.arange(len(self))[rows]
         return replace(
             self,
-            **{key: getattr(self, key)[chosen] for key in ("frame", "time", "kind", "xyxy", "tip")},
-            **{key: getattr(self, key)[chosen] for key in ("upstream", "fixed", "score")},
-            outlines=tuple(self.outlines[row] for row in chosen.tolist()),
+            **{key: getattr(self, key)[indices] for key in ("frame", "time", "kind", "xyxy", "tip")},
+            **{key: getattr(self, key)[indices] for key in ("upstream", "fixed", "score")},
+            outlines=tuple(self.outlines[row] for row in indices.tolist()),
         )
 
 
@@ -141,15 +141,15 @@ def _polygons(outlines: Sequence[npt.ArrayLike | None] | None, n: int) -> tuple[
         return (None,) * n
     if len(outlines) != n:
         raise BadInput(f"instances: outlines: found {len(outlines)} rows, expected {n} as in frame")
-    made: list[Floats | None] = []
+    polygons: list[Floats | None] = []
     for row, outline in enumerate(outlines):
         points = None if outline is None else np.asarray(outline, dtype=np.float64)
         if points is not None and (points.ndim != 2 or points.shape[1] != 2 or len(points) < 1):
             raise BadInput(f"instances: row {row}: outline: found shape {points.shape}, expected corners x, y")
         if points is not None and not np.isfinite(points).all():
             raise BadInput(f"instances: row {row}: outline: found nan or infinity, expected finite numbers")
-        made.append(points)
-    return tuple(made)
+        polygons.append(points)
+    return tuple(polygons)
 
 
 def _around(polygon: Floats | None, row: int) -> Floats:
@@ -170,42 +170,44 @@ def _frame_size(size: tuple[float, float]) -> tuple[float, float]:
     return width, height
 
 
-def _check(made: Instances) -> None:
-    x1, y1, x2, y2 = made.xyxy.T
+def _check(instances: Instances) -> None:
+    x1, y1, x2, y2 = instances.xyxy.T
     bad = np.flatnonzero((x1 > x2) | (y1 > y2))
     if bad.size:
         row = int(bad[0])
-        raise BadInput(f"instances: row {row}: xyxy: found {made.xyxy[row].tolist()}, expected x1 ≤ x2 and y1 ≤ y2")
-    if not 0 <= made.step < np.inf:
-        raise BadInput(f"instances: step: found {made.step:g}, expected seconds from 0")
-    order = np.argsort(made.frame, kind="stable")
-    frames, times = made.frame[order], made.time[order]
+        found = instances.xyxy[row].tolist()
+        raise BadInput(f"instances: row {row}: xyxy: found {found}, expected x1 ≤ x2 and y1 ≤ y2")
+    if not 0 <= instances.step < np.inf:
+        raise BadInput(f"instances: step: found {instances.step:g}, expected seconds from 0")
+    order = np.argsort(instances.frame, kind="stable")
+    frames, times = instances.frame[order], instances.time[order]
     for wrong, expected in (
         ((np.diff(frames) == 0) & (np.diff(times) != 0), "one time for a frame"),
         ((np.diff(frames) > 0) & (np.diff(times) <= 0), "times that rise with the frames"),
     ):
         if wrong.any():
             row = int(order[np.flatnonzero(wrong)[0] + 1])
-            found = f"{made.time[row]:g} s in frame {made.frame[row]}"
+            found = f"{instances.time[row]:g} s in frame {instances.frame[row]}"
             raise BadInput(f"instances: row {row}: time: found {found}, expected {expected}")
-    keys, counts = np.unique(np.stack([made.frame, made.kind]), axis=1, return_counts=True)
+    keys, counts = np.unique(np.stack([instances.frame, instances.kind]), axis=1, return_counts=True)
     if counts.max(initial=0) > MOST:
         frame, kind = keys[:, counts.argmax()].tolist()
         found = f"{counts.max()} instances of class {kind}"
         raise BadInput(f"instances: frame {frame}: found {found}, expected at most {MOST}")
-    _check_fixed(made)
+    _check_fixed(instances)
 
 
-def _check_fixed(made: Instances) -> None:
-    rows = np.flatnonzero(made.fixed != UNNUMBERED)
-    low = rows[made.fixed[rows] < 1]
+def _check_fixed(instances: Instances) -> None:
+    rows = np.flatnonzero(instances.fixed != UNNUMBERED)
+    low = rows[instances.fixed[rows] < 1]
     if low.size:
-        raise BadInput(f"instances: row {low[0]}: fixed: found {made.fixed[low[0]]}, expected a number from 1, or −1")
-    keys = np.stack([made.frame[rows], made.kind[rows], made.fixed[rows]])
+        found = instances.fixed[low[0]]
+        raise BadInput(f"instances: row {low[0]}: fixed: found {found}, expected a number from 1, or −1")
+    keys = np.stack([instances.frame[rows], instances.kind[rows], instances.fixed[rows]])
     first = np.unique(keys, axis=1, return_index=True)[1]
     if len(first) < len(rows):
         row = int(rows[np.setdiff1d(np.arange(len(rows)), first)[0]])
         raise BadInput(
-            f"instances: row {row}: fixed: found #{made.fixed[row]} of class {made.kind[row]} a second time in frame "
-            f"{made.frame[row]}, expected it once"
+            f"instances: row {row}: fixed: found #{instances.fixed[row]} of class {instances.kind[row]} a second time "
+            f"in frame {instances.frame[row]}, expected it once"
         )

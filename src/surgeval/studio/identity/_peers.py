@@ -43,16 +43,16 @@ def _one_a_frame(instances: Instances, track: Ints) -> Ints:
 
 
 def _settled(instances: Instances, track: Ints) -> tuple[Ints, Ints]:
-    """Put hand-set ids over tracks: a box has the last id of its track, and before the first one that one.
+    """Put hand-set ids over tracks: a box takes the last id set before it on its track, else the first set after.
 
     Where another box of the frame was given that id by hand, or has it already, it stays with its own track.
     """
     wanted = _carried(instances.fixed, track, instances.frame)
     names = np.where(wanted >= 0, wanted, -2 - track)  # a hand-set id, or else the track itself
-    place = np.stack([instances.kind, instances.frame, wanted])
+    claims = np.stack([instances.kind, instances.frame, wanted])
     order = np.lexsort((instances.fixed < 0, wanted, instances.frame, instances.kind))
     again = np.zeros(len(order), np.bool_)
-    again[order[1:]] = (np.diff(place[:, order], axis=1) == 0).all(axis=0)
+    again[order[1:]] = (np.diff(claims[:, order], axis=1) == 0).all(axis=0)
     names = np.where(again & (wanted >= 0), -2 - track, names)
     numbered = (track >= 0) | (instances.fixed >= 0)
     keys, identity = np.unique(np.stack([instances.kind, names]), axis=1, return_inverse=True)
@@ -62,14 +62,14 @@ def _settled(instances: Instances, track: Ints) -> tuple[Ints, Ints]:
 def _carried(fixed: Ints, track: Ints, frame: Ints) -> Ints:
     """For each box the hand-set id that its track carries there; −1 where it has none."""
     order = np.lexsort((frame, track))
-    given, tracks = fixed[order], track[order]
+    hand_set, tracks = fixed[order], track[order]
     rows = np.arange(len(order))
     begins = np.concatenate([[True], np.diff(tracks) != 0])[: len(order)]
     begin = np.maximum.accumulate(np.where(begins, rows, 0))
-    last = np.maximum.accumulate(np.where(given >= 0, rows, -1))
-    ahead = np.minimum.accumulate(np.where(given >= 0, rows, len(rows))[::-1])[::-1]
+    last = np.maximum.accumulate(np.where(hand_set >= 0, rows, -1))
+    ahead = np.minimum.accumulate(np.where(hand_set >= 0, rows, len(rows))[::-1])[::-1]
     ahead = np.where((ahead < len(rows)) & (tracks[np.minimum(ahead, len(rows) - 1)] == tracks), ahead, -1)
     source = np.where(last >= begin, last, ahead)
     carried = np.full(len(order), -1, np.int64)
-    carried[order] = np.where(source >= 0, given[source], -1)
+    carried[order] = np.where(source >= 0, hand_set[source], -1)
     return np.where(track >= 0, carried, fixed)

@@ -97,11 +97,11 @@ def sector_identities(instances: Instances, rule: SectorRule) -> tuple[Ints, Int
     count = 0
     for rows in np.split(order, np.flatnonzero(np.diff(instances.kind[order])) + 1) if len(order) else ():
         start = np.concatenate([[0], np.flatnonzero(np.diff(instances.frame[rows])) + 1, [len(rows)]])
-        found, names = follow(
+        identities, names = follow(
             start, instances.time[rows[start[:-1]]], looks[rows], sector[rows], fixed[rows],
             levels, weights, reach * weights[0], rule.k, patience, rule.reuse == "sector",
         )  # fmt: skip
-        identity[rows] = found + count
+        identity[rows] = identities + count
         hand_set.append(np.where(names >= 0, known[names], -1))
         count += len(names)
     return identity, np.concatenate([np.zeros(0, np.int64), *hand_set])

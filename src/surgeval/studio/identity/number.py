@@ -49,8 +49,8 @@ def number_tracks(
     if rule == "upstream":
         return np.where(instances.fixed >= 0, instances.fixed, instances.upstream)
     if isinstance(rule, SectorRule) or rule == "sector":
-        chosen = rule if isinstance(rule, SectorRule) else SectorRule(gap=gap)
-        return _numbered(instances, *sector_identities(instances, chosen))
+        settings = rule if isinstance(rule, SectorRule) else SectorRule(gap=gap)
+        return _numbered(instances, *sector_identities(instances, settings))
     if rule == "centres":
         return _numbered(instances, *centre_identities(instances, gap))
     if isinstance(rule, Tracking) or rule == "bytetrack":
@@ -94,6 +94,6 @@ def _numbered(instances: Instances, identity: Ints, hand_set: Ints) -> Ints:
     for kind in np.unique(kinds[ids]).tolist():
         mine = by_appearance[kinds[by_appearance] == kind]
         free = mine[hand_set[mine] < 0]
-        held = np.unique(instances.fixed[(instances.kind == kind) & (instances.fixed >= 1)])
-        numbers[free] = np.setdiff1d(np.arange(1, len(free) + len(held) + 1), held)[: len(free)]
+        fixed = np.unique(instances.fixed[(instances.kind == kind) & (instances.fixed >= 1)])
+        numbers[free] = np.setdiff1d(np.arange(1, len(free) + len(fixed) + 1), fixed)[: len(free)]
     return np.where(identity >= 0, numbers[identity], UNNUMBERED)

@@ -38,8 +38,8 @@ def track_statistics(instances: Instances, numbers: Ints) -> tuple[TrackStatisti
     ...     frame=[0, 1, 4], time=[0.0, 1.0, 4.0], kind=[3, 3, 3], size=(100, 100),
     ...     xyxy=[[0, 0, 10, 10], [2, 0, 12, 10], [4, 0, 14, 10]],
     ... )
-    >>> one, = track_statistics(boxes, np.array([1, 1, 1]))
-    >>> one.frames, one.seconds, one.gaps, one.longest_gap, one.mean_box
+    >>> track, = track_statistics(boxes, np.array([1, 1, 1]))
+    >>> track.frames, track.seconds, track.gaps, track.longest_gap, track.mean_box
     (3, 3.0, 1, 2.0, (2.0, 0.0, 12.0, 10.0))
     """
     if len(numbers) != len(instances):

@@ -40,11 +40,11 @@ def spelled(name: str, names: Iterable[str]) -> str:
     if name in known:
         return name
     key = folded(name)
-    by_form = {folded(one): one for one in known}
+    by_form = {folded(other): other for other in known}
     if key in by_form:
         return by_form[key]
     meaning = _MEANING.get(key)
-    return next((one for one in known if meaning is not None and _MEANING.get(folded(one)) == meaning), name)
+    return next((other for other in known if meaning is not None and _MEANING.get(folded(other)) == meaning), name)
 
 
 def attribute_name(name: str) -> str:

@@ -101,8 +101,8 @@ class Schema:
     def admits(self, group: str, name: str, attribute: str, value: str) -> bool:
         """Whether this value may be chosen for this attribute of this member."""
         member = self.member(group, name)
-        found = member.attribute(attribute) if member else None
-        return found is not None and found.admits(value)
+        definition = member.attribute(attribute) if member else None
+        return definition is not None and definition.admits(value)
 
     def inadmissible(self, group: str, name: str, values: Mapping[str, str]) -> tuple[str, ...]:
         """The attributes whose value this schema lacks; a member it lacks is named as such, but for the image."""
@@ -117,14 +117,14 @@ class Schema:
     def value_spelled(self, group: str, name: str, attribute: str, value: str) -> str:
         """A value as this schema writes it; unknown ones stay as they are."""
         member = self.member(group, name)
-        found = member.attribute(attribute_name(attribute)) if member else None
-        return value if found is None else spelled(value, found.values)
+        definition = member.attribute(attribute_name(attribute)) if member else None
+        return value if definition is None else spelled(value, definition.values)
 
     def require(self, group: str, name: str) -> Member:
         """The member, or a sentence that lists those there are."""
         member = self.member(group, name)
         if member is None:
-            names = ", ".join(one.name for one in self.members if one.group == group) or "no members"
+            names = ", ".join(other.name for other in self.members if other.group == group) or "no members"
             raise BadInput(f"class {visible(group)}.{visible(name)}: found no such class, expected one of {names}")
         return member
 

@@ -94,7 +94,7 @@ class _Parser:
             self.attribute(inside[key], key, f"{path}.{key}") for key in inside if key not in (_GUIDELINE, _PICTURE)
         ]
         names = [attribute.name for attribute in attributes]
-        twice = next((one for one in names if names.count(one) > 1), None)
+        twice = next((candidate for candidate in names if names.count(candidate) > 1), None)
         if twice is not None:
             raise self.error(path, f"the attribute {twice!r} twice", "each attribute once")
         return Member(group, name, tuple(attributes), texts[_GUIDELINE], texts[_PICTURE])
@@ -111,13 +111,13 @@ class _Parser:
         values: list[str] = []
         forms: dict[str, int] = {}
         for number, value in enumerate(content):
-            place = f"{path}[{number}]"
+            value_path = f"{path}[{number}]"
             text = "null" if value is None else value
             if not isinstance(text, str):
-                raise self.error(place, _shown(value), "a value as text")
-            self.name(text, place)
+                raise self.error(value_path, _shown(value), "a value as text")
+            self.name(text, value_path)
             if folded(text) in forms:
-                raise self.error(place, f"{text!r} again (as in [{forms[folded(text)]}])", "each value once")
+                raise self.error(value_path, f"{text!r} again (as in [{forms[folded(text)]}])", "each value once")
             forms[folded(text)] = number
             values.append(text)
         return Attribute(attribute_name(key), tuple(values))

@@ -173,11 +173,11 @@ def refined(rules: Iterable[SchemaRule], stored: Iterable[LabelledValues]) -> tu
     rules = tuple(rules)
     before: dict[tuple[str, str, tuple[tuple[str, str], ...]], int] = {}
     after: dict[tuple[str, str, tuple[tuple[str, str], ...]], int] = {}
-    for one in stored:
-        old = (one.group, one.name, tuple(sorted(one.values.items())))
-        new = (one.group, one.name, tuple(sorted(refine(rules, one.group, one.name, one.values).items())))
-        before[old] = before.get(old, 0) + one.count
-        after[new] = after.get(new, 0) + one.count
+    for label in stored:
+        old = (label.group, label.name, tuple(sorted(label.values.items())))
+        new = (label.group, label.name, tuple(sorted(refine(rules, label.group, label.name, label.values).items())))
+        before[old] = before.get(old, 0) + label.count
+        after[new] = after.get(new, 0) + label.count
     keys = sorted(before.keys() | after.keys())
     rows = (Counts(*key, before.get(key, 0), after.get(key, 0)) for key in keys)
     return tuple(row for row in rows if row.before != row.after)
@@ -191,12 +191,12 @@ def rule_counts(rules: Iterable[SchemaRule], stored: Iterable[LabelledValues]) -
     (3, 3, 6)
     """
     known = tuple(stored)
-    found = []
+    counts = []
     for rule in rules:
-        under = [one for one in known if (one.group, one.name) == (rule.group, rule.name)
-                 and all(one.values.get(key) == value for key, value in rule.where)]  # fmt: skip
-        merged = sum(one.count for one in under if one.values.get(rule.attribute) in rule.sources)
-        before = sum(one.count for one in under if one.values.get(rule.attribute) == rule.to)
-        kept = 0 if rule.to in rule.sources else before
-        found.append(RuleCounts(rule, merged, before, kept + merged))
-    return tuple(found)
+        under = [label for label in known if (label.group, label.name) == (rule.group, rule.name)
+                 and all(label.values.get(key) == value for key, value in rule.where)]  # fmt: skip
+        merged = sum(label.count for label in under if label.values.get(rule.attribute) in rule.sources)
+        before = sum(label.count for label in under if label.values.get(rule.attribute) == rule.to)
+        remaining = 0 if rule.to in rule.sources else before
+        counts.append(RuleCounts(rule, merged, before, remaining + merged))
+    return tuple(counts)

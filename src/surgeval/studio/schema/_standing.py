@@ -69,27 +69,27 @@ def standings(
     >>> from surgeval.vocab import load_labels
     >>> schema, space = builtin_schema("prostatd"), load_labels("prostatd")
     >>> left_over = {"action": "bag", "target": "gauze", "note": "old"}
-    >>> [str(one) for one in standings(schema, space, "tools", "forceps", left_over)]
+    >>> [str(fault) for fault in standings(schema, space, "tools", "forceps", left_over)]
     ['inadmissible', 'no class']
     """
     wrong = schema.inadmissible(group, name, values)
-    found = [Standing.INADMISSIBLE] if wrong else []
+    faults = [Standing.INADMISSIBLE] if wrong else []
     member = schema.member(group, name)
     if member is None:
-        return tuple(found)
+        return tuple(faults)
     if any(attribute.values and attribute.name not in values for attribute in member.attributes):
-        found.append(Standing.INCOMPLETE)
+        faults.append(Standing.INCOMPLETE)
     triplet = {"action", "target"}
     if space is None or group == IMAGE or not triplet <= set(values) or triplet & set(wrong):
-        return tuple(found)
+        return tuple(faults)
     ids = (
         space.find_name("instrument", name),
         space.find_name("verb", values["action"]),
         space.find_name("target", values["target"]),
     )
     if min(ids) < 0 or space.find(*ids) < 0:
-        found.append(Standing.NO_CLASS)
-    return tuple(found)
+        faults.append(Standing.NO_CLASS)
+    return tuple(faults)
 
 
 def mismatches(schema: Schema, stored: Iterable[LabelledValues]) -> tuple[Mismatch, ...]:
@@ -97,20 +97,20 @@ def mismatches(schema: Schema, stored: Iterable[LabelledValues]) -> tuple[Mismat
 
     >>> from surgeval.studio.schema import builtin_schema
     >>> stored = [LabelledValues("tools", "driver", {"action": "suture"}, 4)]
-    >>> [(one.name, one.proposal, one.certain, one.count) for one in mismatches(builtin_schema("prostatd"), stored)]
+    >>> [(row.name, row.proposal, row.certain, row.count) for row in mismatches(builtin_schema("prostatd"), stored)]
     [('driver', 'needle driver', True, 4)]
     """
     counts: dict[tuple[str, str, str, str], int] = {}
-    for one in stored:
-        if schema.member(one.group, one.name) is None and one.group != IMAGE:
-            key = (one.group, one.name, "", "")
-            counts[key] = counts.get(key, 0) + one.count
+    for label in stored:
+        if schema.member(label.group, label.name) is None and label.group != IMAGE:
+            key = (label.group, label.name, "", "")
+            counts[key] = counts.get(key, 0) + label.count
             continue
-        for attribute in schema.inadmissible(one.group, one.name, one.values):
-            key = (one.group, one.name, attribute, one.values[attribute])
-            counts[key] = counts.get(key, 0) + one.count
-    found = [Mismatch(*key, count, *_proposal(schema, *key)) for key, count in counts.items()]
-    return tuple(sorted(found, key=lambda one: (-one.count, one.group, one.name, one.attribute, one.value)))
+        for attribute in schema.inadmissible(label.group, label.name, label.values):
+            key = (label.group, label.name, attribute, label.values[attribute])
+            counts[key] = counts.get(key, 0) + label.count
+    unknown = [Mismatch(*key, count, *_proposal(schema, *key)) for key, count in counts.items()]
+    return tuple(sorted(unknown, key=lambda row: (-row.count, row.group, row.name, row.attribute, row.value)))
 
 
 def _proposal(schema: Schema, group: str, name: str, attribute: str, value: str) -> tuple[str, bool]:
@@ -125,11 +125,11 @@ def _proposal(schema: Schema, group: str, name: str, attribute: str, value: str)
 
 
 def _closest(wanted: str, spelled: str, names: Iterable[str]) -> tuple[str, bool]:
-    """What could stand in a name's place, and whether it is the same: a bladder is spelled like a gallbladder."""
+    """The closest known name, and whether it means the same: a bladder is only spelled like a gallbladder."""
     known = list(names)
     if spelled in known:
         return spelled, True
-    plural = next((one for one in known if _singular(one) == _singular(wanted)), None)
+    plural = next((name for name in known if _singular(name) == _singular(wanted)), None)
     if plural is not None:
         return plural, True
     return next(iter(get_close_matches(wanted, known, 1, 0.75)), ""), False
