@@ -160,7 +160,7 @@ def _rehearse(train: TrainingSet, out: Path, settings: TrainSettings) -> Rehears
 def _print_rehearsal(told: Rehearsal, json: bool) -> None:
     if json:
         print_json({"classes": [asdict(row) for row in told.classes], "problems": list(told.problems),
-                    "labels": str(told.mosaic), "boxes": told.boxes, "found": told.found, "learns": told.learns,
+                    "labels": str(told.mosaic), "boxes": told.boxes, "found": told.detected, "learns": told.learns,
                     "first_loss": told.first_loss, "last_loss": told.last_loss, "says": str(told)})  # fmt: skip
         return
     rows = sorted(told.classes, key=lambda row: -row.boxes)
