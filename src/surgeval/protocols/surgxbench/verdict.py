@@ -132,13 +132,13 @@ def _varied(facts: GroundingFacts) -> Reason:
     name, count = max(facts.said.items(), key=lambda pair: pair[1])
     often, there = count / total, facts.shown.get(name, 0.0)
     holds = often < CONSTANT or often - there <= MORE
-    what = "names nothing" if name == NONE_NAMED else f"says {name}"
+    habit = "names nothing" if name == NONE_NAMED else f"says {name}"
     shows = "" if name == NONE_NAMED else f" {percent(there)} show one;"
     text = (
-        f"It {what} in {percent(often)} of the frames ({count} of {total});{shows} "
+        f"It {habit} in {percent(often)} of the frames ({count} of {total});{shows} "
         f"it gives {len(facts.said)} different answer{'s' * (len(facts.said) != 1)}."
     )
-    return Reason(RULES["varied"], text, holds, "" if holds else f"it {what} in {percent(often)} of the frames")
+    return Reason(RULES["varied"], text, holds, "" if holds else f"it {habit} in {percent(often)} of the frames")
 
 
 def _looks(facts: GroundingFacts, depends: bool) -> Reason:
@@ -205,10 +205,10 @@ def _grounded(looking: Interval) -> Reason:
     )
 
 
-def _unlike(alike: Interval, name: str, limit: float, what: str) -> Reason:
+def _unlike(alike: Interval, name: str, limit: float, change: str) -> Reason:
     flipped = replace(alike, estimate=-alike.estimate, low=-alike.high, high=-alike.low)
-    text = f"With {what} the rank correlation of the maps is {alike.cell()}."
-    return Reason(RULES[name], text, above(flipped, -limit), f"its map hardly changes with {what}")
+    text = f"With {change} the rank correlation of the maps is {alike.cell()}."
+    return Reason(RULES[name], text, above(flipped, -limit), f"its map hardly changes with {change}")
 
 
 def _weakest(f1: Mapping[str, float | None]) -> Reason:
@@ -266,7 +266,7 @@ def _against_maps(scores: SurgXScores, rows: pl.DataFrame) -> dict[str, tuple[fl
 
 def _sanity(scores: SurgXScores, check: str) -> Interval | None:
     """The last step of a check: all weights shuffled, or another prompt."""
-    table = scores.made.get("sanity")
+    table = scores.detail_tables.get("sanity")
     rows: Sequence[dict[str, object]] = [] if table is None else table.filter(pl.col("check") == check).to_dicts()
     values = [row.get(f"correlation{end}") for row in rows[-1:] for end in ("", "_low", "_high")]
     if not values or not isinstance(values[0], float):
@@ -276,7 +276,7 @@ def _sanity(scores: SurgXScores, check: str) -> Interval | None:
 
 
 def _f1(scores: SurgXScores, shown: Sequence[str]) -> dict[str, float | None]:
-    table = scores.made.get("classes")
+    table = scores.detail_tables.get("classes")
     if table is None:
         return {}
     return {name: value for name, value in table.select("class", "f1").iter_rows() if name in shown}

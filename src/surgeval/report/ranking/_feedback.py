@@ -111,11 +111,11 @@ def _sure(study: RankingStudy, m: int) -> list[str]:
     if study.places is None:
         return []
     low, _, high = study.places.interval()[m]
-    kept = float((study.places.places[:, m] == study.ranking.final_rank[m]).mean())
+    share = float((study.places.places[:, m] == study.ranking.final_rank[m]).mean())
     span = f"on place {low}" if low == high else f"between places {low} and {high}"
     return [
         f"How sure is that? All was ranked again on {len(study.places.places)} resamples of the videos: in at "
-        f"least {percent(0.95)} of them the entry was {span}, and in {percent(kept)} on place "
+        f"least {percent(0.95)} of them the entry was {span}, and in {percent(share)} on place "
         f"{study.ranking.final_rank[m]} as here. A shared place counts as the best of the places it takes up."
     ]
 

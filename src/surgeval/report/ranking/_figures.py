@@ -60,7 +60,7 @@ def ranking_figures(study: RankingStudy) -> dict[str, Figure]:
             kind = f"{part.kind} left out"
             each = order if part.kind == "model" else list(range(len(part.left_out)))
             places = np.vstack([part.full, part.final_rank[each]])[:, order].T
-            rows = tuple(tuple(place or None for place in row) for row in places.tolist())
+            rows = tuple(tuple(rank or None for rank in row) for row in places.tolist())
             conditions = ("none", *(part.left_out[k] for k in each))
             figures[name] = StabilityLines(f"One {part.kind} left out", names, conditions, rows, kind)
     rules = np.array(list(study.variants.values()))[:, order].T

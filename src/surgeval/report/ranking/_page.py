@@ -147,12 +147,12 @@ def _place_table(study: RankingStudy) -> Table:
         columns["its own verdict"] = ["–" if verdict is None else verdict.grade for verdict in own_verdicts]
     if study.places is not None:
         span = study.places.interval()
-        kept = (study.places.places == ranking.final_rank).mean(axis=0)
+        same_place = (study.places.places == ranking.final_rank).mean(axis=0)
         columns["place on other videos (95 %)"] = [
             str(span[m, 0]) if span[m, 0] == span[m, 2] else f"{span[m, 0]}{NARROW}to{NARROW}{span[m, 2]}"
             for m in order
         ]
-        columns["keeps its place"] = [percent(float(kept[m])) for m in order]
+        columns["keeps its place"] = [percent(float(same_place[m])) for m in order]
     if study.statuses is not None:
         rows = {row["model"]: row for row in study.statuses.iter_rows(named=True)}
         for status in ("missing", "late", "invalid", "flagged"):
@@ -248,10 +248,10 @@ def _bucket_table(ranking: Ranking) -> pl.DataFrame:
     columns: list[list[Any]] = [list(ranking.buckets), list(ranking.questions), list(ranking.videos)]
     for m in order:
         ranks = [
-            "–" if name in ranking.untestable else place
-            for name, place in zip(ranking.buckets, ranking.bucket_rank[:, m], strict=True)
+            "–" if name in ranking.untestable else rank
+            for name, rank in zip(ranking.buckets, ranking.bucket_rank[:, m], strict=True)
         ]
-        columns.append([f"{points(a)}\u00a0({place})" for a, place in zip(ranking.accuracy[:, m], ranks, strict=True)])
+        columns.append([f"{points(a)}\u00a0({rank})" for a, rank in zip(ranking.accuracy[:, m], ranks, strict=True)])
     heads = distinct(["bucket", "questions", "videos", *(ranking.models[m] for m in order)])
     frame = pl.DataFrame([pl.Series(head, column) for head, column in zip(heads, columns, strict=True)])
     return frame.select(pl.all().gather(np.argsort(ranking.accuracy.mean(axis=1), kind="stable").tolist()))

@@ -67,8 +67,8 @@ def rank(
     """
     paths = _paths(data)
     if paths is None:
-        given = cast("Rankable", data)
-        outcomes = read_outcomes(given, buckets, videos, questions, max_unscored=max_unscored)
+        rankable = cast("Rankable", data)
+        outcomes = read_outcomes(rankable, buckets, videos, questions, max_unscored=max_unscored)
     else:
         outcomes = Outcomes.from_tables(read_outcomes_of(paths), max_unscored=max_unscored)
         outcomes = replace(outcomes, notes=(*left_out(paths), *outcomes.notes))
@@ -83,7 +83,7 @@ def _paths(data: object) -> list[str | Path] | None:
     """The paths, where that is what was given."""
     if isinstance(data, str | Path):
         return [data]
-    if not isinstance(data, Sequence) or not data or not all(isinstance(one, str | Path) for one in data):
+    if not isinstance(data, Sequence) or not data or not all(isinstance(path, str | Path) for path in data):
         return None
     return list(data)
 
@@ -101,7 +101,7 @@ def read_outcomes_of(paths: Sequence[str | Path]) -> dict[str, pl.DataFrame]:
     tables: dict[str, pl.DataFrame] = {}
     places: dict[str, Path] = {}
     kinds: dict[str, Path] = {}
-    for path in (entry for given in paths for entry in _entries(Path(given))):
+    for path in (entry for named in paths for entry in _entries(Path(named))):
         name = _name(path)
         if name in places:
             raise BadInput(

@@ -120,9 +120,9 @@ def read_outcomes(
             raise DataError("results", field="model", found=f"columns {data.columns}", expected="a column model")
         parts = data.partition_by("model", maintain_order=True, as_dict=True)
         return Outcomes.from_tables({str(name): part for (name,), part in parts.items()}, max_unscored=max_unscored)
-    given: object = data  # a caller without a type checker may pass anything
-    if not isinstance(given, Mapping):
-        found = type(given).__name__
+    untyped: object = data  # a caller without a type checker may pass anything
+    if not isinstance(untyped, Mapping):
+        found = type(untyped).__name__
         raise BadInput(sentence("rank", None, None, found, "a table, or a mapping from model to table or answers"))
     if data and all(isinstance(value, pl.DataFrame) for value in data.values()):
         return Outcomes.from_tables(data, max_unscored=max_unscored)
