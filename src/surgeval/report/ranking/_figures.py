@@ -18,7 +18,6 @@ from surgeval.figures import (
     StabilityLines,
 )
 from surgeval.report.ranking._study import RankingStudy
-from surgeval.report.ranking._words import score_name
 
 __all__ = ["ranking_figures"]
 
@@ -41,7 +40,7 @@ def ranking_figures(study: RankingStudy) -> dict[str, Figure]:
         figures["mean_accuracy"] = EstimateBars(
             "Mean of the buckets' accuracies",
             names,
-            (EstimateGroup(score_name(ranking), bars),),
+            (EstimateGroup(ranking.score_name, bars),),
             "% right",
             span=(0, 100),
         )

@@ -25,6 +25,8 @@ __all__ = ["Bools", "Outcomes", "Rankable", "read_outcomes"]
 class Outcomes:
     """Right or wrong, `correct[question, model]`; `buckets[bucket[q]]` and `videos[video[q]]` name a question's place.
 
+    `score_name` is what the protocol behind them calls the mean of the buckets' accuracies, "" where none is known.
+
     >>> found = Outcomes.of({"a": [1, 0], "b": [1, 1]}, buckets=["verb|id", "verb|id"], videos=["v2", "v1"])
     >>> found.models, found.videos, found.correct.astype(int).tolist()
     (('a', 'b'), ('v1', 'v2'), [[0, 1], [1, 1]])
@@ -37,6 +39,7 @@ class Outcomes:
     video: Ints
     correct: Bools
     notes: tuple[str, ...] = ()
+    score_name: str = ""
 
     @classmethod
     def of(
