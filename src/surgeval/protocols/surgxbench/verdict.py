@@ -76,7 +76,7 @@ class GroundingFacts:
     usual_right: float  # how often always naming it is right
     lead: Interval  # accuracy minus that, paired
     guess: float | None = None
-    said: Mapping[str, int]  # answer → frames
+    answers: Mapping[str, int]  # answer → frames
     shown: Mapping[str, float]  # instrument → share of frames that show it
     looks: Interval | None = None  # share of what it looks at, when right, that is an instrument
     maps: Mapping[str, tuple[float, Interval]]  # map → its share on the same frames, and the paired difference
@@ -128,15 +128,15 @@ def _right(facts: GroundingFacts) -> Reason:
 
 
 def _varied(facts: GroundingFacts) -> Reason:
-    total = sum(facts.said.values())
-    name, count = max(facts.said.items(), key=lambda pair: pair[1])
+    total = sum(facts.answers.values())
+    name, count = max(facts.answers.items(), key=lambda pair: pair[1])
     often, there = count / total, facts.shown.get(name, 0.0)
     holds = often < CONSTANT or often - there <= MORE
     habit = "names nothing" if name == NONE_NAMED else f"says {name}"
     shows = "" if name == NONE_NAMED else f" {percent(there)} show one;"
     text = (
         f"It {habit} in {percent(often)} of the frames ({count} of {total});{shows} "
-        f"it gives {len(facts.said)} different answer{'s' * (len(facts.said) != 1)}."
+        f"it gives {len(facts.answers)} different answer{'s' * (len(facts.answers) != 1)}."
     )
     return Reason(RULES["varied"], text, holds, "" if holds else f"it {habit} in {percent(often)} of the frames")
 
@@ -233,7 +233,7 @@ def facts_of(scores: SurgXScores) -> GroundingFacts | None:
     return GroundingFacts(
         videos=numbers["accuracy"].clusters, accuracy=numbers["accuracy"], usual=usual, usual_right=shown[usual],
         lead=_lead(scores, best, present, usual), guess=guessing(scores.cases, len(scores.classes)),
-        said=dict(named.iter_rows()), shown=shown, looks=numbers.get("tp_ac"), maps=looks,
+        answers=dict(named.iter_rows()), shown=shown, looks=numbers.get("tp_ac"), maps=looks,
         instrument_hidden=numbers.get("lost_boxes_minus_moved"),
         region_hidden=numbers.get("lost_attended_minus_random"), grounded=numbers.get("grounded_when_right"),
         weights=_sanity(scores, "weights"), prompt=_sanity(scores, "prompt"),

@@ -104,7 +104,7 @@ class RecognitionPart:
     with_frames: Ints  # places in `videos` that have frames: the videos of `rankings`
     n_frames: int
     rankings: Mapping[str, ClassRanking]
-    found: Ints  # (videos with frames, K): positives among the k highest scores of their frame
+    hits: Ints  # (videos with frames, K): positives among the k highest scores of their frame
     positives: Ints  # (videos with frames,)
     rare_of: str
     rare: Ints
@@ -125,7 +125,7 @@ class RecognitionPart:
         top = np.full(len(TOP), np.nan)
         if positives:
             measured = np.array(TOP) < self.n_classes  # all classes are always among as many of the highest scores
-            top[measured] = (mine @ self.found)[measured] / positives
+            top[measured] = (mine @ self.hits)[measured] / positives
         return np.array([*values, *rare, *top])
 
 
