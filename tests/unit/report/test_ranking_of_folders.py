@@ -45,8 +45,8 @@ def test_a_folder_of_runs_is_ranked_and_says_what_was_left_out(runs: Path, kind:
 def test_the_mean_of_the_buckets_is_called_as_the_protocol_calls_it(runs: Path, tmp_path: Path) -> None:
     ranking = surgeval.rank(runs, resamples=200)
     assert ranking.score_name == "pre-evaluation score"
-    table = ranking_sections(study_ranking(ranking, outer=0, challenges=0))[0].tables[0]
-    assert "pre-evaluation score, % [95 %]" in table.frame.columns
+    places = ranking_sections(study_ranking(ranking, outer=0, challenges=0))[0].tables[0].frame
+    assert "pre-evaluation score, % [95 %]" in places.columns
     assert surgeval.rank(runs, resamples=200, point="macro").score_name == "mean of bucket accuracies"
     files = [tmp_path / f"{name}.csv" for name in ("right", "wrong")]
     for path, table in zip(files, read_outcomes_of([runs]).values(), strict=True):
