@@ -39,9 +39,9 @@ class MissingExtra(BadInput):
     "explain: found no torch, expected the models extra: pip install 'surgeval[models]'"
     """
 
-    def __init__(self, what: str, package: str, extra: str = "models") -> None:
-        self._given = what, package, extra
-        super().__init__(f"{what}: found no {package}, expected the {extra} extra: pip install 'surgeval[{extra}]'")
+    def __init__(self, feature: str, package: str, extra: str = "models") -> None:
+        self._given = feature, package, extra
+        super().__init__(f"{feature}: found no {package}, expected the {extra} extra: pip install 'surgeval[{extra}]'")
 
     def __reduce__(self) -> tuple[object, ...]:
         return MissingExtra, self._given

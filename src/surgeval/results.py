@@ -87,13 +87,13 @@ def percent(share: float) -> str:
     return "under 1 %" if whole == 0 and share > 0 else f"{whole} %"
 
 
-def counted(count: int, thing: str) -> str:
+def counted(count: int, noun: str) -> str:
     """So many things: one of them has no s.
 
     >>> counted(1, "video"), counted(0, "frame"), counted(1200, "frame")
     ('1 video', '0 frames', '1200 frames')
     """
-    return f"{count} {thing}{'' if count == 1 else 's'}"
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _chosen(kind: str, known: Mapping[str, Any], name: str | None) -> Any:

@@ -122,7 +122,10 @@ def test_every_name_under_the_lines_is_drawn_inside_the_page(visit: Any, ranking
 
 @pytest.mark.parametrize(
     ("page", "title", "column"),
-    [("submission", "Answer formats", "flat accuracy"), ("ranking", "The ranking", "pre-evaluation score, % [95 %]")],
+    [
+        ("submission", "Answer formats", "flat accuracy"),
+        ("ranking", "The ranking", "mean of bucket accuracies, % [95 %]"),
+    ],
 )
 def test_a_click_on_a_heading_sorts_the_numbers(
     visit: Any, request: pytest.FixtureRequest, page: str, title: str, column: str

@@ -43,7 +43,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     table = pl.DataFrame({"task": list(CLASSES), "flag": ["<b>ties</b>"] * 3, "cases": [1, 2, 3]})
     items = tuple(_item(number) for number in range(len(CARDS)))
     scores = SurgXScores(
-        name=NAME, record=record, classes=CLASSES, cases=cases, numbers={}, made={"flags": table}, items=items
+        name=NAME, record=record, classes=CLASSES, cases=cases, numbers={}, detail_tables={"flags": table}, items=items
     )
     return write_page_of([scores], tmp_path_factory.mktemp("page"))
 

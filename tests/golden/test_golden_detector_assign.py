@@ -61,7 +61,7 @@ def test_a_scene_is_assigned_as_the_reference_does(
 @pytest.mark.parametrize("rule", ["paper", "ultralytics"])
 def test_the_list_of_positives_says_the_same_as_the_owners(scene: dict[str, Any], rule: str) -> None:
     found = _assigned(scene, rule, torch.float32, fixed_shapes=False)
-    point, row = found.point[0][found.kept[0]], found.row[0][found.kept[0]]
+    point, row = found.point[0][found.positive[0]], found.row[0][found.positive[0]]
     assert sorted(point.tolist()) == scene[rule]["fg"]
     assert torch.equal(found.owner[0, point], row)
-    assert not found.weight[0][~found.kept[0]].any()
+    assert not found.weight[0][~found.positive[0]].any()

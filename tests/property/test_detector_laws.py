@@ -108,7 +108,7 @@ def test_assignment_is_that_of_a_slow_loop(
         assert target == pytest.approx(
             [positives[a][1] if a in positives else 0.0 for a in range(len(owner))], abs=1e-9
         )
-        listed = found.point[image][found.kept[image]].tolist()
+        listed = found.point[image][found.positive[image]].tolist()
         assert sorted(listed) == sorted(positives)
 
 

@@ -64,7 +64,7 @@ def object_classes(question: VqaQuestion) -> tuple[str, ...]:
     stated = question.format_options.get("valid_names")
     if isinstance(stated, list | tuple) and stated and all(isinstance(name, str) for name in stated):
         return tuple(stated)
-    return tuple(thing.name for thing in foreign_objects())
+    return tuple(foreign.name for foreign in foreign_objects())
 
 
 def random_answer(question: Question, dice: random.Random) -> str:

@@ -111,5 +111,5 @@ def _keys(question: VqaQuestion) -> tuple[Hashable, ...]:
 
 
 _OBJECTS = re.compile(
-    r"\b(?:" + "|".join(re.escape(thing.name.casefold()) for thing in foreign_objects()) + r")(?:e?s)?\b"
+    r"\b(?:" + "|".join(re.escape(foreign.name.casefold()) for foreign in foreign_objects()) + r")(?:e?s)?\b"
 )

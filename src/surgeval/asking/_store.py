@@ -25,7 +25,7 @@ class AnswerStore(Store):
     ('yes', None)
     """
 
-    what, table, key = "the stored answers of a run", "answers", "question"
+    title, table, key = "the stored answers of a run", "answers", "question"
     columns = (
         Column("content", str), Column("latency", float, null=True), Column("requests", int),
         Column("prompt_tokens", int), Column("completion_tokens", int),
@@ -58,6 +58,6 @@ class ShownStore(Store):
     ('[]',)
     """
 
-    what, table, key = "what the questions of a run were shown", "shown", "question"
+    title, table, key = "what the questions of a run were shown", "shown", "question"
     columns = (Column("frames", str),)
     layout = "CREATE TABLE shown (question TEXT PRIMARY KEY, frames TEXT NOT NULL) WITHOUT ROWID"

@@ -45,27 +45,34 @@ def compare(
     with progress("runs") as bar:
         results = [first.part("load")(folder) for folder in bar.track((a, b), "reading", 2)]
         bar.phase("comparing")
-        found = first.part("compare")(*results)
-    if found.a == found.b:
-        found = replace(found, a=str(a), b=str(b))
-    own = {name: said for name, run in zip((found.a, found.b), results, strict=True) if (said := run.verdict())}
+        comparison = first.part("compare")(*results)
+    if comparison.a == comparison.b:
+        comparison = replace(comparison, a=str(a), b=str(b))
+    own = {
+        name: verdict
+        for name, run in zip((comparison.a, comparison.b), results, strict=True)
+        if (verdict := run.verdict())
+    }
     if out is not None:
         claim_folder(out, "report.html")
     with progress("pages") as bar:
         bar.phase("page")
-        page = write_comparison(found, out, evidence_of(results), verdicts=own) if out is not None else None
+        page = write_comparison(comparison, out, evidence_of(results), verdicts=own) if out is not None else None
     if json:
-        verdicts = {"verdict": tally(found), "own_verdicts": {name: said.to_json() for name, said in own.items()}}
-        print_json({**found.to_json(), **verdicts, "report": str(page) if page else None})
+        verdicts = {
+            "verdict": tally(comparison),
+            "own_verdicts": {name: verdict.to_json() for name, verdict in own.items()},
+        }
+        print_json({**comparison.to_json(), **verdicts, "report": str(page) if page else None})
         return
     if differing := own_verdicts(own):
         console().print(visible(differing))
-    console().print(visible(tally(found)))
-    for title, frame in readable_comparison(found).items():
+    console().print(visible(tally(comparison)))
+    for title, frame in readable_comparison(comparison).items():
         print_pieces(title, frame.head(_SHOWN) if page is not None else frame)
         if page is not None and frame.height > _SHOWN:
             console().print(f"and {counted(frame.height - _SHOWN, 'more number')} on the page")
-    for note in found.notes:
+    for note in comparison.notes:
         console().print(f"note: {visible(note)}")
     if page is not None:
         console().print(f"open {visible(str(page))}")

@@ -56,15 +56,15 @@ def demo(
     film = None if json else _filming(out / "operation.mp4")
     plain: dict[str, Any] = {}
     # The chapters begin at once: hashing and checking keep one core busy, and an error there ends them.
-    with telling([one for one in descriptors().values() if one.chapter], data, EDITION, out) as chapters:
+    with telling([protocol for protocol in descriptors().values() if protocol.chapter], data, EDITION, out) as chapters:
         same = phantom.edition_hash(data) == phantom.PHANTOM_V1_SHA256
         say("   the very pixels and labels of the pinned edition" if same else f"   {_OTHER}")
         with progress("frames") as bar:
             bar.phase("checking")
-            found = datasets.check(dataset, progress=lambda _video, done: bar.reach(done))
-        say(f"2. {found.summary()}")
-        _refuse(found.problems)
-        page = write_checked(dataset, out / "report", found)
+            checked = datasets.check(dataset, progress=lambda _video, done: bar.reach(done))
+        say(f"2. {checked.summary()}")
+        _refuse(checked.problems)
+        page = write_checked(dataset, out / "report", checked)
         say("3. what is in it, as a page and as tables")
         pages, number = {"The dataset": page}, 3
         for told in chapters:
@@ -88,7 +88,7 @@ def demo(
                 plain[told.name]["ranking"] = ranked.plain
     index = write_index(out, title="The demo", links=pages, lead=_LEAD)
     if film is None:
-        counts = {name: getattr(found, name) for name in ("videos", "frames", "instances", "questions")}
+        counts = {name: getattr(checked, name) for name in ("videos", "frames", "instances", "questions")}
         print_json({"data": str(data), "report": str(page), "index": str(index), **counts, **plain})
         return
     film.join()

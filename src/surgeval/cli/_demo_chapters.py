@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import active_children
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,10 +62,10 @@ def telling(protocols: Sequence[Descriptor], data: Path, edition: str, out: Path
         with deaf_children():
             # The last chapter takes longest: begun first, it is not waited for alone at the end.
             begun = {
-                one.name: pool.submit(_tell, one.name, data, edition, out / one.name, library_inside())
-                for one in (*protocols[-1:], *protocols[:-1])
+                protocol.name: pool.submit(_tell, protocol.name, data, edition, out / protocol.name, library_inside())
+                for protocol in (*protocols[-1:], *protocols[:-1])
             }
-        yield (_awaited(one.name, begun[one.name]) for one in protocols)
+        yield (_awaited(protocol.name, begun[protocol.name]) for protocol in protocols)
     except BrokenProcessPool as error:
         raise RunError(f"{out}: a process of the demo died; the same command does the rest") from error
     except BaseException:
@@ -96,10 +96,10 @@ def _tell(name: str, data: Path, edition: str, out: Path, inside: bool) -> ToldC
         return ToldChapter(name, chapter, ranking_of(chapter, out / "ranking"))
 
 
-def told_or_left_out(protocol: Descriptor, given: Demo) -> Chapter | str:
+def told_or_left_out(protocol: Descriptor, demo: Demo) -> Chapter | str:
     """The protocol's chapter, or what the light install lacks for it."""
     try:
-        chapter: Chapter = protocol.part("chapter")(given)
+        chapter: Chapter = protocol.part("chapter")(demo)
     except MissingExtra as missing:
         return str(missing)
     return chapter
@@ -107,18 +107,18 @@ def told_or_left_out(protocol: Descriptor, given: Demo) -> Chapter | str:
 
 def ranking_of(chapter: Chapter, out: Path) -> RankedRuns:
     """The chapter's runs, ranked as `surgeval rank` does."""
-    from surgeval.report import read_outcomes_of, study_ranking, write_feedback, write_ranking_report
-    from surgeval.stats import rank
+    from surgeval.report import read_outcomes_of, score_name_of, study_ranking, write_feedback, write_ranking_report
+    from surgeval.stats import Outcomes, rank
 
     options = dict(chapter.ranking or {})
     study_options = {key: options.pop(key) for key in ("outer", "resamples") if key in options}
     tables = read_outcomes_of(chapter.runs)
-    ranking = rank(tables, **options)
+    ranking = rank(replace(Outcomes.from_tables(tables), score_name=score_name_of(chapter.runs)), **options)
     study = study_ranking(ranking, **study_options, tables=tables)
     page = write_ranking_report(study, out, title=f"Ranking: {chapter.title}")
     feedback = write_feedback(study, tables, out / "feedback")
-    kept = ("models", "copeland", "final_rank", "final_order", "bucket_rank", "win_rate")
+    shown = ("models", "copeland", "final_rank", "final_order", "bucket_rank", "win_rate")
     plain = ranking.to_json()
     return RankedRuns(
-        ranking.to_frame().drop("win_rate_error"), page, feedback, {key: plain[key] for key in kept if key in plain}
+        ranking.to_frame().drop("win_rate_error"), page, feedback, {key: plain[key] for key in shown if key in plain}
     )

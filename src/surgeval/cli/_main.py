@@ -42,7 +42,7 @@ app = typer.Typer(
         "Start with [bold]surgeval demo[/bold]: it makes a small surgical phantom and takes it through the protocols. "
         "Then look at your own data: [bold]surgeval data check FOLDER[/bold], [bold]surgeval report FOLDER[/bold].\n\n"
         "The protocols, each with its question:\n\n"
-        + "\n\n".join(f"[bold]{one.name}[/bold]  {one.question}" for one in descriptors().values())
+        + "\n\n".join(f"[bold]{protocol.name}[/bold]  {protocol.question}" for protocol in descriptors().values())
     ),
     no_args_is_help=True,
     rich_markup_mode="rich",
@@ -134,8 +134,8 @@ def _exit_code(argv: Sequence[str]) -> int:
     except OSError as error:
         return _complain(_os_sentence(error), 2)
     except MemoryError as error:
-        said = str(error).partition("\n")[0]
-        return _complain(f"memory: found too little{f' ({said})' if said else ''}, expected room for this command", 2)
+        line = str(error).partition("\n")[0]
+        return _complain(f"memory: found too little{f' ({line})' if line else ''}, expected room for this command", 2)
     if result == 130:  # Typer's answer to Ctrl-C, without a word
         return _complain(INTERRUPTED, 130)
     return result if isinstance(result, int) else 0
@@ -159,7 +159,7 @@ def _command(argv: Sequence[str]) -> str:
 
 
 def _os_sentence(error: OSError) -> str:
-    place = f"{error.filename}: " if error.filename else ""
+    prefix = f"{error.filename}: " if error.filename else ""
     if error.errno == errno.ENOSPC:
-        return f"{place}no space left on the device; free some and run the same command again"
-    return f"{place}{(error.strerror or str(error)).lower()}"
+        return f"{prefix}no space left on the device; free some and run the same command again"
+    return f"{prefix}{(error.strerror or str(error)).lower()}"

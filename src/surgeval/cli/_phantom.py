@@ -107,7 +107,7 @@ def show(results: Sequence[Examined]) -> None:
     """One table per set of videos: a row per measure, a column per model."""
     for result in results:
         first = next(iter(result.models.values()))
-        rows = [[row.name, *(str(found[row.name]) for found in result.models.values())] for row in first]
+        rows = [[row.name, *(str(scores[row.name]) for scores in result.models.values())] for row in first]
         print_table(_title(result), ("", *result.models), rows)
         for lead in result.leads.values():
             typer.echo(f"accuracy, {lead.interval.name}: {lead}")
@@ -123,7 +123,7 @@ def _plain(result: Examined) -> dict[str, Any]:
     return {
         "videos": result.videos,
         "tint": result.tint,
-        "models": {name: {row.name: _row(row) for row in found} for name, found in result.models.items()},
+        "models": {name: {row.name: _row(row) for row in rows} for name, rows in result.models.items()},
         "leads": {lead.interval.name: _row(lead.interval) for lead in result.leads.values()},
     }
 

@@ -82,6 +82,7 @@ def rank_models(
     from surgeval.report import (
         left_out,
         read_outcomes_of,
+        score_name_of,
         study_ranking,
         verdicts_of,
         write_feedback,
@@ -105,7 +106,7 @@ def rank_models(
         verdicts = verdicts_of(results)
         bar.phase("ranking")
         outcomes = Outcomes.from_tables(tables, max_unscored=max_unscored)
-        outcomes = replace(outcomes, notes=(*left_out(results), *outcomes.notes))
+        outcomes = replace(outcomes, notes=(*left_out(results), *outcomes.notes), score_name=score_name_of(results))
         ranking = rank(outcomes, **options, baselines=baseline or ())
         bar.phase("resampling the ranking")
         study = study_ranking(ranking, outer=stability, challenges=calibration, tables=tables, verdicts=verdicts)
@@ -126,7 +127,11 @@ def _print(study: RankingStudy, page: Path | None, index: Path | None) -> None:
     from surgeval.report import findings, leading
 
     say = console().print
-    heads = {"win_rate": "win rate", "mean_accuracy": "pre-evaluation score", "against_baselines": "against baselines"}
+    heads = {
+        "win_rate": "win rate",
+        "mean_accuracy": study.ranking.score_name,
+        "against_baselines": "against baselines",
+    }
     for text in (leading(study), *findings(study)):
         say(visible(text.replace("\u00a0", " ")))
     say()

@@ -109,8 +109,8 @@ def _of_dataset(path: Path, out: Path, format: str | None, labels: str | None, j
     page, errors = write_report(path, out, format, labels)
     _tell(page, json, **({"errors": errors} if errors else {}))
     if errors:
-        what = f"{errors} error{'s' if errors > 1 else ''} in the data"
-        typer.echo(f"surgeval: {visible(str(path))}: found {what}, listed on the page", err=True)
+        problems = f"{errors} error{'s' if errors > 1 else ''} in the data"
+        typer.echo(f"surgeval: {visible(str(path))}: found {problems}, listed on the page", err=True)
     return 2 if errors else 0
 
 

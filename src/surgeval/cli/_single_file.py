@@ -35,5 +35,5 @@ def writes_pages(command: Callable[..., Any]) -> Callable[..., Any]:
     parameter = inspect.Parameter(_NAME, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_Option)
     parameters = [*signature.parameters.values(), parameter]
     vars(with_option)["__signature__"] = signature.replace(parameters=parameters)
-    with_option.__annotations__ = {one.name: one.annotation for one in parameters}
+    with_option.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return with_option

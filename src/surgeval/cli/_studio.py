@@ -70,15 +70,15 @@ def studio(
                        "surgeval is installed")  # fmt: skip
     if demo == (folder is not None):
         raise BadInput("studio: found a folder and the demonstration, or neither, expected one of them")
-    place = _demo() if folder is None else folder
+    root = _demo() if folder is None else folder
     key = token or (None if binds_loopback(host) else secrets.token_urlsafe(24))
     end = _asked_to_end()  # before anybody is told that there is something to end
-    with serve(place, author=author or getpass.getuser(), database=database, host=host, port=port, token=key,
+    with serve(root, author=author or getpass.getuser(), database=database, host=host, port=port, token=key,
                names=name or (), detectors=detector or (), fps=fps) as running:  # fmt: skip
-        kept = set_schema(running.project, schema) if schema is not None else None
-        if kept is not None:
-            console().print(f"the labels here go by the schema {kept}, which stays; the page's menu switches it (Label "
-                            "schema)", soft_wrap=True, markup=False)  # fmt: skip
+        current = set_schema(running.project, schema) if schema is not None else None
+        if current is not None:
+            console().print(f"the labels here go by the schema {current}, which stays; the page's menu switches it "
+                            "(Label schema)", soft_wrap=True, markup=False)  # fmt: skip
         address = running.address if key is None else f"{running.address}?token={key}"
         console().print(f"the studio is at {address}", soft_wrap=True, markup=False)
         console().print("every edit is stored at once; Ctrl-C ends the studio")

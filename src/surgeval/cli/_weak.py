@@ -68,17 +68,17 @@ def weak_boxes(
         dataset = open_named(data, format, labels)
         truth = ground_truth(dataset, video)
         bar.phase("looking", len(truth.frames))
-        found = look(net, dataset, settings, videos=truth.videos)
+        looked = look(net, dataset, settings, videos=truth.videos)
         bar.phase("writing")
-        report = write_detections(found.table, out, dataset=truth)
-    for sentence in found.unread[:_TOLD]:
+        report = write_detections(looked.table, out, dataset=truth)
+    for sentence in looked.unread[:_TOLD]:
         typer.echo(visible(f"note: {sentence}"), err=True)
     if json:
-        print_json({"model": net.name, "out": str(report.path), "frames": found.frames, "unread": list(found.unread),
+        print_json({"model": net.name, "out": str(report.path), "frames": looked.frames, "unread": list(looked.unread),
                     "boxes": report.rows, "losses": list(report.losses)})  # fmt: skip
         return
-    missing = f", {len(found.unread):,} without a picture" if found.unread else ""
-    console().print(f"{counted(found.frames, 'frame')}{missing}, {report.rows:,} boxes")
+    missing = f", {len(looked.unread):,} without a picture" if looked.unread else ""
+    console().print(f"{counted(looked.frames, 'frame')}{missing}, {report.rows:,} boxes")
     for loss in report.losses:
         console().print(f"lost: {visible(loss)}")
     console().print(visible(str(report.path)))

@@ -154,9 +154,9 @@ class Detection(ByVideo[_Video]):
 
     def _table(self, videos: tuple[int, ...], verbs: bool) -> tuple[DetectionSet, Visits]:
         """Boxes of these videos; with `verbs`, of the frames that have verbs and targets only."""
-        chosen = [self._videos.get(v, _Video()) for v in videos]
-        scored = np.array([flag for v in chosen for flag in v.with_verbs], dtype=bool)
-        filled = np.array([flag for v in chosen for flag in v.filled], dtype=bool)
+        selected = [self._videos.get(v, _Video()) for v in videos]
+        scored = np.array([flag for v in selected for flag in v.with_verbs], dtype=bool)
+        filled = np.array([flag for v in selected for flag in v.filled], dtype=bool)
         everywhere = bool(scored[filled].all())
         if verbs and not everywhere and scored.any() and self.mode == "fixed":
             odd = int(np.flatnonzero(filled & ~scored)[0])
@@ -165,18 +165,18 @@ class Detection(ByVideo[_Video]):
             )
         verbs = verbs or everywhere
         if (videos, verbs) not in self._tables:
-            offsets = np.cumsum([0, *(v.n_frames for v in chosen)])
+            offsets = np.cumsum([0, *(v.n_frames for v in selected)])
             boxes = []
             for kind, name in (("gt", "targets"), ("pd", "predictions")):
-                table = np.concatenate([np.zeros((0, 9)), *(part for v in chosen for part in v.tables[kind])])
-                numbers = (part + offsets[k] for k, v in enumerate(chosen) for part in v.frames[kind])
+                table = np.concatenate([np.zeros((0, 9)), *(part for v in selected for part in v.tables[kind])])
+                numbers = (part + offsets[k] for k, v in enumerate(selected) for part in v.frames[kind])
                 frame = np.concatenate([np.zeros(0, np.int64), *numbers])
                 if verbs and not everywhere:
                     table, frame = table[scored[frame]], frame[scored[frame]]
                 classes = {c: table[:, k] for c, k in COLUMN.items() if verbs or c in ("ivt", "i")}
                 boxes.append(Boxes.of(frame, classes, table[:, 5:], table[:, 2], name=name))
-            video = np.repeat(np.arange(len(chosen)), [v.n_frames for v in chosen])
-            data = DetectionSet.of(video, boxes[0], boxes[1], n_videos=len(chosen))
+            video = np.repeat(np.arange(len(selected)), [v.n_frames for v in selected])
+            data = DetectionSet.of(video, boxes[0], boxes[1], n_videos=len(selected))
             self._tables[videos, verbs] = data, visits(data, self._convention)
         return self._tables[videos, verbs]
 

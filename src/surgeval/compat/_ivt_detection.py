@@ -80,23 +80,23 @@ class Detection(ByVideo[_Video]):
         `format="dict"` takes `{"triplet": id, "instrument": [id, conf, x, y, w, h]}` per box.
         """
         self._check_frames(targets, predictions, format)
-        for truths, said in zip(targets, predictions, strict=False):
-            self.update_frame(truths, said, format)
+        for truths, detections in zip(targets, predictions, strict=False):
+            self.update_frame(truths, detections, format)
         self._ended = False
 
     def update_frame(self, targets: Sequence[Any], predictions: Sequence[Any], format: str = "list") -> None:
         """Add one frame."""
         video = self._videos[self._count]
         truths = self._rows(targets, format, f"frame {video.n_frames}: targets")
-        said = self._rows(predictions, format, f"frame {video.n_frames}: predictions")
+        detections = self._rows(predictions, format, f"frame {video.n_frames}: predictions")
         video.n_frames += 1
-        if not truths and not said:
+        if not truths and not detections:
             return
         for component, column in COLUMN.items():
             for row in truths:
                 video.truths[component][int(row[column])] += 1
-            self._match(video.hits[component], _copies(truths), _copies(said), column)
-        for count, number in self._associate(_copies(truths), _copies(said)).items():
+            self._match(video.hits[component], _copies(truths), _copies(detections), column)
+        for count, number in self._associate(_copies(truths), _copies(detections)).items():
             video.association[count] += number
 
     def compute_AP(self, component: str = "ivt") -> dict[str, Any]:
@@ -143,9 +143,9 @@ class Detection(ByVideo[_Video]):
         order = (scores.argsort() if self.mode == "legacy" else scores.argsort(kind="stable"))[::-1]
         return [row.tolist() for row in table[order]]
 
-    def _match(self, hits: list[Hits], truths: list[Row], said: list[Row], column: int) -> None:
+    def _match(self, hits: list[Hits], truths: list[Row], detections: list[Row], column: int) -> None:
         """Every detection takes the first free truth of its class that it overlaps enough."""
-        for row in said:
+        for row in detections:
             free = next(
                 (k for k, truth in enumerate(truths)
                  if truth[column] == row[column] and self._iou(truth, row, both=True) >= self.threshold), None
@@ -154,27 +154,27 @@ class Detection(ByVideo[_Video]):
                 del truths[free]
             hits[int(row[column])].append((row[SCORE], free is not None))
 
-    def _iou(self, truth: Row, said: Row, *, both: bool) -> float:
+    def _iou(self, truth: Row, detection: Row, *, both: bool) -> float:
         """Overlap of two boxes.
 
         Legacy mode leaves each changed: the size becomes the far corner, and grows again next time; detections are
         changed where the package holds them in an array (`both`).
         """
         if self.mode == "fixed":
-            return _overlap(_corners(truth[BOX:]), _corners(said[BOX:]))
+            return _overlap(_corners(truth[BOX:]), _corners(detection[BOX:]))
         truth[BOX:] = _corners(truth[BOX:])
-        far = _corners(said[BOX:])
+        far = _corners(detection[BOX:])
         if both:
-            said[BOX:] = far
+            detection[BOX:] = far
         return _overlap(truth[BOX:], far)
 
-    def _associate(self, truths: list[Row], said: list[Row]) -> dict[str, int]:
+    def _associate(self, truths: list[Row], detections: list[Row]) -> dict[str, int]:
         """Each detection's first fitting name: right, nearly right, switched, missed, elsewhere, false."""
-        if not truths or not said:
-            return {"fp": len(said), "fn": len(truths)}
+        if not truths or not detections:
+            return {"fp": len(detections), "fn": len(truths)}
         shown = {row[0] for row in truths}
-        strangers = [row for row in said if row[0] not in shown]
-        left = [row for row in said if row[0] in shown]
+        strangers = [row for row in detections if row[0] not in shown]
+        left = [row for row in detections if row[0] in shown]
         counts: dict[str, int] = {}
         left, counts["lm"] = self._take(left, truths, lambda row: self._same(row, truths, self.threshold))
         left, counts["plm"] = self._take(left, truths, lambda row: self._same(row, truths, ANY))
@@ -186,16 +186,18 @@ class Detection(ByVideo[_Video]):
         left, counts["mil"] = self._take(left, truths, lambda row: self._named(row, truths))
         return {**counts, "fp": len(left), "fn": len(truths)}
 
-    def _take(self, said: list[Row], truths: list[Row], find: Callable[[Row], int | None]) -> tuple[list[Row], int]:
+    def _take(
+        self, detections: list[Row], truths: list[Row], find: Callable[[Row], int | None]
+    ) -> tuple[list[Row], int]:
         """Detections for which `find` names no truth, and how many truths were taken by the others."""
         left = []
-        for row in said:
+        for row in detections:
             match = find(row)
             if match is None:
                 left.append(row)
             else:
                 del truths[match]
-        return left, len(said) - len(left)
+        return left, len(detections) - len(left)
 
     def _same(self, row: Row, truths: list[Row], least: float) -> int | None:
         pairs = enumerate(truths)

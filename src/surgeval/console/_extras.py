@@ -18,14 +18,14 @@ def models_missing() -> str:
     return next((name for name in MODEL_PACKAGES if not _installed(name)), "")
 
 
-def require_models(what: str) -> None:
+def require_models(feature: str) -> None:
     """Refuse at once what needs a network.
 
     >>> require_models("explain")
     """
     missing = models_missing()
     if missing:
-        raise MissingExtra(what, missing)
+        raise MissingExtra(feature, missing)
 
 
 def _installed(name: str) -> bool:

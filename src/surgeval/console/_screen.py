@@ -144,7 +144,7 @@ def print_pieces(title: str, frame: pl.DataFrame) -> None:
     first, *others = frame.columns
     pieces: list[list[str]] = [[first]]
     for name in others:
-        if len(pieces[-1]) > 1 and sum(widths[one] for one in [*pieces[-1], name]) - 2 > room:
+        if len(pieces[-1]) > 1 and sum(widths[column] for column in [*pieces[-1], name]) - 2 > room:
             pieces.append([first])
         pieces[-1].append(name)
     for number, names in enumerate(pieces):

@@ -40,11 +40,11 @@ def takes(kind: type[Options]) -> Callable[[Callable[[Options], Any]], Callable[
 
     def spread(command: Callable[[Options], Any]) -> Callable[..., Any]:
         @wraps(command)
-        def with_options(**given: Any) -> Any:
-            return command(kind(**given))
+        def with_options(**values: Any) -> Any:
+            return command(kind(**values))
 
         vars(with_options)["__signature__"] = inspect.Signature(parameters)
-        with_options.__annotations__ = {one.name: one.annotation for one in parameters}
+        with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         return with_options
 
     return spread

@@ -75,7 +75,7 @@ def _shorten(hint: Any, option: Any) -> None:
     """Say what the value is in a letter or a word, and long lists of choices in the help."""
     kinds = [kind for part in get_args(hint)[:1] for kind in (get_args(part) or (part,))]
     plain = get_args(hint)[0]
-    choices = next((get_args(one) for one in (plain, *get_args(plain)) if get_origin(one) is Literal), ())
+    choices = next((get_args(part) for part in (plain, *get_args(plain)) if get_origin(part) is Literal), ())
     if option.metavar is not None:
         return
     if choices and len("|".join(choices)) > _LONGEST:

@@ -118,12 +118,12 @@ def load_detector(path: str | Path) -> Loaded:
 
 
 def _read_metadata(file: StateFile) -> tuple[str, int, bool, dict[str, Any]]:
-    given = file.metadata
-    if given.get("kind") != _KIND:
-        raise file.refusal(repr(given.get("kind"))[:80], f"{_KIND!r} ({_EXPECTED})", field="kind")
-    if given.get("version") != _VERSION:
-        raise file.refusal(repr(given.get("version"))[:80], f"version {_VERSION}", field="version")
-    size, image_size, aux, extra = (given.get(key) for key in ("size", "image_size", "aux", "extra"))
+    metadata = file.metadata
+    if metadata.get("kind") != _KIND:
+        raise file.refusal(repr(metadata.get("kind"))[:80], f"{_KIND!r} ({_EXPECTED})", field="kind")
+    if metadata.get("version") != _VERSION:
+        raise file.refusal(repr(metadata.get("version"))[:80], f"version {_VERSION}", field="version")
+    size, image_size, aux, extra = (metadata.get(key) for key in ("size", "image_size", "aux", "extra"))
     if not isinstance(size, str) or size not in SIZES:
         raise file.refusal(repr(size)[:80], f"one of {', '.join(SIZES)}", field="size")
     if type(image_size) is not int or not _fits(image_size):

@@ -22,9 +22,9 @@ class Norm(nn.BatchNorm2d):
         super().__init__(channels, eps=1e-3, momentum=0.03)
         self.num_batches_tracked = None
 
-    def _load_from_state_dict(self, *given: Any) -> None:
+    def _load_from_state_dict(self, *arguments: Any) -> None:
         # BatchNorm's own version would demand the count from states that were saved without torch's version marks.
-        nn.Module._load_from_state_dict(self, *given)
+        nn.Module._load_from_state_dict(self, *arguments)
 
 
 class Cbs(nn.Module):

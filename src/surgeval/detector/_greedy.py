@@ -15,13 +15,13 @@ _CHAINS = 256  # kept boxes of groups whose numbers end alike in this many form 
 
 
 @kernel
-def greedy(boxes: AnyArray, groups: AnyArray, valid: AnyArray, iou: Any, kept: AnyArray) -> AnyArray:
-    """Write the positions of the kept boxes of every image into `kept`; how many there are.
+def greedy(boxes: AnyArray, groups: AnyArray, valid: AnyArray, iou: Any, survivors: AnyArray) -> AnyArray:
+    """Write the positions of the kept boxes of every image into `survivors`; how many there are.
 
     A box is compared with the kept ones of its chain only, which with many classes are few.
     """
     images, length = valid.shape
-    most = kept.shape[1]
+    most = survivors.shape[1]
     counts = np.zeros(images, np.int64)
     latest, earlier = np.empty(_CHAINS, np.int64), np.empty(most, np.int64)
     for image in range(images):
@@ -38,8 +38,8 @@ def greedy(boxes: AnyArray, groups: AnyArray, valid: AnyArray, iou: Any, kept: A
             chain = groups[image, i] & (_CHAINS - 1)
             following = latest[chain]
             while following >= 0:
-                place, following = following, earlier[following]
-                j = kept[image, place]
+                rank, following = following, earlier[following]
+                j = survivors[image, rank]
                 if groups[image, j] != groups[image, i]:
                     continue
                 u1, v1, u2, v2 = boxes[image, j]
@@ -52,7 +52,7 @@ def greedy(boxes: AnyArray, groups: AnyArray, valid: AnyArray, iou: Any, kept: A
                     dropped = True
                     break
             if not dropped:
-                kept[image, count] = i
+                survivors[image, count] = i
                 earlier[count], latest[chain] = latest[chain], count
                 count += 1
         counts[image] = count

@@ -181,7 +181,7 @@ class StateFile(AbstractContextManager["StateFile"]):
         return metadata
 
     def _read_entries(self, header: dict[str, Any], room: int) -> dict[str, Stored]:
-        entries = {name: self._entry(name, given) for name, given in header.items()}
+        entries = {name: self._entry(name, entry) for name, entry in header.items()}
         reached = 0
         for name, entry in sorted(entries.items(), key=lambda item: (item[1].begin, item[1].end)):
             if entry.begin != reached:
@@ -193,15 +193,15 @@ class StateFile(AbstractContextManager["StateFile"]):
             raise self.refusal(f"{state}{room} bytes of tensors", f"{reached} bytes, as its header says")
         return entries
 
-    def _entry(self, name: str, given: object) -> Stored:
-        found: dict[str, Any] = given if isinstance(given, dict) else {}
-        dtype, shape, offsets = found.get("dtype"), _counts(found.get("shape")), _counts(found.get("data_offsets"))
+    def _entry(self, name: str, entry: object) -> Stored:
+        fields: dict[str, Any] = entry if isinstance(entry, dict) else {}
+        dtype, shape, offsets = fields.get("dtype"), _counts(fields.get("shape")), _counts(fields.get("data_offsets"))
         if not isinstance(dtype, str) or dtype not in _TYPES:
             raise self.refusal(f"type {dtype!r}", f"one of {', '.join(_TYPES)}", field=name)
         if shape is None or len(shape) > _MOST_AXES or math.prod(max(1, side) for side in shape) > _MOST_NUMBERS:
-            raise self.refusal(f"shape {str(found.get('shape'))[:80]}", "the shape of a tensor", field=name)
+            raise self.refusal(f"shape {str(fields.get('shape'))[:80]}", "the shape of a tensor", field=name)
         if offsets is None or len(offsets) != 2:
-            raise self.refusal(f"offsets {str(found.get('data_offsets'))[:80]}", "two whole numbers", field=name)
+            raise self.refusal(f"offsets {str(fields.get('data_offsets'))[:80]}", "two whole numbers", field=name)
         size = math.prod(shape) * _TYPES[dtype].itemsize
         if offsets[1] - offsets[0] != size:
             raise self.refusal(f"{offsets[1] - offsets[0]} bytes for shape {shape} of type {dtype}",
@@ -215,7 +215,7 @@ def _counts(value: object) -> tuple[int, ...] | None:
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         raise BrokenJson("a name twice in one object")
-    return made
+    return members

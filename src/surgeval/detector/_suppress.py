@@ -38,11 +38,11 @@ def suppress(
         return _blockwise(boxes, groups, valid, iou, most)
     from surgeval.detector._greedy import greedy  # numba is loaded only where it works
 
-    kept = np.zeros((len(boxes), most), np.int64)
+    survivors = np.zeros((len(boxes), most), np.int64)
     corners, kinds, usable = (values.contiguous().numpy() for values in (boxes, groups.long(), valid))
     threshold = corners.dtype.type(iou)  # of the boxes' precision, as torch compares
-    count = greedy(corners, kinds, usable, threshold, kept)
-    return torch.from_numpy(kept), torch.from_numpy(count)
+    count = greedy(corners, kinds, usable, threshold, survivors)
+    return torch.from_numpy(survivors), torch.from_numpy(count)
 
 
 def _blockwise(
@@ -51,24 +51,24 @@ def _blockwise(
     images, length, _ = boxes.shape
     numbers = torch.arange(length, device=boxes.device)
     last = (numbers * valid).amax(1) if length else numbers.new_zeros(images)
-    kept = numbers.new_zeros(images, most + 1)  # the last column takes the rejected
+    survivors = numbers.new_zeros(images, most + 1)  # the last column takes the rejected
     count = numbers.new_zeros(images)
     width = 0
     for start in range(0, length, _BLOCK):
         block = numbers[start : start + _BLOCK].expand(images, -1)
         alive = valid[:, start : start + _BLOCK]
         if width:
-            hit = _clash(boxes, groups, kept[:, :width], block, iou)
+            hit = _clash(boxes, groups, survivors[:, :width], block, iou)
             alive = alive & ~(hit & (numbers[:width] < count[:, None])[..., None]).any(1)
         alive = _settle(_clash(boxes, groups, block, block, iou).triu_(1), alive)
         rank = count[:, None] + alive.cumsum(1) - 1
-        kept.scatter_(1, rank.where(alive, most).clamp_(max=most), block)
+        survivors.scatter_(1, rank.where(alive, most).clamp_(max=most), block)
         count = (count + alive.sum(1)).clamp_(max=most)
         unfinished = (count < most) & (last >= start + _BLOCK)
         width, more = torch.stack((count.max(), unfinished.any().long())).tolist()  # one wait for the device per block
         if not more:
             break
-    return kept[:, :most], count
+    return survivors[:, :most], count
 
 
 def _settle(clash: torch.Tensor, alive: torch.Tensor) -> torch.Tensor:

@@ -102,10 +102,10 @@ class A2C2f(nn.Module):
 
 
 def _in_a_row(units: nn.ModuleList, steps: Sequence[Tensor], join: nn.Module) -> Tensor:
-    kept = list(steps)
+    outputs = list(steps)
     for unit in units:
-        kept.append(unit(kept[-1]))
-    return join(torch.cat(kept, 1))
+        outputs.append(unit(outputs[-1]))
+    return join(torch.cat(outputs, 1))
 
 
 def upsample(x: Tensor) -> Tensor:

@@ -66,13 +66,13 @@ ASSIGNMENT_RULES: Mapping[str, AssignmentRule] = {
 class Assignment:
     """Who owns which point: `owner` (B, A) is the row of the truth, -1 background.
 
-    The positives as a list of P places per image: `point`, `row` and `weight` (the soft target t) count where `kept`.
+    The positives as a list of P places per image: `point`, `row`, `weight` (the soft target t) count where `positive`.
     """
 
     owner: torch.Tensor
     point: torch.Tensor
     row: torch.Tensor
-    kept: torch.Tensor
+    positive: torch.Tensor
     weight: torch.Tensor
     labels: torch.Tensor = field(repr=False)
 
@@ -220,8 +220,8 @@ def _whole(scene: _Scene, rule: AssignmentRule) -> Assignment:
     )
     if not parts:
         return _nothing(scene, rule)
-    owner, point, row, kept, weight = (torch.cat(column) for column in zip(*parts, strict=True))
-    return Assignment(owner, point, row, kept, weight, scene.labels)
+    owner, point, row, positive, weight = (torch.cat(column) for column in zip(*parts, strict=True))
+    return Assignment(owner, point, row, positive, weight, scene.labels)
 
 
 def _by_image(scene: _Scene, rule: AssignmentRule) -> Assignment:
@@ -232,11 +232,11 @@ def _by_image(scene: _Scene, rule: AssignmentRule) -> Assignment:
         near = _candidates(scene.points, scene.truth_boxes[image, rows], rule).any(0).nonzero()[:, 0]
         if not len(near):
             continue
-        owner, point, row, kept, weight = resolve(*_alignment(scene.image(image, rows, near), rule), rule)
+        owner, point, row, positive, weight = resolve(*_alignment(scene.image(image, rows, near), rule), rule)
         count = point.shape[1]
         result.owner[image, near] = torch.where(owner[0] >= 0, rows[owner[0]], -1)
         result.point[image, :count], result.row[image, :count] = near[point[0]], rows[row[0]]
-        result.kept[image, :count], result.weight[image, :count] = kept[0], weight[0].to(result.weight.dtype)
+        result.positive[image, :count], result.weight[image, :count] = positive[0], weight[0].to(result.weight.dtype)
     return result
 
 

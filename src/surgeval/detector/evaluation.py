@@ -84,34 +84,34 @@ def evaluate_detector(
     {'mAP50': 1.0, 'mAP50:95': 1.0}
     """
     began = time.perf_counter()
-    chosen = selecting or Selecting()
+    rule = selecting or Selecting()
     pinned = torch.device(device).type == "cuda"
-    found: list[Found] = []
+    detections: list[Found] = []
     for part in batches(data, batch=batch, augment=PLAIN, workers=workers, pin=pinned):
         with torch.inference_mode():
             raw = look(part.images.to(device, non_blocking=pinned))
             main = {classes.main: raw.probabilities[classes.main]}
-            for one, index in zip(
-                select(raw.boxes, main, classes.main, classes.parts, chosen), part.indices, strict=True
+            for selected, index in zip(
+                select(raw.boxes, main, classes.main, classes.parts, rule), part.indices, strict=True
             ):
-                corners = data.fits[index].back(one.boxes.cpu().double())
-                found.append(Found(corners, one.scores.cpu(), one.classes.cpu(), {}))
+                corners = data.fits[index].back(selected.boxes.cpu().double())
+                detections.append(Found(corners, selected.scores.cpu(), selected.classes.cpu(), {}))
         advance(len(part.frames))
-    scores = _score(data, found, classes)
-    count = sum(len(one) for one in found)
+    scores = _score(data, detections, classes)
+    count = sum(len(frame) for frame in detections)
     at50 = {name: pair[0] for name, pair in scores.items()}
     averaged = {name: pair[1] for name, pair in scores.items()}
-    return Evaluated(classes.main, at50, averaged, len(found), count, time.perf_counter() - began)
+    return Evaluated(classes.main, at50, averaged, len(detections), count, time.perf_counter() - began)
 
 
-def _score(data: TrainingSet, found: Sequence[Found], classes: Classes) -> dict[str, tuple[float, float]]:
+def _score(data: TrainingSet, detections: Sequence[Found], classes: Classes) -> dict[str, tuple[float, float]]:
     """mAP50 and mAP50:95 of each component; the frames count as one video, since they are ranked together."""
-    truth, predicted = _truth(data), _predicted(found)
+    truth, predicted = _truth(data), _predicted(detections)
     result = {}
     for component in (name for name in ("ivt", "i", "v", "t") if name in classes.heads):
         sides = [_named(boxes, component, classes) for boxes in (truth, predicted)]
-        joined = DetectionSet.of(np.zeros(len(found), np.int64), sides[0], sides[1])
-        ranked = rank_detections(joined, component, len(classes.heads[component]), "coco")
+        compared = DetectionSet.of(np.zeros(len(detections), np.int64), sides[0], sides[1])
+        ranked = rank_detections(compared, component, len(classes.heads[component]), "coco")
         ap, _ = pooled(ranked, np.ones(ranked.n_videos), "coco")
         result[component] = mean_of(ap[:, 0]), mean_of(ap[:, list(ranked.averaged)].mean(axis=1))
     return result
@@ -127,11 +127,16 @@ def _truth(data: TrainingSet) -> Boxes:
     return Boxes(frame, {_MAIN: ids}, np.ones(len(row)), _sizes(np.concatenate(corners)[row]))
 
 
-def _predicted(found: Sequence[Found]) -> Boxes:
-    corners = np.concatenate([one.boxes.numpy() for one in found]).reshape(-1, 4)
-    ids = np.concatenate([one.classes.numpy() for one in found]).astype(np.int64)
-    score = np.concatenate([one.scores.double().numpy() for one in found])
-    return Boxes(np.repeat(np.arange(len(found)), [len(one) for one in found]), {_MAIN: ids}, score, _sizes(corners))
+def _predicted(detections: Sequence[Found]) -> Boxes:
+    corners = np.concatenate([frame.boxes.numpy() for frame in detections]).reshape(-1, 4)
+    ids = np.concatenate([frame.classes.numpy() for frame in detections]).astype(np.int64)
+    score = np.concatenate([frame.scores.double().numpy() for frame in detections])
+    return Boxes(
+        np.repeat(np.arange(len(detections)), [len(frame) for frame in detections]),
+        {_MAIN: ids},
+        score,
+        _sizes(corners),
+    )
 
 
 def _named(boxes: Boxes, component: str, classes: Classes) -> Boxes:

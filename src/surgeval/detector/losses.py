@@ -74,25 +74,25 @@ def teacher_loss(output: HeadPrediction, truth: BatchTruth, main: str, settings:
     """
     settings = settings or LossSettings()
     with _full_precision(output.box.device.type):
-        found = assign_output(output, truth, main, settings.rule)
-        kept = found.kept.to(found.weight.dtype)
-        target = kept if settings.hard else found.weight
-        weight = kept if settings.literal else target
+        assignment = assign_output(output, truth, main, settings.rule)
+        positive = assignment.positive.to(assignment.weight.dtype)
+        target = positive if settings.hard else assignment.weight
+        weight = positive if settings.literal else target
         divisor = target.new_ones(()) if settings.literal else target.sum().clamp(min=1)
         parts = {
             name: gain * value / divisor
             for (name, value), gain in zip(
-                box_losses(output, truth, found, weight).items(), (settings.box, settings.dfl), strict=True
+                box_losses(output, truth, assignment, weight).items(), (settings.box, settings.dfl), strict=True
             )
         }
         for head, logits in output.logits.items():
             if head == main:
-                parts[head] = settings.cls * _everywhere(logits, truth, head, found, target) / divisor
+                parts[head] = settings.cls * _everywhere(logits, truth, head, assignment, target) / divisor
             elif settings.aux_background:
-                parts[head] = settings.aux * _everywhere(logits, truth, head, found, kept) / divisor
+                parts[head] = settings.aux * _everywhere(logits, truth, head, assignment, positive) / divisor
             else:
-                parts[head] = settings.aux * _on_positives(logits, truth, head, found) / divisor
-        return _summed(parts, 1 if settings.literal else len(output.box), found)
+                parts[head] = settings.aux * _on_positives(logits, truth, head, assignment) / divisor
+        return _summed(parts, 1 if settings.literal else len(output.box), assignment)
 
 
 def student_loss(
@@ -120,22 +120,22 @@ def student_loss(
         raise BadInput(f"distillation: fusion: found {fusion}, expected 0 to 1")
     settings = settings or LossSettings()
     with _full_precision(student.box.device.type):
-        found = assign_output(teacher, truth, main, settings.rule)
+        assignment = assign_output(teacher, truth, main, settings.rule)
         parts = {}
         for head, logits in student.logits.items():
-            labels = gather_rows(truth.labels[head], found.row)
-            known = (found.kept & labels.any(-1)).to(found.weight.dtype)
-            soft = wide(gather_rows(teacher.logits[head].detach(), found.point)).sigmoid()
+            labels = gather_rows(truth.labels[head], assignment.row)
+            known = (assignment.positive & labels.any(-1)).to(assignment.weight.dtype)
+            soft = wide(gather_rows(teacher.logits[head].detach(), assignment.point)).sigmoid()
             target = fusion * soft + (1 - fusion) * labels.to(soft.dtype)
-            entropy = _bce(wide(gather_rows(logits, found.point)), target)
+            entropy = _bce(wide(gather_rows(logits, assignment.point)), target)
             count = known.sum().clamp(min=1) * entropy.shape[-1]
             parts[head] = (entropy * known[..., None]).sum() / (1 if settings.literal else count)
-        return _summed(parts, 1, found)
+        return _summed(parts, 1, assignment)
 
 
-def _summed(parts: dict[str, torch.Tensor], times: int, found: Assignment) -> Losses:
+def _summed(parts: dict[str, torch.Tensor], times: int, assignment: Assignment) -> Losses:
     total = torch.stack(list(parts.values())).sum() * times
-    return Losses(total, {name: value.detach() for name, value in parts.items()}, found.kept.sum())
+    return Losses(total, {name: value.detach() for name, value in parts.items()}, assignment.positive.sum())
 
 
 def _full_precision(device: str) -> Any:
@@ -162,7 +162,7 @@ def dfl(logits: torch.Tensor, distances: torch.Tensor) -> torch.Tensor:
 
 
 def box_losses(
-    output: HeadPrediction, truth: BatchTruth, found: Assignment, weight: torch.Tensor
+    output: HeadPrediction, truth: BatchTruth, assignment: Assignment, weight: torch.Tensor
 ) -> dict[str, torch.Tensor]:
     """Sums over the positives of (1 - CIoU) and DFL, weighted.
 
@@ -174,9 +174,12 @@ def box_losses(
     >>> {name: round(float(value), 4) for name, value in box_losses(output, truth, found, found.weight).items()}
     {'box': 0.0, 'dfl': 2.7726}
     """
-    logits = wide(gather_rows(output.box, found.point))
-    points, strides = output.points.to(logits.dtype)[found.point], output.strides.to(logits.dtype)[found.point]
-    wanted = gather_rows(truth.boxes, found.row).to(logits.dtype)
+    logits = wide(gather_rows(output.box, assignment.point))
+    points, strides = (
+        output.points.to(logits.dtype)[assignment.point],
+        output.strides.to(logits.dtype)[assignment.point],
+    )
+    wanted = gather_rows(truth.boxes, assignment.row).to(logits.dtype)
     overlap = ciou(decode(logits, points, strides), wanted)
     distances = torch.cat((points - wanted[..., :2], wanted[..., 2:] - points), -1) / strides[..., None]
     focal = dfl(logits.unflatten(-1, (4, -1)), distances)
@@ -184,15 +187,17 @@ def box_losses(
 
 
 def _everywhere(
-    logits: torch.Tensor, truth: BatchTruth, head: str, found: Assignment, target: torch.Tensor
+    logits: torch.Tensor, truth: BatchTruth, head: str, assignment: Assignment, target: torch.Tensor
 ) -> torch.Tensor:
     """BCE summed over all points and classes; the target is `target` at the owner's classes, 0 elsewhere.
 
     Positives whose box has no label in this head are left out.
     """
-    labels = gather_rows(truth.labels[head], found.row).bool()
-    unknown = found.kept & ~labels.any(-1)
-    return _DenseEntropy.apply(logits, found.point, labels * target[..., None], unknown.to(target.dtype)[..., None])
+    labels = gather_rows(truth.labels[head], assignment.row).bool()
+    unknown = assignment.positive & ~labels.any(-1)
+    return _DenseEntropy.apply(
+        logits, assignment.point, labels * target[..., None], unknown.to(target.dtype)[..., None]
+    )
 
 
 class _DenseEntropy(torch.autograd.Function):
@@ -216,16 +221,16 @@ class _DenseEntropy(torch.autograd.Function):
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None, None]:
         logits, point, gain, unknown = ctx.saved_tensors
         slope = wide(logits).sigmoid()
-        place = point[..., None].expand_as(gain)
-        less = gain + slope.gather(1, place) * unknown
-        return slope.scatter_add_(1, place, -less).mul_(gradient).to(logits.dtype), None, None, None
+        index = point[..., None].expand_as(gain)
+        less = gain + slope.gather(1, index) * unknown
+        return slope.scatter_add_(1, index, -less).mul_(gradient).to(logits.dtype), None, None, None
 
 
-def _on_positives(logits: torch.Tensor, truth: BatchTruth, head: str, found: Assignment) -> torch.Tensor:
+def _on_positives(logits: torch.Tensor, truth: BatchTruth, head: str, assignment: Assignment) -> torch.Tensor:
     """BCE summed over positives and classes; the target is 1 at the owner's classes."""
-    labels = gather_rows(truth.labels[head], found.row)
-    known = (found.kept & labels.any(-1)).to(found.weight.dtype)
-    at = wide(gather_rows(logits, found.point))
+    labels = gather_rows(truth.labels[head], assignment.row)
+    known = (assignment.positive & labels.any(-1)).to(assignment.weight.dtype)
+    at = wide(gather_rows(logits, assignment.point))
     return (_bce(at, labels.to(at.dtype)) * known[..., None]).sum()
 
 

@@ -77,8 +77,8 @@ def nms(boxes: torch.Tensor, scores: torch.Tensor, classes: torch.Tensor | None 
     order = scores.sort(descending=True, stable=True).indices
     groups = (torch.zeros_like(order) if classes is None else classes[order])[None]
     corners = wide(boxes.reshape(-1, 4)[order])[None]
-    kept, count = suppress(corners, groups, torch.ones_like(groups, dtype=torch.bool), iou=iou, most=len(order))
-    return order[kept[0, : int(count[0])]]
+    survivors, count = suppress(corners, groups, torch.ones_like(groups, dtype=torch.bool), iou=iou, most=len(order))
+    return order[survivors[0, : int(count[0])]]
 
 
 def select(
@@ -109,9 +109,9 @@ def select(
         corners = wide(gather_rows(boxes, point))
         valid &= corners.isfinite().all(-1)  # a broken network must not report boxes that are no numbers
         groups = class_groups(parts, settings.mode, classes).to(kind.device)[kind]
-        kept, count = suppress(corners, groups, valid, iou=settings.iou, most=settings.most)
-        point, kind, values = (column.gather(1, kept) for column in (point, kind, values))
-        corners = gather_rows(corners, kept)
+        survivors, count = suppress(corners, groups, valid, iou=settings.iou, most=settings.most)
+        point, kind, values = (column.gather(1, survivors) for column in (point, kind, values))
+        corners = gather_rows(corners, survivors)
         heads = {head: gather_rows(of, point) for head, of in probabilities.items()}
     return [
         Found(corners[i, :n], values[i, :n], kind[i, :n], {head: of[i, :n] for head, of in heads.items()})
@@ -120,27 +120,27 @@ def select(
 
 
 def _candidates(scores: torch.Tensor, settings: Selecting) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Places (point x class), scores and validity (B, M) of the images' candidates by falling score, padded."""
+    """Cells (point x class), scores and validity (B, M) of the images' candidates by falling score, padded."""
     flat = scores.flatten(1)
     wanted = flat > settings.confidence
-    image, place, starts, longest = _listed(wanted)
+    image, cell, starts, longest = _listed(wanted)
     if longest > 4 * settings.candidates:  # too many to sort: leave out what cannot be among the highest
         lowest = flat.topk(min(settings.candidates, flat.shape[1])).values[:, -1:]
-        image, place, starts, longest = _listed(wanted & (flat >= lowest))
+        image, cell, starts, longest = _listed(wanted & (flat >= lowest))
     column = torch.arange(len(image), device=image.device) - starts[image]
-    places, values = place.new_zeros(len(flat), longest), flat.new_full((len(flat), longest), -1)
-    places[image, column], values[image, column] = place, flat[image, place]
-    values, order = values.sort(dim=1, descending=True, stable=True)  # by place so far: ties stay in that order
+    cells, values = cell.new_zeros(len(flat), longest), flat.new_full((len(flat), longest), -1)
+    cells[image, column], values[image, column] = cell, flat[image, cell]
+    values, order = values.sort(dim=1, descending=True, stable=True)  # by cell so far: ties stay in that order
     cut = slice(None, settings.candidates)
     valid = torch.arange(longest, device=image.device) < starts.diff()[:, None]
-    return places.gather(1, order)[:, cut], values[:, cut], valid[:, cut]
+    return cells.gather(1, order)[:, cut], values[:, cut], valid[:, cut]
 
 
 def _listed(wanted: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, int]:
-    """Image and place of what is wanted (B, N), where each image begins in that list, and the most of an image."""
-    image, place = wanted.nonzero(as_tuple=True)
+    """Image and cell of what is wanted (B, N), where each image begins in that list, and the most of an image."""
+    image, cell = wanted.nonzero(as_tuple=True)
     starts = torch.searchsorted(image, torch.arange(len(wanted) + 1, device=image.device))
-    return image, place, starts, int(starts.diff().max()) if len(wanted) else 0
+    return image, cell, starts, int(starts.diff().max()) if len(wanted) else 0
 
 
 def class_groups(parts: AnyArray | torch.Tensor | None, mode: str, classes: int) -> torch.Tensor:

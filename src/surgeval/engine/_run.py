@@ -183,8 +183,8 @@ def _executor(executor: str | Executor, count: int | None, time_limit: float | N
     raise BadInput(f"executor: found {executor!r}, expected 'serial' or 'processes'")
 
 
-def _rest(folder: Path, what: str, tally: RunTally) -> str:
-    return f"{folder}: {what}, {tally.finished} of {tally.units} units are done; the same command does the rest"
+def _rest(folder: Path, event: str, tally: RunTally) -> str:
+    return f"{folder}: {event}, {tally.finished} of {tally.units} units are done; the same command does the rest"
 
 
 def _now() -> str:

@@ -46,7 +46,7 @@ class RobustFit:
 
     motion: CameraMotion
     scale: float
-    kept: float  # share of the pixels with any weight
+    share: float  # share of the pixels with any weight
     steps: int
     converged: bool
 
@@ -90,8 +90,8 @@ def fit_camera_robust(
             if edge_motion(_difference(motion, before), height, width) < settled:
                 converged = True
                 break
-    kept = float((weights > 0).sum() / inside.sum())
-    return RobustFit(motion, scale, kept, done, converged)
+    share = float((weights > 0).sum() / inside.sum())
+    return RobustFit(motion, scale, share, done, converged)
 
 
 def camera_field(motion: CameraMotion, height: int, width: int) -> Floats:

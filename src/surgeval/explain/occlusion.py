@@ -228,12 +228,12 @@ def score_curves(
     if steps < 1:
         raise BadInput(f"steps: found {steps}, expected at least 1")
     large = _enlarged(maps, pixels)
-    held = torch.ones_like(large, dtype=torch.bool) if inside is None else inside.to(pixels.device)
-    order = attention_order(torch.where(held, large, -torch.inf), seed)
-    area = held.flatten(1).sum(dim=1)[:, None, None]
+    mask = torch.ones_like(large, dtype=torch.bool) if inside is None else inside.to(pixels.device)
+    order = attention_order(torch.where(mask, large, -torch.inf), seed)
+    area = mask.flatten(1).sum(dim=1)[:, None, None]
 
     def shown(hidden: torch.Tensor) -> torch.Tensor:
-        return score(occlude(pixels, hidden & held, colour))
+        return score(occlude(pixels, hidden & mask, colour))
 
     nothing, everything = shown(order < 0), shown(order >= 0)
     deletion, insertion = [nothing], [everything]  # each ends where the other begins

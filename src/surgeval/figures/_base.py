@@ -51,19 +51,19 @@ class Series(Generic[T_co]):
     values: tuple[T_co, ...]
 
 
-def require_series(title: str, labels: Sequence[str], series: Sequence[Series[Any]], what: str, each: str) -> None:
+def require_series(title: str, labels: Sequence[str], series: Sequence[Series[Any]], noun: str, each: str) -> None:
     """Refuse a figure without series, or with one that has not as many values as there are labels."""
     require(
-        bool(series) and all(len(one.values) == len(labels) for one in series),
-        f"figure {title!r}: found {[len(one.values) for one in series]} {what}, expected {len(labels)} in each {each}",
+        bool(series) and all(len(row.values) == len(labels) for row in series),
+        f"figure {title!r}: found {[len(row.values) for row in series]} {noun}, expected {len(labels)} in each {each}",
     )
 
 
-def require_grid(title: str, rows: Sequence[Sequence[object]], height: int, width: int, what: str) -> None:
+def require_grid(title: str, rows: Sequence[Sequence[object]], height: int, width: int, noun: str) -> None:
     """Refuse rows that are not `height` times `width` values."""
     require(
         len(rows) == height and all(len(row) == width for row in rows),
-        f"figure {title!r}: expected {height} rows of {width} {what}",
+        f"figure {title!r}: expected {height} rows of {width} {noun}",
     )
 
 

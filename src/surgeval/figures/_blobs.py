@@ -58,7 +58,7 @@ class RankBlobs:
         return f"Bootstrap ranks: {plain(self.title)}. {'; '.join(parts[:12]) or 'No models'}."
 
     def _cells(self, model: int) -> list[tuple[int, float]]:
-        return [(place, share) for place, share in enumerate(self.share[model], 1) if share > 0]
+        return [(rank, share) for rank, share in enumerate(self.share[model], 1) if share > 0]
 
     def to_plotly(self) -> dict[str, Any]:
         """One trace per model."""
@@ -79,7 +79,7 @@ class RankBlobs:
                     "type": "scatter",
                     "mode": "markers",
                     "x": [m] * len(cells),
-                    "y": [place for place, _ in cells],
+                    "y": [rank for rank, _ in cells],
                     "marker": {
                         "color": colour(m),
                         "opacity": 0.75,
@@ -88,8 +88,8 @@ class RankBlobs:
                     },
                     "hoverinfo": "text",
                     "hovertext": [
-                        f"{literal(model)}<br>place {place} in {number(100 * share)} % of the resamples"
-                        for place, share in cells
+                        f"{literal(model)}<br>place {rank} in {number(100 * share)} % of the resamples"
+                        for rank, share in cells
                     ],
                     "showlegend": False,
                 },
@@ -120,7 +120,7 @@ class RankBlobs:
                 cells, (low, middle, high) = self._cells(m), self.intervals[m]
                 axes.plot([m, m], [low, high], color=colour(m), linewidth=1.2, zorder=1)
                 sizes = [max(2.0, 190 * share) for _, share in cells]
-                places = [place for place, _ in cells]
+                places = [rank for rank, _ in cells]
                 axes.scatter([m] * len(cells), places, s=sizes, color=colour(m), alpha=0.75, linewidths=0, zorder=2)
                 axes.plot([m], [middle], "x", color="#1c2430", markersize=5, zorder=3)
             axes.set_xlim(-0.6, count - 0.4)

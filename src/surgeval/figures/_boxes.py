@@ -88,8 +88,8 @@ class BoxPlot:
         """Boxes and points; hovering tells the numbers."""
         traces: list[dict[str, Any]] = []
         for k, group in enumerate(self.groups):
-            drawn = [(place, values) for place, values in enumerate(group.values) if values]
-            places = [self._place(k, place) for place, _ in drawn]
+            drawn = [(label, values) for label, values in enumerate(group.values) if values]
+            places = [self._place(k, label) for label, _ in drawn]
             boxes = [_summary(values) for _, values in drawn]
             traces.append({
                 "type": "box", "name": literal(group.name), "x": places, "q1": [b["q1"] for b in boxes],
@@ -98,7 +98,7 @@ class BoxPlot:
                 "width": 0.9 * self._width(), "line": {"color": colour(k), "width": 1.4}, "boxpoints": False,
                 "hoverinfo": "skip", "showlegend": len(self.groups) > 1, "legendgroup": f"group{k}",
             })  # fmt: skip
-            points = [point for place, values in drawn for point in self._points(k, place, values)]
+            points = [point for label, values in drawn for point in self._points(k, label, values)]
             traces.append({
                 "type": "scatter", "mode": "markers", "x": [x for x, _ in points], "y": [y for _, y in points],
                 "marker": {"color": colour(k), "size": 3, "opacity": 0.45}, "hoverinfo": "skip", "showlegend": False,
@@ -109,9 +109,9 @@ class BoxPlot:
                 "marker": {"color": colour(k), "size": 7}, "showlegend": False, "legendgroup": f"group{k}",
                 "hoverinfo": "text",
                 "hovertext": [
-                    f"{literal(self.labels[place])} · {literal(group.name)}<br>median {number(b['med'])}, quartiles "
+                    f"{literal(self.labels[label])} · {literal(group.name)}<br>median {number(b['med'])}, quartiles "
                     f"{number(b['q1'])} to {number(b['q3'])}, n = {len(values)}"
-                    for (place, values), b in zip(drawn, boxes, strict=True)
+                    for (label, values), b in zip(drawn, boxes, strict=True)
                 ],
             })  # fmt: skip
         marks = self._marks()
@@ -127,9 +127,9 @@ class BoxPlot:
         values_axis = value_axis(self.unit) | ({"range": list(self._span())} if self.span else {"rangemode": "normal"})
         angle = {"textangle": -90} if len(self.groups) > 1 else {}
         notes = [
-            {"text": _NONE, "x": place, "y": 0, "yref": "paper", "xanchor": "center", "yanchor": "bottom",
+            {"text": _NONE, "x": x, "y": 0, "yref": "paper", "xanchor": "center", "yanchor": "bottom",
              "showarrow": False, "font": {"size": 10}, **angle}
-            for place in self._empty()
+            for x in self._empty()
         ]  # fmt: skip
         layout = {"xaxis": classes, "yaxis": values_axis, "height": self.height, "margin": margin, "annotations": notes}
         return {"data": traces, "layout": layout | {"showlegend": len(self.groups) > 1 or bool(marks)}}
@@ -141,17 +141,17 @@ class BoxPlot:
         with drawing(self.title, width, 3.4) as (figure, axes):
             handles: list[Any] = []
             for k, group in enumerate(self.groups):
-                drawn = [(place, values) for place, values in enumerate(group.values) if values]
+                drawn = [(label, values) for label, values in enumerate(group.values) if values]
                 style: dict[str, Any] = {"facecolor": "none", "edgecolor": colour(k), "hatch": hatches(k)[1]}
                 line = {"color": colour(k), "linewidth": 1.0}
                 axes.bxp(
                     [_summary(values) for _, values in drawn],
-                    positions=[self._place(k, place) for place, _ in drawn],
+                    positions=[self._place(k, label) for label, _ in drawn],
                     widths=0.9 * self._width(),
                     patch_artist=True, showfliers=False, manage_ticks=False, boxprops=style, whiskerprops=line,
                     capprops=line, medianprops={"color": colour(k), "linewidth": 2.0},
                 )  # fmt: skip
-                points = [point for place, values in drawn for point in self._points(k, place, values)]
+                points = [point for label, values in drawn for point in self._points(k, label, values)]
                 places, heights = [x for x, _ in points], [y for _, y in points]
                 axes.plot(places, heights, "o", color=colour(k), markersize=1.6, alpha=0.4, markeredgewidth=0)
                 handles.append(axes.plot([], [], "s", color=colour(k), markersize=6)[0])
@@ -162,8 +162,8 @@ class BoxPlot:
                 handles.append(axes.plot(places, heights, "_", color=_INK, markersize=9, markeredgewidth=1.6)[0])
                 names.append(self.mark)
             foot = axes.get_xaxis_transform()
-            for place in self._empty():
-                axes.text(place, 0.01, _NONE, transform=foot, ha="center", va="bottom", fontsize=6, color="#767676",
+            for x in self._empty():
+                axes.text(x, 0.01, _NONE, transform=foot, ha="center", va="bottom", fontsize=6, color="#767676",
                           rotation=90 if len(self.groups) > 1 else 0)  # fmt: skip
             axes.set_xlim(-0.5, max(count, 1) - 0.5)
             if self.span:
@@ -186,22 +186,22 @@ class BoxPlot:
         ordered = sorted(values)
         step = max(1.0, len(ordered) / SHOWN)
         taken = [ordered[int((k + 0.5) * step)] for k in range(min(len(ordered), SHOWN))]
-        place, width = self._place(group, label), 0.6 * self._width()
-        return [(place + width * ((k * 0.6180339887) % 1 - 0.5), value) for k, value in enumerate(taken)]
+        x, width = self._place(group, label), 0.6 * self._width()
+        return [(x + width * ((k * 0.6180339887) % 1 - 0.5), value) for k, value in enumerate(taken)]
 
     def _empty(self) -> list[float]:
         return [
-            self._place(k, place)
+            self._place(k, label)
             for k, group in enumerate(self.groups)
-            for place, values in enumerate(group.values)
+            for label, values in enumerate(group.values)
             if not values
         ]
 
     def _marks(self) -> list[tuple[float, float, str]]:
         return [
-            (self._place(k, place), mark, f"{self.labels[place]} · {group.name}")
+            (self._place(k, label), mark, f"{self.labels[label]} · {group.name}")
             for k, group in enumerate(self.groups)
-            for place, mark in enumerate(group.marks)
+            for label, mark in enumerate(group.marks)
             if mark is not None
         ]
 
@@ -222,7 +222,7 @@ def _summary(values: tuple[float, ...]) -> dict[str, Any]:
 
 
 def _quantile(ordered: list[float], share: float) -> float:
-    place = (len(ordered) - 1) * share
-    low = math.floor(place)
+    position = (len(ordered) - 1) * share
+    low = math.floor(position)
     high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+    return ordered[low] + (ordered[high] - ordered[low]) * (position - low)

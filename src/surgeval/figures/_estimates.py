@@ -70,17 +70,17 @@ class EstimateBars:
             f"figure {self.title!r}: marks: found {self.marks}, expected a finite number or none of each class",
         )
         for group in self.groups:
-            for label, one in zip(self.labels, group.values, strict=True):
-                given = [value for value in (one.value, one.low, one.high) if value is not None]
+            for label, estimate in zip(self.labels, group.values, strict=True):
+                numbers = [value for value in (estimate.value, estimate.low, estimate.high) if value is not None]
                 fits = (
-                    all(map(math.isfinite, given))
-                    and len(given) in (0, 1, 3)
-                    and (one.value is not None) == bool(given)
+                    all(map(math.isfinite, numbers))
+                    and len(numbers) in (0, 1, 3)
+                    and (estimate.value is not None) == bool(numbers)
                 )
                 require(
-                    fits and (one.low is None or one.high is None or one.low <= one.high),
-                    f"figure {self.title!r}: {group.name!r}, {label!r}: found {one.value}, {one.low}, {one.high}, "
-                    "expected a finite number with both ends of its interval or neither",
+                    fits and (estimate.low is None or estimate.high is None or estimate.low <= estimate.high),
+                    f"figure {self.title!r}: {group.name!r}, {label!r}: found {estimate.value}, {estimate.low}, "
+                    f"{estimate.high}, expected a finite number with both ends of its interval or neither",
                 )
 
     @property
@@ -88,19 +88,19 @@ class EstimateBars:
         """Every number in words."""
         rows = [
             f"{plain(group.name)}: " + ", ".join(
-                f"{plain(label)} {one}" for label, one in zip(self.labels, group.values, strict=True)
+                f"{plain(label)} {estimate}" for label, estimate in zip(self.labels, group.values, strict=True)
             )
             for group in self.groups
         ]  # fmt: skip
         if self._marked():
-            told = ", ".join(f"{plain(self.labels[place])} {number(at)}" for place, at in self._marked())
+            told = ", ".join(f"{plain(self.labels[slot])} {number(at)}" for slot, at in self._marked())
             rows.append(f"{plain(self.mark)}: {told}")
         return f"Bars with intervals: {plain(self.title)} ({plain(self.unit)}). {'; '.join(rows)}."
 
     @property
     def reading(self) -> str:
         """What the marks mean."""
-        known = any(one.low is not None for group in self.groups for one in group.values)
+        known = any(estimate.low is not None for group in self.groups for estimate in group.values)
         line = "; line: its 95 % interval" if known else ""
         return f"Pale bar and point: the number{line}{f'; dashed line: {self.mark}' if self._marked() else ''}."
 
@@ -114,30 +114,31 @@ class EstimateBars:
             traces.append({
                 "type": "bar", "orientation": "h" if self.horizontal else "v", "width": 0.94 * self._width(),
                 "marker": fill(k), "opacity": _PALE, "hoverinfo": "skip", "showlegend": len(self.groups) > 1,
-                **shared, **self._along([self._place(k, place) for place, _ in enumerate(self.labels)],
-                                        [one.value for one in group.values]),
+                **shared, **self._along([self._place(k, slot) for slot, _ in enumerate(self.labels)],
+                                        [estimate.value for estimate in group.values]),
             })  # fmt: skip
             traces.append({
                 "type": "scatter", "mode": "lines", "line": {"color": colour(k), "width": 2}, "hoverinfo": "skip",
                 "showlegend": False, **shared,
-                **self._along([p for place, _, _ in lines for p in (place, place, None)],
+                **self._along([p for position, _, _ in lines for p in (position, position, None)],
                               [v for _, low, high in lines for v in (low, high, None)]),
             })  # fmt: skip
             where = f" · {literal(group.name)}" if len(self.groups) > 1 else ""
             traces.append({
                 "type": "scatter", "mode": "markers", "marker": {"color": colour(k), "size": 6}, "showlegend": False,
                 "hoverinfo": "text", **shared,
-                "hovertext": [f"{literal(label)}{where}<br>{one} {literal(self.unit)}" for _, label, one in known],
-                **self._along([place for place, _, _ in known], [one.value for _, _, one in known]),
+                "hovertext": [f"{literal(label)}{where}<br>{estimate} {literal(self.unit)}"
+                              for _, label, estimate in known],
+                **self._along([position for position, _, _ in known], [estimate.value for _, _, estimate in known]),
             })  # fmt: skip
-            notes += [self._note(place) for place in self._unknown(k)]
+            notes += [self._note(position) for position in self._unknown(k)]
         if marked := self._marked():
             traces.append({
                 "type": "scatter", "mode": "lines", "line": {"color": _QUIET, "width": 1.5, "dash": "dash"},
                 "name": literal(self.mark), "hoverinfo": "text", "showlegend": True,
-                "hovertext": [f"{literal(self.labels[place])}<br>{literal(self.mark)} {number(at)}"
-                              for place, at in marked for _ in range(3)],
-                **self._along([p for place, _ in marked for p in (place - 0.45, place + 0.45, None)],
+                "hovertext": [f"{literal(self.labels[slot])}<br>{literal(self.mark)} {number(at)}"
+                              for slot, at in marked for _ in range(3)],
+                **self._along([p for slot, _ in marked for p in (slot - 0.45, slot + 0.45, None)],
                               [v for _, at in marked for v in (at, at, None)]),
             })  # fmt: skip
         count = max(len(self.labels), 1)
@@ -168,20 +169,23 @@ class EstimateBars:
             bars = axes.barh if self.horizontal else axes.bar
             for k, _ in enumerate(self.groups):
                 known, lines = self._known(k), self._lines(k)
-                places, values = [place for place, _, _ in known], [one.value or 0.0 for _, _, one in known]
+                places, values = (
+                    [position for position, _, _ in known],
+                    [estimate.value or 0.0 for _, _, estimate in known],
+                )
                 style = hatched(k)
                 bars(places, values, 0.94 * self._width(), alpha=_PALE, **style)
-                for place, low, high in lines:
-                    ends, at = (low, high), (place, place)
+                for position, low, high in lines:
+                    ends, at = (low, high), (position, position)
                     axes.plot(*((ends, at) if self.horizontal else (at, ends)), color=colour(k), linewidth=1.3)
                 axes.plot(*((values, places) if self.horizontal else (places, values)), "o", color=colour(k),
                           markersize=2.6)  # fmt: skip
                 handles.append(axes.plot([], [], "s", color=colour(k), markersize=6)[0])
-                for place in self._unknown(k):
+                for position in self._unknown(k):
                     if self.horizontal:
-                        axes.text(0, place, f" {UNDEFINED}", va="center", ha="left", fontsize=6, color=_QUIET)
+                        axes.text(0, position, f" {UNDEFINED}", va="center", ha="left", fontsize=6, color=_QUIET)
                     else:
-                        axes.text(place, 0, f" {UNDEFINED}", va="bottom", ha="center", fontsize=6, color=_QUIET,
+                        axes.text(position, 0, f" {UNDEFINED}", va="bottom", ha="center", fontsize=6, color=_QUIET,
                                   rotation=90)  # fmt: skip
             for label, mark in self._marked():
                 line = ((mark, mark), (label - 0.45, label + 0.45))
@@ -205,29 +209,31 @@ class EstimateBars:
         return figure
 
     def _marked(self) -> list[tuple[int, float]]:
-        return [(place, at) for place, at in enumerate(self.marks) if at is not None]
+        return [(slot, at) for slot, at in enumerate(self.marks) if at is not None]
 
     def _known(self, k: int) -> list[tuple[float, str, Estimate]]:
         """Place, class and number, of those that are defined."""
         pairs = enumerate(zip(self.labels, self.groups[k].values, strict=True))
-        return [(self._place(k, place), label, one) for place, (label, one) in pairs if one.value is not None]
+        return [
+            (self._place(k, slot), label, estimate) for slot, (label, estimate) in pairs if estimate.value is not None
+        ]
 
     def _unknown(self, k: int) -> list[float]:
-        return [self._place(k, place) for place, one in enumerate(self.groups[k].values) if one.value is None]
+        return [self._place(k, slot) for slot, estimate in enumerate(self.groups[k].values) if estimate.value is None]
 
     def _lines(self, k: int) -> list[tuple[float, float, float]]:
-        return [(place, one.low, one.high) for place, _, one in self._known(k)
-                if one.low is not None and one.high is not None]  # fmt: skip
+        return [(position, estimate.low, estimate.high) for position, _, estimate in self._known(k)
+                if estimate.low is not None and estimate.high is not None]  # fmt: skip
 
     def _along(self, places: list[Any], values: list[Any]) -> dict[str, list[Any]]:
         return {"x": values, "y": places} if self.horizontal else {"x": places, "y": values}
 
-    def _note(self, place: float) -> dict[str, Any]:
+    def _note(self, position: float) -> dict[str, Any]:
         """The word at the foot of a bar that is not there."""
         common = {"text": UNDEFINED, "showarrow": False, "font": {"size": 10}}
         if self.horizontal:
-            return common | {"x": 0, "y": place, "xanchor": "left", "yanchor": "middle"}
-        return common | {"x": place, "y": 0, "xanchor": "center", "yanchor": "bottom", "textangle": -90}
+            return common | {"x": 0, "y": position, "xanchor": "left", "yanchor": "middle"}
+        return common | {"x": position, "y": 0, "xanchor": "center", "yanchor": "bottom", "textangle": -90}
 
     def _width(self) -> float:
         return 0.8 / len(self.groups)

@@ -46,8 +46,8 @@ class Lines(Plane):
         """The axes, where each line ends, and the marks."""
         lines = "; ".join(f"{plain(curve.label)} ends at {number(curve.y[-1])}" for curve in self.curves if curve.y)
         marks = "; ".join(f"{plain(text)} at {number(x)}" for x, text in self.marks)
-        said = self.says("Line chart", lines)
-        return f"{said} Marks: {marks}." if marks else said
+        sentence = self.says("Line chart", lines)
+        return f"{sentence} Marks: {marks}." if marks else sentence
 
     def to_plotly(self) -> dict[str, Any]:
         """One trace per line; the legend switches them on and off."""

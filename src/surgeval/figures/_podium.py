@@ -39,7 +39,7 @@ class Podium:
     values: tuple[tuple[float, ...], ...]
     ranks: tuple[tuple[int, ...], ...]
     unit: str
-    what: str = "cases"  # what the cases are, at the axis that counts them
+    noun: str = "cases"  # what the cases are, at the axis that counts them
 
     def __post_init__(self) -> None:
         count = len(self.models)
@@ -63,9 +63,9 @@ class Podium:
         size = f"{len(self.models)} models in {len(self.cases)} cases"
         return f"Podium plot: {plain(self.title)}, {size}, {plain(self.unit)}. First places: {named}."
 
-    def _x(self, place: int, model: int) -> float:
+    def _x(self, rank: int, model: int) -> float:
         """Every place has one narrow column per model, so equal values do not cover each other."""
-        return place + _WIDTH * ((model + 0.5) / max(len(self.models), 1) - 0.5)
+        return rank + _WIDTH * ((model + 0.5) / max(len(self.models), 1) - 0.5)
 
     def _lines(self) -> Iterator[tuple[list[float], list[float]]]:
         for values, ranks in zip(self.values, self.ranks, strict=True):
@@ -73,7 +73,7 @@ class Podium:
             yield [x for x, _ in points], [y for _, y in points]
 
     def _counts(self, model: int) -> list[int]:
-        return [sum(row[model] == place for row in self.ranks) for place in range(1, len(self.models) + 1)]
+        return [sum(row[model] == rank for row in self.ranks) for rank in range(1, len(self.models) + 1)]
 
     def to_plotly(self) -> dict[str, Any]:
         """Lines first, so that points can be hovered."""
@@ -109,15 +109,15 @@ class Podium:
                     "type": "bar",
                     "name": literal(model),
                     "legendgroup": str(m),
-                    "x": [self._x(place, m) for place in range(1, count + 1)],
+                    "x": [self._x(rank, m) for rank in range(1, count + 1)],
                     "y": counts,
                     "width": _WIDTH / count,
                     "marker": fill(m),
                     "yaxis": "y2",
                     "hoverinfo": "text",
                     "hovertext": [
-                        f"{literal(model)}<br>place {place}: {n} of {len(self.cases)} {literal(self.what)}"
-                        for place, n in enumerate(counts, 1)
+                        f"{literal(model)}<br>place {rank}: {n} of {len(self.cases)} {literal(self.noun)}"
+                        for rank, n in enumerate(counts, 1)
                     ],
                     "showlegend": False,
                 }
@@ -126,7 +126,7 @@ class Podium:
         layout = {
             "xaxis": xaxis | {"anchor": "y2"},
             "yaxis": value_axis(self.unit, rangemode="normal", domain=[0.34, 1.0]),
-            "yaxis2": value_axis(literal(self.what), domain=[0.0, 0.26]),
+            "yaxis2": value_axis(literal(self.noun), domain=[0.0, 0.26]),
             "barmode": "overlay",
             "height": 460,
         }
@@ -149,7 +149,7 @@ class Podium:
                 ys = [row[m] for row in self.values]
                 mark = _MARKS[m // 8 % 4][1]
                 handles.append(axes.plot(xs, ys, mark, color=colour(m), markersize=4, zorder=2)[0])
-                places = [self._x(place, m) for place in range(1, count + 1)]
+                places = [self._x(rank, m) for rank in range(1, count + 1)]
                 style: dict[str, Any] = {"color": colour(m), "hatch": hatches(m)[1], "edgecolor": "white"}
                 lower.bar(places, self._counts(m), _WIDTH / count, linewidth=0, **style)
             for edge in range(1, count):
@@ -166,7 +166,7 @@ class Podium:
             grid(lower, "y")
             grid(axes, "y")
             name_axis(axes, "y", self.unit)
-            name_axis(lower, "y", self.what)
+            name_axis(lower, "y", self.noun)
             name_axis(lower, "x", "place")
             if handles:
                 legend(figure, handles, self.models)

@@ -98,11 +98,11 @@ class StackedBars:
                 handles.append(axes.barh(
                     range(len(rows)), shares, 0.72, left=base, **hatched(k, line=0.5),
                 ))  # fmt: skip
-                for place, (start, share) in enumerate(zip(base, shares, strict=True)):
+                for row, (start, share) in enumerate(zip(base, shares, strict=True)):
                     if share >= _READABLE:
                         axes.text(
                             start + share / 2,
-                            place,
+                            row,
                             f"{share:.0f}",
                             ha="center",
                             va="center",

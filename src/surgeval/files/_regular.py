@@ -40,8 +40,8 @@ def check_regular(opened: int | str | Path) -> None:
     status = os.fstat(opened) if isinstance(opened, int) else Path(opened).stat()
     if not stat.S_ISREG(status.st_mode):
         raise NotRegular(FOLDER if stat.S_ISDIR(status.st_mode) else NOT_REGULAR)
-    held = 512 * getattr(status, "st_blocks", 0)  # 0 where a disk does not tell
-    if status.st_size > _LARGE and 0 < held < status.st_size // _PACKED:
+    allocated = 512 * getattr(status, "st_blocks", 0)  # 0 where a disk does not tell
+    if status.st_size > _LARGE and 0 < allocated < status.st_size // _PACKED:
         raise NotRegular(HOLES)
 
 

@@ -60,7 +60,7 @@ class Store:
 
     >>> import tempfile
     >>> class Counts(Store):
-    ...     what, table, key, columns = "counts", "words", "word", (Column("count", int),)
+    ...     title, table, key, columns = "counts", "words", "word", (Column("count", int),)
     ...     layout = "CREATE TABLE words (word TEXT PRIMARY KEY, count INTEGER NOT NULL)"
     >>> with tempfile.TemporaryDirectory() as folder, Counts(Path(folder) / "counts.sqlite") as counts:
     ...     counts.put("clip", (3,))
@@ -68,7 +68,7 @@ class Store:
     ((3,), None, 1)
     """
 
-    what: ClassVar[str]
+    title: ClassVar[str]
     table: ClassVar[str]
     key: ClassVar[str]
     columns: ClassVar[tuple[Column, ...]]
@@ -80,16 +80,16 @@ class Store:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             beside = [self.path, *(self.path.with_name(self.path.name + end) for end in ("-wal", "-shm", "-journal"))]
             if any(path.is_symlink() for path in beside) or (self.path.exists() and not self.path.is_file()):
-                raise DataError(self.path, found="no regular file", expected=f"{self.what} or a place to make one")
+                raise DataError(self.path, found="no regular file", expected=f"{self.title} or a place to make one")
             self._base = sqlite3.connect(self.path, timeout=60, isolation_level=None, check_same_thread=False)
         except (OSError, sqlite3.Error) as error:
             found = getattr(error, "strerror", None) or str(error)
-            raise DataError(self.path, found=found, expected=f"a place to make {self.what}") from None
+            raise DataError(self.path, found=found, expected=f"a place to make {self.title}") from None
         try:
             self._open()
         except _FAILURES as error:
             self.close()
-            raise DataError(self.path, found=str(error), expected=f"{self.what} or a place to make one") from None
+            raise DataError(self.path, found=str(error), expected=f"{self.title} or a place to make one") from None
         except DataError:
             self.close()
             raise
@@ -141,7 +141,7 @@ class Store:
             with self._lock:
                 row: tuple[Any, ...] | None = self._base.execute(query, values).fetchone()
         except _FAILURES as error:
-            raise DataError(self.path, found=str(error), expected=f"{self.what} that can be read") from None
+            raise DataError(self.path, found=str(error), expected=f"{self.title} that can be read") from None
         return row
 
     def _open(self) -> None:
@@ -153,7 +153,7 @@ class Store:
         if version not in (0, _VERSION) or (version == 0 and stored):
             raise DataError(self.path, found=f"a database of version {version}", expected=f"version {_VERSION}")
         if version == _VERSION and stored != [" ".join(self.layout.split())]:
-            raise DataError(self.path, found="other tables", expected=f"the table of {self.what}")
+            raise DataError(self.path, found="other tables", expected=f"the table of {self.title}")
         self._base.execute("PRAGMA journal_mode = WAL")
         self._base.execute("PRAGMA synchronous = FULL")  # what was paid for is worth one fsync
         if version == 0:

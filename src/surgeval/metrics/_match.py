@@ -85,7 +85,7 @@ def match_coco(
     pred_start, pred_walk, pred_ids, pred_box = pred
     n_thresholds = len(thresholds)
     hits = np.zeros((len(pred_ids), n_thresholds), np.bool_)
-    kept = np.zeros(len(pred_ids), np.bool_)
+    counted = np.zeros(len(pred_ids), np.bool_)
     widest = 1
     for f in range(len(truth_start) - 1):
         widest = max(widest, truth_start[f + 1] - truth_start[f])
@@ -104,7 +104,7 @@ def match_coco(
             seen[pred_ids[k]] += 1
             if seen[pred_ids[k]] > max_detections:
                 continue
-            kept[k] = True
+            counted[k] = True
             n_near = 0
             for g in range(first, last):
                 if truth_ids[g] == pred_ids[k]:
@@ -123,7 +123,7 @@ def match_coco(
                 if match >= 0:
                     taken[match, t] = True
                     hits[k, t] = True
-    return hits, kept
+    return hits, counted
 
 
 @kernel

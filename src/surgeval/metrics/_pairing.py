@@ -60,8 +60,8 @@ def overlapping_pairs(
         offset = np.arange(len(true)) - np.repeat(np.cumsum(count) - count, count)
         found = found_rows[found_start[true_group[true]] + offset]
         overlap = _overlaps(true_xyxy[true], found_xyxy[found])
-        kept = overlap > 0
-        parts.append(Pairs(true[kept], found[kept], overlap[kept]))
+        touching = overlap > 0
+        parts.append(Pairs(true[touching], found[touching], overlap[touching]))
         first = last
     nothing = np.zeros(0, np.int64)
     return Pairs(
@@ -95,12 +95,12 @@ def heaviest_pairs(left: Ints, right: Ints, weight: Floats) -> Ints:
     size = n + int(columns.max()) + 1
     links = coo_array((np.ones(len(rows)), (rows, columns + n)), shape=(size, size))
     group = connected_components(links, directed=False)[1][rows].astype(np.int64)
-    kept, left_over = _heaviest_of_two(rows, columns, group, weight)
+    settled, left_over = _heaviest_of_two(rows, columns, group, weight)
     rest = np.flatnonzero(left_over)
     order = rest[np.argsort(group[rest], kind="stable")]
     larger = np.split(order, np.flatnonzero(np.diff(group[order])) + 1) if len(order) else []
     heaviest = [members[_heaviest_of_group(rows[members], columns[members], weight[members])] for members in larger]
-    return np.sort(np.concatenate([np.flatnonzero(kept), *heaviest]))
+    return np.sort(np.concatenate([np.flatnonzero(settled), *heaviest]))
 
 
 def _heaviest_of_two(rows: Ints, columns: Ints, group: Ints, weight: Floats) -> tuple[Bools, Bools]:

@@ -151,9 +151,9 @@ def rank_detections(
     ranking, sides = order.ranking, order.sides(truth_class, pred_class)
     overlap: Floats | None = None
     if convention == "coco":
-        hits, kept = match_coco(*sides, thresholds, n_classes, MAX_DETECTIONS)
-        if not kept.all():
-            ranking = ranking[kept[ranking]]
+        hits, counted = match_coco(*sides, thresholds, n_classes, MAX_DETECTIONS)
+        if not counted.all():
+            ranking = ranking[counted[ranking]]
     else:
         _, overlap = match_greedy(*sides, np.ones(len(pred_class), np.bool_), iou, True, True)
         # No second matching: only pairs matched at `iou` are tested against the stricter thresholds.

@@ -258,8 +258,8 @@ def _frame_by_frame(truth: Tracks, tracked: Tracks, pairs: Pairs) -> Ints:
         last = before[doubtful.true]
         names = np.where(last >= 0, tracked.names[match[last]], -1)
         names[(last >= 0) & (match[last] < 0)] = -1
-        kept = names == tracked.names[doubtful.found]
-        kept_pairs = heaviest_pairs(doubtful.true, doubtful.found, 1000.0 * kept + doubtful.overlap)
+        continued = names == tracked.names[doubtful.found]
+        kept_pairs = heaviest_pairs(doubtful.true, doubtful.found, 1000.0 * continued + doubtful.overlap)
         rows = np.unique(doubtful.true)
         old = match[rows]
         match[rows] = -1

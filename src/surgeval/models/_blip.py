@@ -79,22 +79,24 @@ class BlipItm(Adapter):
     ) -> tuple[torch.Tensor, tuple[torch.Tensor, ...], torch.Tensor]:
         """Log-odds of image b and prompt `which[b]`, each layer's cross-attention in the graph, and the real words."""
         tokens = self._tokens(texts)
-        chosen = which.to(self.device)
-        if len(chosen) != len(pixels) or (len(chosen) and not 0 <= int(chosen.min()) <= int(chosen.max()) < len(texts)):
+        rows = which.to(self.device)
+        if len(rows) != len(pixels) or (len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < len(texts)):
             raise BadInput(f"which: found {tuple(which.tolist())}, expected one prompt below {len(texts)} per image")
         with torch.no_grad():
             states = self.network.vision_model(pixel_values=self._pixels(pixels)).last_hidden_state
-        picked = {name: value[chosen] for name, value in tokens.items()}
-        kept: list[torch.Tensor] = []
+        picked = {name: value[rows] for name, value in tokens.items()}
+        attentions: list[torch.Tensor] = []
         layers = [layer.crossattention.self for layer in self.network.text_encoder.encoder.layer]
-        hooks = [layer.register_forward_hook(lambda _module, _inputs, out: kept.append(out[1])) for layer in layers]
+        hooks = [
+            layer.register_forward_hook(lambda _module, _inputs, out: attentions.append(out[1])) for layer in layers
+        ]
         try:
             with torch.enable_grad():
                 odds = self._odds(tracked(states), picked)
         finally:
             for hook in hooks:
                 hook.remove()
-        return odds, attended(tuple(kept), len(layers), math.prod(self.grid)), picked["attention_mask"].bool()
+        return odds, attended(tuple(attentions), len(layers), math.prod(self.grid)), picked["attention_mask"].bool()
 
     def _odds(self, states: torch.Tensor, tokens: dict[str, torch.Tensor]) -> torch.Tensor:
         seen = torch.ones(states.shape[:2], dtype=torch.long, device=states.device)

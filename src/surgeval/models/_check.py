@@ -67,8 +67,8 @@ def check_model(path: str | Path) -> ModelCheck:
     problems, unknown = _asked(model) if isinstance(model, Generative) else _tried(model)
     notes = getattr(model, "notes", ())  # other packages' models have none
     if unknown:
-        said = f"question {QUESTION!r}" if words else f"prompt {PROMPT!r}"
-        notes += (f"the {said} was read with unknown words: {', '.join(unknown)}",)
+        subject = f"question {QUESTION!r}" if words else f"prompt {PROMPT!r}"
+        notes += (f"the {subject} was read with unknown words: {', '.join(unknown)}",)
     return ModelCheck(
         spec,
         loads=True,

@@ -57,8 +57,8 @@ def read_torch(path: str | Path, limit: int = LIMIT) -> dict[str, torch.Tensor]:
                             expected=_EXPECTED) from error  # fmt: skip
         except OSError as error:
             raise DataError(path, found=error.strerror or first_line(error), expected="a readable file") from error
-        found = _load(stream, path)
-    return _tensors(found, path, limit)
+        loaded = _load(stream, path)
+    return _tensors(loaded, path, limit)
 
 
 def _is_zip(stream: IO[bytes]) -> bool:
@@ -121,24 +121,24 @@ def _load(stream: IO[bytes], path: Path) -> object:
         raise DataError(path, found=found, expected=_EXPECTED) from error
 
 
-def _tensors(found: Any, path: Path, limit: int) -> dict[str, torch.Tensor]:
-    if not isinstance(found, dict):
-        raise DataError(path, found=f"a {type(found).__name__}", expected=_EXPECTED)
-    for name, value in found.items():
+def _tensors(state: Any, path: Path, limit: int) -> dict[str, torch.Tensor]:
+    if not isinstance(state, dict):
+        raise DataError(path, found=f"a {type(state).__name__}", expected=_EXPECTED)
+    for name, value in state.items():
         if not isinstance(name, str) or not isinstance(value, torch.Tensor):
             raise DataError(path, field=str(name)[:80], found=f"a {type(value).__name__}", expected="a tensor")
         if value.layout != torch.strided or value.is_meta or value.is_quantized:
             raise DataError(
                 path, field=name[:80], found="a sparse, quantised or empty tensor", expected="plain numbers"
             )
-        held = value.untyped_storage().nbytes() // value.element_size()
-        if value.numel() > held:  # strides of 0 repeat a number as often as the file likes
-            found_shape = f"shape {tuple(value.shape)} made of {held} number{'s' * (held != 1)}"
+        numbers = value.untyped_storage().nbytes() // value.element_size()
+        if value.numel() > numbers:  # strides of 0 repeat a number as often as the file likes
+            found_shape = f"shape {tuple(value.shape)} made of {numbers} number{'s' * (numbers != 1)}"
             raise DataError(path, field=name[:80], found=found_shape, expected="every number of a tensor in the file")
-    total = sum(value.nbytes for value in found.values())
+    total = sum(value.nbytes for value in state.values())
     if total > 2 * limit:  # networks with tied weights name a tensor twice
         raise DataError(path, found=f"tensors of {total} bytes in all that share numbers", expected=f"at most {limit}")
-    return dict(found)
+    return dict(state)
 
 
 def first_line(error: BaseException) -> str:

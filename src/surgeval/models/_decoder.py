@@ -64,14 +64,14 @@ class Decoder:
         The layers below run without a graph, and only the last one's attention is kept: of a model with 7 billion
         weights all layers' would take a gigabyte.
         """
-        given = [reply.tokens[:-1] for reply in replies]
-        rows = [reply.prompt_length + len(tokens) for reply, tokens in zip(replies, given, strict=True)]
+        inputs = [reply.tokens[:-1] for reply in replies]
+        rows = [reply.prompt_length + len(tokens) for reply, tokens in zip(replies, inputs, strict=True)]
         # Replies are filled up behind their end, which no earlier position sees.
-        state = self._embedded(features, replies, [0] * len(replies), given, max(rows))
+        state = self._embedded(features, replies, [0] * len(replies), inputs, max(rows))
         hidden, options = self._below(state)
         hidden.requires_grad_(True)
-        layer, kept = self._model.layers[-1], []
-        handle = layer.self_attn.register_forward_hook(lambda _module, _inputs, out: kept.append(out[1]))
+        layer, attentions = self._model.layers[-1], []
+        handle = layer.self_attn.register_forward_hook(lambda _module, _inputs, out: attentions.append(out[1]))
         try:
             with torch.enable_grad():
                 last = self._model.norm(layer(hidden, **options))
@@ -83,9 +83,9 @@ class Decoder:
                 logits = self._network.lm_head(last.gather(1, at)).float()
         finally:
             handle.remove()
-        if len(kept) != 1 or kept[0] is None:
+        if len(attentions) != 1 or attentions[0] is None:
             raise RuntimeError("the last decoder layer returned no attention, expected eager attention")
-        return Replayed(hidden, logits, kept[0].detach(), tuple(rows))
+        return Replayed(hidden, logits, attentions[0].detach(), tuple(rows))
 
     def _below(self, state: torch.Tensor) -> tuple[torch.Tensor, dict[str, Any]]:
         """The input of the last decoder layer, and what else it is called with."""
@@ -108,18 +108,18 @@ class Decoder:
 
     def _embedded(
         self, features: torch.Tensor, asked: Sequence[Generated], before: Sequence[int],
-        given: Sequence[Sequence[int]], length: int,
+        inputs: Sequence[Sequence[int]], length: int,
     ) -> torch.Tensor:  # fmt: skip
         """Token vectors (questions, length, width), the pictures' features at their positions."""
         ids = torch.zeros(len(asked), length, dtype=torch.long)
-        for row, (one, empty, tokens) in enumerate(zip(asked, before, given, strict=True)):
-            said = [*one.prompt, *tokens]
-            ids[row, empty : empty + len(said)] = torch.tensor(said)
+        for row, (question, empty, tokens) in enumerate(zip(asked, before, inputs, strict=True)):
+            sequence = [*question.prompt, *tokens]
+            ids[row, empty : empty + len(sequence)] = torch.tensor(sequence)
         with torch.no_grad():
             state: torch.Tensor = self._model.embed_tokens(ids.to(features.device)).clone()
             picture = 0
-            for row, (one, empty) in enumerate(zip(asked, before, strict=True)):
-                for first, stop in one.spans:  # not by number: a model may also generate the image token
+            for row, (question, empty) in enumerate(zip(asked, before, strict=True)):
+                for first, stop in question.spans:  # not by number: a model may also generate the image token
                     state[row, empty + first : empty + stop] = features[picture].to(state.dtype)
                     picture += 1
         return state

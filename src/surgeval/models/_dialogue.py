@@ -31,7 +31,7 @@ class Dialogue(FolderTokens):
     @property
     def files(self) -> list[Path]:
         """The files that decide how a question is read."""
-        return [*super().files, *(self.place / name for name in _TEMPLATES if (self.place / name).is_file())]
+        return [*super().files, *(self.path / name for name in _TEMPLATES if (self.path / name).is_file())]
 
     @property
     def last(self) -> int | None:
@@ -42,11 +42,11 @@ class Dialogue(FolderTokens):
     @cached_property
     def _template(self) -> ChatTemplate:
         stored = self._tokenizer.chat_template
-        older = self.place / "chat_template.json"
+        older = self.path / "chat_template.json"
         if not stored and older.is_file():
             stored = read_config(older).get("chat_template")
         if not isinstance(stored, str) or not stored:
-            raise DataError(self.place, found="no chat template",
+            raise DataError(self.path, found="no chat template",
                             expected="chat_template.jinja: a model that was taught to answer")  # fmt: skip
         return ChatTemplate(stored, self._tokenizer.special_tokens_map, _LONGEST)
 
@@ -55,10 +55,10 @@ class Dialogue(FolderTokens):
         (text,) = checked_prompts([text])
         content = [*({"type": "image"} for _ in range(pictures)), {"type": "text", "text": text}]
         template = self._template
-        with tokenizing(self.place, "a chat template for pictures and text"):
-            (said,) = template.fill([[{"role": "user", "content": content}]])
+        with tokenizing(self.path, "a chat template for pictures and text"):
+            (prompt,) = template.fill([[{"role": "user", "content": content}]])
             start = self._tokenizer.bos_token
-            ids = self._tokenizer(said, add_special_tokens=not (start and said.startswith(start)))["input_ids"]
+            ids = self._tokenizer(prompt, add_special_tokens=not (start and prompt.startswith(start)))["input_ids"]
         placeholders = ids.count(self.image_token)
         if placeholders != pictures:
             raise BadInput(f"question {text[:60]!r}: found {placeholders} image tokens for {pictures} pictures, "
@@ -81,7 +81,7 @@ class Dialogue(FolderTokens):
         none = self._unknown_ids()
         missing: dict[str, None] = {}
         for text in prompts:
-            with tokenizing(self.place, "a tokenizer that knows where its tokens stand"):
+            with tokenizing(self.path, "a tokenizer that knows where its tokens stand"):
                 read = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
             places = zip(read["input_ids"], read["offset_mapping"], strict=True)
             missing |= {text[first:stop].strip(): None for number, (first, stop) in places if number in none}
@@ -89,13 +89,13 @@ class Dialogue(FolderTokens):
 
     def encode(self, text: str) -> tuple[int, ...]:
         """The tokens of a text that stands in the place of a reply."""
-        with tokenizing(self.place, "a tokenizer"):
+        with tokenizing(self.path, "a tokenizer"):
             return self._checked(self._tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def pieces(self, tokens: Sequence[int]) -> tuple[str, ...]:
         """What each token adds to the text; together they are the text."""
         pieces, before = [], ""
-        with tokenizing(self.place, "a tokenizer"):
+        with tokenizing(self.path, "a tokenizer"):
             for count in range(1, len(tokens) + 1):
                 text = self._tokenizer.decode(tokens[:count], skip_special_tokens=True)
                 text = text.rstrip("\N{REPLACEMENT CHARACTER}") if count < len(tokens) else text
@@ -108,6 +108,6 @@ class Dialogue(FolderTokens):
     def _checked(self, ids: Sequence[int]) -> tuple[int, ...]:
         if any(not 0 <= number < self.words for number in ids):
             worst = max(ids, key=lambda number: number if number >= 0 else self.words - number)
-            raise DataError(self.place, field="tokenizer", found=f"token {worst}",
+            raise DataError(self.path, field="tokenizer", found=f"token {worst}",
                             expected=f"tokens below {self.words}")  # fmt: skip
         return tuple(ids)

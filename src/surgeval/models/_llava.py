@@ -78,7 +78,7 @@ class Llava(Placed):
         return [
             self._worded(question, ids[:size], chances[:size], size < len(ids) or len(ids) < max_tokens)
             for question, ids, chances in zip(questions, tokens, probabilities, strict=True)
-            for size in [next((at for at, one in enumerate(ids) if one in self._ends), len(ids))]
+            for size in [next((at for at, token in enumerate(ids) if token in self._ends), len(ids))]
         ]
 
     def forced(
@@ -240,8 +240,10 @@ def _ends(folder: Path, config: Any, dialogue: Dialogue) -> tuple[int, ...]:
     """Tokens that end a reply: of generation_config.json, the configuration and the tokenizer."""
     path = folder / "generation_config.json"
     told = read_config(path).get("eos_token_id") if path.is_file() else None
-    given: list[object] = []
+    ends: list[object] = []
     for some in (told, config.text_config.eos_token_id, dialogue.last):
-        given += some if isinstance(some, list) else [some]
+        ends += some if isinstance(some, list) else [some]
     words = range(config.text_config.vocab_size)
-    return tuple(sorted({one for one in given if isinstance(one, int) and not isinstance(one, bool) and one in words}))
+    return tuple(
+        sorted({token for token in ends if isinstance(token, int) and not isinstance(token, bool) and token in words})
+    )

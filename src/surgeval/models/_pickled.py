@@ -66,17 +66,17 @@ def _tuples(source: IO[bytes]) -> Iterator[int]:
     """The size of every tuple that a pickle would make, told by its stack alone."""
     stack: list[int] = []
     memory: dict[int, int] = {}
-    for step, (code, given, _) in enumerate(pickletools.genops(source)):
+    for step, (code, argument, _) in enumerate(pickletools.genops(source)):
         if step > _MOST_STEPS:
             raise pickle.UnpicklingError(f"a pickle of more than {_MOST_STEPS} steps")
         if code.name == "GLOBAL":
-            _check_called(str(given))
+            _check_called(str(argument))
         if code.name == "MARK":
             stack.append(_MARK)
         elif code.name in _GETS:
-            stack.append(memory[int(given or 0)])
+            stack.append(memory[int(argument or 0)])
         elif code.name in _PUTS:
-            memory[int(given or 0)] = stack[-1]
+            memory[int(argument or 0)] = stack[-1]
         elif code.name == "MEMOIZE":
             memory[len(memory)] = stack[-1]
         else:

@@ -189,28 +189,28 @@ def _folder_loader(folder: Path, spec: ModelSpec) -> Callable[..., Contrastive |
     from surgeval.models._weights import read_config
 
     path = folder / "config.json"
-    found = read_config(path).get("model_type")
+    model_type = read_config(path).get("model_type")
     wanted = spec.kind.partition("-")[0]
-    if wanted and found != wanted:
-        raise DataError(path, field="model_type", found=repr(found), expected=repr(wanted))
-    if found == "clip":
+    if wanted and model_type != wanted:
+        raise DataError(path, field="model_type", found=repr(model_type), expected=repr(wanted))
+    if model_type == "clip":
         from surgeval.models._clip import open_clip
 
         return partial(open_clip, folder, spec.text)
-    if found == "surgeval-clip-resnet":
+    if model_type == "surgeval-clip-resnet":
         from surgeval.models._clip import open_clip_resnet
 
         return partial(open_clip_resnet, folder, spec.text)
-    if found == "blip":
+    if model_type == "blip":
         from surgeval.models._blip import open_blip
 
         return partial(open_blip, folder, spec.text, "itm" if spec.kind == "blip-itm" else "itc")
-    if found == "llava":
+    if model_type == "llava":
         from surgeval.models._llava import open_llava
 
         return partial(open_llava, folder, spec.text)
     # Models that cut a picture into tiles or pieces of any size (qwen2_vl, llava_next …) are told by their name.
-    raise DataError(path, field="model_type", found=repr(found)[:80],
+    raise DataError(path, field="model_type", found=repr(model_type)[:80],
                     expected="clip, blip, llava or surgeval-clip-resnet")  # fmt: skip
 
 

@@ -65,10 +65,10 @@ class _Block(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The block's output."""
-        kept = x if self.downsample is None else self.downsample(x)
+        shortcut = x if self.downsample is None else self.downsample(x)
         for number in range(1, self.depth):
             x = self.relu(self._layer(number, x))
-        return self.relu(self._layer(self.depth, x) + kept)
+        return self.relu(self._layer(self.depth, x) + shortcut)
 
     def _layer(self, number: int, x: torch.Tensor) -> torch.Tensor:
         return self.get_submodule(f"bn{number}")(self.get_submodule(f"conv{number}")(x))

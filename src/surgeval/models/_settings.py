@@ -28,9 +28,9 @@ def all_settings(settings: Mapping[str, Any], above: str = "") -> Iterator[tuple
             yield from all_settings(value, f"{above}{name}.")
 
 
-def refuse_kernels(settings: Mapping[str, Any], place: object) -> None:
+def refuse_kernels(settings: Mapping[str, Any], file: object) -> None:
     """Raise `DataError` where a setting that names an implementation leads to one of somebody's own."""
     for name, value in all_settings(settings):
-        chosen = any(part.endswith(_SUFFIX) for part in name.split("."))
-        if chosen and isinstance(value, str) and not value.replace("_", "").isalnum():
-            raise DataError(place, field=name[:80], found=repr(value)[:80], expected="one that transformers has itself")
+        implementation = any(part.endswith(_SUFFIX) for part in name.split("."))
+        if implementation and isinstance(value, str) and not value.replace("_", "").isalnum():
+            raise DataError(file, field=name[:80], found=repr(value)[:80], expected="one that transformers has itself")

@@ -40,7 +40,7 @@ class ChatTemplate:
             raise RuntimeError(f"no text within {_SECONDS:g} s of computing")
         # Pictures are none of the template's business: it sees that there is one.
         request = json.dumps(
-            {**self._request, "conversations": conversations}, default=lambda thing: type(thing).__name__
+            {**self._request, "conversations": conversations}, default=lambda value: type(value).__name__
         )
         reply = _child().ask(request.encode())
         if reply is None:

@@ -122,9 +122,9 @@ def _check_template(step: Mapping[str, Any], path: Path) -> None:
         _at_most(most, _MOST_TOKENS, "tokens in the place of one", path, "post_processor")
 
 
-def _at_most(found: float, most: int, what: str, path: Path, stage: str) -> None:
-    if found > most:
-        raise DataError(path, field=stage, found=f"{found:.7g} {what}", expected=f"at most {most}")
+def _at_most(count: float, most: int, noun: str, path: Path, stage: str) -> None:
+    if count > most:
+        raise DataError(path, field=stage, found=f"{count:.7g} {noun}", expected=f"at most {most}")
 
 
 def _object(value: object) -> Mapping[str, Any]:

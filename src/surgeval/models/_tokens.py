@@ -45,7 +45,7 @@ def checked_prompts(prompts: Sequence[str]) -> tuple[str, ...]:
 
 
 @contextmanager
-def tokenizing(place: Path, expected: str) -> Iterator[None]:
+def tokenizing(path: Path, expected: str) -> Iterator[None]:
     """Whatever a tokenizer of these files fails with, as one sentence.
 
     The tokenizers library raises plain Exception; where its Rust part panics, which a hostile regular expression
@@ -59,7 +59,7 @@ def tokenizing(place: Path, expected: str) -> Iterator[None]:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         raise DataError(
-            place, field="tokenizer", found=f"files that cannot be used ({first_line(error)})",
+            path, field="tokenizer", found=f"files that cannot be used ({first_line(error)})",
             expected=expected,
         ) from error  # fmt: skip
 
@@ -67,7 +67,7 @@ def tokenizing(place: Path, expected: str) -> Iterator[None]:
 class Tokens:
     """What every tokenizer answers: the tokens of prompts, and which words it does not know."""
 
-    place: Path  # named when the tokenizer cannot be used
+    path: Path  # named when the tokenizer cannot be used
 
     @cached_property
     def _tokenizer(self) -> Any:
@@ -80,7 +80,7 @@ class Tokens:
     def unknown(self, prompts: Sequence[str]) -> tuple[str, ...]:
         """The words that are read as "unknown"; two prompts that are read alike are refused."""
         words = {prompt: dict.fromkeys(_WORD.findall(prompt)) for prompt in prompts}
-        every = list(dict.fromkeys(word for found in words.values() for word in found))
+        every = list(dict.fromkeys(word for in_prompt in words.values() for word in in_prompt))
         rows = self._encode(every, add_special_tokens=False)["input_ids"]
         none = self._unknown_ids()
         missing = {word: None for word, row in zip(every, rows, strict=True) if none.intersection(row)}
@@ -96,22 +96,22 @@ class Tokens:
         # A folder without tokenizer_config.json names the token in tokenizer.json only.
         model = getattr(getattr(self._tokenizer, "backend_tokenizer", None), "model", None)
         names = {self._tokenizer.unk_token, getattr(model, "unk_token", None)} - {None}
-        with tokenizing(self.place, "an unknown token that is in the vocabulary"):
+        with tokenizing(self.path, "an unknown token that is in the vocabulary"):
             return {self._tokenizer.convert_tokens_to_ids(name) for name in names}
 
     def _encode(self, texts: Sequence[str], **options: Any) -> Any:
         tokenizer = self._tokenizer
-        with tokenizing(self.place, "a transformers tokenizer with a padding token"):
+        with tokenizing(self.path, "a transformers tokenizer with a padding token"):
             return tokenizer(list(texts), verbose=False, **options)  # a prompt too long is our own sentence
 
 
-def _alike(one: str, other: str, unknown: Sequence[str]) -> BadInput:
-    if one == other:
-        return BadInput(f"prompts: found {_short(one)!r} twice, expected different ones")
+def _alike(prompt: str, other: str, unknown: Sequence[str]) -> BadInput:
+    if prompt == other:
+        return BadInput(f"prompts: found {_short(prompt)!r} twice, expected different ones")
     named = ", ".join(repr(_short(word)) for word in unknown[:_NAMED])
     more = f" and {len(unknown) - _NAMED} more" if len(unknown) > _NAMED else ""
     why = f" because its vocabulary has no {named}{more}" if unknown else ""
-    return BadInput(f"prompts {_short(one)!r} and {_short(other)!r}: found that the model reads both as the same "
+    return BadInput(f"prompts {_short(prompt)!r} and {_short(other)!r}: found that the model reads both as the same "
                     f"tokens{why}, expected prompts that it can tell apart")  # fmt: skip
 
 
@@ -127,34 +127,34 @@ class FolderTokens(Tokens):
     """
 
     def __init__(self, folder: Path, *, longest: int, words: int, end: int | None = None, fast: bool = False) -> None:
-        self.place = folder
+        self.path = folder
         self.longest, self.words, self.end, self.fast = longest, words, end, fast
 
     @property
     def files(self) -> list[Path]:
         """The files that decide what a prompt means."""
-        return [self.place / name for name in TOKENIZER_FILES if (self.place / name).is_file()]
+        return [self.path / name for name in TOKENIZER_FILES if (self.path / name).is_file()]
 
     @cached_property
     def _tokenizer(self) -> Any:
         names = {path.name for path in self.files}
         if not names & {"tokenizer.json", "vocab.txt"} and not {"vocab.json", "merges.txt"} <= names:
-            raise BadInput(f"{self.place}: found no tokenizer files, expected tokenizer.json, vocab.json with "
+            raise BadInput(f"{self.path}: found no tokenizer files, expected tokenizer.json, vocab.json with "
                            "merges.txt, or vocab.txt to read prompts with")  # fmt: skip
-        check_tokenizer(self.place)
+        check_tokenizer(self.path)
         from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
         opener = PreTrainedTokenizerFast if self.fast else AutoTokenizer
-        with tokenizing(self.place, "a transformers tokenizer"):
-            return opener.from_pretrained(self.place, local_files_only=True, trust_remote_code=False)
+        with tokenizing(self.path, "a transformers tokenizer"):
+            return opener.from_pretrained(self.path, local_files_only=True, trust_remote_code=False)
 
     def __call__(self, prompts: Sequence[str]) -> dict[str, torch.Tensor]:
         """`input_ids` and `attention_mask`, padded to the longest prompt."""
         out = self._encode(prompts, padding=True, return_tensors="pt")
         ids, mask = out["input_ids"], out["attention_mask"]
-        _check(prompts, ids, mask, self.longest, self.words, self.place)
+        _check(prompts, ids, mask, self.longest, self.words, self.path)
         if self.end is not None and self.end != _LEGACY_END and not bool((ids == self.end).any(1).all()):
-            raise DataError(self.place, field="tokenizer", found=f"prompts without the end token {self.end}",
+            raise DataError(self.path, field="tokenizer", found=f"prompts without the end token {self.end}",
                             expected="the text tower's eos_token_id at the end of each")  # fmt: skip
         return {"input_ids": ids, "attention_mask": mask}
 
@@ -164,18 +164,18 @@ class WordPieces(Tokens):
 
     def __init__(self, vocab: Path | None, beside: Path, *, words: int, length: int = 77) -> None:
         self.beside, self.words, self.length = beside, words, length
-        self.place = vocab or beside.parent / "vocab.txt"
+        self.path = vocab or beside.parent / "vocab.txt"
 
     @property
     def files(self) -> list[Path]:
         """The vocabulary, where there is one."""
-        return [self.place] if self.place.is_file() else []
+        return [self.path] if self.path.is_file() else []
 
     @cached_property
     def _tokenizer(self) -> Any:
         from transformers import BertTokenizer
 
-        path = self.place
+        path = self.path
         if not path.is_file():
             raise BadInput(f"{path}: found no such file, expected Bio_ClinicalBERT's vocab.txt beside the checkpoint "
                            f"or named as surgvlp:{self.beside.name}?vocab=FILE")  # fmt: skip
@@ -196,7 +196,7 @@ class WordPieces(Tokens):
     def __call__(self, prompts: Sequence[str]) -> dict[str, torch.Tensor]:
         """`input_ids` and `attention_mask`, (prompts, length)."""
         longest = self._encode(prompts, padding=True, return_tensors="pt")
-        _check(prompts, longest["input_ids"], longest["attention_mask"], self.length, self.words, self.place)
+        _check(prompts, longest["input_ids"], longest["attention_mask"], self.length, self.words, self.path)
         out = self._encode(prompts, padding="max_length", max_length=self.length, return_tensors="pt")
         return {"input_ids": out["input_ids"], "attention_mask": out["attention_mask"]}
 
@@ -204,7 +204,7 @@ class WordPieces(Tokens):
 def _check(prompts: Sequence[str], ids: torch.Tensor, mask: torch.Tensor, longest: int, words: int, file: Path) -> None:
     if ids.shape[1] > longest:
         worst = int(mask.sum(1).argmax())
-        said, count = _short(prompts[worst]), int(mask[worst].sum())
-        raise BadInput(f"prompt {said!r}: found {count} tokens, expected at most {longest}")
+        prompt, count = _short(prompts[worst]), int(mask[worst].sum())
+        raise BadInput(f"prompt {prompt!r}: found {count} tokens, expected at most {longest}")
     if int(ids.max()) >= words or int(ids.min()) < 0:
         raise DataError(file, field="tokenizer", found=f"token {int(ids.max())}", expected=f"tokens below {words}")

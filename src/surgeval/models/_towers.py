@@ -50,14 +50,14 @@ class Placed:
     @property
     def device(self) -> torch.device:
         """Where the weights are."""
-        place: torch.device = next(self.network.parameters()).device
-        return place
+        device: torch.device = next(self.network.parameters()).device
+        return device
 
     def to(self, device: str) -> Self:
         """Move this model and return it."""
-        place = usable_device(device)
+        torch_device = usable_device(device)
         try:
-            self.network.to(place)
+            self.network.to(torch_device)
         except torch.OutOfMemoryError as error:
             raise BadInput(f"device: found {device!r} without the memory for {self.name}, expected more") from error
         return self
@@ -141,9 +141,11 @@ def tracked(pixels: torch.Tensor) -> torch.Tensor:
 
 def attended(attentions: tuple[torch.Tensor, ...] | None, layers: int, patches: int) -> tuple[torch.Tensor, ...]:
     """The attentions, if the tower really gave one per layer with a [CLS] token before the patches."""
-    given = tuple(attentions or ())
-    if len(given) != layers or any(one is None or one.shape[-1] != patches + 1 for one in given):
+    by_layer = tuple(attentions or ())
+    if len(by_layer) != layers or any(
+        attention is None or attention.shape[-1] != patches + 1 for attention in by_layer
+    ):
         raise RuntimeError(
-            f"the tower returned {len(given)} attentions, expected {layers} over {patches} patches and CLS"
+            f"the tower returned {len(by_layer)} attentions, expected {layers} over {patches} patches and CLS"
         )
-    return given
+    return by_layer

@@ -31,28 +31,28 @@ _MOST_POSITIONS = 1 << 20  # tokens of a question and its reply
 _MOST_LAYERS = 256  # a network is built, layer by layer, before its weights are compared
 
 
-def _few(found: object) -> bool:
-    return isinstance(found, int) and 1 <= found <= _MOST_LAYERS
+def _few(value: object) -> bool:
+    return isinstance(value, int) and 1 <= value <= _MOST_LAYERS
 
 
-def _length(found: object) -> bool:
-    return isinstance(found, int) and 1 <= found <= _MOST_POSITIONS
+def _length(value: object) -> bool:
+    return isinstance(value, int) and 1 <= value <= _MOST_POSITIONS
 
 
-def _share(found: object) -> bool:
-    return isinstance(found, int | float) and 0 <= found <= 1
+def _share(value: object) -> bool:
+    return isinstance(value, int | float) and 0 <= value <= 1
 
 
 _FIELDS: tuple[tuple[str, Callable[[object], bool], str], ...] = (  # what transformers accepts and then fails with
     ("num_hidden_layers", _few, f"1 to {_MOST_LAYERS}"),
     ("num_attention_heads", _few, f"1 to {_MOST_LAYERS}"),
     ("max_position_embeddings", _length, f"1 to {_MOST_POSITIONS}"),
-    ("return_dict", lambda found: found is True, "true: outputs by name"),
+    ("return_dict", lambda value: value is True, "true: outputs by name"),
     ("layer_norm_eps", _share, "a number from 0 to 1"),
     ("attention_dropout", _share, "a number from 0 to 1"),
     ("attention_probs_dropout_prob", _share, "a number from 0 to 1"),
     ("hidden_dropout_prob", _share, "a number from 0 to 1"),
-    ("chunk_size_feed_forward", lambda found: found == 0, "0: prompts read at once"),
+    ("chunk_size_feed_forward", lambda value: value == 0, "0: prompts read at once"),
 )
 
 
@@ -86,10 +86,10 @@ def configured(kind: Callable[[dict[str, Any]], Any], config: Mapping[str, Any],
     for name, part in {"": config, **config}.items():
         if not isinstance(part, Mapping):
             continue
-        for what, fits, expected in _FIELDS:
-            if what in part and not fits(part[what]):
-                field = ".".join(filter(None, (name, what)))
-                raise DataError(path, field=field, found=repr(part[what])[:80], expected=expected)
+        for key, fits, expected in _FIELDS:
+            if key in part and not fits(part[key]):
+                field = ".".join(filter(None, (name, key)))
+                raise DataError(path, field=field, found=repr(part[key])[:80], expected=expected)
     from huggingface_hub.errors import StrictDataclassError
 
     try:

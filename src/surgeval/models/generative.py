@@ -81,7 +81,7 @@ class Generated:
         >>> Generated("a clip-applier, no", (7, 8, 9, 10), ("a", " clip-", "applier,", " no"), 20).spelled()
         [('a', (0,)), ('clip-applier', (1, 2)), ('no', (3,))]
         """
-        return [(found[0], self.tokens_of(*found.span())) for found in _WORD.finditer(self.text)]
+        return [(match[0], self.tokens_of(*match.span())) for match in _WORD.finditer(self.text)]
 
     def forced(self, tokens: Sequence[int], words: Sequence[str] = ()) -> Generated:
         """The same question with these tokens in the place of the reply.
@@ -89,10 +89,10 @@ class Generated:
         >>> Generated("a hook", (7, 8), ("a", " hook"), 20).forced([9], ["bag"]).text
         'bag'
         """
-        said = tuple(words) or ("",) * len(tokens)
-        if len(said) != len(tokens):
-            raise BadInput(f"reply: found {len(said)} words for {len(tokens)} tokens, expected as many")
-        return replace(self, text="".join(said), tokens=tuple(tokens), words=said, probabilities=())
+        texts = tuple(words) or ("",) * len(tokens)
+        if len(texts) != len(tokens):
+            raise BadInput(f"reply: found {len(texts)} words for {len(tokens)} tokens, expected as many")
+        return replace(self, text="".join(texts), tokens=tuple(tokens), words=texts, probabilities=())
 
 
 @dataclass(frozen=True, eq=False)

@@ -244,8 +244,8 @@ def _from_processor(config: Mapping[str, Any], file: object) -> Preparation:
     resize = _resize(config.get("size", {"height": 384, "width": 384} if blip else 224), blip, file)
     crop = None
     if _switch(config, "do_center_crop", not blip, file):
-        found = config.get("crop_size", 224)
-        crop = _rectangle({"height": found, "width": found} if isinstance(found, int) else found, "crop_size", file)
+        side = config.get("crop_size", 224)
+        crop = _rectangle({"height": side, "width": side} if isinstance(side, int) else side, "crop_size", file)
     code = config.get("resample", 3)
     if not isinstance(code, int) or isinstance(code, bool) or code not in _CODES:
         raise DataError(file, field="resample", found=repr(code), expected="2 (bilinear) or 3 (bicubic)")
@@ -269,49 +269,49 @@ def _colour(mean: tuple[float, float, float]) -> tuple[int, int, int]:
     return red, green, blue
 
 
-def _resize(found: object, square: bool, file: object) -> tuple[int, int] | int:
-    if isinstance(found, int) and not isinstance(found, bool):  # the old way of writing it
-        found = {"height": found, "width": found} if square else {"shortest_edge": found}
-    if isinstance(found, Mapping):
-        given = {name: value for name, value in found.items() if value is not None}
-        if set(given) == {"shortest_edge"}:
-            return _edge(given["shortest_edge"], "size.shortest_edge", file)
-    return _rectangle(found, "size", file)
+def _resize(size: object, square: bool, file: object) -> tuple[int, int] | int:
+    if isinstance(size, int) and not isinstance(size, bool):  # the old way of writing it
+        size = {"height": size, "width": size} if square else {"shortest_edge": size}
+    if isinstance(size, Mapping):
+        sides = {name: value for name, value in size.items() if value is not None}
+        if set(sides) == {"shortest_edge"}:
+            return _edge(sides["shortest_edge"], "size.shortest_edge", file)
+    return _rectangle(size, "size", file)
 
 
-def _rectangle(found: object, field: str, file: object) -> tuple[int, int]:
-    if not isinstance(found, Mapping) or {name for name, value in found.items() if value is not None} != {
+def _rectangle(size: object, field: str, file: object) -> tuple[int, int]:
+    if not isinstance(size, Mapping) or {name for name, value in size.items() if value is not None} != {
         "height",
         "width",
     }:
         wanted = "height and width" + (" or shortest_edge" if field == "size" else "")
-        raise DataError(file, field=field, found=repr(found)[:80], expected=wanted)
-    return _edge(found["height"], f"{field}.height", file), _edge(found["width"], f"{field}.width", file)
+        raise DataError(file, field=field, found=repr(size)[:80], expected=wanted)
+    return _edge(size["height"], f"{field}.height", file), _edge(size["width"], f"{field}.width", file)
 
 
-def _edge(found: object, field: str, file: object) -> int:
-    if not isinstance(found, int) or isinstance(found, bool) or not 1 <= found <= _LARGEST:
-        raise DataError(file, field=field, found=repr(found)[:80], expected=f"a whole number from 1 to {_LARGEST}")
-    return found
+def _edge(edge: object, field: str, file: object) -> int:
+    if not isinstance(edge, int) or isinstance(edge, bool) or not 1 <= edge <= _LARGEST:
+        raise DataError(file, field=field, found=repr(edge)[:80], expected=f"a whole number from 1 to {_LARGEST}")
+    return edge
 
 
-def _number(found: object, field: str, file: object) -> float:
-    if not isinstance(found, int | float) or isinstance(found, bool) or not abs(found) <= sys.float_info.max:
-        raise DataError(file, field=field, found=repr(found)[:80], expected="a finite number")
-    return float(found)
+def _number(number: object, field: str, file: object) -> float:
+    if not isinstance(number, int | float) or isinstance(number, bool) or not abs(number) <= sys.float_info.max:
+        raise DataError(file, field=field, found=repr(number)[:80], expected="a finite number")
+    return float(number)
 
 
-def _three(found: object, field: str, file: object) -> tuple[float, float, float]:
-    if not isinstance(found, list | tuple) or len(found) != 3:
-        raise DataError(file, field=field, found=repr(found)[:80], expected="three numbers")
-    red, green, blue = (_number(value, field, file) for value in found)
+def _three(numbers: object, field: str, file: object) -> tuple[float, float, float]:
+    if not isinstance(numbers, list | tuple) or len(numbers) != 3:
+        raise DataError(file, field=field, found=repr(numbers)[:80], expected="three numbers")
+    red, green, blue = (_number(value, field, file) for value in numbers)
     return red, green, blue
 
 
 def _switch(config: Mapping[str, Any], field: str, default: bool, file: object) -> bool:
-    found = config.get(field)
-    if found is None:
+    value = config.get(field)
+    if value is None:
         return default
-    if not isinstance(found, bool):
-        raise DataError(file, field=field, found=repr(found)[:80], expected="true or false")
-    return found
+    if not isinstance(value, bool):
+        raise DataError(file, field=field, found=repr(value)[:80], expected="true or false")
+    return value

@@ -64,8 +64,8 @@ def _parted(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     blank = [all(_says_nothing(row[name]) for name in values) for row in rows]
     if sum(blank) < 2 or all(blank):
         return frame, []
-    kept = frame.filter(pl.Series([not empty for empty in blank]))
-    return kept, [str(row[label]) for row, empty in zip(rows, blank, strict=True) if empty]
+    informative = frame.filter(pl.Series([not empty for empty in blank]))
+    return informative, [str(row[label]) for row, empty in zip(rows, blank, strict=True) if empty]
 
 
 def _says_nothing(value: object) -> bool:

@@ -127,10 +127,10 @@ def _numbers(models: Sequence[Evidence], placed: Sequence[pl.DataFrame], names: 
             values = placed[n][key].cast(pl.Float64).fill_nan(None)
             finite = values.is_infinite().fill_null(False)
             own = f"{label}: {printable(names[n])}" if len(models) > 1 else label
-            kept = pl.Series([None if odd else value for value, odd in zip(values.round(4), finite, strict=True)],
+            rounded = pl.Series([None if odd else value for value, odd in zip(values.round(4), finite, strict=True)],
                              dtype=pl.Float64)  # fmt: skip
             numbers.append({"key": f"{key}{n + 1}" if len(models) > 1 else key, "label": own, "short": label,
-                            "model": n, "values": kept.to_list()})  # fmt: skip
+                            "model": n, "values": rounded.to_list()})  # fmt: skip
     return numbers
 
 

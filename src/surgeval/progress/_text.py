@@ -33,15 +33,15 @@ def spoken(kinds: Sequence[tuple[str, Counted]], elapsed: float) -> str:
     """Every kind with its count, the rate of the first one that is not finished, and the time left."""
     counts = ", ".join(_count(name, kind) for name, kind in kinds)
     name, kind = next(((n, k) for n, k in kinds if k.done and k.done != k.total), kinds[0])
-    work = sum(one.seconds for _, one in kinds)
+    work = sum(part.seconds for _, part in kinds)
     own = elapsed * (kind.seconds / work if work and kind.seconds else 1.0)
     rate = f"{_short(kind.done / max(own, 1e-9))} {name}/s"
-    if any(one.total is None for _, one in kinds) or kind.done < min(_FEW, kind.total or 0):
+    if any(part.total is None for _, part in kinds) or kind.done < min(_FEW, kind.total or 0):
         return f"{counts} · {rate} · {clock(elapsed)}"
-    left = sum((one.total or 0) - one.done for _, one in kinds if not one.done) * elapsed / max(kind.done, 1)
-    for _, one in kinds:
-        share = one.seconds / work if work else 1.0
-        left += ((one.total or 0) - one.done) * elapsed * share / one.done if one.done else 0.0
+    left = sum((part.total or 0) - part.done for _, part in kinds if not part.done) * elapsed / max(kind.done, 1)
+    for _, part in kinds:
+        share = part.seconds / work if work else 1.0
+        left += ((part.total or 0) - part.done) * elapsed * share / part.done if part.done else 0.0
     return f"{counts} · {rate} · {clock(left)} left"
 
 

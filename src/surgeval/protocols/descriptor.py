@@ -22,8 +22,9 @@ class Descriptor:
 
     `load(folder)` gives a `RunResult`, `page(results, out)` writes report.html (of one run, or of several side by side
     where `several` says so), `compare(a, b)` gives a `Comparison`. `run` and `score` are Typer commands. `outcomes`
-    turns a result into the table that `rank` takes (qID, video, group, ood, correctness). `chapter(demo)` is its part
-    of the demo. `folders()` gives a `FolderKind` where the protocol leaves folders that are no runs.
+    turns a result into the table that `rank` takes (qID, video, group, ood, correctness); `ranks_by` is what the mean
+    accuracy of that table's groups is called in a column's title. `chapter(demo)` is its part of the demo. `folders()`
+    gives a `FolderKind` where the protocol leaves folders that are no runs.
     """
 
     name: str
@@ -36,19 +37,21 @@ class Descriptor:
     outcomes: str = ""
     chapter: str = ""
     folders: str = ""
+    ranks_by: str = ""
     several: bool = False
     order: int = 100
 
     def __post_init__(self) -> None:
         texts = (self.name, self.question, self.load, self.page, self.compare, self.run, self.score, self.outcomes,
-                 self.chapter, self.folders)  # fmt: skip
+                 self.chapter, self.folders, self.ranks_by)  # fmt: skip
         if not all(isinstance(text, str) for text in texts) or type(self.order) is not int or not self.name:
             raise BadInput(f"protocol {self.name!r:.60}: found other values, expected texts and a whole number")
 
     @classmethod
     def of_rooms(
-        cls, package: str, question: str, *, offers: Sequence[str] = (), several: bool = False, order: int = 100
-    ) -> Descriptor:
+        cls, package: str, question: str, *, offers: Sequence[str] = (), ranks_by: str = "", several: bool = False,
+        order: int = 100,
+    ) -> Descriptor:  # fmt: skip
         """The descriptor of a package NAME with the usual rooms; `offers` names the parts that not all protocols have.
 
         `result` holds `load_NAME` and `outcomes`, `page` holds `write_page_of`, `compare` holds `compare_NAME`,
@@ -65,7 +68,7 @@ class Descriptor:
             "folders": "overview:folder_kind",
         }  # fmt: skip
         parts = {part: f"{package}.{rooms[part]}" for part in ("load", "page", "compare", *offers)}
-        return cls(name=name, question=question, several=several, order=order, **parts)
+        return cls(name=name, question=question, ranks_by=ranks_by, several=several, order=order, **parts)
 
     def part(self, name: str) -> Callable[..., Any]:
         """The function behind one of the parts, imported now."""

@@ -246,5 +246,5 @@ def _kept(rows: Sequence[tuple[int, float, float, float, float, float]], iou: fl
         return []
     table = torch.tensor([row[1:] for row in rows], dtype=torch.float64)
     boxes = torch.cat([table[:, 1:3], table[:, 1:3] + table[:, 3:5]], dim=1)
-    kept: list[int] = nms(boxes, table[:, 0], torch.tensor([row[0] for row in rows]), iou=iou).tolist()
-    return kept
+    survivors: list[int] = nms(boxes, table[:, 0], torch.tensor([row[0] for row in rows]), iou=iou).tolist()
+    return survivors

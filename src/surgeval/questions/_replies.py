@@ -36,7 +36,7 @@ def in_threads(calls: Sequence[Callable[[], Result]], concurrency: int) -> list[
 
 
 class _ReplyStore(Store):
-    what, table, key = "the stored replies of a question set", "replies", "asked"
+    title, table, key = "the stored replies of a question set", "replies", "asked"
     columns = (Column("text", str), Column("finish", str), Column("requests", int), Column("prompt_tokens", int),
                Column("completion_tokens", int))  # fmt: skip
     layout = """

@@ -188,12 +188,12 @@ def _sorted(labels: Iterable[Any]) -> list[Any]:
         return sorted(items, key=lambda label: (type(label).__name__, repr(label)))
 
 
-def numeric_ratings(categories: Sequence[Any], what: str) -> Floats:
+def numeric_ratings(categories: Sequence[Any], name: str) -> Floats:
     """The categories as finite numbers, which ordered and numeric comparisons need."""
     for label in categories:
         numeric = isinstance(label, (int, float, np.integer, np.floating)) and not isinstance(label, bool)
         if not numeric or not math.isfinite(label):
-            raise BadInput(sentence(what, None, None, f"the label {label!r}", "finite numbers as labels"))
+            raise BadInput(sentence(name, None, None, f"the label {label!r}", "finite numbers as labels"))
     return np.array(categories, dtype=np.float64)
 
 

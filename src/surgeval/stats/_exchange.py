@@ -41,8 +41,8 @@ def exchange_signs(rng: np.random.Generator, clusters: int, draws: int) -> tuple
     >>> exchange_signs(stream(0, "example"), 30, 2000)[0].shape
     (2000, 30)
     """
-    given: tuple[tuple[str, object], ...] = (("clusters", clusters), ("draws", draws))
-    for name, value in given:
+    counts: tuple[tuple[str, object], ...] = (("clusters", clusters), ("draws", draws))
+    for name, value in counts:
         if not isinstance(value, (int, np.integer)) or value < 1:
             raise BadInput(sentence(name, None, None, repr(value), "a whole number above 0"))
     exact = is_exact(clusters, draws)

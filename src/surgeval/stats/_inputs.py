@@ -84,10 +84,10 @@ def _kind(key: object) -> str:
     return "number" if isinstance(key, int) and not isinstance(key, bool) else "bad"
 
 
-def same_length(first: Floats, second: Floats | Ints, what: str) -> None:
+def same_length(first: Floats, second: Floats | Ints, name: str) -> None:
     """Refuse columns of different length."""
     if len(first) != len(second):
-        raise BadInput(sentence(what, None, None, f"{len(second)} rows", f"{len(first)} rows, one per value"))
+        raise BadInput(sentence(name, None, None, f"{len(second)} rows", f"{len(first)} rows, one per value"))
 
 
 def masks(slices: Mapping[str, npt.ArrayLike], rows: int) -> dict[str, Bools]:

@@ -78,13 +78,13 @@ class Resampling:
             raise BadInput(sentence("resamples", None, None, repr(resamples), "a whole number above 0"))
 
     @classmethod
-    def by_drawing(cls, what: str, drawing: NamedDrawing) -> Resampling:
+    def by_drawing(cls, statistic: str, drawing: NamedDrawing) -> Resampling:
         """For what has no leave-one-out interval: the percentile bootstrap unless BCa is asked for."""
         asked: NamedDrawing = {"method": "percentile"}
         asked.update(drawing)
         plan = cls(**asked)
         if plan.method == "t":
-            raise BadInput(sentence("method", None, None, "'t'", f"percentile or bca, as {what} is drawn"))
+            raise BadInput(sentence("method", None, None, "'t'", f"percentile or bca, as {statistic} is drawn"))
         return plan
 
     def rng(self, *more: str) -> np.random.Generator:

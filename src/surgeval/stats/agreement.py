@@ -47,7 +47,7 @@ def cohen_kappa(
     columns = [ready(a), ready(b)]
     _same_units(columns)
     (first, second), known = number_labels(columns, categories)
-    distance = _distance(known, weights, given=categories is not None)
+    distance = _distance(known, weights, stated=categories is not None)
     units, size = len(first), len(known)
     row = np.arange(units)
     ones = np.ones(units)
@@ -85,13 +85,13 @@ def _same_units(columns: list[list[Any]]) -> None:
                 raise BadInput(sentence(side, f"row {row}", None, repr(label), wanted))
 
 
-def _distance(known: tuple[Any, ...], weights: str | None, given: bool) -> Floats:
+def _distance(known: tuple[Any, ...], weights: str | None, stated: bool) -> Floats:
     if weights is None:
         return 1.0 - np.eye(len(known))
     if weights not in ("linear", "quadratic"):
         raise BadInput(sentence("weights", None, None, repr(weights), "None, linear or quadratic"))
     position = (
-        np.arange(len(known), dtype=np.float64) if given else numeric_ratings(known, "weights without `categories`")
+        np.arange(len(known), dtype=np.float64) if stated else numeric_ratings(known, "weights without `categories`")
     )
     gap = np.abs(position[:, None] - position[None, :])
     gap = gap if weights == "linear" else gap**2

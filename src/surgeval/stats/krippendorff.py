@@ -47,14 +47,14 @@ def krippendorff_alpha(
     if metric not in ("nominal", "ordinal", "interval", "ratio"):
         raise BadInput(sentence("metric", None, None, repr(metric), "nominal, ordinal, interval or ratio"))
     codes, known = _codes(ratings, categories)
-    position = _places(known, metric, given=categories is not None)
+    position = _places(known, metric, stated=categories is not None)
     total, raters = codes.shape
     pairable = (codes >= 0).sum(axis=1) >= 2
-    kept = None if clusters is None else ready(clusters)
-    if kept is not None:
-        if len(kept) != total:
-            raise BadInput(sentence("clusters", None, None, f"{len(kept)} rows", f"{total}, one per unit"))
-        kept = [cluster for cluster, keep in zip(kept, pairable, strict=True) if keep]
+    cluster_of = None if clusters is None else ready(clusters)
+    if cluster_of is not None:
+        if len(cluster_of) != total:
+            raise BadInput(sentence("clusters", None, None, f"{len(cluster_of)} rows", f"{total}, one per unit"))
+        cluster_of = [cluster for cluster, keep in zip(cluster_of, pairable, strict=True) if keep]
     dropped = total - int(pairable.sum())
     note = f"{dropped} of {total} units have fewer than two ratings, left out" if dropped else ""
     label = f"Krippendorff's alpha ({metric})"
@@ -72,7 +72,7 @@ def krippendorff_alpha(
     else:
         features, disagreement = _fixed(pairs, marginals, position, metric)
     patterns = np.unique(np.sort(codes, axis=1), axis=0, return_inverse=True)[1].ravel().astype(np.int64)
-    cells = Units.of(features, patterns, kept)
+    cells = Units.of(features, patterns, cluster_of)
     return assess(label, cells, disagreement, plan, raters=raters, categories=known, undefined=ONE_CATEGORY, note=note)
 
 
@@ -89,8 +89,8 @@ def _codes(ratings: Iterable[Iterable[Any]], categories: Sequence[Any] | None) -
     return np.column_stack(columns) if columns else np.empty((len(rows), 0), dtype=np.int64), known
 
 
-def _places(known: tuple[Any, ...], metric: Metric, given: bool) -> Floats:
-    if metric == "nominal" or (metric == "ordinal" and given):
+def _places(known: tuple[Any, ...], metric: Metric, stated: bool) -> Floats:
+    if metric == "nominal" or (metric == "ordinal" and stated):
         return np.arange(len(known), dtype=np.float64)
     position = numeric_ratings(known, f"metric {metric}")
     if metric == "ratio" and (position < 0).any():

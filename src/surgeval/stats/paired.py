@@ -259,10 +259,10 @@ def _exchanged(
     """P of every number: what it is when some videos of the two models are swapped, less what the rest gives."""
     parts = []
     for signs in exchange_blocks(plan.rng("exchange"), len(codes), plan.resamples):
-        kept = (signs[:, codes] > 0).astype(np.int64)
-        parts.append(joint(np.hstack([kept, 1 - kept])) - joint(np.hstack([1 - kept, kept])))
+        unswapped = (signs[:, codes] > 0).astype(np.int64)
+        parts.append(joint(np.hstack([unswapped, 1 - unswapped])) - joint(np.hstack([1 - unswapped, unswapped])))
         if progress is not None:
-            progress(len(kept))
+            progress(len(unswapped))
     gaps, exact = np.concatenate(parts), is_exact(len(codes), plan.resamples)
     p = [exchange_p(observed[k], gaps[:, k], exact, scale=_finite(scale[k])) for k in range(len(observed))]
     return np.array(p, dtype=np.float64)

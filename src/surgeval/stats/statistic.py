@@ -77,10 +77,12 @@ def bootstrap_vector(
         interval_of(drawn, column, plan, label, limit)
         for column, (label, limit) in enumerate(zip(names, limits, strict=True))
     ]
-    return Intervals(tuple(unmoved(one, drawn.sizes, limit) for one, limit in zip(intervals, limits, strict=True)))
+    return Intervals(
+        tuple(unmoved(interval, drawn.sizes, limit) for interval, limit in zip(intervals, limits, strict=True))
+    )
 
 
-def with_still_parts(made: Interval, parts: Iterable[tuple[float, Interval]], bounds: Bounds) -> Interval:
+def with_still_parts(interval: Interval, parts: Iterable[tuple[float, Interval]], bounds: Bounds) -> Interval:
     """A weighted mean whose `parts` (weight, interval) no cluster moved: as unsure as they are.
 
     Leaving out clusters shows nothing of a part that is the same in all of them. Parts are taken as independent of the
@@ -91,18 +93,20 @@ def with_still_parts(made: Interval, parts: Iterable[tuple[float, Interval]], bo
     0.900 [0.694, 0.950]
     """
     parts = [(weight, part) for weight, part in parts if not np.isnan(part.low)]
-    if not parts or np.isnan(made.low):
-        return made
-    moved = made.method != "bound"
-    below, above = ((made.estimate - made.low) ** 2, (made.high - made.estimate) ** 2) if moved else (0.0, 0.0)
+    if not parts or np.isnan(interval.low):
+        return interval
+    moved = interval.method != "bound"
+    below, above = (
+        ((interval.estimate - interval.low) ** 2, (interval.high - interval.estimate) ** 2) if moved else (0.0, 0.0)
+    )
     for weight, part in parts:
         down, up = part.estimate - part.low, part.high - part.estimate
         below += (weight * (down if weight > 0 else up)) ** 2
         above += (weight * (up if weight > 0 else down)) ** 2
-    low, high = max(bounds[0], made.estimate - below**0.5), min(bounds[1], made.estimate + above**0.5)
+    low, high = max(bounds[0], interval.estimate - below**0.5), min(bounds[1], interval.estimate + above**0.5)
     some = f"{len(parts)} of its parts {'is' if len(parts) == 1 else 'are'}" if moved else "all its parts are"
     note = f"{some} the same in every video, and widen it by their own intervals"
     return replace(
-        made, low=min(low, made.estimate), high=max(high, made.estimate), method=made.method if moved else "t",
-        note=f"{made.note}; {note}" if moved and made.note else note,
+        interval, low=min(low, interval.estimate), high=max(high, interval.estimate),
+        method=interval.method if moved else "t", note=f"{interval.note}; {note}" if moved and interval.note else note,
     )  # fmt: skip

@@ -289,8 +289,8 @@ def _triplet_row(row: Any, number: int, known: dict[str, dict[str, int]], file: 
         )
     ids = []
     for value, key in zip(row, ("instruments", "verbs", "targets"), strict=True):
-        found = known[key].get(_key(value), value) if isinstance(value, str) else value
-        if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found < len(known[key]):
+        code = known[key].get(_key(value), value) if isinstance(value, str) else value
+        if not isinstance(code, int) or isinstance(code, bool) or not 0 <= code < len(known[key]):
             raise DataError(
                 file,
                 record=f"triplet {number}",
@@ -298,5 +298,5 @@ def _triplet_row(row: Any, number: int, known: dict[str, dict[str, int]], file: 
                 found=repr(value),
                 expected=f"a name or an id below {len(known[key])}",
             )
-        ids.append(found)
+        ids.append(code)
     return ids[0], ids[1], ids[2]

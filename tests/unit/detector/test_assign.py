@@ -50,7 +50,7 @@ def test_a_box_takes_its_ten_best_points_inside_it(preset: str, fixed_shapes: bo
     points, _ = grid()
     assert len(positive) == 10
     assert ((points[positive] > 8) & (points[positive] < 40)).all()
-    assert int(found.kept.sum()) == 10
+    assert int(found.positive.sum()) == 10
 
 
 @WAYS
@@ -135,8 +135,8 @@ def test_the_rules_differ_in_who_gets_a_contested_point() -> None:
 def test_the_best_point_of_a_box_has_the_best_overlap_as_its_target(preset: str, fixed_shapes: bool) -> None:
     output, truth = scene(3, images=1)
     found = assign_output(output, truth, "ivt", ASSIGNMENT_RULES[preset], fixed_shapes=fixed_shapes)
-    assert found.kept.any()
-    assert (found.weight[found.kept] >= 0).all()
+    assert found.positive.any()
+    assert (found.weight[found.positive] >= 0).all()
     assert (found.weight <= 1).all()
 
 

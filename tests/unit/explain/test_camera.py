@@ -61,7 +61,7 @@ def test_an_instrument_over_a_third_of_the_view_does_not_move_the_robust_fit(
     fit = fit_camera_robust(flow)
     assert fit.converged
     assert apart(fit.motion, motion, height, width) < 0.1
-    assert fit.kept == pytest.approx(1 - round(share * width) / width, abs=0.03)
+    assert fit.share == pytest.approx(1 - round(share * width) / width, abs=0.03)
     assert fit.scale == pytest.approx(0.1, rel=0.6)
 
 

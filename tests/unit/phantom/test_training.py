@@ -184,14 +184,14 @@ def test_an_examination_counts_only_frames_with_an_instrument(two_videos: Frames
 def test_macro_f1_is_the_mean_over_the_classes_that_occur(exam: Examination) -> None:
     each = []
     for k in np.flatnonzero(exam.present.any(0)):
-        said, there = exam.said == k, exam.present[:, k]
+        said, there = exam.guess == k, exam.present[:, k]
         each.append(2 * (said & there).sum() / (said.sum() + there.sum()))
     assert measure(exam)["macro_f1"].estimate == pytest.approx(np.mean(each))
 
 
 def test_the_batch_size_of_an_examination_changes_nothing(two_videos: Frames, exam: Examination) -> None:
     whole, parts = exam, examine(open_contrastive("phantom-clip"), two_videos, batch=2)
-    for name in ("said", "right_without_other", "right_without_attended", "triplet_top5"):
+    for name in ("guess", "right_without_other", "right_without_attended", "triplet_top5"):
         assert np.array_equal(getattr(whole, name), getattr(parts, name), equal_nan=True), name
     assert np.allclose(whole.inside, parts.inside, atol=1e-3)
 

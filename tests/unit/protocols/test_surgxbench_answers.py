@@ -165,7 +165,9 @@ def test_a_run_stands_beside_one_of_a_model_that_scores_prompts(
     settings = SurgXSettings(curves=2, sanity=1, max_tokens=6, threads=1)
     done = run_surgxbench(filmed, str(folder), out=tmp_path / "words", settings=settings, progress=False)
     scores = done.result(gallery=4, resamples=50)
-    assert {"classes", "four_way", "references", "occlusion", "sanity", "matches", "replies"} <= set(scores.made)
+    assert {"classes", "four_way", "references", "occlusion", "sanity", "matches", "replies"} <= set(
+        scores.detail_tables
+    )
     assert done.unknown_words and scores.verdict() is not None
     record = json.loads((tmp_path / "words" / "run.json").read_text())
     assert record["config"]["questions"]["instruments"].startswith("What surgical tools do you see?")

@@ -42,7 +42,7 @@ def _cases(seen: tuple[Any, ...] = SEEN, acted: tuple[Any, ...] = ACTED) -> pl.D
 
 
 def _with(name: str, cases: pl.DataFrame, made: dict[str, pl.DataFrame]) -> SurgXScores:
-    return SurgXScores(name=name, record=RECORD, classes=("hook",), cases=cases, numbers={}, made=made)
+    return SurgXScores(name=name, record=RECORD, classes=("hook",), cases=cases, numbers={}, detail_tables=made)
 
 
 def _scores(name: str, cases: pl.DataFrame) -> SurgXScores:

@@ -190,6 +190,6 @@ def test_a_model_that_answers_in_words_looks_at_the_instruments_it_names(worded:
     """Token Grad-CAM is a weaker witness than rollout, and still above chance: six videos tell no more than that."""
     lift = worded.numbers["tp_lift"]
     assert (lift.low if long else lift.estimate) > 1
-    assert float(worded.made["classes"].row(-1, named=True)["f1"]) > 0.6
-    (replies,) = worded.made["replies"].to_dicts()
+    assert float(worded.detail_tables["classes"].row(-1, named=True)["f1"]) > 0.6
+    (replies,) = worded.detail_tables["replies"].to_dicts()
     assert replies["unparsed"] == 0.0 and replies["cut_off"] == 0.0

@@ -18,13 +18,13 @@ from surgeval.stats import Interval
 
 GOOD = surgx.GroundingFacts(
     videos=20, accuracy=near(0.95), usual="grasper", usual_right=0.6, lead=near(0.35), guess=0.25,
-    said={"grasper": 60, "hook": 40}, shown={"grasper": 0.6, "hook": 0.4}, looks=near(0.9),
+    answers={"grasper": 60, "hook": 40}, shown={"grasper": 0.6, "hook": 0.4}, looks=near(0.9),
     maps={"uniform": (0.25, near(0.65)), "centre": (0.4, near(0.5)), "edge": (0.3, near(0.6))},
     instrument_hidden=near(0.5), region_hidden=near(0.45), grounded=near(0.9), weights=near(0.1, 0.1),
     prompt=near(0.5, 0.1), f1={"grasper": 0.95, "hook": 0.9},
 )  # fmt: skip
 UNTRAINED = replace(
-    GOOD, accuracy=near(0.61), lead=near(0.0, 0.01), said={"grasper": 837, "hook": 6}, looks=near(0.34),
+    GOOD, accuracy=near(0.61), lead=near(0.0, 0.01), answers={"grasper": 837, "hook": 6}, looks=near(0.34),
     maps={"uniform": (0.25, near(0.09)), "centre": (0.39, near(-0.05)), "edge": (0.3, near(0.04))},
     instrument_hidden=near(0.0, 0.01), region_hidden=near(0.0, 0.01), grounded=near(0.2),
 )  # fmt: skip
@@ -36,7 +36,7 @@ CENTRED = replace(
     GOOD, looks=near(0.4), maps={"uniform": (0.25, near(0.15)), "centre": (0.4, near(0.0, 0.01)),
                                  "edge": (0.3, near(0.1))},
 )  # fmt: skip
-CONSTANT = replace(GOOD, accuracy=near(0.6), lead=near(0.0, 0.0), said={"grasper": 100})
+CONSTANT = replace(GOOD, accuracy=near(0.6), lead=near(0.0, 0.0), answers={"grasper": 100})
 
 
 def looked(facts: surgx.GroundingFacts) -> Verdict:
@@ -85,7 +85,7 @@ def test_a_map_that_only_shows_the_middle_is_not_shown() -> None:
 
 def test_a_constant_answer_is_contradicted_unless_all_frames_show_it() -> None:
     assert looked(CONSTANT).grade == "contradicted"
-    always = replace(GOOD, said={"grasper": 100}, shown={"grasper": 0.97})
+    always = replace(GOOD, answers={"grasper": 100}, shown={"grasper": 0.97})
     assert held(looked(always))["varied"] is True
 
 
@@ -96,7 +96,7 @@ def test_a_constant_answer_is_contradicted_unless_all_frames_show_it() -> None:
 def test_an_answer_is_constant_from_ninety_per_cent_and_ten_points_above_what_is_shown(
     times: int, shown: float, holds: bool
 ) -> None:
-    facts = replace(GOOD, said={"grasper": times, "hook": 100 - times}, shown={"grasper": shown, "hook": 0.4})
+    facts = replace(GOOD, answers={"grasper": times, "hook": 100 - times}, shown={"grasper": shown, "hook": 0.4})
     assert held(looked(facts))["varied"] is holds
 
 

@@ -20,7 +20,7 @@ from surgeval.protocols.verdict import Reason, Verdict, verdict_of
 # triplets
 
 TOLD = triplets.TripletFacts(
-    videos=9, what="triplets", metric="mAP50", number=near(0.5), floor=0.01, without={"v1": 0.5, "v2": 0.48},
+    videos=9, subject="triplets", metric="mAP50", number=near(0.5), floor=0.01, without={"v1": 0.5, "v2": 0.48},
     classes=[triplets.ClassScore("hook,cut,gut", 0.6, 0.0, 30), triplets.ClassScore("hook,cut,liver", 0.4, 0.0, 20)],
     boxes={"right": 0.6, "missed": 0.3, "false positive": 0.1},
 )  # fmt: skip

@@ -94,7 +94,7 @@ def test_a_judge_that_cannot_be_opened_is_refused(text: str, words: str) -> None
 
 def test_a_model_name_may_hold_colons_slashes_and_at_signs() -> None:
     spec = parse_judge("openai:org/m:7b@v2@https://host:8443/v1")
-    assert (spec.what, spec.url) == ("org/m:7b@v2", "https://host:8443/v1")
+    assert (spec.target, spec.url) == ("org/m:7b@v2", "https://host:8443/v1")
 
 
 def test_a_model_judge_needs_somebody_who_opens_models() -> None:

@@ -239,7 +239,8 @@ def test_the_score_and_its_interval_are_those_of_the_pre_evaluation(challenge: A
         assert study.ranking.mean_accuracy[m] == pytest.approx(numbers.estimate)
         assert study.ranking.mean_interval()[m] == pytest.approx((numbers.low, numbers.high))
     table = ranking_sections(study)[0].tables[0]
-    assert "pre-evaluation score, % [95 %]" in table.frame.columns and "mean of the buckets' accuracies" in table.note
+    assert "mean of bucket accuracies, % [95 %]" in table.frame.columns
+    assert "Mean of bucket accuracies: mean over buckets of the share of right answers" in table.note
 
 
 def test_a_team_with_every_answer_right_gets_no_interval_of_width_zero() -> None:
@@ -250,7 +251,7 @@ def test_a_team_with_every_answer_right_gets_no_interval_of_width_zero() -> None
     assert 0.5 < low < 0.9 and high == 1 and np.isfinite(other).all()
     study = study_ranking(ranking, outer=0, challenges=0)
     table = ranking_sections(study)[0].tables[0]
-    assert table.frame["pre-evaluation score, % [95 %]"][0] == f"100.0\u00a0[{100 * low:.1f},\u00a0100.0]"
+    assert table.frame["mean of bucket accuracies, % [95 %]"][0] == f"100.0\u00a0[{100 * low:.1f},\u00a0100.0]"
     assert ranking.to_json()["mean_accuracy_interval"]["all"] == [low, high]
     assert "100.0" in render_page("x", ranking_sections(study))
 
@@ -259,7 +260,7 @@ def test_the_feedback_gives_the_distance_in_points_and_in_answers_and_says_why_t
     right = {"net": [1] * 12 + [0] * 4, "prior": [1] * 8 + [0] * 8}
     ranking = rank(right, ["verb|id"] * 16, [v for v in "abcdefgh" for _ in range(2)], resamples=200)
     text = _distance(study_ranking(ranking, outer=0, challenges=0), 1)
-    assert "The pre-evaluation score of the nearest entry on place 1 is 25.0 points higher." in text
+    assert "The mean of bucket accuracies of the nearest entry on place 1 is 25.0 points higher." in text
     assert "5 more right answers, 31.2 points, would have given that place. That is more than the distance" in text
     assert "because a place is given by the tests in the buckets and by the tie-break" in text
     level = replace(ranking, accuracy=np.array([[0.5, 0.5]]))

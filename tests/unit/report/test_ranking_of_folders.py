@@ -13,8 +13,9 @@ from surgeval import stats
 from surgeval.engine import Manifest, save_scored
 from surgeval.errors import BadInput, DataError
 from surgeval.protocols.focus import score_focus
+from surgeval.protocols.registry import descriptors
 from surgeval.protocols.verdict import Verdict
-from surgeval.report import findings, ranking_sections, study_ranking, verdicts_of
+from surgeval.report import findings, ranking_sections, read_outcomes_of, study_ranking, verdicts_of
 
 ASKED = [{"qID": f"q{n}", "videoID": f"v{n // 2}", "start_time": 0, "end_time": 1, "procedure_type": "",
           "question": "?"} for n in range(16)]  # fmt: skip
@@ -39,6 +40,26 @@ def test_a_folder_of_runs_is_ranked_and_says_what_was_left_out(runs: Path, kind:
     listed = surgeval.rank([str(runs / "right"), runs / "wrong"], resamples=200)
     assert listed.final_order == ranking.final_order and "not ranked" not in " ".join(listed.notes)
     assert surgeval.rank([kind(runs)], resamples=200).final_order == ranking.final_order
+
+
+def test_the_mean_of_the_buckets_is_called_as_the_protocol_calls_it(runs: Path, tmp_path: Path) -> None:
+    ranking = surgeval.rank(runs, resamples=200)
+    assert ranking.score_name == "pre-evaluation score"
+    places = ranking_sections(study_ranking(ranking, outer=0, challenges=0))[0].tables[0].frame
+    assert "pre-evaluation score, % [95 %]" in places.columns
+    assert surgeval.rank(runs, resamples=200, point="macro").score_name == "mean of bucket accuracies"
+    files = [tmp_path / f"{name}.csv" for name in ("right", "wrong")]
+    for path, table in zip(files, read_outcomes_of([runs]).values(), strict=True):
+        table.select("qID", "video", "group", "ood", "correctness").write_csv(path)
+    assert surgeval.rank(files, resamples=200).score_name == "mean of bucket accuracies"
+    assert surgeval.rank([runs / "right", files[1]], resamples=200).score_name == "pre-evaluation score"
+
+
+def test_every_protocol_that_can_be_ranked_says_what_its_number_is() -> None:
+    ranked = {name: protocol for name, protocol in descriptors().items() if protocol.outcomes.startswith("surgeval.")}
+    names = {name: protocol.ranks_by for name, protocol in ranked.items()}
+    assert all(names.values()) and len(set(names.values())) == len(names)
+    assert [name for name, score in names.items() if score == "pre-evaluation score"] == ["focus"]
 
 
 def test_the_first_place_of_a_model_whose_own_run_does_not_bear_it_out_is_said_so(runs: Path) -> None:

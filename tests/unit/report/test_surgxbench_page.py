@@ -348,7 +348,7 @@ def test_markup_in_a_class_name_is_shown_and_not_obeyed(
 def test_the_page_names_model_and_data_and_what_could_not_be_used(tmp_path: Path) -> None:
     lost = pl.DataFrame({"status": ["unreadable"], "reason": ["<b>no</b> such file"], "cases": [3]})
     model = _model("clip")
-    model = replace(model, made={**model.made, "failures": lost})
+    model = replace(model, detail_tables={**model.detail_tables, "failures": lost})
     text = write_page_of([model], tmp_path).read_text("utf-8")
     assert "model of clip (clip, 0123456789ab)" in text and "films (phantom)" in text
     assert "Frames or records that could not be used, and are in no number: 3 of clip" in text

@@ -52,13 +52,13 @@ def frames(
         raise BadInput(f"two videos are called {max(folded, key=folded.count)}: expected different names, or two calls")
     window = (seconds_of(clip[0], "--clip"), seconds_of(clip[1], "--clip")) if clip else None
     step = seconds_of(every, "--every") if every else (1.0 if stride is None else None)
-    made: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for video, stem in zip(videos, stems, strict=True):
         if not video.is_file():
             raise BadInput(f"{video}: found no such file, expected a video")
         if window:
             film = path_inside(out, f"{stem}.mp4")
-            made[str(clip_video(video, film, window, overlay=overlay_time))] = 1
+            counts[str(clip_video(video, film, window, overlay=overlay_time))] = 1
             continue
         with progress("frames") as bar:
             bar.phase(video.name)
@@ -71,12 +71,12 @@ def frames(
                 overlay=overlay_time,
                 progress=bar.reach,
             )
-        made[str(folder)] = len(written)
+        counts[str(folder)] = len(written)
     if json:
-        print_json(made)
+        print_json(counts)
         return
-    for place, count in made.items():
-        console().print(place if window else f"{place}: {counted(count, 'frame')}")
+    for path, count in counts.items():
+        console().print(path if window else f"{path}: {counted(count, 'frame')}")
 
 
 def seconds_of(text: str, option: str) -> float:

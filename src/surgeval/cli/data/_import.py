@@ -84,9 +84,9 @@ def _project(folder: Path, dry_run: bool) -> Iterator[tuple[Database, bool]]:
     new = not (folder / STORE_FILE).exists()
     with (
         tempfile.TemporaryDirectory() as away,
-        Database((Path(away) if new and dry_run else folder) / STORE_FILE) as found,
+        Database((Path(away) if new and dry_run else folder) / STORE_FILE) as database,
     ):
-        yield found, new
+        yield database, new
 
 
 def _schema_of(source: Path, format: str | None) -> str | None:
@@ -128,9 +128,11 @@ def _lines(report: ImportReport, dry_run: bool) -> list[str]:
         lines.append(f"not met: {counted(missed, 'frame')} ({', '.join(map(visible, report.unmatched[:5]))} …)")
     if report.scaled:
         lines.append(f"{counted(report.scaled, 'frame')} of another size: shapes are scaled")
-    for one in report.lacking:
-        what = f"{one.group}.{one.name}" + (f".{one.attribute} {one.value}" if one.attribute else "")
-        lines.append(f"not in the schema: {visible(what)} ({one.count})")
+    for missing in report.lacking:
+        name = f"{missing.group}.{missing.name}" + (
+            f".{missing.attribute} {missing.value}" if missing.attribute else ""
+        )
+        lines.append(f"not in the schema: {visible(name)} ({missing.count})")
     if report.problems:
         lines += [f"{counted(report.problems, 'record')} that cannot be read:", *map(visible, report.examples[:5])]
     lines += [f"not taken: {loss}" for loss in report.losses]

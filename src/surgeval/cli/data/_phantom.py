@@ -54,9 +54,9 @@ def make_phantom(
     from surgeval import phantom
 
     own = {"--seed": seed, "--videos": videos, "--seconds": seconds, "--size": size}
-    given = [name for name, value in own.items() if value is not None]
-    if edition is not None and given:
-        raise BadInput(f"--edition {edition} fixes all of it: found {given[0]} as well, expected one or the other")
+    options = [name for name, value in own.items() if value is not None]
+    if edition is not None and options:
+        raise BadInput(f"--edition {edition} fixes all of it: found {options[0]} as well, expected one or the other")
     count = 3 if videos is None else videos
     width, height = _size(size or "448x256")
     fixed = phantom.edition(edition) if edition else None
@@ -67,11 +67,11 @@ def make_phantom(
     )
     with rendering(sum(split in (None, plan.split) for plan in plans)) as show:
         if edition is not None:
-            place = phantom.write_edition(
+            folder = phantom.write_edition(
                 edition, out, tint=tint, split=split, processes=processes, progress=show, mp4=mp4
             )
         else:
-            place = phantom.write_phantom(
+            folder = phantom.write_phantom(
                 out,
                 seed=1 if seed is None else seed,
                 videos=count,
@@ -85,9 +85,9 @@ def make_phantom(
                 mp4=mp4,
             )
     if json:
-        print_json({"out": str(place)})
+        print_json({"out": str(folder)})
     else:
-        console().print(f"{place}: look at it with: surgeval report {place} --out report")
+        console().print(f"{folder}: look at it with: surgeval report {folder} --out report")
 
 
 @contextmanager

@@ -58,11 +58,11 @@ def _summary(table: Any, boxed: bool) -> str:
     explaining, image, near = (int(table[name].sum()) for name in ("explaining", "image", "near"))
     if not explaining:
         return "no token explains any of these"
-    said = f"{percent(image / explaining)} of {explaining} explaining tokens are image tokens"
+    sentence = f"{percent(image / explaining)} of {explaining} explaining tokens are image tokens"
     if not boxed or not image:
-        return said
+        return sentence
     chance = float((table["image"] * table["chance"]).sum()) / image
-    return f"{said}; {percent(near / image)} of these in or close to the box (chance {percent(chance)})"
+    return f"{sentence}; {percent(near / image)} of these in or close to the box (chance {percent(chance)})"
 
 
 def _box(text: str) -> tuple[float, float, float, float]:

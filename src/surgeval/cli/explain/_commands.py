@@ -48,11 +48,11 @@ def explain(asked: ExplainOptions) -> None:
         from surgeval.protocols.surgxbench import Explained, explain_image
     from surgeval.results import percent
 
-    chosen = heatmap_method(asked.method, asked.order, asked.start_layer, asked.score_scale, asked.words)
+    method = heatmap_method(asked.method, asked.order, asked.start_layer, asked.score_scale, asked.words)
     with progress("pictures") as bar:
         bar.phase("looking")
         shown = explain_image(
-            asked.image, asked.model, tuple(asked.prompt), method=chosen, keep_top=asked.keep_top, device=asked.device,
+            asked.image, asked.model, tuple(asked.prompt), method=method, keep_top=asked.keep_top, device=asked.device,
             max_tokens=asked.max_tokens,
         )  # fmt: skip
     save_picture(shown.picture, asked.place)
@@ -78,19 +78,19 @@ def _tell(table: pl.DataFrame) -> None:
 
     heads = {"prompt": "prompt", "word": "word", "score": "score", "probability": "probability",
              "area": "attended share", "flags": "flags"}  # fmt: skip
-    kept = [column for column in heads if column in table.columns]
+    columns = [column for column in heads if column in table.columns]
     units: dict[str, Literal["score", "share"]] = {"area": "share", "score": "score", "probability": "score"}
-    rows = [[number_text(row[column], units[column]) if column in units else row[column] for column in kept]
+    rows = [[number_text(row[column], units[column]) if column in units else row[column] for column in columns]
             for row in table.iter_rows(named=True)]  # fmt: skip
-    print_table("", [heads[column] for column in kept], rows)
+    print_table("", [heads[column] for column in columns], rows)
 
 
 def _spoken(method: Any) -> str:
     return ", ".join(str(value) if key == "name" else f"{key} {value}" for key, value in method.items())
 
 
-def _writable(place: Path, image: Path) -> None:
-    if place.suffix.casefold() != ".png":
-        raise BadInput(f"--out {place}: found {place.suffix or 'no ending'}, expected a file that ends in .png")
-    if place.exists() and image.exists() and place.samefile(image):
-        raise BadInput(f"--out {place}: found the image itself, expected another file")
+def _writable(out: Path, image: Path) -> None:
+    if out.suffix.casefold() != ".png":
+        raise BadInput(f"--out {out}: found {out.suffix or 'no ending'}, expected a file that ends in .png")
+    if out.exists() and image.exists() and out.samefile(image):
+        raise BadInput(f"--out {out}: found the image itself, expected another file")

@@ -130,29 +130,29 @@ def make_set(
     chat = _chat(model, max_tokens, timeout, temperature)
     with progress("batches", show=not json) as bar:
         bar.phase("asking", len(every) * (max(len(use), 1) + 2 * traps))
-        made = make_questions(every, scenes.parent, chat, out, making, use=use, traps=traps, concurrency=concurrency)
-    _tell_made(made, out, cost, json)
-    return 1 if made.failed else 0
+        outcome = make_questions(every, scenes.parent, chat, out, making, use=use, traps=traps, concurrency=concurrency)
+    _tell_made(outcome, out, cost, json)
+    return 1 if outcome.failed else 0
 
 
-def _tell_made(made: Made, out: Path, price: Price | None, json: bool) -> None:
+def _tell_made(outcome: Made, out: Path, price: Price | None, json: bool) -> None:
     from collections import Counter
 
-    counts = Counter(fault.check for refusal in made.refused for fault in refusal.faults)
-    lost = sum(not refusal.mended for refusal in made.refused)
+    counts = Counter(fault.check for refusal in outcome.refused for fault in refusal.faults)
+    lost = sum(not refusal.mended for refusal in outcome.refused)
     if json:
-        print_json({"out": str(out), "items": len(made.items), "refused_replies": len(made.refused), "not_mended": lost,
-                    "refused_by": dict(counts), "failed": list(made.failed), **_spent(made.spent, price),
-                    "from_store": made.stored})  # fmt: skip
+        print_json({"out": str(out), "items": len(outcome.items), "refused_replies": len(outcome.refused),
+                    "not_mended": lost, "refused_by": dict(counts), "failed": list(outcome.failed),
+                    **_spent(outcome.spent, price), "from_store": outcome.stored})  # fmt: skip
         return
     say = console().print
-    say(f"{counted(len(made.items), 'question')} in {out / 'items.jsonl'}")
-    say(f"{len(made.refused)} replies or records refused, {lost} of them for good: {out / 'refused.jsonl'}")
+    say(f"{counted(len(outcome.items), 'question')} in {out / 'items.jsonl'}")
+    say(f"{len(outcome.refused)} replies or records refused, {lost} of them for good: {out / 'refused.jsonl'}")
     if counts:
         print_table("", ("check", "failed"), counts.most_common())
-    for text in made.failed[:10]:
+    for text in outcome.failed[:10]:
         say(f"no reply: {text}")
-    say(_spent_line(made.spent, made.stored, price))
+    say(_spent_line(outcome.spent, outcome.stored, price))
 
 
 @app.command()

@@ -54,18 +54,18 @@ def records(
     with progress("images" if data.suffix == ".jsonl" else "clips", show=not json) as bar:
         bar.phase("reading")
         if data.suffix == ".jsonl":
-            made = image_records(data, out)
+            scenes = image_records(data, out)
         elif data.suffix == ".csv":
             if videos is None:
                 raise BadInput(f"{data}: found a table of phases, expected --videos with the films beside it")
-            made = table_clips(data, videos, out, options, looked)
+            scenes = table_clips(data, videos, out, options, looked)
         else:
-            made = dataset_clips(open_named(data, format, labels), out, options, looked)
-    bare = sum(not record.gaze for record in made)
+            scenes = dataset_clips(open_named(data, format, labels), out, options, looked)
+    bare = sum(not record.gaze for record in scenes)
     if json:
-        print_json({"out": str(out), "records": len(made), "without_gaze": bare})
+        print_json({"out": str(out), "records": len(scenes), "without_gaze": bare})
         return
-    console().print(f"{counted(len(made), 'record')} in {out / 'records.jsonl'}, {bare} of them without gaze")
+    console().print(f"{counted(len(scenes), 'record')} in {out / 'records.jsonl'}, {bare} of them without gaze")
 
 
 def _gaze(path: Path | None, mapping: Path | None) -> dict[str, Sequence[Gaze]] | None:

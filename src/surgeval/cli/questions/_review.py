@@ -72,9 +72,9 @@ def _show(desk: ReviewDesk, item: IntentQuestion, number: int, count: int) -> No
     if item.source:
         say(f"source: {item.source}")
     if isinstance(desk, Adjudication):
-        for order, said in enumerate(desk.said(item.id), start=1):
-            other = f", holds {_LETTERS[said.answer]} right" if said.answer is not None else ""
-            say(f"reviewer {order}: {said.verdict}{other}{': ' + said.comment if said.comment else ''}")
+        for order, judgement in enumerate(desk.said(item.id), start=1):
+            other = f", holds {_LETTERS[judgement.answer]} right" if judgement.answer is not None else ""
+            say(f"reviewer {order}: {judgement.verdict}{other}{': ' + judgement.comment if judgement.comment else ''}")
 
 
 def _judged(desk: ReviewDesk, item: IntentQuestion) -> bool:

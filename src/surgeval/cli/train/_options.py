@@ -84,8 +84,8 @@ class TrainOptions:
 
     def settings(self) -> dict[str, Any]:
         """The settings of the training that were chosen."""
-        chosen = {name: getattr(self, name) for name in _SETTINGS}
-        return chosen if self.student else {**chosen, "student_epochs": 0}
+        values = {name: getattr(self, name) for name in _SETTINGS}
+        return values if self.student else {**values, "student_epochs": 0}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +102,6 @@ class RTDetrOptions(TrainOptions):
 
     def settings(self) -> dict[str, Any]:
         """As above; what was not chosen is the model's own, but epochs are as many as fit where minutes are given."""
-        chosen = {name: getattr(self, name) for name in _SETTINGS if name not in ("preset", "fusion")}
+        values = {name: getattr(self, name) for name in _SETTINGS if name not in ("preset", "fusion")}
         own = ("rate",) if self.minutes is not None else ("epochs", "rate")
-        return {name: value for name, value in chosen.items() if value is not None or name not in own}
+        return {name: value for name, value in values.items() if value is not None or name not in own}

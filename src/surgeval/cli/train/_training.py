@@ -25,11 +25,11 @@ ModelName: TypeAlias = Literal["tdnet", "rtdetr"]
 _MOST_CLASSES = 25
 
 
-def train(model: ModelName, chosen: TrainOptions) -> None:
+def train(model: ModelName, options: TrainOptions) -> None:
     """Train, rehearse or hand over to the protocol, and print what came of it."""
     require_models(f"train {model}")
-    if chosen.all_folds:
-        _all_folds(model, chosen)
+    if options.all_folds:
+        _all_folds(model, options)
         return
     from surgeval.detector.data import told_problems
     from surgeval.protocols.training.settings import with_changes, with_texts
@@ -43,28 +43,28 @@ def train(model: ModelName, chosen: TrainOptions) -> None:
         from surgeval.detector import rtdetr
 
         start, sizes, learn = rtdetr.rtdetr_settings(), rtdetr.RTDETR_SIZES, rtdetr.train_rtdetr
-    settings: TrainSettings = with_texts(with_changes(start, chosen.settings()), chosen.set or [])
+    settings: TrainSettings = with_texts(with_changes(start, options.settings()), options.set or [])
     _check_early(settings, sizes)
-    with phases(show=not chosen.json, eager=True) as shown:
+    with phases(show=not options.json, eager=True) as shown:
         shown.phase("reading labels and pictures")
-        dataset = open_named(chosen.data, chosen.format, chosen.labels)
-        fold = _videos(dataset, chosen)
-        frames, validation = _sets(dataset, fold, chosen.task, settings)
+        dataset = open_named(options.data, options.format, options.labels)
+        fold = _videos(dataset, options)
+        frames, validation = _sets(dataset, fold, options.task, settings)
         for line in (*_about(fold, frames, validation), *told_problems(frames, validation)):
             shown.note(line)
-        if chosen.dry_run:
-            if not (chosen.out / "train.json").exists():
-                claim_folder(chosen.out, "labels.png")
-            rehearsal = _rehearse(frames, chosen.out, settings)
+        if options.dry_run:
+            if not (options.out / "train.json").exists():
+                claim_folder(options.out, "labels.png")
+            rehearsal = _rehearse(frames, options.out, settings)
         else:
             trained = learn(
-                frames, validation, frames.classes, chosen.out, settings, weights=chosen.weights, progress=shown.note
+                frames, validation, frames.classes, options.out, settings, weights=options.weights, progress=shown.note
             )
-    if chosen.dry_run:
-        _print_rehearsal(rehearsal, chosen.json)
+    if options.dry_run:
+        _print_rehearsal(rehearsal, options.json)
         return
     page = _page(trained)
-    if chosen.json:
+    if options.json:
         print_json({"out": str(trained.folder), "detector": str(trained.detector), "report": str(page),
                     "held_out": list(fold.test), "result": trained.result})  # fmt: skip
         return
@@ -80,16 +80,16 @@ def _check_early(settings: TrainSettings, sizes: Sequence[str]) -> None:
     usable_device(settings.device)
 
 
-def _videos(dataset: Dataset, chosen: TrainOptions) -> Fold:
+def _videos(dataset: Dataset, options: TrainOptions) -> Fold:
     from surgeval.protocols.training.single import choose_videos, usual_scheme
 
-    named = [name.strip() for name in (chosen.val_videos or "").split(",") if name.strip()]
-    if chosen.folds is not None and chosen.fold is None:
+    named = [name.strip() for name in (options.val_videos or "").split(",") if name.strip()]
+    if options.folds is not None and options.fold is None:
         raise BadInput("--folds: found no --fold, expected the one to train, or --all-folds")
-    scheme = chosen.folds or usual_scheme(dataset.space.name)
+    scheme = options.folds or usual_scheme(dataset.space.name)
     return choose_videos(
-        dataset.videos(), scheme=scheme, fold=chosen.fold, source=chosen.leave_source_out, validation=named,
-        split=chosen.split,
+        dataset.videos(), scheme=scheme, fold=options.fold, source=options.leave_source_out, validation=named,
+        split=options.split,
     )  # fmt: skip
 
 
@@ -122,11 +122,11 @@ def _about(fold: Fold, train: TrainingSet, validation: TrainingSet | None) -> li
     return told
 
 
-def _all_folds(model: ModelName, chosen: TrainOptions) -> None:
+def _all_folds(model: ModelName, options: TrainOptions) -> None:
     """Hand over to the protocol: every fold is trained, and all of them are scored together."""
     for name, value in (
-        ("--dry-run", chosen.dry_run), ("--fold", chosen.fold), ("--weights", chosen.weights),
-        ("--split", chosen.split), ("--val-videos", chosen.val_videos), ("--task", chosen.task),
+        ("--dry-run", options.dry_run), ("--fold", options.fold), ("--weights", options.weights),
+        ("--split", options.split), ("--val-videos", options.val_videos), ("--task", options.task),
     ):  # fmt: skip
         if value:
             raise BadInput(f"--all-folds and {name}: expected one of them")
@@ -135,17 +135,17 @@ def _all_folds(model: ModelName, chosen: TrainOptions) -> None:
     from surgeval.protocols.training.command import run
     from surgeval.protocols.training.single import usual_scheme
 
-    scheme = chosen.folds
+    scheme = options.folds
     if scheme is None:
-        space = open_named(chosen.data, chosen.format, chosen.labels).space.name
-        scheme = "sources" if chosen.leave_source_out else usual_scheme(space)
+        space = open_named(options.data, options.format, options.labels).space.name
+        scheme = "sources" if options.leave_source_out else usual_scheme(space)
         if scheme is None:
             raise BadInput(f"--all-folds: found no published folds for {space}, expected --folds with a scheme")
-    settings = chosen.settings()
+    settings = options.settings()
     own = [f"{name}={dumps(value)}" for name, value in settings.items() if name not in ("device", "seed")]
     run(
-        data=chosen.data, out=chosen.out, detector=model, folds=scheme, set=[*own, *(chosen.set or [])],
-        device=chosen.device, seed=chosen.seed, format=chosen.format, labels=chosen.labels, json=chosen.json,
+        data=options.data, out=options.out, detector=model, folds=scheme, set=[*own, *(options.set or [])],
+        device=options.device, seed=options.seed, format=options.format, labels=options.labels, json=options.json,
     )  # fmt: skip
 
 
@@ -160,7 +160,7 @@ def _rehearse(train: TrainingSet, out: Path, settings: TrainSettings) -> Rehears
 def _print_rehearsal(told: Rehearsal, json: bool) -> None:
     if json:
         print_json({"classes": [asdict(row) for row in told.classes], "problems": list(told.problems),
-                    "labels": str(told.mosaic), "boxes": told.boxes, "found": told.found, "learns": told.learns,
+                    "labels": str(told.mosaic), "boxes": told.boxes, "found": told.detected, "learns": told.learns,
                     "first_loss": told.first_loss, "last_loss": told.last_loss, "says": str(told)})  # fmt: skip
         return
     rows = sorted(told.classes, key=lambda row: -row.boxes)

@@ -140,9 +140,9 @@ def compose(tiles: Sequence[Tile], drawn: Draw, augment: Augment, size: int, fil
     tile_of = np.repeat(np.arange(len(tiles)), [len(tile.boxes) for tile in tiles])
     boxes = np.concatenate([tile.boxes for tile in tiles]) * np.float32(drawn.scale)
     boxes += np.array(offsets, dtype=np.float32)[tile_of]
-    kept, cut = _visible(boxes, np.array(windows, dtype=np.float32)[tile_of], augment)
+    visible, cut = _visible(boxes, np.array(windows, dtype=np.float32)[tile_of], augment)
     main = np.concatenate([tile.main for tile in tiles])
-    boxes, main = cut[kept], main[kept]
+    boxes, main = cut[visible], main[visible]
     if drawn.flip:
         canvas, boxes = flipped(canvas, boxes)
     return recoloured(canvas, drawn.colour), boxes, main

@@ -166,10 +166,10 @@ def _empty(count: int, size: int, pin: bool) -> torch.Tensor:
     return torch.empty((count, 3, size, size), dtype=torch.uint8, pin_memory=pin)
 
 
-def _fill(images: torch.Tensor, place: int, data: TrainingSet, plan: _Plan, index: int, repeat: int) -> TrainingPicture:
+def _fill(images: torch.Tensor, slot: int, data: TrainingSet, plan: _Plan, index: int, repeat: int) -> TrainingPicture:
     """Write one picture into its place in the batch; its boxes come back."""
     sample = data.sample(int(index), plan.epoch, plan.seed, plan.augment, repeat)
-    planes_into(images[place].numpy(), sample)
+    planes_into(images[slot].numpy(), sample)
     return TrainingPicture(sample.image[:0], sample.boxes, sample.labels)  # the picture is in the batch: let it go
 
 

@@ -56,23 +56,23 @@ class Reading:
         if any(box is None for box in boxes):
             tally.add("frame-unboxed", name)
             return None
-        found: dict[tuple[int, tuple[float, ...]], set[int]] = {}
+        numbers_by_box: dict[tuple[int, tuple[float, ...]], set[int]] = {}
         for instance, box in zip(frame.instances, boxes, strict=True):
             corners = _inside(box, frame, tally, name)
             number, instrument = self._main(instance.triplet, tally, name)
             if corners is None or number == UNKNOWN:
                 continue
-            here = found.setdefault((instrument, corners), set())
+            here = numbers_by_box.setdefault((instrument, corners), set())
             if number in here:
                 tally.add("box-repeated", name)
             here.add(number)
-        for numbers in found.values():
+        for numbers in numbers_by_box.values():
             if len(numbers) > 1:
                 tally.add("box-shared", name)
-        main = np.zeros((len(found), len(self.classes.heads[self.classes.main])), dtype=bool)
-        for row, numbers in enumerate(found.values()):
+        main = np.zeros((len(numbers_by_box), len(self.classes.heads[self.classes.main])), dtype=bool)
+        for row, numbers in enumerate(numbers_by_box.values()):
             main[row, sorted(numbers)] = True
-        return Rows(np.array([corners for _, corners in found], dtype=np.float64).reshape(-1, 4), main)
+        return Rows(np.array([corners for _, corners in numbers_by_box], dtype=np.float64).reshape(-1, 4), main)
 
     def _main(self, triplet: Triplet, tally: ProblemTally, name: str) -> tuple[int, int]:
         """The main class of an instance and its instrument, −1 where the detector has none."""

@@ -82,12 +82,12 @@ def label_mosaic(data: TrainingSet, count: int = 16, *, augment: Augment = PLAIN
         raise BadInput(f"label mosaic: found {count} frames, expected 1 to {_MOST}")
     boxed = np.flatnonzero(np.diff(data.offsets))
     pool = boxed if len(boxed) >= count else np.arange(len(data))
-    chosen = pool[np.unique(np.linspace(0, len(pool) - 1, min(count, len(pool))).round().astype(np.int64))]
-    columns = math.ceil(math.sqrt(len(chosen)))
+    indices = pool[np.unique(np.linspace(0, len(pool) - 1, min(count, len(pool))).round().astype(np.int64))]
+    columns = math.ceil(math.sqrt(len(indices)))
     size = data.image_size
-    sheet = np.zeros((math.ceil(len(chosen) / columns) * size, columns * size, 3), dtype=np.uint8)
-    for place, index in enumerate(chosen.tolist()):
-        row, column = divmod(place, columns)
+    sheet = np.zeros((math.ceil(len(indices) / columns) * size, columns * size, 3), dtype=np.uint8)
+    for position, index in enumerate(indices.tolist()):
+        row, column = divmod(position, columns)
         tile = _drawn(data.sample(index, 0, seed, augment), data)
         _text(tile, data.name(index), (4, size - 6), size, (255, 255, 255))
         sheet[row * size : (row + 1) * size, column * size : (column + 1) * size] = tile

@@ -214,9 +214,9 @@ class _Unpacked:
         return read
 
     def _problems(self) -> Problems:
-        kept = self.facts.get("problems")
-        counts = kept.get("counts") if isinstance(kept, dict) else None
-        examples = kept.get("examples") if isinstance(kept, dict) else None
+        problems = self.facts.get("problems")
+        counts = problems.get("counts") if isinstance(problems, dict) else None
+        examples = problems.get("examples") if isinstance(problems, dict) else None
         if not isinstance(counts, dict) or not all(type(number) is int for number in counts.values()):
             raise self._refusal("problems", f"a {type(counts).__name__}", "counts by kind")
         if not isinstance(examples, dict) or not all(isinstance(names, list) for names in examples.values()):

@@ -29,19 +29,19 @@ Read = Callable[[Frame], Image]
 
 @dataclass
 class ScaledPictures:
-    """Frames scaled to the input, without the letterbox's padding; `read` reads one, `kept` holds those in memory."""
+    """Frames scaled to the input, without the letterbox's padding; `read` reads one, `cached` holds those in memory."""
 
     read: Callable[[int], Image]
-    kept: dict[int, Image] = field(default_factory=dict)
+    cached: dict[int, Image] = field(default_factory=dict)
 
     def __getitem__(self, number: int) -> Image:
-        kept = self.kept.get(number)
-        return self.read(number) if kept is None else kept
+        image = self.cached.get(number)
+        return self.read(number) if image is None else image
 
     @property
     def bytes_kept(self) -> int:
         """Memory that the kept pictures take."""
-        return sum(image.nbytes for image in self.kept.values())
+        return sum(image.nbytes for image in self.cached.values())
 
 
 def frame_pictures(frames: Sequence[Frame], fits: Sequence[Fit], read: Read) -> ScaledPictures:
@@ -51,12 +51,12 @@ def frame_pictures(frames: Sequence[Frame], fits: Sequence[Fit], read: Read) -> 
         frame = frames[number]
         pixels = read(frame)
         if pixels.shape != (frame.height, frame.width, 3):
-            found = " × ".join(str(side) for side in pixels.shape[1::-1])
+            size = " × ".join(str(side) for side in pixels.shape[1::-1])
             raise DataError(
                 frame.image.path if frame.image else frame.video,
                 record=None if frame.image is not None and frame.image.frame is None else f"frame {frame.name}",
                 field="size",
-                found=f"an image of {found} pixels",
+                found=f"an image of {size} pixels",
                 expected=f"{frame.width} × {frame.height} as its labels say",
             )
         return scaled_only(pixels, fits[number])
@@ -87,7 +87,7 @@ def decode_all(
                 broken.append((number, error))
             else:
                 if within[number]:
-                    pictures.kept[number] = image
+                    pictures.cached[number] = image
             advance("frames")
         return broken
 

@@ -35,9 +35,9 @@ _BOXES = {
 }
 _CLASSES = {"class-absent": "without a box: the detector cannot learn them"}
 WORDS = {
-    kind: (things, said)
+    kind: (things, words)
     for things, kinds in (("frames", _FRAMES), ("boxes", _BOXES), ("classes", _CLASSES))
-    for kind, said in kinds.items()
+    for kind, words in kinds.items()
 }
 _ONE = {"frames": "frame", "boxes": "box", "classes": "class", "problems": "problem"}
 # Kinds that a training set counts by its own rule; the reader's count of the same thing is not added to it.
@@ -78,8 +78,8 @@ class Problems:
                 things, words = WORDS.get(kind, ("problems", f"that the reader calls {kind}"))
                 names = self.examples.get(kind, ())
                 more = ", …" if self[kind] > len(names) else ""
-                thing = _ONE[things] if self[kind] == 1 else things
-                yield f"{self[kind]} {thing} {words}" + (f" ({', '.join(names)}{more})" if names else "")
+                noun = _ONE[things] if self[kind] == 1 else things
+                yield f"{self[kind]} {noun} {words}" + (f" ({', '.join(names)}{more})" if names else "")
 
 
 class ProblemTally:

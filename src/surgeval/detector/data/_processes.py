@@ -101,7 +101,7 @@ class PictureErrand:
     """Some pictures of a batch: where they go, and what they are made of."""
 
     slot: int
-    place: int  # of the first one in the batch
+    first: int  # position of the first one in the batch
     indices: tuple[int, ...]
     repeats: tuple[int, ...]
     epoch: int
@@ -192,15 +192,15 @@ def _run(errand: PictureErrand) -> list[Labels]:
 def _made(errand: PictureErrand) -> list[Labels]:
     assert _serving is not None  # noqa: S101 - set by the initializer of every process of the pool
     data, slots = _serving
-    made: list[Labels] = []
+    labels: list[Labels] = []
     for number, (index, repeat) in enumerate(zip(errand.indices, errand.repeats, strict=True)):
         sample = data.sample(index, errand.epoch, errand.seed, errand.augment, repeat)
-        planes_into(slots[errand.slot, errand.place + number], sample)
-        made.append((sample.boxes, sample.labels))
-    return made
+        planes_into(slots[errand.slot, errand.first + number], sample)
+        labels.append((sample.boxes, sample.labels))
+    return labels
 
 
-def planes_into(place: Planes, sample: TrainingPicture) -> None:
+def planes_into(planes: Planes, sample: TrainingPicture) -> None:
     """Write a picture channel by channel: four times as fast as a transposed copy."""
-    for plane, channel in zip(place, cv2.split(sample.image), strict=True):
+    for plane, channel in zip(planes, cv2.split(sample.image), strict=True):
         np.copyto(plane, channel)

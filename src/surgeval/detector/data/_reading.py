@@ -44,5 +44,5 @@ class FrameReader:
 
 def _quick(path: Path) -> Image | None:
     """The pixels as OpenCV decodes them, as they are stored: a rotation tag is ignored, as everywhere."""
-    found = cv2.imread(str(path), cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION)
-    return None if found is None else cv2.cvtColor(found, cv2.COLOR_BGR2RGB)
+    bgr = cv2.imread(str(path), cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION)
+    return None if bgr is None else cv2.cvtColor(bgr, cv2.COLOR_BGR2RGB)

@@ -25,7 +25,7 @@ _SHOWN = 2  # errors told when there are too many
 class LabelledFrames:
     """Frames that can be learned from and their rows; `errors` are the sentences of what could not be read."""
 
-    place: str
+    origin: str
     space: LabelSpace
     frames: list[Frame]
     rows: list[Rows]
@@ -42,7 +42,7 @@ class LabelledFrames:
         """Too much that cannot be read is no dataset to train on."""
         if len(self.errors) > tolerance * (good + len(self.errors)):
             raise DataError(
-                self.place,
+                self.origin,
                 found=f"{len(self.errors)} labels or images that cannot be read beside {good} good frames "
                 f"({'; '.join(self.errors[:_SHOWN])})",
                 expected=f"at most {tolerance:.0%} of them",
@@ -53,7 +53,7 @@ class LabelledFrames:
         reasons = [line.split(" (")[0] for line in self.tally.problems().lines()]
         kind = "triplet" if classes.main == "ivt" else "instrument"
         raise DataError(
-            self.place,
+            self.origin,
             found=f"no box with a known {kind} in {good} frames",
             expected=f"boxes to learn from ({'; '.join(reasons) or 'every frame is labelled as empty'})",
         )
@@ -62,22 +62,22 @@ class LabelledFrames:
 def read_labels(source: Dataset | Iterable[Frame], classes: Classes, videos: Sequence[str] | None) -> LabelledFrames:
     """Read all labels of a dataset, or of frames whose ids are those of `classes.space`."""
     if isinstance(source, Iterable):
-        found = LabelledFrames("frames", classes.space, [], [], ProblemTally(), [])
+        labelled = LabelledFrames("frames", classes.space, [], [], ProblemTally(), [])
         frames: Iterator[Frame] = (frame for frame in source if videos is None or frame.video in videos)
     else:
-        found = LabelledFrames(str(source.root), source.space, [], [], ProblemTally(), [])
-        frames = _dataset_frames(source, videos, _noting(found))
-    reading = Reading(classes, found.space)
+        labelled = LabelledFrames(str(source.root), source.space, [], [], ProblemTally(), [])
+        frames = _dataset_frames(source, videos, _noting(labelled))
+    reading = Reading(classes, labelled.space)
     for frame in frames:
         if not frame.labelled:
-            found.tally.add("frame-unlabelled", frame_name(frame))
+            labelled.tally.add("frame-unlabelled", frame_name(frame))
             continue
-        rows = reading.rows(frame, found.tally)
+        rows = reading.rows(frame, labelled.tally)
         if rows is not None:
             # Outlines of a whole dataset would fill the memory; the rows hold all that is learned.
-            found.frames.append(replace(frame, instances=(), gaze=(), objects={}))
-            found.rows.append(rows)
-    return found
+            labelled.frames.append(replace(frame, instances=(), gaze=(), objects={}))
+            labelled.rows.append(rows)
+    return labelled
 
 
 def frame_name(frame: Frame) -> str:
@@ -85,13 +85,13 @@ def frame_name(frame: Frame) -> str:
     return f"{frame.video}/{frame.name}"
 
 
-def _noting(found: LabelledFrames) -> Callable[[Problem], None]:
+def _noting(labelled: LabelledFrames) -> Callable[[Problem], None]:
     def note(problem: Problem) -> None:
         if problem.kind not in OWN:
-            file = problem.file.removeprefix(f"{found.place}/")
-            found.tally.add(problem.kind, f"{file}: {problem.record}" if problem.record else file)
+            file = problem.file.removeprefix(f"{labelled.origin}/")
+            labelled.tally.add(problem.kind, f"{file}: {problem.record}" if problem.record else file)
         if problem.level == "error":
-            found.errors.append(str(problem))
+            labelled.errors.append(str(problem))
 
     return note
 

@@ -108,31 +108,31 @@ class TrainingSet:
         if fill is not None and not 0 <= fill <= 255:
             raise BadInput(f"fill: found {fill}, expected 0 to 255")
         check_size(image_size)
-        found = read_labels(source, classes, videos)
-        fits = [Fit.of(frame.height, frame.width, image_size) for frame in found.frames]
-        pictures = frame_pictures(found.frames, fits, read or FrameReader())
+        labelled = read_labels(source, classes, videos)
+        fits = [Fit.of(frame.height, frame.width, image_size) for frame in labelled.frames]
+        pictures = frame_pictures(labelled.frames, fits, read or FrameReader())
         broken = set()
         for number, error in decode_all(pictures, fits, cache_bytes, workers):
-            found.left_out(number, error)
+            labelled.left_out(number, error)
             broken.add(number)
         good = [number for number in range(len(fits)) if number not in broken]
-        found.refuse_broken(len(good), tolerance)
+        labelled.refuse_broken(len(good), tolerance)
         data = cls(
             classes=classes,
             image_size=image_size,
-            fill=fill if fill is not None else BLACK if found.space.name == "prostatd" else GREY,
-            videos=tuple(found.frames[number].video for number in good),
-            names=tuple(found.frames[number].name for number in good),
+            fill=fill if fill is not None else BLACK if labelled.space.name == "prostatd" else GREY,
+            videos=tuple(labelled.frames[number].video for number in good),
+            names=tuple(labelled.frames[number].name for number in good),
             fits=tuple(fits[number] for number in good),
-            offsets=np.cumsum([0, *(len(found.rows[number].boxes) for number in good)]),
-            boxes=_placed([(found.rows[number], fits[number]) for number in good], image_size),
-            main=np.concatenate([_no_rows(classes), *(found.rows[number].main for number in good)]),
+            offsets=np.cumsum([0, *(len(labelled.rows[number].boxes) for number in good)]),
+            boxes=_placed([(labelled.rows[number], fits[number]) for number in good], image_size),
+            main=np.concatenate([_no_rows(classes), *(labelled.rows[number].main for number in good)]),
             numbers=np.array(good, dtype=np.int64),
             pictures=pictures,
         )
         if not len(data.boxes):
-            found.refuse_boxless(len(good), classes)
-        return replace(data, problems=found.tally.problems())._with_absent_classes()
+            labelled.refuse_boxless(len(good), classes)
+        return replace(data, problems=labelled.tally.problems())._with_absent_classes()
 
     def __len__(self) -> int:
         return len(self.names)
@@ -176,18 +176,18 @@ class TrainingSet:
 
         Its `problems` are those of the whole, but for the classes that have no box here.
         """
-        chosen = np.asarray(indices, dtype=np.int64)
-        rows = [np.arange(self.offsets[k], self.offsets[k + 1]) for k in chosen]
+        wanted = np.asarray(indices, dtype=np.int64)
+        rows = [np.arange(self.offsets[k], self.offsets[k + 1]) for k in wanted]
         picked = np.concatenate([np.zeros(0, np.int64), *rows])
         part = replace(
             self,
-            videos=tuple(self.videos[k] for k in chosen),
-            names=tuple(self.names[k] for k in chosen),
-            fits=tuple(self.fits[k] for k in chosen),
+            videos=tuple(self.videos[k] for k in wanted),
+            names=tuple(self.names[k] for k in wanted),
+            fits=tuple(self.fits[k] for k in wanted),
             offsets=np.cumsum([0, *(len(row) for row in rows)]),
             boxes=self.boxes[picked],
             main=self.main[picked],
-            numbers=self.numbers[chosen],
+            numbers=self.numbers[wanted],
         )
         return part._with_absent_classes()
 
@@ -209,11 +209,11 @@ class TrainingSet:
     ) -> TrainingPicture:
         """One picture, augmented; `repeat` counts how often the epoch has shown this frame before."""
         drawn = draw(augment, seed, epoch, index, repeat)
-        chosen = [index]
+        numbers = [index]
         if drawn.mosaic:
             places = np.searchsorted(self._places(augment.partners, augment.threshold), drawn.partners, side="right")
-            chosen += np.minimum(places, len(self) - 1).tolist()
-        tiles = [self._tile(number) for number in chosen]
+            numbers += np.minimum(places, len(self) - 1).tolist()
+        tiles = [self._tile(number) for number in numbers]
         image, boxes, main = compose(tiles, drawn, augment, self.image_size, self.fill)
         return TrainingPicture(image, boxes, head_labels(main, self._heads))
 
@@ -253,7 +253,7 @@ def check_size(image_size: int) -> None:
 
 def _placed(parts: Sequence[tuple[Rows, Fit]], size: int) -> Singles:
     """All boxes in input pixels."""
-    boxes = [fit.forward(found.boxes) for found, fit in parts]
+    boxes = [fit.forward(rows.boxes) for rows, fit in parts]
     return np.concatenate([np.zeros((0, 4)), *boxes]).clip(0, size).astype(np.float32)
 
 

@@ -70,8 +70,8 @@ class Listing:
         passed, checks, scores, kinds, boxes, *rest = (
             part.reshape(pictures, -1) for part in np.split(row, np.cumsum(widths[:-1]) * pictures)
         )
-        said = {head: of.reshape(pictures, length, -1) for head, of in zip(heads, rest, strict=True)}
-        return cls(passed[:, 0], checks[:, 0], scores, kinds, boxes.reshape(pictures, length, 4), said)
+        probabilities = {head: of.reshape(pictures, length, -1) for head, of in zip(heads, rest, strict=True)}
+        return cls(passed[:, 0], checks[:, 0], scores, kinds, boxes.reshape(pictures, length, 4), probabilities)
 
     def first(self, count: int) -> Listing:
         """The first pictures: the others only filled the batch up."""
@@ -101,13 +101,13 @@ def choose_listed(listing: Listing, groups: Ints, settings: Selecting) -> Chosen
     valid: Bools = np.arange(used) < usable[:, None]
     if not np.isfinite(listing.checks).all():
         valid &= np.isfinite(boxes).all(-1)
-    kept = np.zeros((len(usable), min(settings.most, used)), np.int64)
+    survivors = np.zeros((len(usable), min(settings.most, used)), np.int64)
     kinds = listing.kinds[:, :used].astype(np.int64)
-    counts = greedy(boxes, groups[kinds], valid, np.float32(settings.iou), kept)
+    counts = greedy(boxes, groups[kinds], valid, np.float32(settings.iou), survivors)
     if not (complete | (counts == settings.most)).all():
         return None
-    kept += np.arange(len(usable))[:, None] * listing.scores.shape[1]
-    return ChosenBoxes(kept[np.arange(kept.shape[1]) < counts[:, None]], counts)
+    survivors += np.arange(len(usable))[:, None] * listing.scores.shape[1]
+    return ChosenBoxes(survivors[np.arange(survivors.shape[1]) < counts[:, None]], counts)
 
 
 def _usable(listing: Listing, settings: Selecting) -> tuple[Ints, Bools]:

@@ -44,18 +44,18 @@ def draw_boxes(image: Image, drawn: Sequence[DrawnBox]) -> Image:
     height, width = canvas.shape[:2]
     unit = max(height, width) / 854
     line = max(1, round(2 * unit))
-    for one in reversed(drawn):
-        x1, y1, x2, y2 = (round(float(value)) for value in one.box)
-        for shade, thickness in ((_DARK, line + 2 * max(1, line // 2)), (_rgb(colour(one.kind)), line)):
+    for mark in reversed(drawn):
+        x1, y1, x2, y2 = (round(float(value)) for value in mark.box)
+        for shade, thickness in ((_DARK, line + 2 * max(1, line // 2)), (_rgb(colour(mark.kind)), line)):
             cv2.rectangle(canvas, (x1, y1), (x2, y2), shade, thickness, cv2.LINE_AA)
     size = max(10, round(15 * unit))
     placed: list[tuple[int, int, int, int]] = []
     plates = []
-    for one in drawn:
-        plate = _plate(visible(one.text)[:_LONGEST], one.kind, size, max(1, line // 2))
-        place = _free_place(one.box, plate.shape[1], plate.shape[0], width, height, line, placed)
-        placed.append(place)
-        plates.append((plate, place))
+    for mark in drawn:
+        plate = _plate(visible(mark.text)[:_LONGEST], mark.kind, size, max(1, line // 2))
+        corners = _free_place(mark.box, plate.shape[1], plate.shape[0], width, height, line, placed)
+        placed.append(corners)
+        plates.append((plate, corners))
     for plate, (x, y, right, bottom) in reversed(plates):
         canvas[y:bottom, x:right] = plate[: bottom - y, : right - x]
     return canvas
@@ -81,9 +81,9 @@ def _free_place(
     return best
 
 
-def _common(one: tuple[int, int, int, int], other: tuple[int, int, int, int]) -> int:
-    across = min(one[2], other[2]) - max(one[0], other[0])
-    down = min(one[3], other[3]) - max(one[1], other[1])
+def _common(first: tuple[int, int, int, int], second: tuple[int, int, int, int]) -> int:
+    across = min(first[2], second[2]) - max(first[0], second[0])
+    down = min(first[3], second[3]) - max(first[1], second[1])
     return max(across, 0) * max(down, 0)
 
 

@@ -53,8 +53,8 @@ def write_films(
 
 
 def _counted(pictures: Iterator[tuple[float, Image]], advance: Callable[[int], None]) -> Iterator[tuple[float, Image]]:
-    for one in pictures:
-        yield one
+    for picture in pictures:
+        yield picture
         advance(1)
 
 
@@ -62,17 +62,17 @@ def _pictures(
     source: Source, video: Video, blocks: list[Block], classes: Classes, show: float
 ) -> Iterator[tuple[float, Image]]:
     """The frames of a video with what was found on them."""
-    found: dict[str, pl.DataFrame] = {}
+    by_frame: dict[str, pl.DataFrame] = {}
     stored = iter(blocks)
     for number, frame in enumerate(source.frames(video.name, lambda _text: None)):
         if number % BLOCK == 0:
             rows = next(stored).scan()
-            kept = [name for name in _COLUMNS if name in rows.collect_schema().names()]
-            sure = rows.select(kept).filter(pl.col("score") >= show).collect()
-            found = {str(name): group for (name,), group in sure.group_by("frame", maintain_order=True)}
+            columns = [name for name in _COLUMNS if name in rows.collect_schema().names()]
+            sure = rows.select(columns).filter(pl.col("score") >= show).collect()
+            by_frame = {str(name): group for (name,), group in sure.group_by("frame", maintain_order=True)}
         pixels = _pixels(frame)
         if pixels is not None:
-            drawn = boxes_to_draw(found[frame.name], classes) if frame.name in found else []
+            drawn = boxes_to_draw(by_frame[frame.name], classes) if frame.name in by_frame else []
             yield source.seconds(frame, number, video), draw_boxes(pixels, drawn)
 
 

@@ -30,14 +30,16 @@ def track_video(blocks: list[Block], settings: Tracking) -> int:
         table = block.scan().collect()
         numbers: Ints = np.full(len(table), NO_TRACK, dtype=np.int64)
         rows = table.select(*_NAMES, "seconds", "instrument", "score", "x", "y", "w", "h").with_row_index("row")
-        found = rows.filter(pl.col("score").is_not_null())
-        for (seconds,), frame in found.sort("seconds", maintain_order=True).group_by("seconds", maintain_order=True):
+        detections = rows.filter(pl.col("score").is_not_null())
+        for (seconds,), frame in detections.sort("seconds", maintain_order=True).group_by(
+            "seconds", maintain_order=True
+        ):
             x, y, w, h = (frame[name].to_numpy() for name in "xywh")
             now = max(float(seconds), last + _TIE)
             last = now
-            given = tracker.step(now, np.stack([x, y, x + w, y + h], 1), frame["score"].to_numpy(),
+            tracks = tracker.step(now, np.stack([x, y, x + w, y + h], 1), frame["score"].to_numpy(),
                                  frame["instrument"].to_numpy().astype(np.int64))  # fmt: skip
-            numbers[frame["row"].to_numpy()] = given
+            numbers[frame["row"].to_numpy()] = tracks
         most = max(most, int(numbers.max(initial=0)))
         track = pl.Series("track", numbers)
         block.store(table.with_columns(pl.when(track != NO_TRACK).then(track).alias("track")))

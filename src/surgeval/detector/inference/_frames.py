@@ -79,8 +79,8 @@ def detect_frames(
     def end() -> Iterator[tuple[Frame, Found]]:
         looked, pending = going.popleft()
         with _memory(network, batch):
-            found = looker.finish(pending)
-        yield from zip(looked, found, strict=True)
+            detections = looker.finish(pending)
+        yield from zip(looked, detections, strict=True)
 
     prepared = _prepared(frames, network, batch, workers, on_skip)
     while ready := list(islice(prepared, batch)):

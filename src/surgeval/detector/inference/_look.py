@@ -34,7 +34,7 @@ class Pending:
 
     fits: Sequence[Fit]
     source: Slot[Raw] | Raw
-    found: list[Found] | None = None
+    detections: list[Found] | None = None
 
 
 class Looker:
@@ -98,14 +98,14 @@ class Looker:
 
     def finish(self, pending: Pending) -> list[Found]:
         """What is on the frames that were submitted, in their pixels; waits for the device."""
-        if pending.found is None:
+        if pending.detections is None:
             source = pending.source
             if isinstance(source, Slot):
                 self._busy.discard(source)  # also where what follows fails
-                pending.found = self._listed_by(source, pending.fits)
+                pending.detections = self._listed_by(source, pending.fits)
             else:
-                pending.found = _on_frames(self.choose(source), pending.fits)
-        return pending.found
+                pending.detections = _on_frames(self.choose(source), pending.fits)
+        return pending.detections
 
     def choose(self, raw: Raw) -> list[Found]:
         """The boxes to report of every picture, on the CPU, in pixels of the network's input."""
@@ -179,8 +179,8 @@ class Looker:
 
 
 def _copy(pictures: Sequence[Image], rows: Image, step: int, start: int) -> None:
-    for place in range(start, len(pictures), step):
-        np.copyto(rows[place], pictures[place])
+    for number in range(start, len(pictures), step):
+        np.copyto(rows[number], pictures[number])
 
 
 def letterbox_on_device(frames: torch.Tensor, fit: Fit, fill: int) -> torch.Tensor:
@@ -204,41 +204,46 @@ def letterbox_on_device(frames: torch.Tensor, fit: Fit, fill: int) -> torch.Tens
     return square
 
 
-def fetch(found: Sequence[Found]) -> list[Found]:
+def fetch(detections: Sequence[Found]) -> list[Found]:
     """The same on the CPU, by a single transfer.
 
-    >>> one = Found(torch.ones(2, 4), torch.tensor([0.5, 0.25]), torch.tensor([3, 1]), {"i": torch.ones(2, 7)})
-    >>> back = fetch([one, one])
+    >>> picture = Found(torch.ones(2, 4), torch.tensor([0.5, 0.25]), torch.tensor([3, 1]), {"i": torch.ones(2, 7)})
+    >>> back = fetch([picture, picture])
     >>> len(back), back[1].classes.tolist(), back[0].heads["i"].shape
     (2, [3, 1], torch.Size([2, 7]))
     """
-    return list(found) if not found or found[0].boxes.device.type == "cpu" else unpacked(found)
+    return list(detections) if not detections or detections[0].boxes.device.type == "cpu" else unpacked(detections)
 
 
-def unpacked(found: Sequence[Found]) -> list[Found]:
+def unpacked(detections: Sequence[Found]) -> list[Found]:
     """All pictures' columns side by side in one table, moved to the CPU, and taken apart again."""
-    heads = list(found[0].heads)
-    widths = [4, 1, 1, *(found[0].heads[head].shape[1] for head in heads)]
-    columns = [torch.cat([one.boxes for one in found]).float()]
-    columns += [torch.cat([getattr(one, name) for one in found])[:, None].float() for name in ("scores", "classes")]
-    columns += [torch.cat([one.heads[head] for one in found]).float() for head in heads]
+    heads = list(detections[0].heads)
+    widths = [4, 1, 1, *(detections[0].heads[head].shape[1] for head in heads)]
+    columns = [torch.cat([picture.boxes for picture in detections]).float()]
+    columns += [
+        torch.cat([getattr(picture, name) for picture in detections])[:, None].float() for name in ("scores", "classes")
+    ]
+    columns += [torch.cat([picture.heads[head] for picture in detections]).float() for head in heads]
     table = torch.cat(columns, 1).cpu()  # class ids are small whole numbers: exact in float32
     result = []
-    for rows in table.split([len(one) for one in found]):
+    for rows in table.split([len(picture) for picture in detections]):
         boxes, scores, classes, *rest = rows.split(widths, 1)
         result.append(Found(boxes, scores[:, 0], classes[:, 0].long(), dict(zip(heads, rest, strict=True))))
     return result
 
 
-def _on_frames(found: Sequence[Found], fits: Sequence[Fit]) -> list[Found]:
+def _on_frames(detections: Sequence[Found], fits: Sequence[Fit]) -> list[Found]:
     """The boxes in pixels of their frames; what has no area there is left out."""
-    counts = np.array([len(one) for one in found], np.int64)
-    placed, inside = on_frames(torch.cat([one.boxes for one in found]).double().numpy(), counts, fits)
+    counts = np.array([len(picture) for picture in detections], np.int64)
+    placed, inside = on_frames(torch.cat([picture.boxes for picture in detections]).double().numpy(), counts, fits)
     pieces = zip(*(torch.from_numpy(values).split(counts.tolist()) for values in (placed, inside)), strict=True)
-    whole = [(Found(at, one.scores, one.classes, one.heads), k) for one, (at, k) in zip(found, pieces, strict=True)]
-    return [one if bool(k.all()) else _some(one, k) for one, k in whole]
+    whole = [
+        (Found(at, picture.scores, picture.classes, picture.heads), k)
+        for picture, (at, k) in zip(detections, pieces, strict=True)
+    ]
+    return [picture if bool(k.all()) else _some(picture, k) for picture, k in whole]
 
 
-def _some(found: Found, kept: torch.Tensor) -> Found:
-    heads = {head: values[kept] for head, values in found.heads.items()}
-    return Found(found.boxes[kept], found.scores[kept], found.classes[kept], heads)
+def _some(detections: Found, rows: torch.Tensor) -> Found:
+    heads = {head: values[rows] for head, values in detections.heads.items()}
+    return Found(detections.boxes[rows], detections.scores[rows], detections.classes[rows], heads)

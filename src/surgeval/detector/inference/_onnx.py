@@ -36,8 +36,8 @@ class OnnxDetector:
         try:
             boxes, *values = self._session.run([BOXES, *self.heads], {INPUT: images.contiguous().numpy()})
         except Exception as error:  # onnxruntime's own types share no base but this
-            said = str(error).splitlines()[0][:160]
-            raise BadInput(f"{self.name}: found a graph that fails ({said}), expected boxes and scores") from error
+            reason = str(error).splitlines()[0][:160]
+            raise BadInput(f"{self.name}: found a graph that fails ({reason}), expected boxes and scores") from error
         tensors = {head: torch.from_numpy(array) for head, array in zip(self.heads, values, strict=True)}
         return Raw(torch.from_numpy(boxes), tensors)
 

@@ -99,17 +99,17 @@ def _tensors(graph: Any) -> Iterator[Any]:
 
 
 def _metadata(path: Path, model: Any) -> tuple[Classes, int, int, tuple[str, ...]]:
-    found = [entry.value for entry in model.metadata_props if entry.key == KEY]
-    if len(found) != 1:
-        raise DataError(path, field="metadata", found=f"{len(found)} entries {KEY!r}", expected=EXPECTED)
+    entries = [entry.value for entry in model.metadata_props if entry.key == KEY]
+    if len(entries) != 1:
+        raise DataError(path, field="metadata", found=f"{len(entries)} entries {KEY!r}", expected=EXPECTED)
     try:
-        given = parse_json(found[0])
+        metadata = parse_json(entries[0])
     except BrokenJson as error:
         raise DataError(path, field="metadata", found=f"broken JSON ({error})", expected=EXPECTED) from None
-    if not isinstance(given, dict) or given.get("kind") != KIND or given.get("version") != VERSION:
+    if not isinstance(metadata, dict) or metadata.get("kind") != KIND or metadata.get("version") != VERSION:
         raise DataError(path, field="metadata", found="another kind or version", expected=f"{KIND} {VERSION}")
-    classes = Classes.from_json(given.get("classes"), path)
-    side, fill, heads = (given.get(key) for key in ("image_size", "fill", "heads"))
+    classes = Classes.from_json(metadata.get("classes"), path)
+    side, fill, heads = (metadata.get(key) for key in ("image_size", "fill", "heads"))
     if type(side) is not int or not 32 <= side <= _LARGEST_IMAGE:
         raise DataError(path, field="image_size", found=repr(side)[:80], expected=f"32 to {_LARGEST_IMAGE}")
     if type(fill) is not int or not 0 <= fill <= 255:
@@ -130,15 +130,15 @@ def _check_shapes(path: Path, model: Any, classes: Classes, side: int, heads: tu
     inputs = [value for value in model.graph.input if value.name not in stored]
     if [value.name for value in inputs] != [INPUT]:
         raise DataError(path, field="inputs", found=", ".join(v.name for v in inputs)[:80] or "none", expected=INPUT)
-    given = inputs[0].type.tensor_type
-    if given.elem_type != _UINT8 or _dims(inputs[0])[1:] != [3, side, side] or len(given.shape.dim) != 4:
-        raise DataError(path, field=INPUT, found=f"type {given.elem_type}, shape {_dims(inputs[0])}",
+    tensor = inputs[0].type.tensor_type
+    if tensor.elem_type != _UINT8 or _dims(inputs[0])[1:] != [3, side, side] or len(tensor.shape.dim) != 4:
+        raise DataError(path, field=INPUT, found=f"type {tensor.elem_type}, shape {_dims(inputs[0])}",
                         expected=f"bytes of shape (batch, 3, {side}, {side})")  # fmt: skip
-    given.shape.dim[0].dim_value = 1
+    tensor.shape.dim[0].dim_value = 1
     names = [BOXES, *heads]
     if [value.name for value in model.graph.output] != names:
-        found = ", ".join(value.name for value in model.graph.output)
-        raise DataError(path, field="outputs", found=found[:80], expected=", ".join(names))
+        outputs = ", ".join(value.name for value in model.graph.output)
+        raise DataError(path, field="outputs", found=outputs[:80], expected=", ".join(names))
     del model.graph.value_info[:]  # what the file says of them is not believed
     for value in model.graph.output:
         value.type.tensor_type.ClearField("shape")

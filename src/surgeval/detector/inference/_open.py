@@ -54,7 +54,7 @@ def open_detector(
     """
     from surgeval.models import usable_device
 
-    place = usable_device(str(device))
+    torch_device = usable_device(str(device))
     precision: Precision = half if isinstance(half, str) else "float16" if half else "float32"
     files = detector_files(spec)
     name = _name(spec, files[0])
@@ -63,11 +63,11 @@ def open_detector(
 
         if precision != "float32":
             raise BadInput(f"{files[0]}: found {precision}, expected float32: an ONNX file says itself how it computes")
-        return OnnxDetector(files[0], name=name, device=place, aux=aux)
+        return OnnxDetector(files[0], name=name, device=torch_device, aux=aux)
     if len(files) > 1:
-        return _rtdetr(files[0].parent, name, place, precision, aux)
+        return _rtdetr(files[0].parent, name, torch_device, precision, aux)
     loaded = load_detector(files[0])
-    return TDNetDetector(loaded, name=name, device=place, precision=precision, aux=aux, graph=graph)
+    return TDNetDetector(loaded, name=name, device=torch_device, precision=precision, aux=aux, graph=graph)
 
 
 def detector_files(spec: str | Path) -> tuple[Path, ...]:
@@ -113,8 +113,8 @@ def detector_digest(spec: str | Path) -> str:
 
 
 def _name(spec: str | Path, file: Path) -> str:
-    given = Path(spec)
-    return given.name if file.parent == given or not given.suffix else given.stem
+    path = Path(spec)
+    return path.name if file.parent == path or not path.suffix else path.stem
 
 
 def _rtdetr(folder: Path, name: str, device: torch.device, precision: Precision, aux: bool) -> Network:

@@ -88,8 +88,8 @@ def detect_parts(
     run = _Run(network, components, probabilities, tell, advance)
     looked = detect_frames(network, run.pending(source, folder), selecting=selecting, batch=batch, workers=workers,
                            on_skip=run.skip)  # fmt: skip
-    for frame, found in looked:
-        run.add(frame, found)
+    for frame, detections in looked:
+        run.add(frame, detections)
         advance(1)
     run.end()
     return Parts(tuple(run.blocks), run.frames, run.earlier, run.skipped, run.untimed)
@@ -122,7 +122,7 @@ class _Run:
                     self.earlier += len(block_frames)
                     self._advance(len(block_frames))
                     continue
-                seconds = {frame.name: source.seconds(frame, place, video) for place, frame in block_frames}
+                seconds = {frame.name: source.seconds(frame, index, video) for index, frame in block_frames}
                 self._open.append((block, seconds, [frame for _, frame in block_frames]))
                 yield from (frame for _, frame in block_frames)
 
@@ -131,11 +131,11 @@ class _Run:
         self.skipped += 1
         self._tell(f"{frame.video} frame {frame.name} is left out: {error}")
 
-    def add(self, frame: Frame, found: Found) -> None:
+    def add(self, frame: Frame, detections: Found) -> None:
         """A frame that was looked at; blocks before its own are complete."""
-        while all(frame is not one for one in self._open[0][2]):
+        while all(frame is not waiting for waiting in self._open[0][2]):
             self._store_first()
-        self._seen.append((frame, found))
+        self._seen.append((frame, detections))
         self.frames += 1
 
     def end(self) -> None:
@@ -155,11 +155,11 @@ class _Run:
 def _claim(folder: Path, settings: Mapping[str, Any]) -> None:
     """Make the folder ready: blocks that other settings made are thrown away."""
     note = folder / _SETTINGS
-    given = json.loads(json.dumps(settings))
-    if note.is_file() and _read(note) == given:
+    wanted = json.loads(json.dumps(settings))
+    if note.is_file() and _read(note) == wanted:
         return
     empty_work(folder)
-    write_atomically(note, json.dumps(given, indent=1).encode())
+    write_atomically(note, json.dumps(wanted, indent=1).encode())
 
 
 def empty_work(folder: Path) -> None:

@@ -80,16 +80,16 @@ class Slot(Generic[T]):
         """What the latest pass left on the device."""
         return self._pass.output[1]
 
-    def start(self, given: torch.Tensor | None = None) -> None:
+    def start(self, images: torch.Tensor | None = None) -> None:
         """Look at what `staging` holds, or at bytes on the device; the host does not wait."""
         with torch.inference_mode():
             if self._stream is None or self._ready is None:
-                self._go(given)
+                self._go(images)
                 return
-            if given is not None:  # made by work that may not be done
-                self._stream.wait_stream(torch.cuda.current_stream(given.device))
+            if images is not None:  # made by work that may not be done
+                self._stream.wait_stream(torch.cuda.current_stream(images.device))
             with torch.cuda.stream(self._stream):
-                self._go(given)
+                self._go(images)
                 self._ready.record(self._stream)
 
     def wait(self) -> Singles:
@@ -99,8 +99,8 @@ class Slot(Generic[T]):
         table: Singles = self._table.numpy()
         return table
 
-    def _go(self, given: torch.Tensor | None) -> None:
-        bytes_ = self._bytes if given is None else given
+    def _go(self, images: torch.Tensor | None) -> None:
+        bytes_ = self._bytes if images is None else images
         self._pass.input[: len(bytes_)].copy_(bytes_, non_blocking=True)
         self._pass.replay()
         self._table.copy_(self._pass.output[0], non_blocking=True)

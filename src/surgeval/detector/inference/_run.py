@@ -101,10 +101,11 @@ def detect(
     _check_target(target, how, source)
     paths = film_paths(source, Path(film)) if film is not None else {}
     work = target.with_name(f".{target.name}.parts")
-    kept = how.probabilities and target.suffix.lower() == ".parquet"
+    with_probabilities = how.probabilities and target.suffix.lower() == ".parquet"
     frozen = {
         "detector": identity, "data": dataset_fingerprint(source.dataset), "every": source.every, "fps": source.fps,
-        "videos": source.only, "selecting": asdict(how.selecting), "components": how.components, "probabilities": kept,
+        "videos": source.only, "selecting": asdict(how.selecting), "components": how.components,
+        "probabilities": with_probabilities,
     }  # fmt: skip
     _make_own(work)
     with folder_lock(work):
@@ -114,7 +115,7 @@ def detect(
         began = time.perf_counter()
         parts = detect_parts(
             network, source, work, frozen, selecting=how.selecting, components=how.components,
-            probabilities=kept, batch=how.batch, workers=how.workers, tell=announce, advance=advance,
+            probabilities=with_probabilities, batch=how.batch, workers=how.workers, tell=announce, advance=advance,
         )  # fmt: skip
         if not parts.frames + parts.earlier:
             raise BadInput(f"{source.dataset.root}: found no frame that can be read, expected at least one")
@@ -134,7 +135,7 @@ def detect(
             films = tuple(write_films(parts, source, network.classes, paths, how.show, advance))
     shutil.rmtree(work)
     boxes = int(classes["boxes"].sum())
-    if boxes and how.probabilities and not kept:
+    if boxes and how.probabilities and not with_probabilities:
         losses = (*losses, "probabilities of all classes are not kept (Parquet holds them)")
     return Detected(target, parts.frames, parts.earlier, parts.skipped, boxes, tracks, seconds, classes, losses, films)
 

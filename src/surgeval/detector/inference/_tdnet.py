@@ -90,7 +90,7 @@ def fill_of(extra: Mapping[str, Any], classes: Classes) -> int:
     >>> fill_of({}, Classes.of(load_labels("prostatd"))), fill_of({"fill": 7}, Classes.of(load_labels("phantom")))
     (0, 7)
     """
-    given = extra.get("fill")
-    if type(given) is int and 0 <= given <= 255:
-        return given
+    fill = extra.get("fill")
+    if type(fill) is int and 0 <= fill <= 255:
+        return fill
     return 0 if classes.space.name == "prostatd" else GREY

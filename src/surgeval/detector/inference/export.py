@@ -58,12 +58,12 @@ def export_onnx(spec: str | Path | Loaded, out: str | Path, *, aux: bool = True)
     path = Path(out)
     if path.suffix.lower() != ".onnx":
         raise BadInput(f"{path}: found suffix {path.suffix!r}, expected .onnx")
-    made = _tdnet(spec, aux) if isinstance(spec, Loaded) else _opened(spec, aux)
-    with made.tracing:
-        model = _traced(made.module, made.image_size, made.heads)
+    network = _tdnet(spec, aux) if isinstance(spec, Loaded) else _opened(spec, aux)
+    with network.tracing:
+        model = _traced(network.module, network.image_size, network.heads)
     about = {
-        "kind": KIND, "version": VERSION, "classes": made.classes.to_json(), "image_size": made.image_size,
-        "fill": made.fill, "heads": list(made.heads), "size": made.size, "surgeval": __version__,
+        "kind": KIND, "version": VERSION, "classes": network.classes.to_json(), "image_size": network.image_size,
+        "fill": network.fill, "heads": list(network.heads), "size": network.size, "surgeval": __version__,
     }  # fmt: skip
     del model.metadata_props[:]
     entry = model.metadata_props.add()

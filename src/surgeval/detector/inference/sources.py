@@ -119,14 +119,14 @@ def _only_films(folder: Path) -> bool:
     return folder.is_dir() and bool(video_files(folder)) and open_dataset(folder).format == "video"
 
 
-def _same(one: LabelSpace, other: LabelSpace) -> bool:
+def _same(data: LabelSpace, detector: LabelSpace) -> bool:
     """Whether the ids that a detector says mean the same: triplets with their parts, or instruments where it has none.
 
     An instrument beside the triplets (the phantom's bag) is never said, so it makes no difference.
     """
-    if not other.triplets:
-        return one.instruments == other.instruments
-    return one.triplets == other.triplets and one.triplet_names == other.triplet_names
+    if not detector.triplets:
+        return data.instruments == detector.instruments
+    return data.triplets == detector.triplets and data.triplet_names == detector.triplet_names
 
 
 class _Relabelled:

@@ -59,28 +59,32 @@ def detection_table(
     >>> detection_table([(frame, found)], classes, probabilities=False).row(0)
     ('VID68', '000016', 17, 0, 1, 0, 0.75, 10.0, 20.0, 100.0, 50.0)
     """
-    said = next((found.heads for _, found in seen), {})
-    if components == "heads" and not all(letter in said for letter in "ivt") and seen:
+    head_names = next((detections.heads for _, detections in seen), {})
+    if components == "heads" and not all(letter in head_names for letter in "ivt") and seen:
         raise BadInput("components: found a detector without heads for instrument, verb and target, expected some")
-    boxes = np.concatenate([found.boxes.double().numpy().reshape(-1, 4) for _, found in seen] or [np.zeros((0, 4))])
-    kinds = np.concatenate([found.classes.numpy() for _, found in seen] or [np.zeros(0)]).astype(np.int64)
-    counts = [len(found) for _, found in seen]
-    heads = {head: np.concatenate([found.heads[head].float().numpy() for _, found in seen]) for head in said}
+    boxes = np.concatenate(
+        [detections.boxes.double().numpy().reshape(-1, 4) for _, detections in seen] or [np.zeros((0, 4))]
+    )
+    kinds = np.concatenate([detections.classes.numpy() for _, detections in seen] or [np.zeros(0)]).astype(np.int64)
+    counts = [len(detections) for _, detections in seen]
+    heads = {
+        head: np.concatenate([detections.heads[head].float().numpy() for _, detections in seen]) for head in head_names
+    }
     columns: dict[str, object] = {
         key: np.repeat(np.array([getattr(frame, attribute) for frame, _ in seen], dtype=object), counts)
         for key, attribute in (("video", "video"), ("frame", "name"))
     }
     columns |= _ids(kinds, classes, heads if components == "heads" else None)
-    columns["score"] = np.concatenate([found.scores.double().numpy() for _, found in seen] or [np.zeros(0)])
+    columns["score"] = np.concatenate([detections.scores.double().numpy() for _, detections in seen] or [np.zeros(0)])
     sides = (boxes[:, 0], boxes[:, 1], boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1])
     columns |= dict(zip("xywh", sides, strict=True))
     if components == "heads":
         columns["components"] = ["heads"] * len(kinds)
-    kept = tuple(said) if probabilities else ()
-    columns |= {f"p_{head}": list(_short(heads[head])) for head in kept}
-    schema = table_schema(components, kept)
+    stored_heads = tuple(head_names) if probabilities else ()
+    columns |= {f"p_{head}": list(_short(heads[head])) for head in stored_heads}
+    schema = table_schema(components, stored_heads)
     table = pl.DataFrame({name: columns[name] for name in schema}, schema=schema, strict=False)
-    empty = [(frame.video, frame.name) for frame, found in seen if not len(found)]
+    empty = [(frame.video, frame.name) for frame, detections in seen if not len(detections)]
     return pl.concat([table, _seen_rows(empty, schema)]) if empty else table
 
 

@@ -82,11 +82,11 @@ class Tracker:
         if self._now is not None and not time > self._now:
             raise BadInput(f"tracking: found a frame at {time:g} s after one at {self._now:g} s, expected rising times")
         before, self._now = self._now, time
-        kept = [track for track in self._tracks if time - track.seen <= self.settings.lost + 1e-9]
+        alive = [track for track in self._tracks if time - track.seen <= self.settings.lost + 1e-9]
         passed = 0.0 if before is None else time - before
-        for track in kept:
+        for track in alive:
             track.moving = track.moving.after(passed)
-        self._tracks = kept
+        self._tracks = alive
         numbers = np.full(len(boxes), NO_TRACK, dtype=np.int64)
         for kind in np.unique(kinds[scores >= self.settings.low]).tolist():
             rows = np.flatnonzero((kinds == kind) & (scores >= self.settings.low))
@@ -155,9 +155,11 @@ def _widened_overlaps(places: Floats, boxes: Floats, doubts: Floats) -> Floats:
     must overlap.
     """
     wide = np.array([-1.0, -1.0, 1.0, 1.0]) * doubts[:, None]
-    one, other = (places + wide)[:, None, :], boxes[None, :, :] + wide[:, None, :]
-    sides = np.minimum(one[..., 2:], other[..., 2:]) - np.maximum(one[..., :2], other[..., :2])
+    wide_places, wide_boxes = (places + wide)[:, None, :], boxes[None, :, :] + wide[:, None, :]
+    sides = np.minimum(wide_places[..., 2:], wide_boxes[..., 2:]) - np.maximum(
+        wide_places[..., :2], wide_boxes[..., :2]
+    )
     common = np.prod(np.maximum(sides, 0.0), axis=-1)
-    total = sum(np.prod(np.maximum(b[..., 2:] - b[..., :2], 0.0), axis=-1) for b in (one, other)) - common
+    total = sum(np.prod(np.maximum(b[..., 2:] - b[..., :2], 0.0), axis=-1) for b in (wide_places, wide_boxes)) - common
     overlaps: Floats = np.divide(common, total, out=np.zeros_like(common), where=total > 0)
     return overlaps

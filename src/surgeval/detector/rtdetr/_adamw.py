@@ -51,23 +51,25 @@ class AdamW(Updates):
     def tensors(self) -> dict[str, torch.Tensor]:
         """Both means and the count of updates of every parameter; zero where there was no gradient yet."""
         state = self.torch_optimiser.state
-        found: dict[str, torch.Tensor] = {}
+        tensors: dict[str, torch.Tensor] = {}
         for name, parameter in self._places.items():
-            kept = state.get(parameter, {})
-            found |= {f"{name}.{kind}": kept[kind] if kind in kept else _start(kind, parameter) for kind in _KEPT}
-        return found
+            moments = state.get(parameter, {})
+            tensors |= {
+                f"{name}.{kind}": moments[kind] if kind in moments else _start(kind, parameter) for kind in _KEPT
+            }
+        return tensors
 
     def restore(self, tensors: Mapping[str, torch.Tensor], file: object) -> None:
         """Go on with these; one that is missing would be forgotten in silence."""
         wanted = {f"{name}.{kind}": _start(kind, p) for name, p in self._places.items() for kind in _KEPT}
         expect_same(tensors, wanted, file)
-        for full, place in wanted.items():
+        for full, tensor in wanted.items():
             name, _, kind = full.rpartition(".")
             value = tensors[full]
             if not bool(value.isfinite().all()) or (kind != "exp_avg" and bool((value < 0).any())):
                 expected = "finite numbers" if kind == "exp_avg" else "finite numbers from 0"
                 raise DataError(file, field=f"momentum.{full}", found="others among them", expected=expected)
-            self.torch_optimiser.state[self._places[name]][kind] = place.copy_(value)
+            self.torch_optimiser.state[self._places[name]][kind] = tensor.copy_(value)
 
 
 def _start(kind: str, parameter: torch.Tensor) -> torch.Tensor:

@@ -84,30 +84,30 @@ def _complete(net: Mapping[str, Any], backbone: Mapping[str, Any], labels: int) 
     }  # fmt: skip
 
 
-def read_architecture(found: Mapping[str, Any], path: Path) -> dict[str, Any]:
+def read_architecture(config: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """The same from a config.json that somebody wrote; a field out of bounds is named."""
-    if found.get("model_type") != "rt_detr":
-        raise DataError(path, field="model_type", found=repr(found.get("model_type"))[:80], expected="'rt_detr'")
+    if config.get("model_type") != "rt_detr":
+        raise DataError(path, field="model_type", found=repr(config.get("model_type"))[:80], expected="'rt_detr'")
     for name in _ELSEWHERE:
-        if found.get(name):
-            raise DataError(path, field=name, found=repr(found[name])[:80],
+        if config.get(name):
+            raise DataError(path, field=name, found=repr(config[name])[:80],
                             expected="nothing: a backbone of transformers' own ResNet kind")  # fmt: skip
     for name, wanted in _FIXED.items():
-        if found.get(name) is not None and list(_items(found, name, path)) != wanted:
-            raise DataError(path, field=name, found=repr(found[name])[:80], expected=repr(wanted))
-    net: dict[str, Any] = {name: _whole(found, name, path, *_WHOLE[name]) for name in _WHOLE if name in found}
-    net |= {name: _number(found, name, path) for name in _NUMBER if name in found}
-    net |= {name: _choice(found, name, path, _CHOICE[name]) for name in _CHOICE if name in found}
-    made = _complete(net, _read_backbone(found, path), _labels(found, path))
+        if config.get(name) is not None and list(_items(config, name, path)) != wanted:
+            raise DataError(path, field=name, found=repr(config[name])[:80], expected=repr(wanted))
+    net: dict[str, Any] = {name: _whole(config, name, path, *_WHOLE[name]) for name in _WHOLE if name in config}
+    net |= {name: _number(config, name, path) for name in _NUMBER if name in config}
+    net |= {name: _choice(config, name, path, _CHOICE[name]) for name in _CHOICE if name in config}
+    checked = _complete(net, _read_backbone(config, path), _labels(config, path))
     for width, heads in (("encoder_hidden_dim", "encoder_attention_heads"), ("d_model", "decoder_attention_heads")):
-        size, parts = made.get(width, 256), made.get(heads, 8)
+        size, parts = checked.get(width, 256), checked.get(heads, 8)
         if size % parts or size % 4:
             raise DataError(path, field=width, found=size, expected=f"a multiple of 4 and of the {parts} heads")
-    return made
+    return checked
 
 
-def _read_backbone(found: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    part = found.get("backbone_config")
+def _read_backbone(config: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    part = config.get("backbone_config")
     if not isinstance(part, dict) or part.get("model_type") != "rt_detr_resnet":
         kind = part.get("model_type") if isinstance(part, dict) else part
         raise DataError(path, field="backbone_config", found=repr(kind)[:80], expected="an rt_detr_resnet")
@@ -115,78 +115,80 @@ def _read_backbone(found: Mapping[str, Any], path: Path) -> dict[str, Any]:
     if stages is not None and stages != ["stage2", "stage3", "stage4"]:
         raise DataError(path, field="backbone_config.out_features", found=repr(stages)[:80],
                         expected="stages 2, 3 and 4")  # fmt: skip
-    made: dict[str, Any] = {
+    backbone: dict[str, Any] = {
         "embedding_size": _whole(part, "embedding_size", path, 2, 1024) if "embedding_size" in part else 64
     }
     for name, most, default in (("hidden_sizes", 8192, [256, 512, 1024, 2048]), ("depths", 64, [3, 4, 6, 3])):
-        made[name] = _items(part, name, path) if name in part else default
-        if len(made[name]) != 4 or not all(_is_whole(one) and 1 <= one <= most for one in made[name]):
-            raise DataError(path, field=f"backbone_config.{name}", found=repr(made[name])[:80],
+        backbone[name] = _items(part, name, path) if name in part else default
+        if len(backbone[name]) != 4 or not all(_is_whole(value) and 1 <= value <= most for value in backbone[name]):
+            raise DataError(path, field=f"backbone_config.{name}", found=repr(backbone[name])[:80],
                             expected=f"four whole numbers from 1 to {most}")  # fmt: skip
-    made["layer_type"] = _choice({"layer_type": "bottleneck", **part}, "layer_type", path, ("basic", "bottleneck"))
-    made["hidden_act"] = _choice({"hidden_act": "relu", **part}, "hidden_act", path, _ACTS)
+    backbone["layer_type"] = _choice({"layer_type": "bottleneck", **part}, "layer_type", path, ("basic", "bottleneck"))
+    backbone["hidden_act"] = _choice({"hidden_act": "relu", **part}, "hidden_act", path, _ACTS)
     for name, allowed in (("downsample_in_first_stage", (False,)), ("downsample_in_bottleneck", (True, False))):
         if name in part:
-            made[name] = _choice(part, name, path, allowed)
-    return made
+            backbone[name] = _choice(part, name, path, allowed)
+    return backbone
 
 
-def _labels(found: Mapping[str, Any], path: Path) -> int:
+def _labels(config: Mapping[str, Any], path: Path) -> int:
     """How many classes; transformers counts them by their names."""
-    names = found.get("id2label")
+    names = config.get("id2label")
     if isinstance(names, dict):
         return _whole({"id2label": len(names)}, "id2label", path, 1, MAX_CLASSES)
-    return _whole(found, "num_labels", path, 1, MAX_CLASSES) if "num_labels" in found else 2
+    return _whole(config, "num_labels", path, 1, MAX_CLASSES) if "num_labels" in config else 2
 
 
 def _is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _whole(found: Mapping[str, Any], name: str, path: Path, low: int, high: int) -> int:
-    value = found[name]
+def _whole(config: Mapping[str, Any], name: str, path: Path, low: int, high: int) -> int:
+    value = config[name]
     if not _is_whole(value) or not low <= value <= high:
         raise DataError(path, field=name, found=repr(value)[:80], expected=f"a whole number from {low} to {high}")
     return int(value)
 
 
-def _number(found: Mapping[str, Any], name: str, path: Path) -> float:
-    value, (low, high) = found[name], _NUMBER[name]
+def _number(config: Mapping[str, Any], name: str, path: Path) -> float:
+    value, (low, high) = config[name], _NUMBER[name]
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise DataError(path, field=name, found=repr(value)[:80], expected=f"a number from {low:g} to {high:g}")
     return value
 
 
-def _choice(found: Mapping[str, Any], name: str, path: Path, allowed: tuple[object, ...]) -> Any:
-    value = found[name]
-    if not any(value is one or (isinstance(one, str) and value == one) for one in allowed):
-        raise DataError(path, field=name, found=repr(value)[:80], expected=" or ".join(str(one) for one in allowed))
+def _choice(config: Mapping[str, Any], name: str, path: Path, allowed: tuple[object, ...]) -> Any:
+    value = config[name]
+    if not any(value is option or (isinstance(option, str) and value == option) for option in allowed):
+        raise DataError(
+            path, field=name, found=repr(value)[:80], expected=" or ".join(str(option) for option in allowed)
+        )
     return value
 
 
-def _items(found: Mapping[str, Any], name: str, path: Path) -> list[Any]:
-    value = found[name]
+def _items(config: Mapping[str, Any], name: str, path: Path) -> list[Any]:
+    value = config[name]
     if not isinstance(value, list) or len(value) > 64:
         raise DataError(path, field=name, found=repr(value)[:80], expected="a short list")
     return value
 
 
-def transformers_config(made: Mapping[str, Any]) -> Any:
+def transformers_config(config: Mapping[str, Any]) -> Any:
     """The configuration as transformers' own object."""
     from transformers import RTDetrConfig, RTDetrResNetConfig
 
-    backbone = {name: value for name, value in made["backbone_config"].items() if name != "model_type"}
-    rest = {name: value for name, value in made.items() if name not in ("backbone_config", "model_type")}
+    backbone = {name: value for name, value in config["backbone_config"].items() if name != "model_type"}
+    rest = {name: value for name, value in config.items() if name not in ("backbone_config", "model_type")}
     return RTDetrConfig(backbone_config=RTDetrResNetConfig(**backbone), **rest)
 
 
-def least_side(made: Mapping[str, Any]) -> int:
+def least_side(config: Mapping[str, Any]) -> int:
     """The smallest input side with a point for every query; sides are multiples of 32.
 
     >>> least_side(architecture("tiny", 5)), least_side(architecture("r50", 5))
     (64, 128)
     """
     side = 32
-    while sum((side // stride) ** 2 for stride in _FIXED["feat_strides"]) < made.get("num_queries", 300):
+    while sum((side // stride) ** 2 for stride in _FIXED["feat_strides"]) < config.get("num_queries", 300):
         side += 32
     return side

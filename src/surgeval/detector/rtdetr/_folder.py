@@ -49,29 +49,29 @@ def save_rtdetr(
     >>> from surgeval.detector.rtdetr import build_rtdetr
     >>> from surgeval.vocab import load_labels
     >>> net = build_rtdetr("tiny", Classes.of(load_labels("phantom")), image_size=64)
-    >>> with tempfile.TemporaryDirectory() as place:
-    ...     save_rtdetr(place, net)
-    ...     load_rtdetr(place).image_size, sorted(path.name for path in Path(place).iterdir())
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_rtdetr(folder, net)
+    ...     load_rtdetr(folder).image_size, sorted(path.name for path in Path(folder).iterdir())
     (64, ['config.json', 'model.safetensors', 'surgeval.json'])
     """
     from safetensors.torch import save
 
-    place, learned = Path(folder), {name for name, _ in network.named_parameters()}
+    root, learned = Path(folder), {name for name, _ in network.named_parameters()}
     tensors = {
         _stored(name): value.detach().to("cpu", torch.float16 if half and name in learned else value.dtype).contiguous()
         for name, value in network.state_dict().items()
     }
     main = network.classes.heads[network.classes.main]
-    config = {name: value for name, value in network.made.items() if name != "num_labels"}
+    config = {name: value for name, value in network.config.items() if name != "num_labels"}
     config |= {"architectures": ["RTDetrForObjectDetection"], "id2label": dict(enumerate(main)),
                "label2id": {name: number for number, name in enumerate(main)}}  # fmt: skip
     ours = {"kind": _KIND, "version": _VERSION, "size": network.size, "image_size": network.image_size,
             "fill": network.fill, "aux": network.aux, "classes": network.classes.to_json(),
             "extra": dict(extra or {})}  # fmt: skip
-    make_folder(place)
-    write_atomically(place / WEIGHTS, save(tensors, metadata={"format": "pt"}))
+    make_folder(root)
+    write_atomically(root / WEIGHTS, save(tensors, metadata={"format": "pt"}))
     for name, data in ((CONFIG, config), (OURS, ours)):
-        write_atomically(place / name, json.dumps(data, indent=1, ensure_ascii=False).encode())
+        write_atomically(root / name, json.dumps(data, indent=1, ensure_ascii=False).encode())
 
 
 def _stored(name: str) -> str:
@@ -107,8 +107,8 @@ def load_rtdetr(folder: str | Path, *, aux: bool = True) -> RTDetr:
     """
     from surgeval.detector._classes import Classes
 
-    place = Path(folder)
-    path = place / OURS
+    root = Path(folder)
+    path = root / OURS
     ours = read_json_object(path, expected="what save_rtdetr wrote", limit=_LIMIT)
     if ours.get("kind") != _KIND or ours.get("version") != _VERSION:
         raise DataError(path, field="kind", found=f"{ours.get('kind')!r} {ours.get('version')!r}"[:80],
@@ -122,24 +122,24 @@ def load_rtdetr(folder: str | Path, *, aux: bool = True) -> RTDetr:
             )
     if not isinstance(ours.get("aux"), bool):
         raise DataError(path, field="aux", found=repr(ours.get("aux"))[:80], expected="true or false")
-    net, made, parts = _read_net(place)
-    if made["num_labels"] != len(classes.heads[classes.main]):
-        raise DataError(place / CONFIG, field="id2label", found=f"{made['num_labels']} classes",
+    net, config, parts = _read_net(root)
+    if config["num_labels"] != len(classes.heads[classes.main]):
+        raise DataError(root / CONFIG, field="id2label", found=f"{config['num_labels']} classes",
                         expected=f"the {len(classes.heads[classes.main])} of {OURS}")  # fmt: skip
     size = str(ours.get("size", ""))[:20]
     try:
         network = RTDetr(
-            net, made, classes, image_size=ours["image_size"], fill=ours["fill"], aux=ours["aux"], size=size
+            net, config, classes, image_size=ours["image_size"], fill=ours["fill"], aux=ours["aux"], size=size
         )
     except BadInput as error:
         raise DataError(
             path, field="image_size", found=ours["image_size"], expected=f"one that fits ({error})"
         ) from None
-    build(lambda: _Parts(network.parts), parts, place / WEIGHTS)  # compares; a part head of a wrong shape is named
+    build(lambda: _Parts(network.parts), parts, root / WEIGHTS)  # compares; a part head of a wrong shape is named
     network.parts.load_state_dict(parts)
     if not aux:
         network.parts = nn.ModuleDict()
-    network.name = place.name or network.name
+    network.name = root.name or network.name
     network.eval().requires_grad_(False)
     return network
 
@@ -154,26 +154,26 @@ class _Parts(nn.ModuleDict):
 def _read_net(folder: Path) -> tuple[nn.Module, dict[str, Any], dict[str, torch.Tensor]]:
     """The network of transformers, its configuration, and the tensors of part heads."""
     path, weights = folder / CONFIG, folder / WEIGHTS
-    made = read_architecture(read_config(path), path)
-    found = read_safetensors(weights)
-    parts = {name.removeprefix(_PARTS): value for name, value in found.items() if name.startswith(_PARTS)}
-    stored = {_stored(name): value for name, value in found.items() if not name.startswith(_PARTS)}
-    wanted = _names(made, path)
+    config = read_architecture(read_config(path), path)
+    contents = read_safetensors(weights)
+    parts = {name.removeprefix(_PARTS): value for name, value in contents.items() if name.startswith(_PARTS)}
+    stored = {_stored(name): value for name, value in contents.items() if not name.startswith(_PARTS)}
+    wanted = _names(config, path)
     tensors = {wanted.get(name, name): value for name, value in stored.items()
                if name in wanted or not name.endswith("num_batches_tracked")}  # fmt: skip
-    net, _ = build(lambda: bare_net(made), tensors, weights)
-    return net, made, parts
+    net, _ = build(lambda: bare_net(config), tensors, weights)
+    return net, config, parts
 
 
-def _names(made: Mapping[str, Any], path: Path) -> dict[str, str]:
+def _names(config: Mapping[str, Any], path: Path) -> dict[str, str]:
     """Names in files → names inside the network, which takes no memory here."""
     try:
         with torch.device("meta"):
-            return {_stored(name): name for name in bare_net(made).state_dict()}
+            return {_stored(name): name for name in bare_net(config).state_dict()}
     except _NO_NETWORK as error:
-        said = str(error).splitlines()[0][:160] if str(error) else type(error).__name__
+        reason = str(error).splitlines()[0][:160] if str(error) else type(error).__name__
         raise DataError(
-            path, found=f"sizes that make no network ({said})", expected="a consistent configuration"
+            path, found=f"sizes that make no network ({reason})", expected="a consistent configuration"
         ) from None
 
 
@@ -208,14 +208,14 @@ def pretrained_rtdetr(
     if is_rtdetr(folder):
         known = load_rtdetr(folder)
         if known.classes == classes and known.aux == aux:
-            again = RTDetr(known.net, known.made, classes, image_size=image_size, fill=fill, aux=aux, size=known.size)
+            again = RTDetr(known.net, known.config, classes, image_size=image_size, fill=fill, aux=aux, size=known.size)
             again.parts.load_state_dict(known.parts.state_dict())
             again.requires_grad_(True)
             return again
-    net, made, _ = _read_net(folder)
+    net, config, _ = _read_net(folder)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        made = new_heads(net, made, len(classes.heads[classes.main]))
-        network = RTDetr(net, made, classes, image_size=image_size, fill=fill, aux=aux)
+        config = new_heads(net, config, len(classes.heads[classes.main]))
+        network = RTDetr(net, config, classes, image_size=image_size, fill=fill, aux=aux)
     network.requires_grad_(True)
     return network

@@ -37,7 +37,7 @@ class Targets:
     @property
     def count(self) -> int:
         """How many there are in the batch."""
-        return sum(len(one) for one in self.owners)
+        return sum(len(boxes) for boxes in self.owners)
 
 
 def targets_of(truth: BatchTruth, main: str, side: int) -> Targets:
@@ -77,9 +77,9 @@ class DetrLoss:
             if not bool(torch.isfinite(out.boxes).all()):  # the matcher would stop with a sentence about corners
                 raise RunError("rtdetr: found boxes that are not numbers, expected a training that does not diverge; "
                                "a lower learning rate helps")  # fmt: skip
-            said = self.criterion(_outputs(out, self.main), targets.labels)
+            losses = self.criterion(_outputs(out, self.main), targets.labels)
             parts = {
-                name: torch.stack([value for key, value in said.items() if key.startswith(kind)]).sum()
+                name: torch.stack([value for key, value in losses.items() if key.startswith(kind)]).sum()
                 for name, kind in {**_BOXES, self.main: "loss_vfl"}.items()
             }
             parts |= self._part_losses(out, truth, targets)
@@ -107,19 +107,19 @@ class DetrLoss:
 
 def _outputs(out: QueryOutput, main: str) -> dict[str, Any]:
     """All that is compared with the truth: last layer, earlier layers, the encoder's proposals, denoising queries."""
-    said = out.all
-    logits, boxes = said.intermediate_logits, said.intermediate_reference_points
+    decoded = out.all
+    logits, boxes = decoded.intermediate_logits, decoded.intermediate_reference_points
     outputs: dict[str, Any] = {"logits": out.logits[main], "pred_boxes": out.boxes}
-    if said.denoising_meta_values is not None:
-        noisy = said.denoising_meta_values["dn_num_split"][0]
+    if decoded.denoising_meta_values is not None:
+        noisy = decoded.denoising_meta_values["dn_num_split"][0]
         outputs["dn_auxiliary_outputs"] = _by_layer(logits[:, :, :noisy], boxes[:, :, :noisy])
-        outputs["denoising_meta_values"] = said.denoising_meta_values
+        outputs["denoising_meta_values"] = decoded.denoising_meta_values
         logits, boxes = logits[:, :, noisy:], boxes[:, :, noisy:]
-    proposals = {"logits": said.enc_topk_logits, "pred_boxes": said.enc_topk_bboxes}
+    proposals = {"logits": decoded.enc_topk_logits, "pred_boxes": decoded.enc_topk_bboxes}
     outputs["auxiliary_outputs"] = [*_by_layer(logits[:, :-1], boxes[:, :-1]), proposals]
     return outputs
 
 
 def _by_layer(logits: torch.Tensor, boxes: torch.Tensor) -> list[dict[str, torch.Tensor]]:
     pairs = zip(logits.unbind(1), boxes.unbind(1), strict=True)
-    return [{"logits": one, "pred_boxes": two} for one, two in pairs]
+    return [{"logits": layer_logits, "pred_boxes": layer_boxes} for layer_logits, layer_boxes in pairs]

@@ -43,15 +43,15 @@ class RTDetr(nn.Module):
     """The network with its classes and the picture it wants; `parts` are the optional heads."""
 
     def __init__(
-        self, net: nn.Module, made: Mapping[str, Any], classes: Classes, *, image_size: int, fill: int = 114,
+        self, net: nn.Module, config: Mapping[str, Any], classes: Classes, *, image_size: int, fill: int = 114,
         aux: bool = False, size: str = "",
     ) -> None:  # fmt: skip
         super().__init__()
-        _check_side(image_size, made)
-        self.net, self.made, self.classes = net, dict(made), classes
+        _check_side(image_size, config)
+        self.net, self.config, self.classes = net, dict(config), classes
         self.image_size, self.fill, self.size, self.name = image_size, fill, size, f"rtdetr-{size or 'own'}"
         self.half_features = False  # on a GPU: backbone and encoder in float16
-        width = int(made.get("d_model", 256))
+        width = int(config.get("d_model", 256))
         extra = [head for head in classes.heads if head != classes.main] if aux else []
         self.parts = nn.ModuleDict({head: nn.Linear(width, len(classes.heads[head])) for head in extra})
         for head, layer in self.parts.items():
@@ -77,24 +77,24 @@ class RTDetr(nn.Module):
         levels = self._levels(images) if mixed and _takes_levels() else None
         with in_float32(images.device):
             if levels is None:
-                said = self.net.model(images, labels=labels)
+                output = self.net.model(images, labels=labels)
             else:
-                said = self.net.model(None, encoder_outputs=_encoded(levels), inputs_embeds=levels[0], labels=labels)
-            queries = said.last_hidden_state
-            if said.denoising_meta_values is not None:
-                queries = queries[:, said.denoising_meta_values["dn_num_split"][0] :]
-            kept = queries.shape[1]
-            logits = {self.classes.main: said.intermediate_logits[:, -1, -kept:]}
+                output = self.net.model(None, encoder_outputs=_encoded(levels), inputs_embeds=levels[0], labels=labels)
+            queries = output.last_hidden_state
+            if output.denoising_meta_values is not None:
+                queries = queries[:, output.denoising_meta_values["dn_num_split"][0] :]
+            count = queries.shape[1]
+            logits = {self.classes.main: output.intermediate_logits[:, -1, -count:]}
             logits |= {head: layer(queries) for head, layer in self.parts.items()}
-        return QueryOutput(said.intermediate_reference_points[:, -1, -kept:], logits, said)
+        return QueryOutput(output.intermediate_reference_points[:, -1, -count:], logits, output)
 
     def _levels(self, images: torch.Tensor) -> list[torch.Tensor]:
         """What the decoder reads of the pictures, in whatever precision is set around."""
         inner = self.net.model
         whole = torch.ones((images.shape[0], *images.shape[-2:]), device=images.device)
-        seen = [project(one) for project, (one, _) in
+        seen = [project(features) for project, (features, _) in
                 zip(inner.encoder_input_proj, inner.backbone(images, whole), strict=True)]  # fmt: skip
-        return [one.float() for one in inner.encoder(seen).last_hidden_state]
+        return [level.float() for level in inner.encoder(seen).last_hidden_state]
 
     def raw(self, images: torch.Tensor) -> Raw:
         """Every query's box in input pixels with its probabilities, from bytes (batch, 3, side, side)."""
@@ -152,32 +152,32 @@ def build_rtdetr(
     >>> net.eval().raw(torch.zeros(1, 3, 64, 64, dtype=torch.uint8)).probabilities["ivt"].shape
     torch.Size([1, 60, 100])
     """
-    made = architecture(size, len(classes.heads[classes.main]))
+    config = architecture(size, len(classes.heads[classes.main]))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        net = bare_net(made)
+        net = bare_net(config)
         _start(net)
-        return RTDetr(net, made, classes, image_size=image_size, fill=fill, aux=aux, size=size)
+        return RTDetr(net, config, classes, image_size=image_size, fill=fill, aux=aux, size=size)
 
 
-def bare_net(made: Mapping[str, Any]) -> nn.Module:
+def bare_net(config: Mapping[str, Any]) -> nn.Module:
     """The network of transformers for a configuration, every layer under one name.
 
     Some versions keep the decoder's heads a second time at the top; nothing here reads them there.
     """
     from transformers import RTDetrForObjectDetection
 
-    net: nn.Module = RTDetrForObjectDetection(transformers_config(made))
+    net: nn.Module = RTDetrForObjectDetection(transformers_config(config))
     for name in ("class_embed", "bbox_embed"):
         net._modules.pop(name, None)
     return net
 
 
-def _check_side(side: int, made: Mapping[str, Any]) -> None:
-    least = least_side(made)
+def _check_side(side: int, config: Mapping[str, Any]) -> None:
+    least = least_side(config)
     if side % 32 or not least <= side <= 4096:
         raise BadInput(f"image size: found {side}, expected a multiple of 32 from {least} to 4096: "
-                       f"each of {made.get('num_queries', 300)} queries starts from a point of its own")  # fmt: skip
+                       f"each of {config.get('num_queries', 300)} queries starts from a point of its own")  # fmt: skip
 
 
 def _start(net: nn.Module) -> None:
@@ -209,9 +209,9 @@ def _start_class_layer(layer: nn.Linear, share: float = _SHARE) -> None:
     nn.init.constant_(layer.bias, -math.log(1 / share - 1))
 
 
-def new_heads(net: nn.Module, made: Mapping[str, Any], labels: int) -> dict[str, Any]:
+def new_heads(net: nn.Module, config: Mapping[str, Any], labels: int) -> dict[str, Any]:
     """Replace what knows the classes by new layers for `labels` classes; the configuration that fits comes back."""
-    width = int(made.get("d_model", 256))
+    width = int(config.get("d_model", 256))
 
     def linear() -> nn.Linear:
         layer = nn.Linear(width, labels)
@@ -220,9 +220,9 @@ def new_heads(net: nn.Module, made: Mapping[str, Any], labels: int) -> dict[str,
 
     net.model.enc_score_head = linear()
     net.model.decoder.class_embed = nn.ModuleList([linear() for _ in net.model.decoder.class_embed])
-    if made.get("num_denoising", 100) > 0:
+    if config.get("num_denoising", 100) > 0:
         net.model.denoising_class_embed = nn.Embedding(labels + 1, width, padding_idx=labels)
         nn.init.xavier_uniform_(net.model.denoising_class_embed.weight)
-    changed = {**made, "num_labels": labels}
+    changed = {**config, "num_labels": labels}
     net.config = net.model.config = transformers_config(changed)
     return changed

@@ -98,12 +98,14 @@ def train_rtdetr(
     if settings.compile:
         raise BadInput("compile: found true, expected false: RT-DETR's denoising queries change their number")
     check_sets(train, validation, classes, settings.image_size)
-    place = weights_folder(weights) if weights is not None else None
+    start = weights_folder(weights) if weights is not None else None
     path = Path(out)
-    files = [place / CONFIG, place / WEIGHTS] if place is not None else []
+    files = [start / CONFIG, start / WEIGHTS] if start is not None else []
     record = begun("rtdetr", settings, train, validation, classes, files)
     training = _Training(train, validation, classes, settings, path)
-    result = conduct(path, record, settings.identity(), progress, lambda tell: training.run(place, tell), made=WEIGHTS)
+    result = conduct(
+        path, record, settings.identity(), progress, lambda tell: training.run(start, tell), product=WEIGHTS
+    )
     return TrainedRTDetr(path, result)
 
 
@@ -123,9 +125,9 @@ class _Training:
 
         def loss(forward: nn.Module, images: torch.Tensor, truth: BatchTruth) -> Losses:
             with self.compute.autocast():
-                found = loss_of(forward, images, truth)
+                losses = loss_of(forward, images, truth)
             # Every loss is a mean over boxes: the pieces of a batch that did not fit into the memory share its weight.
-            return Losses(found.total * (len(images) / settings.batch), found.parts, found.positives)
+            return Losses(losses.total * (len(images) / settings.batch), losses.parts, losses.positives)
 
         share = BACKBONE if weights is not None else 1.0
         stage = Stage(
@@ -159,11 +161,11 @@ class _Training:
         if self.validation is None:
             raise TypeError("there is nothing to measure on")
         settings = self.settings
-        found = evaluate_detector(
+        evaluated = evaluate_detector(
             _ours(network).raw, self.validation, self.classes, device=self.compute.device, batch=settings.batch,
             workers=self.hands.of(self.validation), advance=partial(advance, VALIDATION),
         )  # fmt: skip
-        return Measured.of(found)
+        return Measured.of(evaluated)
 
 
 def _ours(network: nn.Module) -> RTDetr:

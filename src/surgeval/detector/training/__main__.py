@@ -33,7 +33,7 @@ def main(arguments: list[str]) -> int:
         train = load_packed(options.train)
         validation = load_packed(options.validation) if options.validation is not None else None
         settings = replace(TrainSettings(image_size=train.image_size), **_changes(options.set))
-        made = train_tdnet(
+        trained = train_tdnet(
             train, validation, train.classes, options.out, settings, weights=options.weights,
             progress=lambda line: _say(f"[{time.perf_counter() - start:7.1f} s] {line}"),
         )  # fmt: skip
@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("interrupted; the same command again does what is left\n")
         return 130
-    sys.stdout.write(json.dumps({"detector": str(made.detector), **made.result}, indent=1) + "\n")
+    sys.stdout.write(json.dumps({"detector": str(trained.detector), **trained.result}, indent=1) + "\n")
     return 0
 
 

@@ -65,10 +65,10 @@ def open_compute(device: str, precision: str = "auto") -> Compute:
     >>> open_compute("cpu").dtype is None
     True
     """
-    place = usable_device(device)
+    torch_device = usable_device(device)
     if precision == "auto":
-        precision = ("bf16" if torch.cuda.is_bf16_supported() else "fp16") if place.type == "cuda" else "fp32"
-    return Compute(place, {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": None}[precision])
+        precision = ("bf16" if torch.cuda.is_bf16_supported() else "fp16") if torch_device.type == "cuda" else "fp32"
+    return Compute(torch_device, {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": None}[precision])
 
 
 @dataclass(frozen=True)

@@ -28,16 +28,16 @@ _DRAWN, _WIDEST = 16, 1600  # frames and pixels of a picture of labels
 
 def conduct(
     path: Path, record: TrainRecord, identity: Mapping[str, Any], progress: Tell,
-    work: Callable[[Tell], dict[str, Any]], *, made: str,
+    work: Callable[[Tell], dict[str, Any]], *, product: str,
 ) -> Mapping[str, Any]:  # fmt: skip
     """Do the work inside its folder, which is told how it ended; the result, also that of a training done before.
 
-    `made` is the file that a finished training has: where somebody took it away, the work is done again.
+    `product` is the file that a finished training has: where somebody took it away, the work is done again.
 
     `work` tells lines: sentences are kept in the folder, lines of epochs (with a middle dot) only shown.
     """
     with TrainFolder.open(path, record, identity) as folder:
-        if folder.record.status == "finished" and folder.record.result is not None and (path / made).is_file():
+        if folder.record.status == "finished" and folder.record.result is not None and (path / product).is_file():
             _check_result(path / RECORD, folder.record.result)
             progress(f"{path}: finished before")
             return folder.record.result

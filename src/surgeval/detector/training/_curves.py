@@ -62,13 +62,13 @@ def trim_curves(path: Path, epochs: int) -> list[dict[str, Any]]:
     """Drop the lines behind so many epochs: those were written by a process that died before it kept its weights."""
     if not path.exists():
         return []
-    kept = [row for row in read_curves(path.parent) if row["epoch"] <= epochs]
-    for row in kept:
+    rows = [row for row in read_curves(path.parent) if row["epoch"] <= epochs]
+    for row in rows:
         if type(row.get("seconds")) not in (int, float) or not 0 <= row["seconds"] < math.inf:
             found = json.dumps(row.get("seconds"))[:60]
             raise DataError(path, record=f"epoch {row['epoch']}", field="seconds", found=found, expected="a number")
-    write_atomically(path, b"".join(_line(row) + b"\n" for row in kept))
-    return kept
+    write_atomically(path, b"".join(_line(row) + b"\n" for row in rows))
+    return rows
 
 
 def _line(row: Mapping[str, Any]) -> bytes:

@@ -74,22 +74,22 @@ def load_train_record(folder: Path | str) -> TrainRecord:
     surgeval.errors.DataError: nowhere/train.json: found no such file, expected the record of a training
     """
     path = Path(folder) / RECORD
-    found = read_json_object(path, expected=_EXPECTED, limit=_LIMIT, finite=True)
-    if found.get("kind") != _KIND:
-        raise DataError(path, field="kind", found=json.dumps(found.get("kind"))[:60], expected=_KIND)
+    record = read_json_object(path, expected=_EXPECTED, limit=_LIMIT, finite=True)
+    if record.get("kind") != _KIND:
+        raise DataError(path, field="kind", found=json.dumps(record.get("kind"))[:60], expected=_KIND)
     for name in ("settings", "classes", "data", "versions"):
-        if not isinstance(found.get(name), dict):
-            raise DataError(path, field=name, found=json.dumps(found.get(name))[:60], expected="an object")
-    if found.get("status") not in _STATUSES:
-        raise DataError(path, field="status", found=repr(found.get("status"))[:60], expected=", ".join(_STATUSES))
-    notes, result = found.get("notes", []), found.get("result")
+        if not isinstance(record.get(name), dict):
+            raise DataError(path, field=name, found=json.dumps(record.get(name))[:60], expected="an object")
+    if record.get("status") not in _STATUSES:
+        raise DataError(path, field="status", found=repr(record.get("status"))[:60], expected=", ".join(_STATUSES))
+    notes, result = record.get("notes", []), record.get("result")
     if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
         raise DataError(path, field="notes", found=json.dumps(notes)[:60], expected="a list of sentences")
     if result is not None and not isinstance(result, dict):
         raise DataError(path, field="result", found=json.dumps(result)[:60], expected="an object")
     return TrainRecord(
-        str(found.get("model", ""))[:60], found["settings"], found["classes"], found["data"], found["versions"],
-        found["status"], str(found.get("reason", "")), tuple(notes), result,
+        str(record.get("model", ""))[:60], record["settings"], record["classes"], record["data"], record["versions"],
+        record["status"], str(record.get("reason", "")), tuple(notes), result,
     )  # fmt: skip
 
 
@@ -152,13 +152,13 @@ def current_versions() -> dict[str, str]:
     >>> sorted(current_versions())[:2]
     ['numpy', 'opencv-python-headless']
     """
-    found = {"python": platform.python_version()}
+    versions = {"python": platform.python_version()}
     for name in _PACKAGES:
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:  # run from the source, or another build of the same library
-            found[name] = "not installed as a package"
-    return found
+            versions[name] = "not installed as a package"
+    return versions
 
 
 def _refuse_other(path: Path, earlier: TrainRecord, now: TrainRecord, identity: Mapping[str, Any]) -> None:

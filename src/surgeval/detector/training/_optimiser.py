@@ -89,11 +89,11 @@ class Optimiser(Updates):
     def tensors(self) -> dict[str, torch.Tensor]:
         """The momentum of every parameter; zero where there was no gradient yet."""
         state = self.torch_optimiser.state
-        found = {}
+        momentum = {}
         for parameter in self.parameters:
-            kept = state.get(parameter, {}).get(_BUFFER)
-            found[self._names[id(parameter)]] = torch.zeros_like(parameter) if kept is None else kept
-        return found
+            buffer = state.get(parameter, {}).get(_BUFFER)
+            momentum[self._names[id(parameter)]] = torch.zeros_like(parameter) if buffer is None else buffer
+        return momentum
 
     def restore(self, tensors: Mapping[str, torch.Tensor], file: object) -> None:
         """Go on with this momentum; one that is missing would be forgotten in silence."""
@@ -103,15 +103,15 @@ class Optimiser(Updates):
             self.torch_optimiser.state[parameter][_BUFFER] = torch.empty_like(parameter).copy_(tensors[name])
 
 
-def expect_same(given: Mapping[str, torch.Tensor], wanted: Mapping[str, torch.Tensor], file: object) -> None:
+def expect_same(loaded: Mapping[str, torch.Tensor], wanted: Mapping[str, torch.Tensor], file: object) -> None:
     """Raise unless the same names stand for tensors of the same type and shape.
 
     >>> expect_same({"bias": torch.zeros(3)}, {"bias": torch.zeros(3), "weight": torch.zeros(3, 1)}, "last.safetensors")
     Traceback (most recent call last):
     surgeval.errors.DataError: last.safetensors: momentum.weight: found nothing, expected float32 of shape (3, 1)
     """
-    for name in sorted({*wanted, *given}):
-        found, expected = (_described(tensors.get(name)) for tensors in (given, wanted))
+    for name in sorted({*wanted, *loaded}):
+        found, expected = (_described(tensors.get(name)) for tensors in (loaded, wanted))
         if found != expected:
             raise DataError(file, field=f"momentum.{name}", found=found, expected=expected)
 

@@ -51,7 +51,7 @@ class Rehearsal:
     mosaic: Path
     frames: tuple[str, ...]  # that were learnt
     boxes: int
-    found: int  # of these boxes, with the right class
+    detected: int  # of these boxes, with the right class
     first_loss: float
     last_loss: float
     steps: int
@@ -60,11 +60,11 @@ class Rehearsal:
     @property
     def learns(self) -> bool:
         """Whether nine of ten boxes were found in the end."""
-        return self.found >= _ENOUGH * self.boxes
+        return self.detected >= _ENOUGH * self.boxes
 
     def __str__(self) -> str:
         did = (
-            f"after {self.steps} steps ({self.seconds:.0f} s) on {len(self.frames)} frames it finds {self.found} of "
+            f"after {self.steps} steps ({self.seconds:.0f} s) on {len(self.frames)} frames it finds {self.detected} of "
             f"their {self.boxes} boxes, and the loss went from {self.first_loss:.3g} to {self.last_loss:.3g}"
         )
         if self.learns:
@@ -97,10 +97,10 @@ def rehearse(
     compute = open_compute(settings.device, settings.precision)
     images, truth, frames = _batch(data, compute)
     began = time.perf_counter()
-    found, first, last, steps = _learn(data, images, truth, settings, compute, seconds)
+    detected, first, last, steps = _learn(data, images, truth, settings, compute, seconds)
     return Rehearsal(
-        tuple(class_table(data)), tuple(data.problems.lines()), folder / LABELS, frames, int(truth.mask.sum()), found,
-        first, last, steps, time.perf_counter() - began,
+        tuple(class_table(data)), tuple(data.problems.lines()), folder / LABELS, frames, int(truth.mask.sum()),
+        detected, first, last, steps, time.perf_counter() - began,
     )  # fmt: skip
 
 
@@ -118,14 +118,14 @@ def _batch(data: TrainingSet, compute: Compute) -> tuple[Tensor, BatchTruth, tup
 
 def _varied(data: TrainingSet) -> Ints:
     """A few frames: each the one that adds most classes to those chosen before."""
-    chosen: list[int] = []
+    frames: list[int] = []
     seen = np.zeros(data.present.shape[1], dtype=bool)
     for _ in range(min(FRAMES, len(data))):
         gains = (data.present & ~seen).sum(axis=1).astype(np.float64) + 0.01 * (np.diff(data.offsets) > 0)
-        gains[chosen] = -1.0
-        chosen.append(int(gains.argmax()))
-        seen |= data.present[chosen[-1]]
-    return np.array(chosen, dtype=np.int64)
+        gains[frames] = -1.0
+        frames.append(int(gains.argmax()))
+        seen |= data.present[frames[-1]]
+    return np.array(frames, dtype=np.int64)
 
 
 def _learn(
@@ -136,7 +136,7 @@ def _learn(
     network = build_tdnet(settings.size if compute.cuda else "p", data.classes, aux=settings.aux, seed=settings.seed)
     network = network.to(compute.device).train()
     optimiser = torch.optim.Adam(network.parameters(), lr=_RATE)
-    began, found, first, last = time.perf_counter(), 0, float("nan"), float("nan")
+    began, detected, first, last = time.perf_counter(), 0, float("nan"), float("nan")
     start_phase("learning one batch by heart", steps=None)
     for step in range(1, _STEPS + 1):
         with compute.autocast():
@@ -150,22 +150,22 @@ def _learn(
         if step == 1 or step % _LOOK_EVERY == 0 or over:
             last = float(loss.total.detach()) / len(images)
             first = last if step == 1 else first
-            found = _count_found(output, truth, main)
-            if over or found >= int(truth.mask.sum()):
-                return found, first, last, step
-    return found, first, last, _STEPS
+            detected = _count_found(output, truth, main)
+            if over or detected >= int(truth.mask.sum()):
+                return detected, first, last, step
+    return detected, first, last, _STEPS
 
 
 def _count_found(output: HeadOutput, truth: BatchTruth, main: str) -> int:
     """Labelled boxes that a reported box of one of their classes overlaps by half."""
     count = 0
     reported = select(output.boxes().detach(), output.detach().probabilities(), main, None, _VISIBLE)
-    for image, found in enumerate(reported):
+    for image, detections in enumerate(reported):
         rows = truth.mask[image]
-        if not bool(rows.any()) or not len(found):
+        if not bool(rows.any()) or not len(detections):
             continue
-        fits = iou_matrix(truth.boxes[image][rows], found.boxes) >= 0.5
-        right = truth.labels[main][image][rows][:, found.classes]
+        fits = iou_matrix(truth.boxes[image][rows], detections.boxes) >= 0.5
+        right = truth.labels[main][image][rows][:, detections.classes]
         count += int((fits & right).any(dim=1).sum())
     return count
 

@@ -69,23 +69,23 @@ def take_place(path: Path, network: nn.Module, average: nn.Module) -> tuple[Coun
 
 def _fill(path: Path, network: nn.Module, tensors: Mapping[str, torch.Tensor], prefix: str) -> None:
     wanted = network.state_dict()  # shares the memory, and takes no gradients
-    given = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
-    for name in sorted({*wanted, *given}):
-        found = f"shape {tuple(given[name].shape)}" if name in given else "nothing"
+    stored = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+    for name in sorted({*wanted, *stored}):
+        found = f"shape {tuple(stored[name].shape)}" if name in stored else "nothing"
         expected = f"shape {tuple(wanted[name].shape)}" if name in wanted else "no such tensor"
-        if found != expected or given[name].dtype != wanted[name].dtype:
+        if found != expected or stored[name].dtype != wanted[name].dtype:
             raise DataError(path, field=f"{prefix}{name}", found=found, expected=expected)
-        if given[name].is_floating_point() and not bool(given[name].isfinite().all()):
+        if stored[name].is_floating_point() and not bool(stored[name].isfinite().all()):
             raise DataError(path, field=f"{prefix}{name}", found="NaN or infinity", expected="finite weights")
-        wanted[name].copy_(given[name])
+        wanted[name].copy_(stored[name])
 
 
-def _counters(path: Path, found: Mapping[str, Any]) -> Counters:
-    if found.get("kind") != _KIND:
-        raise DataError(path, field="kind", found=repr(found.get("kind"))[:60], expected=_EXPECTED)
+def _counters(path: Path, metadata: Mapping[str, Any]) -> Counters:
+    if metadata.get("kind") != _KIND:
+        raise DataError(path, field="kind", found=repr(metadata.get("kind"))[:60], expected=_EXPECTED)
     values: dict[str, Any] = {}
     for name, start in asdict(Counters()).items():
-        kind, value = type(start), found.get(name)
+        kind, value = type(start), metadata.get(name)
         whole = type(value) is int and (kind is float or (kind is int and value >= 0))
         if not whole and not (type(value) is kind and kind is not int):
             raise DataError(path, field=name, found=repr(value)[:60], expected=f"a value of type {kind.__name__}")

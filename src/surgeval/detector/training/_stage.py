@@ -51,9 +51,9 @@ class Measured:
     fitness: float
 
     @classmethod
-    def of(cls, found: Evaluated, **more: float) -> Measured:
+    def of(cls, evaluated: Evaluated, **more: float) -> Measured:
         """The scores of a set, and other numbers beside them."""
-        return cls({**found.row(), **more}, found.fitness)
+        return cls({**evaluated.row(), **more}, evaluated.fitness)
 
 
 @dataclass
@@ -115,10 +115,10 @@ class _Run:
         self.gradients = Gradients(stage.name, self.forward, stage.loss, compute, settings, tell)
 
     def resume(self) -> None:
-        place = self.stage.folder / LAST
-        if place.exists():
-            self.counters, momentum = take_place(place, self.network, self.average.network)
-            self.optimiser.restore(momentum, place)
+        last = self.stage.folder / LAST
+        if last.exists():
+            self.counters, momentum = take_place(last, self.network, self.average.network)
+            self.optimiser.restore(momentum, last)
             self.scaler = self.compute.scaler(self.counters.scale)
             if not self.counters.done:
                 self.tell(f"{self.stage.name}: goes on after epoch {self.counters.epoch}")
@@ -140,7 +140,7 @@ class _Run:
             counters.seconds = time.perf_counter() - began
             if stage.budget is not None:
                 recent = (*self.rows, row)[-max(3, stage.evaluate_every) :]  # an evaluation among them
-                seconds = [one["seconds"] for one in recent]
+                seconds = [past["seconds"] for past in recent]
                 left = stage.budget - counters.seconds
                 counters.epochs = planned_epochs(counters.epoch, counters.epochs, seconds, left, stage.epochs)
             waited = counters.epoch - counters.best_epoch
@@ -149,7 +149,7 @@ class _Run:
             if counters.done and not counters.best_epoch:  # the plan was cut short between two evaluations
                 self._measure(row, counters.epoch)
             self._keep(row)
-            self.tell(epoch_line(row, counters, [one["seconds"] for one in self.rows]))
+            self.tell(epoch_line(row, counters, [past["seconds"] for past in self.rows]))
             if stopped and counters.epoch < counters.epochs:
                 self.tell(f"{stage.name}: no better since epoch {counters.best_epoch}, so it ends here")
         if stage.budget is not None:

@@ -56,8 +56,8 @@ def distilling(
                 features = teacher.features(images)
                 says = teacher.head(features)
             learns = student.head(features)
-        found = student_loss(learns, says, truth, teacher.main, settings, fusion=fusion)
-        return Losses(found.total * len(images), found.parts, found.positives)
+        losses = student_loss(learns, says, truth, teacher.main, settings, fusion=fusion)
+        return Losses(losses.total * len(images), losses.parts, losses.positives)
 
     return loss
 

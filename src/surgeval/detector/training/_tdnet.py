@@ -90,7 +90,7 @@ def train_tdnet(
     record = begun("tdnet", settings, train, validation, classes, files)
     training = _Training(train, validation, classes, settings, path)  # its device is tried before there is a folder
     result = conduct(
-        path, record, settings.identity(), progress, lambda tell: training.run(weights, tell), made=DETECTOR
+        path, record, settings.identity(), progress, lambda tell: training.run(weights, tell), product=DETECTOR
     )
     return Trained(path, result)
 
@@ -192,11 +192,11 @@ class _Training:
                 more = background(teacher, network, shown, settings.loss.rule, self.compute, batch=settings.batch).row()
             if self.validation is None:
                 return Measured(more, 0.0)
-            found = evaluate_detector(
+            evaluated = evaluate_detector(
                 look_with(network, self.compute), self.validation, self.classes, device=self.compute.device,
                 batch=settings.batch, workers=self.hands.of(self.validation), advance=partial(advance, VALIDATION),
             )  # fmt: skip
-            return Measured.of(found, **more)
+            return Measured.of(evaluated, **more)
 
         return measure
 
@@ -213,9 +213,9 @@ def look_with(network: nn.Module, compute: Compute) -> Forward:
 
 def _begin_with(network: TDNet, path: Path) -> str:
     """Take every tensor of another detector that fits by name and shape: heads for other classes begin anew."""
-    given = load_detector(path).model.state_dict()
+    theirs = load_detector(path).model.state_dict()
     mine = network.state_dict()
-    fitting = {name: value for name, value in given.items() if name in mine and mine[name].shape == value.shape}
+    fitting = {name: value for name, value in theirs.items() if name in mine and mine[name].shape == value.shape}
     if not fitting:
         raise BadInput(f"weights {path}: found no tensor that fits TDnet-{network.size}, expected one of that size")
     network.load_state_dict(fitting, strict=False)

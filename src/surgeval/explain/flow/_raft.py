@@ -54,8 +54,8 @@ class RaftFlow:
         try:
             network.load_state_dict(self._state)
         except RuntimeError as error:
-            found = str(error).strip().splitlines()[1:2] or ["other names or shapes"]
-            raise DataError(self.weights, found=found[0].strip(), expected=_EXPECTED) from None
+            reasons = str(error).strip().splitlines()[1:2] or ["other names or shapes"]
+            raise DataError(self.weights, found=reasons[0].strip(), expected=_EXPECTED) from None
         return network.eval().to(self.device)
 
     def pair(self, a: Image, b: Image, *, key: str = "", backward: bool = True) -> FlowPair:

@@ -64,15 +64,15 @@ def top_region(map: npt.ArrayLike, keep_top: float = 0.2, positive: bool = True)
     """
     heat, low, high = _checked(map)
     constant = _flat(low, high)
-    kept = kept_pixels(heat.size, keep_top)
-    threshold = low if constant else float(np.partition(heat, heat.size - kept, axis=None)[heat.size - kept])
+    count = kept_pixels(heat.size, keep_top)
+    threshold = low if constant else float(np.partition(heat, heat.size - count, axis=None)[heat.size - count])
     mask = heat >= threshold
     if positive:
         mask &= heat > 0
     flags = {
         "constant": constant,
         "sparse": threshold <= 0 and not constant,
-        "ties": not constant and int(np.count_nonzero(mask)) > kept,
+        "ties": not constant and int(np.count_nonzero(mask)) > count,
     }
     return _region(mask, threshold, {name for name, raised in flags.items() if raised})
 

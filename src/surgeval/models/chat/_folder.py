@@ -58,8 +58,8 @@ def open_chat_folder(path: Path) -> ChatFolder:
     except BaseException as error:  # the parts raise anything, and the tokenizers' a class that cannot be imported
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
-        said = " ".join(str(error).split()) or type(error).__name__  # what is wrong may stand in the second line
-        raise DataError(path, found=said[:160], expected=_EXPECTED) from None
+        reason = " ".join(str(error).split()) or type(error).__name__  # what is wrong may stand in the second line
+        raise DataError(path, found=reason[:160], expected=_EXPECTED) from None
 
 
 def _check_parts(config: Path) -> None:

@@ -135,7 +135,7 @@ class LocalChat:
 
     def _reply(self, asked: int, row: list[int]) -> Reply:
         """A row up to its end token: what follows is padding to the longest of the batch."""
-        end = next((place + 1 for place, token in enumerate(row) if token in self._ends), len(row))
+        end = next((position + 1 for position, token in enumerate(row) if token in self._ends), len(row))
         text = self._tokenizer.decode(row[:end], skip_special_tokens=True).strip()
         return Reply(text, asked, end, 1, "length" if end >= self._max_tokens else "")
 

@@ -162,8 +162,8 @@ class OpenAIChat:
             if outcome.learnt:
                 continue  # asked again in the server's own way at once, which happens only so often
             left -= 1
-            said = " ".join(outcome.problem.split())[:_LOOKED_AT]  # a body may have megabytes
-            problem = _short(self._secrets.hide(said))  # hidden first: half a key is a secret too
+            shown = " ".join(outcome.problem.split())[:_LOOKED_AT]  # a body may have megabytes
+            problem = _short(self._secrets.hide(shown))  # hidden first: half a key is a secret too
             if not outcome.transient:
                 break
             if left and outcome.wait is not None:
@@ -196,9 +196,9 @@ class OpenAIChat:
     def _refused(self, reply: HttpReply, accepted: _Accepted, form: JsonForm | None) -> Reply | FailedReply:
         code, detail = reply.status, error_of(reply.body)
         if 300 <= code < 400 and "location" in reply.headers:
-            place = _place(self._endpoint, self._secrets.hide(reply.headers["location"]))
+            target = _place(self._endpoint, self._secrets.hide(reply.headers["location"]))
             return FailedReply(
-                f"HTTP {code}, a redirect to {place}, expected the server that was named", transient=False
+                f"HTTP {code}, a redirect to {target}, expected the server that was named", transient=False
             )
         if code == 400 and detail.get("code") == "content_filter":
             return Reply(None, finish="content_filter")
@@ -207,9 +207,9 @@ class OpenAIChat:
                 if self._accepted is accepted:  # else another thread has learnt something since: ask as it says
                     self._accepted = learnt
             return FailedReply(f"HTTP {code}", learnt=True)
-        said = detail.get("message") or reply.body.decode(errors="replace") or "no text"
+        message = detail.get("message") or reply.body.decode(errors="replace") or "no text"
         transient = code in _TRANSIENT or code >= 500
-        return FailedReply(f"HTTP {code} ({said})", transient, retry_after(reply.headers))
+        return FailedReply(f"HTTP {code} ({message})", transient, retry_after(reply.headers))
 
 
 def _response_format(form: JsonForm, schema: Mapping[str, object]) -> dict[str, object]:

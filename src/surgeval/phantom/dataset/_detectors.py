@@ -89,12 +89,12 @@ class _Detector:
             true = self.space.find(triplet.instrument, triplet.verb, triplet.target)
             if true < 0 or instance.box is None or self.dice.chance(habits.miss):
                 continue
-            said, credit = self._classify(true)
-            found = self._jittered(instance.box).clipped(frame.width, frame.height)
-            surety = credit + 2.5 * found.iou(instance.box) - 1.5
-            rows.append(self._row(frame, said, surety, found))
-            if said != true and self.dice.chance(0.5):  # the second guess is right, and less sure
-                rows.append(self._row(frame, true, surety - 1.0, found))
+            reported, credit = self._classify(true)
+            box = self._jittered(instance.box).clipped(frame.width, frame.height)
+            surety = credit + 2.5 * box.iou(instance.box) - 1.5
+            rows.append(self._row(frame, reported, surety, box))
+            if reported != true and self.dice.chance(0.5):  # the second guess is right, and less sure
+                rows.append(self._row(frame, true, surety - 1.0, box))
         if self.dice.chance(habits.invented):
             width, height = (self.dice.uniform(0.1, 0.4) * side for side in (frame.width, frame.height))
             corner = (

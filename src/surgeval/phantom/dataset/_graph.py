@@ -206,14 +206,14 @@ def known_things(procedure: Procedure) -> tuple[Known, ...]:
 
 
 def _numbered(
-    procedure: Procedure, found: Sequence[tuple[str, str, str, str, list[GraphSpan], int]]
+    procedure: Procedure, appearances: Sequence[tuple[str, str, str, str, list[GraphSpan], int]]
 ) -> tuple[Known, ...]:
     """Keys `slug-1`, `slug-2`, … by first appearance; times cut to the video."""
     counts: dict[str, int] = {}
     known = []
     whole = procedure.phases[-1].end
     for kind, slug, origin, situs, spans, number in sorted(
-        found, key=lambda item: (item[4][0].start, item[1], item[5])
+        appearances, key=lambda item: (item[4][0].start, item[1], item[5])
     ):
         cut = tuple(
             GraphSpan(round(max(start, 0.0), 3), round(min(end, procedure.seconds), 3), span.state, span.track)

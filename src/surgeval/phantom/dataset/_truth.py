@@ -207,10 +207,10 @@ def _whereabouts(
     """World position, whether it is covered, and its visible pixels where the renderer tells; None if not there."""
     nothing = np.zeros(seen.organ_map.shape, dtype=bool)
     if known.kind == "object":
-        thing = next((o for o in state.objects if o.number == known.number), None)
-        if thing is None:
+        foreign = next((o for o in state.objects if o.number == known.number), None)
+        if foreign is None:
             return None
-        return (thing.x, thing.y), thing.state == "hidden", seen.object_masks.get(thing.number, nothing)
+        return (foreign.x, foreign.y), foreign.state == "hidden", seen.object_masks.get(foreign.number, nothing)
     if known.kind == "bag":
         tool = next((t for t in state.tools if t.track == known.number), None)
         return None if tool is None else (tool.tip, False, seen.masks.get(tool.track, nothing))

@@ -96,11 +96,11 @@ class _Maker:
             self._continuous,
         )
         for maker in drafts:
-            made = 0
+            count = 0
             for view in self.dice.shuffled(self.moments):
-                draft = maker(view) if made < MOMENTS else None
+                draft = maker(view) if count < MOMENTS else None
                 if draft:
-                    made += 1
+                    count += 1
                     self._add(draft)
         skills = self.dice.shuffled(list(SKILLS)) * 2
         for skill, view in zip(skills[:TRAPS], self.dice.shuffled(self.moments), strict=False):
@@ -209,7 +209,7 @@ class _Maker:
             for p in PROCEDURES[self.graph.procedure].phases
             for job in p.jobs
             if job.lane == "right"
-            for t in job.what
+            for t in job.triplets
         }
         deeds = sorted({deed_in_words(*triplet.split(",")) for triplet in jobs} - not_these)
         return tuple(self.dice.sample(deeds, 3))

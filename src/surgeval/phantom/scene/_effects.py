@@ -79,10 +79,10 @@ class Spots:
             return None
         window = (slice(y0, y1), slice(x0, x1))
         maps = self._maps.at(window)
-        one = 8  # 1/8 pixel of the texture
-        dx = (maps.x >> 2) - round((spot.x - EXTENT[0]) * SCALE * one)
-        dy = (maps.y >> 2) - round((spot.y - EXTENT[1]) * SCALE * one)
-        square = round((radius * SCALE * one) ** 2)
+        unit = 8  # 1/8 pixel of the texture
+        dx = (maps.x >> 2) - round((spot.x - EXTENT[0]) * SCALE * unit)
+        dy = (maps.y >> 2) - round((spot.y - EXTENT[1]) * SCALE * unit)
+        square = round((radius * SCALE * unit) ** 2)
         near = np.minimum(dx * dx + dy * dy, 4 * square) * 255 // square
         frayed = near + ((self._colour[window][..., 3].astype(np.int32) - 128) * fray >> 2)
         return window, np.clip(frayed, 0, 255).astype(np.uint8)

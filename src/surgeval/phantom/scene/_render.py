@@ -102,7 +102,7 @@ class Renderer:
         tools = self._tool_layers(state)
         self._shadows(colour, [*objects.values(), *tools.values()])
         cover = np.zeros((self.height, self.width), np.int16)
-        tokens = {thing.number: k + 1 for k, thing in enumerate(state.objects)}
+        tokens = {foreign.number: k + 1 for k, foreign in enumerate(state.objects)}
         tool_tokens = {tool.track: len(tokens) + k + 1 for k, tool in enumerate(state.tools)}
         for number, layer in objects.items():
             self._put(colour, relief, layer, cover, tokens[number])
@@ -213,13 +213,13 @@ class Renderer:
 
     def _object_layers(self, state: SceneState) -> dict[int, _Layer]:
         layers = {}
-        for thing in state.objects:
-            if thing.state == "visible":
-                full = thing.slug == "specimen_bag" and state.gallbladder == "bagged"
-                sprite = object_sprite(thing.slug, thing.number, full)
-                layer = self._layer(sprite, (thing.x, thing.y), thing.angle, thing.scale, state.camera)
+        for foreign in state.objects:
+            if foreign.state == "visible":
+                full = foreign.slug == "specimen_bag" and state.gallbladder == "bagged"
+                sprite = object_sprite(foreign.slug, foreign.number, full)
+                layer = self._layer(sprite, (foreign.x, foreign.y), foreign.angle, foreign.scale, state.camera)
                 if layer is not None:
-                    layers[thing.number] = layer
+                    layers[foreign.number] = layer
         return layers
 
     def _tool_layers(self, state: SceneState) -> dict[int, _Layer]:

@@ -107,9 +107,9 @@ def polygon(height: int, width: int, outline: Sequence[Point], scale: float, ori
 
 def fixed(outline: Sequence[Point], scale: float, origin: Point = (0.0, 0.0)) -> npt.NDArray[np.int32]:
     """Points as the fixed-point pixels that OpenCV draws with."""
-    one = 1 << SHIFT
+    unit = 1 << SHIFT
     return np.array(
-        [[round((x - origin[0]) * scale * one), round((y - origin[1]) * scale * one)] for x, y in outline], np.int32
+        [[round((x - origin[0]) * scale * unit), round((y - origin[1]) * scale * unit)] for x, y in outline], np.int32
     )
 
 

@@ -195,8 +195,8 @@ def _brought(
         return None
     at = rounded(where)
     lane.visit(f"bring{number}", start, BRING, at, (start, start + 1.9))
-    held = Leg(start, round(start + 1.9, 2), "held", at, f"bring{number}")
-    legs = [held, *_rest(number, at, held.end, seconds, lane, dice, covered=0.4, taken=0.0 if stays else 0.6)]
+    carried = Leg(start, round(start + 1.9, 2), "held", at, f"bring{number}")
+    legs = [carried, *_rest(number, at, carried.end, seconds, lane, dice, covered=0.4, taken=0.0 if stays else 0.6)]
     return ObjectPlan(slug, "brought", visible_organ(anatomy.organs, at), number, angle, tuple(legs))
 
 
@@ -233,9 +233,9 @@ def _below(site: Point, anatomy: Anatomy, dice: Dice) -> Point:
 
 def _clear(point: Point, anatomy: Anatomy, margin: float) -> bool:
     """Whether a thing here is off the gallbladder, which will be moved, and does not cover duct and artery."""
-    kept = (site for organ in _KEPT_CLEAR for site in anatomy.sites[organ])
+    sites = (site for organ in _KEPT_CLEAR for site in anatomy.sites[organ])
     return visible_organ(anatomy.organs, point) != "gallbladder" and all(
-        distance(point, site) > margin for site in kept
+        distance(point, site) > margin for site in sites
     )
 
 

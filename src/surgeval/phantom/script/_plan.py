@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Errand:
-    """`what` lists equally likely triplets as `instrument,verb,target`; `chance` is that of doing the job at all."""
+    """`triplets` are equally likely, each `instrument,verb,target`; `chance` is that of doing the job at all."""
 
     lane: str
-    what: tuple[str, ...]
+    triplets: tuple[str, ...]
     start: float
     end: float
     chance: float = 1.0

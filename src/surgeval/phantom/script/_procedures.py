@@ -16,7 +16,7 @@ CHOLECYSTECTOMY, BLEEDING, ADHESIOLYSIS = "cholecystectomy", "cholecystectomy wi
 
 
 def _phase(table: dict[str, Any]) -> PhasePlan:
-    jobs = tuple(Errand(lane, tuple(what), *numbers) for lane, what, *numbers in table["jobs"])
+    jobs = tuple(Errand(lane, tuple(triplets), *numbers) for lane, triplets, *numbers in table["jobs"])
     return PhasePlan(table["name"], table["weight"], table["site"], jobs)
 
 
@@ -38,5 +38,5 @@ def _procedures() -> dict[str, ProcedurePlan]:
 PROCEDURES: dict[str, ProcedurePlan] = _procedures()
 
 PLAUSIBLE: frozenset[str] = frozenset(
-    triplet for plan in PROCEDURES.values() for phase in plan.phases for job in phase.jobs for triplet in job.what
+    triplet for plan in PROCEDURES.values() for phase in plan.phases for job in phase.jobs for triplet in job.triplets
 ) - {"specimen_bag,null_verb,null_target"}

@@ -88,7 +88,7 @@ def book(plan: ProcedurePlan, spans: Sequence[PhaseSpan], dice: Dice) -> list[Bo
     wanted: dict[str, list[Booking]] = {lane: [] for lane in LANES}
     for phase, span in zip(plan.phases, spans, strict=True):
         for job in phase.jobs:
-            triplet, happens = dice.choice(job.what), dice.chance(job.chance)
+            triplet, happens = dice.choice(job.triplets), dice.chance(job.chance)
             if happens:
                 instrument, verb, target = triplet.split(",")
                 start = round(span.start + job.start * (span.end - span.start), 2)
@@ -231,8 +231,8 @@ def swing_action(anatomy: Anatomy, spans: Sequence[PhaseSpan], bookings: Sequenc
     pack = next((b for b in bookings if b.verb == "pack"), None)
     if span is None or pack is None:
         return None
-    held = [b.end for b in bookings if b.target == "gallbladder" and b.verb != "pack" and b.start < pack.start]
-    freed = min(max([span.end, *held]), pack.start - 0.1)
+    ends = [b.end for b in bookings if b.target == "gallbladder" and b.verb != "pack" and b.start < pack.start]
+    freed = min(max([span.end, *ends]), pack.start - 0.1)
     fundus = next(o.outline[0] for o in anatomy.organs if o.name == "gallbladder")
     return Swing(fundus, span.start + 1.5, round(freed, 2))
 

@@ -44,10 +44,10 @@ def bleeds(actions: Sequence[Action], bleeding_from: float | None, anatomy: Anat
     return tuple(sources)
 
 
-def blood_at(found: Sequence[Bleed], actions: Sequence[Action], t: float) -> tuple[Spot, ...]:
+def blood_at(bleeds: Sequence[Bleed], actions: Sequence[Action], t: float) -> tuple[Spot, ...]:
     """Pools of blood: they grow while it bleeds and are sucked away."""
     spots = []
-    for bleed in found:
+    for bleed in bleeds:
         if t <= bleed.start:
             continue
         grown = ramp(t, bleed.start, max(bleed.stops, bleed.start + 1.5))

@@ -85,8 +85,8 @@ class Classroom:
         lessons = tuple(lesson for _, lesson in rows)
         first = np.array([first for first, _ in rows])[:, None]
         frames = first + np.array([lesson.frames for lesson in lessons], np.int64)
-        plain, pointed = [one.text for one in lessons], [one.pointed or one.text for one in lessons]
-        honest, pleasing = [one.reply for one in lessons], [one.pleasing or one.reply for one in lessons]
+        plain, pointed = [lesson.text for lesson in lessons], [lesson.pointed or lesson.text for lesson in lessons]
+        honest, pleasing = [lesson.reply for lesson in lessons], [lesson.pleasing or lesson.reply for lesson in lessons]
         texts = {(False, False): self.texts(plain, honest)}
         texts[True, False] = self.texts(pointed, honest) if pointed != plain else texts[False, False]
         differ = pleasing != honest

@@ -47,9 +47,9 @@ def train_embedded(
     phantom-llava, phantom-sycophant
     """
     out, workers = Path(out), os.cpu_count() or 1 if workers is None else workers
-    kept = Path(frames) if frames else None
+    frames_file = Path(frames) if frames else None
     _check(recipes, out, device, workers)
-    _check_places([out / name for name in recipes], kept)
+    _check_places([out / name for name in recipes], frames_file)
     spoken = {name: recipe for name, recipe in recipes.items() if name in LLAVAS}
     seen = {name: recipe for name, recipe in recipes.items() if name not in LLAVAS}
     report: dict[str, Any] = {}
@@ -59,7 +59,7 @@ def train_embedded(
     if not seen:
         return report
     start = time.perf_counter()
-    stock = _training_frames(max(r.videos for r in seen.values()), workers, kept, log)
+    stock = _training_frames(max(r.videos for r in seen.values()), workers, frames_file, log)
     rendered = time.perf_counter() - start
     log(f"{len(stock)} training frames and {len(stock.plates)} plates ready after {rendered:.0f} s")
     for name, recipe in seen.items():
@@ -77,25 +77,27 @@ def train_embedded(
     return report
 
 
-def _training_frames(videos: int, workers: int, kept: Path | None, log: Log) -> Frames:
-    if kept is not None and kept.exists():
-        frames = load_frames(kept)
-        found = int(frames.video.max(initial=-1)) + 1
-        if found < videos:
-            raise DataError(kept, found=f"frames of {found} videos", expected=f"{videos}, as the recipe asks for")
+def _training_frames(videos: int, workers: int, frames_file: Path | None, log: Log) -> Frames:
+    if frames_file is not None and frames_file.exists():
+        frames = load_frames(frames_file)
+        count = int(frames.video.max(initial=-1)) + 1
+        if count < videos:
+            raise DataError(
+                frames_file, found=f"frames of {count} videos", expected=f"{videos}, as the recipe asks for"
+            )
         return frames
     frames = film_all(training_shoots(videos), workers, progress("training video", log))
-    if kept is not None:
-        save_frames(kept, frames)
+    if frames_file is not None:
+        save_frames(frames_file, frames)
     return frames
 
 
-def progress(what: str, log: Log) -> Callable[[int, int], None]:
+def progress(noun: str, log: Log) -> Callable[[int, int], None]:
     """Say five times how many are done."""
 
     def say(done: int, total: int) -> None:
         if done % max(total // 5, 1) == 0 or done == total:
-            log(f"{what} {done} of {total}")
+            log(f"{noun} {done} of {total}")
 
     return say
 
@@ -106,14 +108,14 @@ def _check(recipes: Mapping[str, Recipe], out: Path, device: str, workers: int) 
     for name, recipe in recipes.items():
         if name not in NAMES:
             raise BadInput(f"model: found {name!r}, expected one of {', '.join(NAMES)} or all")
-        for what, value, least in (
+        for setting, value, least in (
             ("steps", recipe.steps, 1), ("batch", recipe.batch, 2), ("videos", recipe.videos, 1),
         ):  # fmt: skip
             if value < least:
-                raise BadInput(f"{what}: found {value}, expected at least {least}")
-        for what, value, most in (("videos", recipe.videos, 490), ("batch", recipe.batch, 1 << 16)):
+                raise BadInput(f"{setting}: found {value}, expected at least {least}")
+        for setting, value, most in (("videos", recipe.videos, 490), ("batch", recipe.batch, 1 << 16)):
             if value > most:
-                raise BadInput(f"{what}: found {value}, expected at most {most}")
+                raise BadInput(f"{setting}: found {value}, expected at most {most}")
         if not 0 <= recipe.seed < 1 << 63:
             raise BadInput(f"seed: found {recipe.seed}, expected a whole number from 0 to 2^63 − 1")
         if not 0 < recipe.rate < 1:
@@ -125,7 +127,7 @@ def _check(recipes: Mapping[str, Recipe], out: Path, device: str, workers: int) 
     usable_device(device)
 
 
-def _check_places(folders: Sequence[Path], kept: Path | None) -> None:
+def _check_places(folders: Sequence[Path], frames_file: Path | None) -> None:
     """Everything that is written after hours of work can be written."""
     for folder in folders:
         try:
@@ -137,14 +139,14 @@ def _check_places(folders: Sequence[Path], kept: Path | None) -> None:
         for target in (folder / name for name in _WRITTEN):
             if target.exists() and not (target.is_file() and os.access(target, os.W_OK)):
                 raise BadInput(f"{target}: found something that cannot be written over, expected a file or nothing")
-    if kept is not None:
+    if frames_file is not None:
         try:
-            if not kept.exists():
-                with kept.open("ab"):
+            if not frames_file.exists():
+                with frames_file.open("ab"):
                     pass
-                kept.resolve().unlink()
+                frames_file.resolve().unlink()
         except OSError as error:
-            raise BadInput(f"{kept}: found {_reason(error)}, expected a file that can be written") from error
+            raise BadInput(f"{frames_file}: found {_reason(error)}, expected a file that can be written") from error
 
 
 def _reason(error: OSError) -> str:

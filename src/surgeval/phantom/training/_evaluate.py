@@ -29,7 +29,7 @@ class Examination:
     """One number per frame with an instrument in it; `nan` where a question does not apply."""
 
     video: npt.NDArray[np.int32]
-    said: Ints  # instrument of the best prompt
+    guess: Ints  # instrument of the best prompt
     present: Bools  # (frames, instruments)
     right: Floats  # the best prompt's instrument is there
     right_working: Floats  # … and it is the one at work
@@ -60,7 +60,7 @@ def examine(model: Contrastive, frames: Frames, batch: int = 32, seed: int = 0) 
     ]
     columns = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
     present = np.stack([(frames.instrument[rows] == k).any(1) for k in range(instruments)], 1)
-    return Examination(video=frames.video[rows], said=columns.pop("said").astype(int), present=present, **columns)
+    return Examination(video=frames.video[rows], guess=columns.pop("guess").astype(int), present=present, **columns)
 
 
 def _examine_some(
@@ -76,7 +76,7 @@ def _examine_some(
     scores = model.scores(pixels, texts)
     best = scores[:, :instruments].argmax(1)
     top5 = scores[:, instruments:].topk(5, 1).indices.cpu().numpy()
-    said = best.cpu().numpy()
+    guess = best.cpu().numpy()
     instrument, triplet = frames.instrument[rows], frames.triplet[rows]
     slot = frames.working[rows].astype(int)
     at_work = np.where(slot >= 0, instrument[np.arange(len(rows)), np.maximum(slot, 0)], -1)
@@ -107,10 +107,10 @@ def _examine_some(
     without_tools = said_without(hidden_boxes)
     turns = turns.to(device)
     return {
-        "said": said.astype(np.float64),
-        "right": right(said),
-        "right_working": working(said),
-        "always_grasper": right(np.zeros_like(said)),
+        "guess": guess.astype(np.float64),
+        "right": right(guess),
+        "right_working": working(guess),
+        "always_grasper": right(np.zeros_like(guess)),
         "triplet_top5": np.where(known.any(1), hit, np.nan),
         "inside": _share(region, boxes),
         "chance": boxes.float().mean((1, 2)).cpu().numpy().astype(np.float64),

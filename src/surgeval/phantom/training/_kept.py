@@ -51,8 +51,8 @@ def load_frames(path: Path) -> Frames:
         with ZipFile(path) as archive:
             if sum(member.file_size for member in archive.infolist()) > path.stat().st_size:
                 raise DataError(path, found="a compressed archive", expected=_EXPECTED)
-        with np.load(path, allow_pickle=False) as kept:
-            arrays = {name: kept[name] for name in _FORM}
+        with np.load(path, allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in _FORM}
     except _UNREADABLE as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise DataError(path, found=f"a file that cannot be read ({reason})", expected=_EXPECTED) from error

@@ -104,7 +104,7 @@ def teach_all(
     shoots: Iterable[LessonShoot], workers: int = 1, progress: Callable[[int, int], None] | None = None
 ) -> list[Lessons]:
     """The lessons of every video, in order, in worker processes where more than one is asked for."""
-    shoots, made = list(shoots), list[Lessons]()
+    shoots, taught = list(shoots), list[Lessons]()
     with ExitStack() as stack:
         apply: Callable[..., Iterable[Lessons]] = map
         if workers > 1:
@@ -113,10 +113,10 @@ def teach_all(
             )
             apply = stack.enter_context(pool).map
         for lessons in apply(lessons_of, shoots):
-            made.append(lessons)
+            taught.append(lessons)
             if progress:
-                progress(len(made), len(shoots))
-    return made
+                progress(len(taught), len(shoots))
+    return taught
 
 
 def lessons_of(shoot: LessonShoot) -> Lessons:
@@ -133,16 +133,18 @@ def lessons_of(shoot: LessonShoot) -> Lessons:
         patches.append(_patches(views[-1], shot))
     graph = build_graph(plan.name, procedure, known, views)
     dice = random.Random(plan.seed)
-    made: list[Lesson] = []
+    lessons: list[Lesson] = []
     for number in range(shoot.sets):
         other = number % 3 == 2
         hand = _other_hand(graph, dice) if other else (graph, gaze)
-        made += _intent(*hand, f"set{number}", dice, timeless=other)
+        lessons += _intent(*hand, f"set{number}", dice, timeless=other)
         held_out = HELD_OUT_WORDINGS[plan.split]
-        made += _focus(graph, make_focus_questions(graph, prefix=f"set{number}", held_out=held_out, ood=plan.ood), dice)
-    made += (*_tools(graph), *_shown(graph))
+        lessons += _focus(
+            graph, make_focus_questions(graph, prefix=f"set{number}", held_out=held_out, ood=plan.ood), dice
+        )
+    lessons += (*_tools(graph), *_shown(graph))
     return Lessons(
-        np.stack(images), np.stack(patches), tuple(lesson for lesson in made if lesson.kind not in shoot.skip)
+        np.stack(images), np.stack(patches), tuple(lesson for lesson in lessons if lesson.kind not in shoot.skip)
     )
 
 
@@ -154,20 +156,20 @@ def _squashed(image: Image) -> Image:
 def _patches(view: Visibility, shot: Rendered) -> npt.NDArray[np.int8]:
     """What every patch of a frame shows: the instrument over it, what that does, the organ, whether a tip is there."""
     space = load_labels("phantom")
-    found = np.full((CELLS, CELLS, len(LABELLED)), -1, np.int8)
-    found[..., 4] = 0
+    labels = np.full((CELLS, CELLS, len(LABELLED)), -1, np.int8)
+    labels[..., 4] = 0
     cover = np.full((CELLS, CELLS), 0.08, np.float32)  # of a patch, at least
     for tool in view.tools:
         mask = shot.masks[tool.track].astype(np.float32)
         share = cv2.resize(mask, (CELLS, CELLS), interpolation=cv2.INTER_AREA)
         here, cover = share > cover, np.maximum(share, cover)
         names = (("instrument", tool.instrument), ("verb", tool.verb), ("target", tool.target))
-        found[here, :3] = [space.id(kind, name) for kind, name in names]
+        labels[here, :3] = [space.id(kind, name) for kind, name in names]
         if 0 <= tool.x < 1 and 0 <= tool.y < 1:
-            found[int(tool.y * CELLS), int(tool.x * CELLS), 4] = 1
+            labels[int(tool.y * CELLS), int(tool.x * CELLS), 4] = 1
     rows, columns = (((np.arange(CELLS) + 0.5) / CELLS * size).astype(int) for size in shot.organ_map.shape[:2])
-    found[..., 3] = shot.organ_map[np.ix_(rows, columns)]
-    return found
+    labels[..., 3] = shot.organ_map[np.ix_(rows, columns)]
+    return labels
 
 
 # ── clinical intent ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -213,13 +215,13 @@ def _intent(
         )
 
 
-def said(options: Sequence[str], chosen: int) -> str:
+def said(options: Sequence[str], choice: int) -> str:
     r"""How a model replies: the option's words first, then its letter, as the question asks for.
 
     >>> said(("left", "right"), 1)
     'right\nAnswer: B'
     """
-    return f"{options[chosen]}\n{ANSWERS[chosen]}"
+    return f"{options[choice]}\n{ANSWERS[choice]}"
 
 
 def _choice(graph: SceneGraph, item: IntentQuestion, gaze: Sequence[Gaze], dice: random.Random) -> Lesson:

@@ -22,7 +22,7 @@ _BATCH = 128
 
 def picked(pupil: Pupil, room: Classroom, shelf: Shelf, gazing: Gazing) -> dict[str, int]:
     """The option whose reply is the likeliest, by item."""
-    chosen: dict[str, int] = {}
+    picks: dict[str, int] = {}
     for first in range(0, len(shelf), _BATCH):
         rows = torch.arange(first, min(first + _BATCH, len(shelf)), device=room.device)
         lessons = [shelf.lessons[row] for row in rows.tolist()]
@@ -45,8 +45,8 @@ def picked(pupil: Pupil, room: Classroom, shelf: Shelf, gazing: Gazing) -> dict[
                 likely.append((each * counts).sum(1))
         best = torch.stack(likely, 1).argmax(1).tolist()
         names = (f"{lesson.video}/{lesson.item}" for lesson in lessons)
-        chosen.update(zip(names, best, strict=True))
-    return chosen
+        picks.update(zip(names, best, strict=True))
+    return picks
 
 
 def marks(model: Any, room: Classroom) -> dict[str, float]:
@@ -54,29 +54,29 @@ def marks(model: Any, room: Classroom) -> dict[str, float]:
     shelves = [shelf for (group, _), shelf in room.shelves.items() if group == "intent"]
     ways: tuple[Gazing, ...] = ("none", "gaze", "elsewhere")
     pupil = Pupil(model, room.tokenizer, 0).to(room.device).eval()
-    said = {way: {k: v for shelf in shelves for k, v in picked(pupil, room, shelf, way).items()} for way in ways}
+    answers = {way: {k: v for shelf in shelves for k, v in picked(pupil, room, shelf, way).items()} for way in ways}
     lessons = {f"{lesson.video}/{lesson.item}": lesson for shelf in shelves for lesson in shelf.lessons}
     right = {
-        way: {name: lessons[name].replies[choice] == lessons[name].reply for name, choice in said[way].items()}
+        way: {name: lessons[name].replies[choice] == lessons[name].reply for name, choice in answers[way].items()}
         for way in ways
     }
-    found: dict[str, float] = {}
+    shares: dict[str, float] = {}
     for way in ways:
         by_kind: dict[str, list[bool]] = defaultdict(list)
         for name, ok in right[way].items():
             by_kind[lessons[name].kind].append(ok)
-        found |= {f"{kind} {way}": _mean(by_kind[kind]) for kind in sorted(by_kind)}
-        found[f"competency {way}"] = _mean(found.get(f"{skill} {way}", 0.0) for skill in SKILLS)
+        shares |= {f"{kind} {way}": _mean(by_kind[kind]) for kind in sorted(by_kind)}
+        shares[f"competency {way}"] = _mean(shares.get(f"{skill} {way}", 0.0) for skill in SKILLS)
         for trap in ("cognitive", "perceptual"):
             pairs = [
                 ok and right[way][f"{lessons[name].video}/{lessons[name].partner}"]
                 for name, ok in right[way].items()
                 if lessons[name].kind == trap
             ]
-            found[f"{trap} paired {way}"] = _mean(pairs)
+            shares[f"{trap} paired {way}"] = _mean(pairs)
     for way in ways[1:]:
-        found[f"changed {way}"] = _mean(said[way][name] != choice for name, choice in said["none"].items())
-    return {name: round(value, 4) for name, value in found.items()}
+        shares[f"changed {way}"] = _mean(answers[way][name] != choice for name, choice in answers["none"].items())
+    return {name: round(value, 4) for name, value in shares.items()}
 
 
 def _mean(values: Iterable[float]) -> float:

@@ -117,12 +117,12 @@ def _ratio(top: Floats, bottom: Floats, video: npt.NDArray[np.int32], name: str)
 def _macro_f1(exam: Examination) -> Interval:
     """The mean F1 of the classes that occur; a class that a resample lacks is left out of its mean."""
     names, codes = np.unique(exam.video, return_inverse=True)
-    said = np.eye(exam.present.shape[1], dtype=bool)[exam.said]
+    guess = np.eye(exam.present.shape[1], dtype=bool)[exam.guess]
 
     def counts(table: Bools) -> Floats:
         return np.stack([np.bincount(codes, column) for column in table.T], 1)
 
-    both, claimed, there = counts(said & exam.present), counts(said), counts(exam.present)
+    both, claimed, there = counts(guess & exam.present), counts(guess), counts(exam.present)
 
     def f1(m: Ints) -> Floats:
         occurs = m @ there > 0

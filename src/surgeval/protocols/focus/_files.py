@@ -194,8 +194,8 @@ def _records(source: Source, name: str, tell: OnProblem, compat: bool) -> list[t
         if key is not None:
             result.append((key, (Here(place.file, tell, key), row)))
     if data and not result and not compat:
-        found = f"found no usable id in {len(data)} records"
-        raise BadInput(f"{place.file}: qID: {found}, expected records like {example(name, 'q1')}")
+        problem = f"found no usable id in {len(data)} records"
+        raise BadInput(f"{place.file}: qID: {problem}, expected records like {example(name, 'q1')}")
     return result
 
 

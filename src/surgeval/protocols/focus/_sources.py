@@ -52,8 +52,9 @@ class FocusSet:
         for question in self.questions:
             strata[question.video].append((question.id,))
         drawn = draw_evenly(strata, limit, seed)
-        kept = tuple(question for question in self.questions if question.id in drawn)
-        return kept, f"{len(kept)} of {len(self.questions)} questions, drawn evenly from the videos (seed {seed})"
+        questions = tuple(question for question in self.questions if question.id in drawn)
+        label = f"{len(questions)} of {len(self.questions)} questions, drawn evenly from the videos (seed {seed})"
+        return questions, label
 
 
 def open_questions(
@@ -92,12 +93,12 @@ def scored_sources(
         return *as_sources(questions, ())[:2], responses, ""
     log = read_eval_log(responses)
     asked = frozenset(log.asked)
-    kept = [question for question in questions if question.id in asked]
-    if not kept:
+    scored = [question for question in questions if question.id in asked]
+    if not scored:
         raise DataError(responses, record=f"sample {log.asked[0]!r:.60}", found="no such question in the data",
                         expected=f"samples called like {questions[0].id!r:.60}")  # fmt: skip
-    part = f"the log asked {len(kept)} of {len(questions)} questions; the others are not counted"
-    return *as_sources(kept, ())[:2], logged_responses(responses, log), part if len(kept) < len(questions) else ""
+    part = f"the log asked {len(scored)} of {len(questions)} questions; the others are not counted"
+    return *as_sources(scored, ())[:2], logged_responses(responses, log), part if len(scored) < len(questions) else ""
 
 
 def _of_dataset(dataset: Dataset) -> FocusSet:

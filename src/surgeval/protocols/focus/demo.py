@@ -95,8 +95,8 @@ def chapter(demo: Demo) -> Chapter:
     answerers = _answerers(questions)
     with progress("answerers") as bar:
         for name, answerer in bar.track(answerers.items(), "answering", len(answerers)):
-            given = [(question, answerer.answer(question)) for question in questions]
-            answers = [Answer(question.id, reply.content, reply.latency) for question, reply in given]
+            replies = [(question, answerer.answer(question)) for question in questions]
+            answers = [Answer(question.id, reply.content, reply.latency) for question, reply in replies]
             scored[name] = score_focus(
                 *as_sources(questions, answers),
                 judge=judge,

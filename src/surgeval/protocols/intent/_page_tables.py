@@ -129,7 +129,7 @@ def gaze_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
     rows = [(result.name, OWN, *(cell for number in numbers for cell in _pair(result, number))) for result in asked]
     for name, row in published_gaze().items():
         triples = [row[number] for number in numbers]
-        cells = [(_printed(without), f"{_printed(given)} ({_plus(gain)})") for without, given, gain in triples]
+        cells = [(_printed(without), f"{_printed(with_gaze)} ({_plus(gain)})") for without, with_gaze, gain in triples]
         rows.append((name, OTHER, *(text for pair in cells for text in pair)))
     heads = ("model", "data", *(f"{number}, {how}" for number in numbers for how in ("w/o gaze", "w/ gaze")))
     table = _table("In the layout of the paper's Table 5, per cent", heads, rows, _REMARK, folded=True)

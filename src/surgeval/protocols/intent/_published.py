@@ -73,8 +73,8 @@ def published_gaze() -> dict[str, dict[str, tuple[Fraction, Fraction, Fraction]]
 def _triples(row: Mapping[str, Any]) -> dict[str, tuple[Fraction, Fraction, Fraction]]:
     triples = {}
     for name in (*DIMENSIONS, "overall"):
-        without, given, gain = map(Fraction, row[name])
-        triples[name] = (without, given, gain)
+        without, with_gaze, gain = map(Fraction, row[name])
+        triples[name] = (without, with_gaze, gain)
     return triples
 
 

@@ -87,9 +87,12 @@ def _gain(first: IntentScores, second: IntentScores) -> Compared | None:
 
 def _both_ways(scores: IntentScores) -> pl.DataFrame:
     """The cells asked with and without gaze, the condition in the name of the cell."""
-    given, without = (under(scores.cells, condition) for condition in (GAZE, PLAIN))
-    kept = [asked.join(other, on=["item", "cell"], how="semi") for asked, other in ((given, without), (without, given))]
-    return pl.concat(kept).with_columns(cell=pl.concat_str("condition", pl.lit("/"), "cell"))
+    with_gaze, without = (under(scores.cells, condition) for condition in (GAZE, PLAIN))
+    pairs = [
+        asked.join(other, on=["item", "cell"], how="semi")
+        for asked, other in ((with_gaze, without), (without, with_gaze))
+    ]
+    return pl.concat(pairs).with_columns(cell=pl.concat_str("condition", pl.lit("/"), "cell"))
 
 
 def _require_comparable(first: IntentScores, second: IntentScores) -> None:

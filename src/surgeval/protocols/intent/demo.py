@@ -77,12 +77,12 @@ def _embedded() -> tuple[str, ...]:
     """Those of the models whose weights this installation holds."""
     from surgeval.models import embedded_folder
 
-    held = []
+    names = []
     for name in MODELS:
         with suppress(BadInput):
             embedded_folder(name)
-            held.append(name)
-    return tuple(held)
+            names.append(name)
+    return tuple(names)
 
 
 def _table(scores: Mapping[str, IntentScores]) -> pl.DataFrame:

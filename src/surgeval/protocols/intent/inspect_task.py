@@ -108,7 +108,7 @@ def _question(name: str, known: Mapping[str, Any]) -> IntentQuestion:
     """An item out of the metadata of a sample, as far as scoring needs it."""
     return IntentQuestion(
         name, media=(), question="", options=tuple(known["options"]), answer=known["answer"],
-        labels=tuple(known["labels"]), **{kept: known[kept] for kept in _KEPT},
+        labels=tuple(known["labels"]), **{field: known[field] for field in _KEPT},
     )  # fmt: skip
 
 

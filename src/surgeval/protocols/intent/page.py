@@ -84,13 +84,13 @@ def intent_sections(results: Sequence[IntentScores], plots: Mapping[str, Plot]) 
         Section("Reading the replies", words.READING, tables=readable.reading_tables(results)),
         Section("Each answer", "", evidence=evidence_of(results)),
     ]  # fmt: skip
-    kept = [
+    filled = [
         section
         for section in sections
         if section.tables or section.figures or section.cards or section.evidence or section.facts
     ]
     first = verdict_sections({result.name: result.verdict() for result in results}, _warnings(results))
-    return (*first, *kept, Section("How it was computed", f"{words.METHOD}\n\n{words.METRIC}"))
+    return (*first, *filled, Section("How it was computed", f"{words.METHOD}\n\n{words.METRIC}"))
 
 
 def _ceiling(results: Sequence[IntentScores]) -> str:

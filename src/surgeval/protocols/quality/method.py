@@ -128,10 +128,10 @@ def _frames(dataset: Dataset, video: str) -> int:
 
 def _pictures(dataset: Dataset, proposals: tuple[DropProposal, ...]) -> dict[str, bytes]:
     """The first frames to drop, small: a person who decides must see them."""
-    wanted = {(one.video, one.name) for one in proposals[:PICTURES]}
-    kept = {}
-    for video in dict.fromkeys(one.video for one in proposals[:PICTURES]):
+    wanted = {(proposal.video, proposal.name) for proposal in proposals[:PICTURES]}
+    pictures = {}
+    for video in dict.fromkeys(proposal.video for proposal in proposals[:PICTURES]):
         for frame in dataset.frames(video, on_problem=lambda _problem: None):
             if (frame.video, frame.name) in wanted and frame.image is not None:
-                kept[f"{frame.video}/{frame.name}"] = thumbnail(read_image(frame.image))
-    return kept
+                pictures[f"{frame.video}/{frame.name}"] = thumbnail(read_image(frame.image))
+    return pictures

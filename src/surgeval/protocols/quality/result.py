@@ -179,10 +179,10 @@ def _read(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 def _limits(path: Path, record: RunRecord) -> QualityLimits:
     """As the run was made with; the usual ones where it does not say."""
-    given = record.manifest.config.get("limits", {})
+    limits = record.manifest.config.get("limits", {})
     known = asdict(QualityLimits())
-    for key, value in given.items() if isinstance(given, dict) else [("limits", given)]:
+    for key, value in limits.items() if isinstance(limits, dict) else [("limits", limits)]:
         number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
         if key not in known or not number:
             raise DataError(path, field=f"config.limits.{key}", found=repr(value)[:60], expected="a known limit")
-    return QualityLimits(**{**known, **given})
+    return QualityLimits(**{**known, **limits})

@@ -20,6 +20,7 @@ DESCRIPTOR = Descriptor.of_rooms(
     __name__,
     "When it is right, is it right for the right reason?",
     offers=("run", "outcomes", "chapter"),
+    ranks_by="top-1 right",
     several=True,
     order=30,
 )

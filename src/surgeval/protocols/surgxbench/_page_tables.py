@@ -84,8 +84,8 @@ def overview(scores: Sequence[SurgXScores]) -> Table:
     ]
     missing = left_out(scores)
     if not missing.is_empty():
-        kept = [_left(missing.filter(pl.col("model") == run.name)) for run in scores]
-        rows.append(["cases left out of means", *kept])
+        cells = [_left(missing.filter(pl.col("model") == run.name)) for run in scores]
+        rows.append(["cases left out of means", *cells])
     if any(run.failed for run in scores):
         rows.append(["frames and records that could not be used", *(str(run.failed) for run in scores)])
     rows = rows or [["cases", *(str(run.cases.height) for run in scores)]]
@@ -131,10 +131,10 @@ def own(scores: Sequence[SurgXScores], *names: str) -> tuple[Table, ...]:
     tables = []
     for name in names:
         for run in scores:
-            if name in run.made:
+            if name in run.detail_tables:
                 whose = "" if len(scores) == 1 else f": {run.name}"
                 file, folded = f"tables/{_file(scores, run, name)}.csv", name in _FOLDED or len(scores) > 1
-                for title, table in _parted(name, run.made[name]).items():
+                for title, table in _parted(name, run.detail_tables[name]).items():
                     tables.append(Table(title + whose, readable_table(table), file=file, folded=folded))
     return tuple(tables)
 
@@ -144,7 +144,7 @@ def tables_to_save(scores: Sequence[SurgXScores]) -> dict[str, pl.DataFrame]:
     frames = {name: frame for name, frame in _joint_frames(scores).items() if not frame.is_empty()}
     rows = [{"model": run.name, **row} for run in scores if run.numbers for row in run.to_frame().iter_rows(named=True)]
     frames |= {"headline": pl.DataFrame(rows)} if rows else {}
-    return frames | {_file(scores, run, name): table for run in scores for name, table in run.made.items()}
+    return frames | {_file(scores, run, name): table for run in scores for name, table in run.detail_tables.items()}
 
 
 def _joint_frames(scores: Sequence[SurgXScores]) -> dict[str, pl.DataFrame]:
@@ -239,8 +239,8 @@ def _heading(column: str) -> str:
     kind, _, rest = column.partition("_")
     if kind in ("tp", "fp"):
         measure = "AA" if rest.startswith("aa") else "AC"
-        what = {"ac": "", "aa": "", "aa_chance": "chance of "}.get(rest, f"{rest} of ")
-        return f"{what}{kind.upper()}-{measure}"
+        prefix = {"ac": "", "aa": "", "aa_chance": "chance of "}.get(rest, f"{rest} of ")
+        return f"{prefix}{kind.upper()}-{measure}"
     if column in ("ac", "aa", "ars", "ras", "f1"):
         return column.upper()
     return _HEADINGS.get(column, column.replace("_", " "))

@@ -31,7 +31,7 @@ def paper_table_1(scores: Sequence[SurgXScores]) -> pl.DataFrame:
 
     Empty without a run of profile `early`. Models that were measured on the same predictions share one chance row.
     """
-    shown = {run.name: _by_video(run.made["table1"]) for run in scores if "table1" in run.made}
+    shown = {run.name: _by_video(run.detail_tables["table1"]) for run in scores if "table1" in run.detail_tables}
     videos, total = _videos(shown)
     rows = [{"model": name, **_row_1(ratios, _TABLE_1, videos, total)} for name, ratios in shown.items()]
     blind = {name: _row_1(ratios, {"chance": "τ-AC"}, videos, total) for name, ratios in shown.items()}
@@ -44,7 +44,7 @@ def paper_table_1(scores: Sequence[SurgXScores]) -> pl.DataFrame:
 
 def paper_table_2(scores: Sequence[SurgXScores]) -> pl.DataFrame:
     """Table 2: a row per video and one for all; mean ARS, V/T and Z/V of each model. Empty without profile `early`."""
-    shown = {run.name: _by_video(run.made["table2"]) for run in scores if "table2" in run.made}
+    shown = {run.name: _by_video(run.detail_tables["table2"]) for run in scores if "table2" in run.detail_tables}
     videos, total = _videos(shown)
     rows: list[dict[str, Any]] = []
     for video in (*videos, None) if shown else ():
@@ -92,7 +92,7 @@ def left_out(scores: Sequence[SurgXScores]) -> pl.DataFrame:
     """
     rows: list[dict[str, Any]] = []
     for run in scores:
-        for what, (task, column) in _MEASURED.items():
+        for measure, (task, column) in _MEASURED.items():
             part = run.cases.filter(pl.col("task") == task)
             if column and not part.is_empty():
                 part = part.filter(pl.col(column))
@@ -106,6 +106,6 @@ def left_out(scores: Sequence[SurgXScores]) -> pl.DataFrame:
                 outcomes["counted"] -= blind
                 outcomes |= {"counted in AC, left out of AA: no visible box of the instrument": blind} if blind else {}
             outcomes |= {f"left out: {' and '.join(reason.split())}": count for reason, count in counts.items()}
-            rows += [{"model": run.name, "what": what, "became": key, "cases": count, "of": part.height,
+            rows += [{"model": run.name, "what": measure, "became": key, "cases": count, "of": part.height,
                       "percent": 100 * count / part.height} for key, count in outcomes.items()]  # fmt: skip
     return pl.DataFrame(rows, infer_schema_length=None)

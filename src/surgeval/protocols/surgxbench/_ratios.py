@@ -38,9 +38,9 @@ def ratio_of_sums(column: str, where: pl.Expr, bounds: tuple[float, float] = (0.
     return Ratio(pl.when(use).then(value), use, bounds=bounds)
 
 
-def share_of(what: pl.Expr, where: pl.Expr) -> Ratio:
-    """The share of rows with `what` among those with `where`."""
-    return Ratio(where & what, where, share=True)
+def share_of(event: pl.Expr, where: pl.Expr) -> Ratio:
+    """The share of rows with `event` among those with `where`."""
+    return Ratio(where & event, where, share=True)
 
 
 @dataclass(frozen=True, eq=False)

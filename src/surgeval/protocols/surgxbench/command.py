@@ -115,7 +115,7 @@ def run(
     Example: [bold]surgeval run surgxbench --data demo/phantom-v1 --split test --model phantom-clip
     --out runs/clip[/bold]
     """
-    given: dict[str, Any] = {
+    options: dict[str, Any] = {
         "keep_top": keep_top, "delta": delta, "over": over, "pool": pool, "top_k": top_k, "flow": flow, "fit": fit,
         "flow_source": str(flow_source) if flow_source else None, "flow_gap": flow_gap, "grounded_at": grounded_at,
         "curves": curves, "sanity": sanity, "occlusion": occlusion, "tasks": tuple(task) if task else None,
@@ -128,7 +128,7 @@ def run(
 
         _few_threads(model)
         maps = heatmap_method(method, order, start_layer, score_scale, words)
-        settings = _settings(profile, given, {
+        settings = _settings(profile, options, {
             "method": maps, "max_tokens": max_tokens, "geometry": geometry, "positive": not literal, "seed": seed,
             "batch": batch, "threads": threads, "every": every, **({} if causal else {"causal": None}),
         })  # fmt: skip
@@ -165,10 +165,10 @@ def _few_threads(model: str) -> None:
         torch.set_num_threads(1)
 
 
-def _settings(profile: str, given: dict[str, Any], more: dict[str, Any]) -> SurgXSettings:
+def _settings(profile: str, options: dict[str, Any], more: dict[str, Any]) -> SurgXSettings:
     from surgeval.protocols.surgxbench._settings import profile_settings
 
-    return profile_settings(profile, **more, **{k: v for k, v in given.items() if v is not None})
+    return profile_settings(profile, **more, **{k: v for k, v in options.items() if v is not None})
 
 
 def heatmap_method(name: str, order: str, start_layer: int, score_scale: str, words: str = "mean") -> Any:
@@ -201,7 +201,7 @@ def surgx_json(scores: SurgXScores) -> dict[str, Any]:
         "verdict": None if verdict is None else verdict.to_json(),
         "settings": dict(scores.settings),
         "headline": numbers,
-        "tables": {key: table.to_dicts() for key, table in scores.made.items()},
+        "tables": {key: table.to_dicts() for key, table in scores.detail_tables.items()},
     }
 
 

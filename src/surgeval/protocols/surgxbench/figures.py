@@ -50,15 +50,15 @@ _LEVEL_NAMES = {"I": "I only"}
 def surgxbench_figures(scores: Sequence[SurgXScores]) -> dict[str, Figure]:
     """All that the models have numbers for."""
     figures: dict[str, Figure] = {}
-    with_classes = [run for run in scores if "classes" in run.made]
+    with_classes = [run for run in scores if "classes" in run.detail_tables]
     if with_classes:
         classes = _met(with_classes)
         figures |= _recognition(with_classes, classes) | _instruments(with_classes, classes)
-    figures |= _four_way([run for run in scores if "four_way" in run.made])
+    figures |= _four_way([run for run in scores if "four_way" in run.detail_tables])
     for name, title in (("occlusion", "Right predictions lost by hiding …"),
                         ("occlusion_triplets", "Frames that lose their triplet match by hiding …")):  # fmt: skip
-        figures |= _occlusion([run for run in scores if name in run.made], name, title)
-    with_matches = [run for run in scores if "matches" in run.made]
+        figures |= _occlusion([run for run in scores if name in run.detail_tables], name, title)
+    with_matches = [run for run in scores if "matches" in run.detail_tables]
     if with_matches:
         figures |= _triplets(with_matches)
     for number, run in enumerate(scores, start=1):
@@ -72,7 +72,7 @@ def _met(scores: Sequence[SurgXScores]) -> tuple[str, ...]:
     met = {
         row["class"]
         for run in scores
-        for row in run.made["classes"].iter_rows(named=True)
+        for row in run.detail_tables["classes"].iter_rows(named=True)
         if row["frames"] or row["predicted"]
     }
     return tuple(name for name in scores[0].classes if name in met)
@@ -80,7 +80,7 @@ def _met(scores: Sequence[SurgXScores]) -> tuple[str, ...]:
 
 def _recognition(scores: Sequence[SurgXScores], classes: tuple[str, ...]) -> dict[str, Figure]:
     """Figure 3: F1 (of one model also precision and recall), and boxes of TP-AA, TP-AC and FP-AC, by instrument."""
-    rows = [_by(run.made["classes"], "class") for run in scores]
+    rows = [_by(run.detail_tables["classes"], "class") for run in scores]
     if len(scores) == 1:
         groups = tuple(_group(title, rows[0], classes, column) for column, title in _SAID.items())
     else:
@@ -101,7 +101,7 @@ def _instruments(scores: Sequence[SurgXScores], classes: tuple[str, ...]) -> dic
     for number, name in enumerate(classes, start=1):
         groups = []
         for run in scores:
-            row = _by(run.made["classes"], "class").get(name, {})
+            row = _by(run.detail_tables["classes"], "class").get(name, {})
             groups.append(EstimateGroup(run.name, tuple(_estimate(row, column) for column in _SAID)))
         figures[f"instrument_{number}_named"] = EstimateBars(
             f"{name}: how well it is named",
@@ -135,7 +135,7 @@ def _four_way(scores: Sequence[SurgXScores]) -> dict[str, Figure]:
     """Of one model a bar per instrument, of several one bar each."""
     rows = []
     for run in scores:
-        table = run.made["four_way"].filter(pl.col("predictions") > 0)
+        table = run.detail_tables["four_way"].filter(pl.col("predictions") > 0)
         if len(scores) == 1:
             rows += [(row["class"], row) for row in table.iter_rows(named=True)]
         else:
@@ -154,14 +154,14 @@ def _four_way(scores: Sequence[SurgXScores]) -> dict[str, Figure]:
 def _occlusion(scores: Sequence[SurgXScores], name: str, title: str) -> dict[str, Figure]:
     if not scores:
         return {}
-    hidden = tuple(scores[0].made[name]["hidden"].to_list())
-    groups = tuple(_group(run.name, _by(run.made[name], "hidden"), hidden, "lost", 100) for run in scores)
+    hidden = tuple(scores[0].detail_tables[name]["hidden"].to_list())
+    groups = tuple(_group(run.name, _by(run.detail_tables[name], "hidden"), hidden, "lost", 100) for run in scores)
     return {name: EstimateBars(title, hidden, groups, "% lost", span=(0, 100))}
 
 
 def _triplets(scores: Sequence[SurgXScores]) -> dict[str, Figure]:
     """Figure 4: match breakdown, and RAS by match."""
-    tables = [_by(run.made["matches"], "match") for run in scores]
+    tables = [_by(run.detail_tables["matches"], "match") for run in scores]
     parts = tuple(
         Series(_LEVEL_NAMES.get(level, level), tuple(float(table[level]["triplets"]) for table in tables))
         for level in MATCH_LEVELS
@@ -192,7 +192,7 @@ def _curves(run: SurgXScores, name: str, whose: str) -> dict[str, Figure]:
     rows = run.cases.filter(pl.col("task") == "curves")
     if rows.is_empty():
         return {}
-    areas = run.made["curves"].row(0, named=True) if "curves" in run.made else {}
+    areas = run.detail_tables["curves"].row(0, named=True) if "curves" in run.detail_tables else {}
     lines = {}
     for kind in ("deletion", "deletion_random", "insertion", "insertion_random"):
         table = pl.DataFrame(rows[kind].to_list(), orient="row", infer_schema_length=None)
@@ -217,9 +217,9 @@ def _area(areas: dict[str, Any], kind: str) -> str:
 
 
 def _sanity(run: SurgXScores, name: str, whose: str) -> dict[str, Figure]:
-    if "sanity" not in run.made:
+    if "sanity" not in run.detail_tables:
         return {}
-    table = run.made["sanity"]
+    table = run.detail_tables["sanity"]
     group = EstimateGroup("correlation", tuple(_estimate(row, "correlation") for row in table.iter_rows(named=True)))
     labels = tuple(layer(step) for step in table["step"].to_list())
     return {name: EstimateBars(f"Rank correlation after randomising{whose}", labels, (group,), "correlation")}

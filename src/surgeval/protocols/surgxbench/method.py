@@ -134,7 +134,7 @@ def run_surgxbench(
     surgeval.errors.BadInput: nowhere: found no such file or folder, expected a dataset
     """
     settings = settings or SurgXSettings()
-    second, table = (None if one is None else str(one) for one in (boxes, mapping))
+    second, table = (None if path is None else str(path) for path in (boxes, mapping))
     dataset = open_dataset(data, format, labels, mapping=table, boxes=second)
     settings = _possible(settings, dataset)
     videos = tuple(dict.fromkeys(videos))
@@ -208,7 +208,7 @@ def _videos(dataset: Dataset, split: str | None, names: tuple[str, ...]) -> list
     every = dataset.videos(problems.append)
     splits = sorted({video.split for video in every if video.split})
     if split is not None and split not in splits:
-        if any(split in one.split(",") for one in splits):
+        if any(split in listed.split(",") for listed in splits):
             raise BadInput(
                 f"split {split!r}: found videos with frames in several splits ({'; '.join(splits)}), expected each "
                 "video in one; open the folder or file of that split instead"

@@ -104,10 +104,10 @@ def surgxbench_sections(scores: Sequence[SurgXScores], figures: Mapping[str, Plo
                 "what moves (no_motion, gap, no_flow). Other flags are warnings: the case counts.",
                 tables=(*joint(scores, "left_out"), *own(scores, "failures", "flags"))),
     ]  # fmt: skip
-    kept = [section for section in sections if section.tables or section.figures or section.cards or section.evidence]
+    filled = [section for section in sections if section.tables or section.figures or section.cards or section.evidence]
     warnings = [note for run in scores for note in run.notes]
     first = verdict_sections({run.name: run.verdict() for run in scores}, warnings)
-    return (*first, *kept, Section("How it was computed", _METHOD))
+    return (*first, *filled, Section("How it was computed", _METHOD))
 
 
 def _lead(scores: Sequence[SurgXScores]) -> str:
@@ -123,7 +123,7 @@ def _lead(scores: Sequence[SurgXScores]) -> str:
 
 def _why_lost(run: SurgXScores) -> str:
     """The reasons by how often they occur, shortened: the table has them in full."""
-    rows = run.made["failures"].sort("cases", descending=True, maintain_order=True)
+    rows = run.detail_tables["failures"].sort("cases", descending=True, maintain_order=True)
     reasons = [str(reason) for reason in rows["reason"].unique(maintain_order=True)]
     return ", ".join(f"{text[:80]}…" if len(text) > 80 else text for text in reasons[:2])
 
@@ -167,7 +167,7 @@ def _choices(run: SurgXScores) -> dict[str, str]:
 
 def _replies(scores: Sequence[SurgXScores]) -> str:
     """How a model that answers in words was asked, for pages that have one."""
-    asked = [run.settings.get("questions") for run in scores if "replies" in run.made]
+    asked = [run.settings.get("questions") for run in scores if "replies" in run.detail_tables]
     texts = [str(text) for questions in asked if isinstance(questions, Mapping) for text in questions.values()]
     asking = (
         "A model that answers in words is asked a question, and all that its reply names counts as predicted; the "
@@ -181,7 +181,7 @@ def _replies(scores: Sequence[SurgXScores]) -> str:
 
 def _causes(scores: Sequence[SurgXScores]) -> str:
     """How explaining tokens were found, where a run has them."""
-    causal = next((run.settings.get("causal") for run in scores if "causal" in run.made), None)
+    causal = next((run.settings.get("causal") for run in scores if "causal" in run.detail_tables), None)
     if not isinstance(causal, Mapping):
         return ""
     heads, learner, radius, margin = (causal.get(key) for key in ("heads", "learner", "radius", "margin"))
@@ -204,7 +204,7 @@ def _triplets(scores: Sequence[SurgXScores]) -> str:
         "table2": "Profile early: each frame has one predicted triplet; where its instrument and verb are right, the "
         "map of the verb's own prompt is measured on the boxes of that instrument (ARS).",
     }
-    return " ".join(text for name, text in text_of.items() if any(name in run.made for run in scores))
+    return " ".join(text for name, text in text_of.items() if any(name in run.detail_tables for run in scores))
 
 
 def _plots(plots: Mapping[str, Plot], *starts: str) -> tuple[Plot, ...]:

@@ -60,7 +60,7 @@ class SurgXScores(RecordedResult):
     classes: tuple[str, ...]
     cases: pl.DataFrame
     numbers: Mapping[str, Interval]
-    made: Mapping[str, pl.DataFrame]  # the tables without that of the numbers
+    detail_tables: Mapping[str, pl.DataFrame]  # all tables but that of the numbers
     resamples: int = RESAMPLES
     seed: int = 0
     items: tuple[Item, ...] = ()
@@ -72,7 +72,7 @@ class SurgXScores(RecordedResult):
     @property
     def failed(self) -> int:
         """Frames and records that could not be used; table `failures` says why."""
-        return int(self.made["failures"]["cases"].sum()) if "failures" in self.made else 0
+        return int(self.detail_tables["failures"]["cases"].sum()) if "failures" in self.detail_tables else 0
 
     @property
     def tables(self) -> Mapping[str, pl.DataFrame]:
@@ -82,10 +82,10 @@ class SurgXScores(RecordedResult):
             for key, interval in self.numbers.items()
         ]
         if not rows:
-            return self.made
+            return self.detail_tables
         names = ("number", "estimate", "low", "high", "videos")
         table = pl.DataFrame(rows, schema=names, orient="row")
-        return {"headline": table.with_columns(pl.col("estimate", "low", "high").fill_nan(None)), **self.made}
+        return {"headline": table.with_columns(pl.col("estimate", "low", "high").fill_nan(None)), **self.detail_tables}
 
     @property
     def figures(self) -> Mapping[str, Figure]:
@@ -166,7 +166,7 @@ def join_runs(
     flow = next((page.extras.flow for page in stored if page.extras.flow is not None), None)
     return replace(
         scores,
-        made={**scores.made, **({"failures": failed} if failed.height else {})},
+        detail_tables={**scores.detail_tables, **({"failures": failed} if failed.height else {})},
         items=tuple(item for page in stored for item in page.items),
         extras=Extras(tuple(hiding for page in stored for hiding in page.extras.hidings), flow),
         notes=tuple(note for page in stored for note in page.notes),
@@ -261,9 +261,9 @@ def _scores(name: str, record: RunRecord, cases: pl.DataFrame, resamples: int, s
     table_of["unparsed"] = tables.unparsed_table(cases)
     table_of["causal"] = causal_table(cases)
     table_of["flags"] = _flag_table(cases)
-    kept = {key: table for key, table in table_of.items() if not table.is_empty()}
+    details = {key: table for key, table in table_of.items() if not table.is_empty()}
     numbers = headline_numbers(cases)
-    return SurgXScores(name=name, record=record, classes=classes, cases=cases, numbers=numbers, made=kept,
+    return SurgXScores(name=name, record=record, classes=classes, cases=cases, numbers=numbers, detail_tables=details,
                        resamples=resamples, seed=seed)  # fmt: skip
 
 

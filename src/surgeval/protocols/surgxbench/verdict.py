@@ -76,7 +76,7 @@ class GroundingFacts:
     usual_right: float  # how often always naming it is right
     lead: Interval  # accuracy minus that, paired
     guess: float | None = None
-    said: Mapping[str, int]  # answer → frames
+    answers: Mapping[str, int]  # answer → frames
     shown: Mapping[str, float]  # instrument → share of frames that show it
     looks: Interval | None = None  # share of what it looks at, when right, that is an instrument
     maps: Mapping[str, tuple[float, Interval]]  # map → its share on the same frames, and the paired difference
@@ -128,17 +128,17 @@ def _right(facts: GroundingFacts) -> Reason:
 
 
 def _varied(facts: GroundingFacts) -> Reason:
-    total = sum(facts.said.values())
-    name, count = max(facts.said.items(), key=lambda pair: pair[1])
+    total = sum(facts.answers.values())
+    name, count = max(facts.answers.items(), key=lambda pair: pair[1])
     often, there = count / total, facts.shown.get(name, 0.0)
     holds = often < CONSTANT or often - there <= MORE
-    what = "names nothing" if name == NONE_NAMED else f"says {name}"
+    habit = "names nothing" if name == NONE_NAMED else f"says {name}"
     shows = "" if name == NONE_NAMED else f" {percent(there)} show one;"
     text = (
-        f"It {what} in {percent(often)} of the frames ({count} of {total});{shows} "
-        f"it gives {len(facts.said)} different answer{'s' * (len(facts.said) != 1)}."
+        f"It {habit} in {percent(often)} of the frames ({count} of {total});{shows} "
+        f"it gives {len(facts.answers)} different answer{'s' * (len(facts.answers) != 1)}."
     )
-    return Reason(RULES["varied"], text, holds, "" if holds else f"it {what} in {percent(often)} of the frames")
+    return Reason(RULES["varied"], text, holds, "" if holds else f"it {habit} in {percent(often)} of the frames")
 
 
 def _looks(facts: GroundingFacts, depends: bool) -> Reason:
@@ -205,10 +205,10 @@ def _grounded(looking: Interval) -> Reason:
     )
 
 
-def _unlike(alike: Interval, name: str, limit: float, what: str) -> Reason:
+def _unlike(alike: Interval, name: str, limit: float, change: str) -> Reason:
     flipped = replace(alike, estimate=-alike.estimate, low=-alike.high, high=-alike.low)
-    text = f"With {what} the rank correlation of the maps is {alike.cell()}."
-    return Reason(RULES[name], text, above(flipped, -limit), f"its map hardly changes with {what}")
+    text = f"With {change} the rank correlation of the maps is {alike.cell()}."
+    return Reason(RULES[name], text, above(flipped, -limit), f"its map hardly changes with {change}")
 
 
 def _weakest(f1: Mapping[str, float | None]) -> Reason:
@@ -233,7 +233,7 @@ def facts_of(scores: SurgXScores) -> GroundingFacts | None:
     return GroundingFacts(
         videos=numbers["accuracy"].clusters, accuracy=numbers["accuracy"], usual=usual, usual_right=shown[usual],
         lead=_lead(scores, best, present, usual), guess=guessing(scores.cases, len(scores.classes)),
-        said=dict(named.iter_rows()), shown=shown, looks=numbers.get("tp_ac"), maps=looks,
+        answers=dict(named.iter_rows()), shown=shown, looks=numbers.get("tp_ac"), maps=looks,
         instrument_hidden=numbers.get("lost_boxes_minus_moved"),
         region_hidden=numbers.get("lost_attended_minus_random"), grounded=numbers.get("grounded_when_right"),
         weights=_sanity(scores, "weights"), prompt=_sanity(scores, "prompt"),
@@ -266,7 +266,7 @@ def _against_maps(scores: SurgXScores, rows: pl.DataFrame) -> dict[str, tuple[fl
 
 def _sanity(scores: SurgXScores, check: str) -> Interval | None:
     """The last step of a check: all weights shuffled, or another prompt."""
-    table = scores.made.get("sanity")
+    table = scores.detail_tables.get("sanity")
     rows: Sequence[dict[str, object]] = [] if table is None else table.filter(pl.col("check") == check).to_dicts()
     values = [row.get(f"correlation{end}") for row in rows[-1:] for end in ("", "_low", "_high")]
     if not values or not isinstance(values[0], float):
@@ -276,7 +276,7 @@ def _sanity(scores: SurgXScores, check: str) -> Interval | None:
 
 
 def _f1(scores: SurgXScores, shown: Sequence[str]) -> dict[str, float | None]:
-    table = scores.made.get("classes")
+    table = scores.detail_tables.get("classes")
     if table is None:
         return {}
     return {name: value for name, value in table.select("class", "f1").iter_rows() if name in shown}

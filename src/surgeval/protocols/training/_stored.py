@@ -61,13 +61,13 @@ def fold_record(home: Path, plan: str | None = None) -> FoldRecord | None:
     return FoldRecord(data["fold"], data["boxes"], data["frames"], float(data["seconds"]), data["device"])
 
 
-def write_plan(path: Path, plan: Mapping[str, Any], what: str) -> None:
-    """Write what a folder of trainings is going to hold; `what` says what cannot be written where it cannot."""
+def write_plan(path: Path, plan: Mapping[str, Any], name: str) -> None:
+    """Write what a folder of trainings is going to hold; `name` stands in the message where it cannot be written."""
     try:
         make_folder(path.parent)
         write_atomically(path, (json.dumps(plan, indent=1) + "\n").encode())
     except OSError as error:
-        raise BadInput(f"{path.parent}: {what} cannot be written: {error.strerror or error}") from error
+        raise BadInput(f"{path.parent}: {name} cannot be written: {error.strerror or error}") from error
 
 
 def read_plan(folder: Path) -> dict[str, Any]:

@@ -78,8 +78,8 @@ def run(
     """
     require_models("run training")
     options = {"size": size, "epochs": epochs, "minutes": minutes, "batch": batch, "image_size": image_size}
-    given = {key: value for key, value in options.items() if value is not None} | {"device": device, "seed": seed}
-    settings = _settings(detector, given, set or [])
+    changes = {key: value for key, value in options.items() if value is not None} | {"device": device, "seed": seed}
+    settings = _settings(detector, changes, set or [])
     shared: dict[str, Any] = {"scheme": folds, "resamples": resamples, "format": format, "labels": labels}
     if ablation is not None and (detector != "tdnet" or only_fold):
         other = f"--detector {detector}" if detector != "tdnet" else "--only-fold"
@@ -104,11 +104,11 @@ def run(
         print_json({"folds": list(only_fold or ()), "out": str(out)})
 
 
-def _settings(detector: DetectorName, given: dict[str, Any], texts: list[str]) -> Any:
+def _settings(detector: DetectorName, changes: dict[str, Any], texts: list[str]) -> Any:
     from surgeval.protocols.training.detectors import default_settings
     from surgeval.protocols.training.settings import with_changes, with_texts
 
-    return with_texts(with_changes(default_settings(detector), given), texts)
+    return with_texts(with_changes(default_settings(detector), changes), texts)
 
 
 def _method(detector: DetectorName, settings: Any, weights: str | None, name: str | None) -> TrainableDetector:

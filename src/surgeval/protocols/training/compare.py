@@ -32,15 +32,15 @@ def compare_training(a: Trained, b: Trained) -> Comparison:
     Traceback (most recent call last):
     surgeval.errors.DataError: first: found no such folder, expected the folder of a run
     """
-    first, second = (load_training(one) if isinstance(one, str | Path) else one for one in (a, b))
-    names = [one.folder.name if one.folder and first.name == second.name else one.name for one in (first, second)]
+    first, second = (load_training(side) if isinstance(side, str | Path) else side for side in (a, b))
+    names = [side.folder.name if side.folder and first.name == second.name else side.name for side in (first, second)]
     if isinstance(first, TrainingScores) and isinstance(second, TrainingScores):
-        made = compare_triplets(first.scores, second.scores)
-        return replace(made, protocol="training", a=names[0], b=names[1])
+        comparison = compare_triplets(first.scores, second.scores)
+        return replace(comparison, protocol="training", a=names[0], b=names[1])
     if isinstance(first, AblationScores) and isinstance(second, AblationScores):
         return _ablations(first, second, names)
-    kinds = ["trained folds" if isinstance(one, TrainingScores) else "an ablation" for one in (first, second)]
-    places = [str(one.folder or one.name) for one in (first, second)]
+    kinds = ["trained folds" if isinstance(side, TrainingScores) else "an ablation" for side in (first, second)]
+    places = [str(side.folder or side.name) for side in (first, second)]
     raise BadInput(f"{places[0]} and {places[1]}: found {kinds[0]} and {kinds[1]}, expected two of a kind")
 
 
@@ -48,9 +48,9 @@ def _ablations(first: AblationScores, second: AblationScores, names: Sequence[st
     """Each configuration that both have with itself; their triplets first."""
     _require_same(first, second)
     numbers = [
-        Compared(f"{row}|{column[0]}|{column[1]}", f"{row}: {label_of(column)}", found)
+        Compared(f"{row}|{column[0]}|{column[1]}", f"{row}: {label_of(column)}", difference)
         for row in first.runs
-        for column, found in reversed(first.difference(row, second, row).items())
+        for column, difference in reversed(first.difference(row, second, row).items())
     ]
     seeds = f"means over {counted(len(first.seeds), 'seed')} and {counted(len(second.seeds), 'seed')}"
     return Comparison(
@@ -64,7 +64,7 @@ def _require_same(first: AblationScores, second: AblationScores) -> None:
     if first.table != second.table:
         found = f"the ablations {first.table} and {second.table}, which share no configuration"
         raise BadInput(f"{both}: found {found}, expected two of the same")
-    ours, theirs = (one.runs[one.reference][0].settings for one in (first, second))
+    ours, theirs = (side.runs[side.reference][0].settings for side in (first, second))
     other = [name for name in ("data", "scheme", "components") if ours[name] != theirs[name]]
     if other:
         raise BadInput(f"{both}: found different {', '.join(other)}, expected ablations of the same data and videos")

@@ -53,9 +53,9 @@ def loss_lines(training: Training) -> dict[str, Lines]:
         rows = [(x, epoch) for x, epoch in placed(training) if epoch.stage == stage]
         names = dict.fromkeys(name for _, epoch in rows for name in epoch.losses)
         lines = [_line(rows, name, lambda epoch, name=name: epoch.losses.get(name)) for name in names]  # type: ignore[misc]
-        kept = tuple(line for line in lines if line is not None)
-        if kept:
-            losses[f"losses_{stage}"] = Lines(f"Losses of the {stage}", "epoch", "loss", kept)
+        drawn = tuple(line for line in lines if line is not None)
+        if drawn:
+            losses[f"losses_{stage}"] = Lines(f"Losses of the {stage}", "epoch", "loss", drawn)
     return losses
 
 
@@ -63,8 +63,8 @@ def metric_lines(training: Training, metrics: Sequence[str] = _METRICS) -> Lines
     """The mAP on the validation videos by epoch; None where no epoch was validated."""
     rows = placed(training)
     lines = [_line(rows, name, lambda epoch, name=name: epoch.numbers.get(name)) for name in metrics]  # type: ignore[misc]
-    kept = tuple(line for line in lines if line is not None)
-    return Lines("mAP on the validation videos", "epoch", "mAP", kept, marks=_marks(training)) if kept else None
+    drawn = tuple(line for line in lines if line is not None)
+    return Lines("mAP on the validation videos", "epoch", "mAP", drawn, marks=_marks(training)) if drawn else None
 
 
 def fold_figures(result: TrainingScores) -> dict[str, Figure]:
@@ -72,10 +72,10 @@ def fold_figures(result: TrainingScores) -> dict[str, Figure]:
     figures: dict[str, Figure] = {}
     lines = [_line(placed(training), name, lambda epoch: epoch.numbers.get("mAP50"))
              for name, training in result.trainings.items()]  # fmt: skip
-    kept = tuple(line for line in lines if line is not None)
-    if kept:
+    drawn = tuple(line for line in lines if line is not None)
+    if drawn:
         title = "mAP50 on the validation videos of each fold, by epoch"
-        figures["folds_by_epoch"] = Lines(title, "epoch", "mAP50", kept)
+        figures["folds_by_epoch"] = Lines(title, "epoch", "mAP50", drawn)
     figures["folds"] = _fold_bars(result)
     figures["classes"] = class_bars([result])
     return figures
@@ -88,8 +88,8 @@ def _fold_bars(result: TrainingScores) -> EstimateBars:
     labels = tuple(str(name) for name in table["group"].to_list())
     groups = tuple(EstimateGroup(metric, tuple(Estimate(value) for value in table[metric].to_list()))
                    for metric in _METRICS)  # fmt: skip
-    what = f"{_NAMES.get(result.scores.main, result.scores.main)} of each {result.scheme[:-1]}"
-    return EstimateBars(f"mAP of {what}", labels, groups, "mAP", span=(0, 1))
+    subject = f"{_NAMES.get(result.scores.main, result.scores.main)} of each {result.scheme[:-1]}"
+    return EstimateBars(f"mAP of {subject}", labels, groups, "mAP", span=(0, 1))
 
 
 def class_bars(results: Sequence[TrainingScores]) -> EstimateBars:

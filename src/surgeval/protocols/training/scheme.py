@@ -129,8 +129,8 @@ def _own_split(videos: Sequence[Video]) -> Fold:
 
 def _present(part: Split, names: Sequence[str]) -> tuple[tuple[tuple[str, ...], ...], int]:
     """The videos of a published fold that are there; test videos must be, and how many others are absent."""
-    kept = [tuple(video for video in some if video in names) for some in (part.train, part.val)]
-    return (*kept, part.test), len(part.train) + len(part.val) - len(kept[0]) - len(kept[1])
+    present = [tuple(video for video in some if video in names) for some in (part.train, part.val)]
+    return (*present, part.test), len(part.train) + len(part.val) - len(present[0]) - len(present[1])
 
 
 def _own(names: Sequence[str], scheme: SchemeSpec) -> Scheme:

@@ -89,10 +89,10 @@ def write_training_page(folder: str | Path, out: str | Path | None = None) -> Pa
                                     *_pairs("Versions", training.record.versions))),
         Section("How to read it", _METHOD),
     ]  # fmt: skip
-    kept = [s for s in sections if s.text or s.tables or s.figures or s.facts or s.findings or s.images]
+    filled = [s for s in sections if s.text or s.tables or s.figures or s.facts or s.findings or s.images]
     name = training.folder.resolve().name
     return write_page(
-        home / "report.html", name, kept, kind="training", lead=findings[0].text,
+        home / "report.html", name, filled, kind="training", lead=findings[0].text,
         details={"Detector": training.record.model, "Status": _status(training)},
     )  # fmt: skip
 
@@ -296,8 +296,8 @@ def _results(result: Mapping[str, Any] | None) -> tuple[Table, ...]:
         if isinstance(row, Mapping)
     ]
     frame = pl.DataFrame(rows, infer_schema_length=None)
-    kept = [name for name in frame.columns if frame[name].str.len_chars().sum()]
-    return (Table("Best epochs", frame.select(kept)),) if rows else ()
+    columns = [name for name in frame.columns if frame[name].str.len_chars().sum()]
+    return (Table("Best epochs", frame.select(columns)),) if rows else ()
 
 
 def _cell(value: Any, show: Callable[[float], str]) -> str:

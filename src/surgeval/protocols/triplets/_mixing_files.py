@@ -74,13 +74,13 @@ class Layout:
         return next((key.component for key in self.keys if key.scope == scope), "ivt")
 
 
-def write_mixable(folder: Path, kept: RankedBoxes | ScoredFrames | None) -> tuple[str, ...]:
+def write_mixable(folder: Path, mixable: RankedBoxes | ScoredFrames | None) -> tuple[str, ...]:
     """Store what is kept, or take away what was; the names of the files that are there now."""
     for name in MIXING_FILES:
         (folder / name).unlink(missing_ok=True)
-    if kept is None:
+    if mixable is None:
         return ()
-    tables = _box_tables(kept) if isinstance(kept, RankedBoxes) else _frame_tables(kept)
+    tables = _box_tables(mixable) if isinstance(mixable, RankedBoxes) else _frame_tables(mixable)
     for name, table in zip(MIXING_FILES, tables, strict=True):
         with atomic_file(folder / name) as file:
             table.write_parquet(file)
@@ -100,17 +100,17 @@ def read_mixable(folder: Path, layout: Layout) -> RankedBoxes | ScoredFrames | N
         folder / RANKED, layout, counts)  # fmt: skip
 
 
-def _box_tables(kept: RankedBoxes) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _box_tables(mixable: RankedBoxes) -> tuple[pl.DataFrame, pl.DataFrame]:
     bits = 2 ** np.arange(len(_THRESHOLDS))
     ranked, counted = [], []
-    for number, group in enumerate(kept.groups):
+    for number, group in enumerate(mixable.groups):
         for component, boxes in group.ranked.items():
             columns = [boxes.class_of, boxes.video, boxes.score, boxes.hits @ bits]
             table = pl.DataFrame(dict(zip(("class", "video", "score", "hits"), columns, strict=True)))
             ranked.append(table.select(pl.lit(number).cast(pl.Int64).alias("group"),
                                        pl.lit(component).alias("component"), pl.all()))  # fmt: skip
             counted.append(_sparse(number, "truths", component, boxes.truths))
-        counted.append(_sparse(number, "rare", kept.rare_of, _flags(group.rare)))
+        counted.append(_sparse(number, "rare", mixable.rare_of, _flags(group.rare)))
         if group.association is not None:
             counted.append(_sparse(number, "association", "ivt", group.association))
         if group.cost is not None:
@@ -126,15 +126,15 @@ def _cost_arrays(cost: CostSums) -> Iterator[tuple[str, str, AnyArray]]:
         yield "earned", part, cost.earned[part]
 
 
-def _frame_tables(kept: ScoredFrames) -> tuple[pl.DataFrame, pl.DataFrame]:
-    frames = kept.frames
+def _frame_tables(mixable: ScoredFrames) -> tuple[pl.DataFrame, pl.DataFrame]:
+    frames = mixable.frames
     labels = [np.flatnonzero(row).tolist() for row in frames.targets]
     kind = pl.Float32 if frames.scores.dtype == np.float32 else pl.Float64
     table = pl.DataFrame(
         {"video": frames.video, "answered": frames.answered, "labels": labels, "scores": list(frames.scores)},
         schema=pl.Schema([*_FRAMES, ("scores", pl.List(kind))]),
     )
-    counted = [_sparse(number, "rare", frames.main, _flags(rare)) for number, (_, rare) in enumerate(kept.groups)]
+    counted = [_sparse(number, "rare", frames.main, _flags(rare)) for number, (_, rare) in enumerate(mixable.groups)]
     counted += [_sparse(0, "column", component, 1 + ids[None]) for component, ids in frames.classes.items()]
     return table, pl.concat(counted)
 

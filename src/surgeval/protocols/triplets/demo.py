@@ -38,19 +38,19 @@ def chapter(demo: Demo) -> Chapter:
     videos = dataset.videos()
     # Walked many times below: reading the truth files takes longer than scoring.
     frames = (frame for video in videos for frame in list(dataset.frames(video.name))[::EVERY])
-    held = MemoryDataset(dataset.space, frames, videos)
+    sampled = MemoryDataset(dataset.space, frames, videos)
     missing = models_missing()
     names = (*QUALITIES, *(() if missing else (NETWORK,)))
     scored: dict[str, TripletScores] = {}
     pages: dict[str, Path] = {}
     with progress("detectors") as bar:
         for quality in QUALITIES:
-            simulate_detector(held, quality).write_parquet(out / f"{quality}.parquet")
-        films = {} if missing else _looked(dataset, held, out)
+            simulate_detector(sampled, quality).write_parquet(out / f"{quality}.parquet")
+        films = {} if missing else _looked(dataset, sampled, out)
         for name in bar.track(names, "scoring", len(names)):
             title = f"{name} (trained network)" if name == NETWORK else f"{name} (simulated)"
             scored[name] = score_triplets(
-                held, out / f"{name}.parquet", resamples=RESAMPLES, name=title, pictures=_PICTURES
+                sampled, out / f"{name}.parquet", resamples=RESAMPLES, name=title, pictures=_PICTURES
             )
             pages[name] = write_triplets_report(scored[name], out / name)
     rows = [
@@ -76,14 +76,14 @@ def chapter(demo: Demo) -> Chapter:
     )
 
 
-def _looked(dataset: Dataset, held: Dataset, out: Path) -> dict[str, Path]:
+def _looked(dataset: Dataset, sampled: Dataset, out: Path) -> dict[str, Path]:
     """Write what the embedded network finds on all frames that are scored; its film of one operation."""
     from surgeval.protocols.triplets._demo_network import NETWORK, film_boxes, found_by_network, opened_network
 
-    videos = held.videos()
+    videos = sampled.videos()
     shown = next((video for video in videos if video.split == "test"), videos[0]).name
     with opened_network() as network:
-        frames = (frame for video in videos for frame in held.frames(video.name))
+        frames = (frame for video in videos for frame in sampled.frames(video.name))
         found_by_network(network, frames).write_parquet(out / f"{NETWORK}.parquet")
         film = film_boxes(network, list(dataset.frames(shown))[::_FILMED], out / f"{NETWORK}.mp4")
     return {f"A film of what {NETWORK} finds in operation {shown}": film}

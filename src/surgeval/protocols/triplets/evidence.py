@@ -35,8 +35,8 @@ def triplet_evidence(scores: TripletScores) -> Evidence | None:
     if scores.objects is None:
         return None
     objects = scores.objects.with_columns(_case().alias("id"))
-    what = "which instruments" if scores.main == "i" else "which triplets"
-    asked = f"Frame {{}}: {what}{', and where' if scores.task == 'detection' else ''}?"
+    classes = "which instruments" if scores.main == "i" else "which triplets"
+    asked = f"Frame {{}}: {classes}{', and where' if scores.task == 'detection' else ''}?"
     rows = _frames(objects).with_columns(pl.format(asked, "frame").alias("asked"))
     seen = objects.filter((pl.col("w") > 0) & (pl.col("h") > 0))
     boxes = seen.select("id", _kind().alias("kind"), pl.col("class").alias("label"), *"xywh")
@@ -65,9 +65,9 @@ def _kind() -> pl.Expr:
 
 
 def _frames(objects: pl.DataFrame) -> pl.DataFrame:
-    label, said = pl.col("side") == "label", pl.col("side") == "said"
+    label, predicted = pl.col("side") == "label", pl.col("side") == "said"
     # A confusion stands on both sides and counts once, where it was said.
-    wrong = (said | (pl.col("outcome") == "missed")) & pl.col("outcome").is_in(ERRORS)
+    wrong = (predicted | (pl.col("outcome") == "missed")) & pl.col("outcome").is_in(ERRORS)
     partner = pl.when(pl.col("partner") == "").then(pl.lit("")).otherwise(pl.format(" with {}", "partner"))
     remark = pl.when(pl.col("outcome") == "matched").then(pl.lit("")).otherwise(
         pl.format(" ({}{})", "outcome", partner))  # fmt: skip
@@ -76,10 +76,10 @@ def _frames(objects: pl.DataFrame) -> pl.DataFrame:
     grouped = objects.group_by("id", maintain_order=True).agg(
         pl.col("video", "frame", "width", "height").first(),
         pl.col("class").filter(label).str.join("; ").alias("reference"),
-        scored.filter(said).str.join("; ").alias("answer"),
+        scored.filter(predicted).str.join("; ").alias("answer"),
         pl.col("outcome").filter(wrong).unique(maintain_order=True).alias("errors"),
         pl.col("class").filter(label & (pl.col("outcome") == "missed")).unique(maintain_order=True).alias("missed"),
-        pl.col("class").filter(said & wrong).unique(maintain_order=True).alias("wrongly"),
+        pl.col("class").filter(predicted & wrong).unique(maintain_order=True).alias("wrongly"),
         pl.col("class").filter(label).unique(maintain_order=True).alias("labelled"),
         wrong.sum().alias("count"), label.sum().alias("labels"), *(kind.name.prefix("n ") for kind in kinds),
     )  # fmt: skip

@@ -89,7 +89,7 @@ def _estimate(value: float | None, interval: Interval | None) -> Estimate:
     return Estimate(value, interval.low, interval.high)
 
 
-def _confusion(what: str, confusion: Confusion, names: Sequence[str]) -> Heatmap:
+def _confusion(subject: str, confusion: Confusion, names: Sequence[str]) -> Heatmap:
     """Shares of each true class; the classes beyond the most frequent stand together as one."""
     n = len(names)
     counts = confusion.counts
@@ -104,11 +104,11 @@ def _confusion(what: str, confusion: Confusion, names: Sequence[str]) -> Heatmap
     groups.append([n])  # missed as a row, background as a column
     merged = _merged(counts, groups)
     total = merged.sum(axis=0)
-    kept = [c for c in range(len(groups)) if total[c]]
-    cells = tuple(tuple(_percent(merged[r, c] / total[c]) for c in kept) for r in range(len(groups)))
+    filled = [c for c in range(len(groups)) if total[c]]
+    cells = tuple(tuple(_percent(merged[r, c] / total[c]) for c in filled) for r in range(len(groups)))
     columns = (*labels, "background")
-    title = f"What became of {what}: predicted (rows) for true (columns)"
-    return Heatmap(title, (*labels, "missed"), tuple(columns[c] for c in kept), cells, "% of the true class")
+    title = f"What became of {subject}: predicted (rows) for true (columns)"
+    return Heatmap(title, (*labels, "missed"), tuple(columns[c] for c in filled), cells, "% of the true class")
 
 
 def _percent(share: float) -> float:

@@ -93,19 +93,19 @@ def triplet_sections(scores: TripletScores, figures: Mapping[str, Plot]) -> tupl
                 "videos are not asked of it. Each group is scored on its own videos; std has ddof = 1.",
                 tables=_shown(tables, "videos", "folds", "sources")),
     ]  # fmt: skip
-    kept = [section for section in sections if section.tables or section.figures or section.evidence]
+    filled = [section for section in sections if section.tables or section.figures or section.evidence]
     detected = scores.task == "detection"
     how = f"{_METHOD[scores.settings['convention']]}\n\n{_FLOOR}" if detected else _RECOGNITION
     first = verdict_sections({scores.name: scores.verdict()}, [_sentence(note) for note in scores.notes])
-    return (*first, *kept, Section("How it was computed", "\n\n".join((how, _INTERVALS))))
+    return (*first, *filled, Section("How it was computed", "\n\n".join((how, _INTERVALS))))
 
 
 def _lead(scores: TripletScores) -> str:
-    what = "mAP50" if scores.task == "detection" else "mAP"
+    metric = "mAP50" if scores.task == "detection" else "mAP"
     number = scores.number(scores.main)
     verdict = verdict_lead({scores.name: scores.verdict()})
     classes, videos = title_of(scores.main, scores.settings), counted(len(scores.settings["videos"]), "video")
-    return verdict or f"{what} of {classes}: {number}, over {videos}."
+    return verdict or f"{metric} of {classes}: {number}, over {videos}."
 
 
 def _facts(scores: TripletScores) -> tuple[Fact, ...]:

@@ -196,8 +196,8 @@ class TripletScores(RunResult):
             write_objects(out / OBJECTS, self.objects)
         save_pictures(out, self.pictures)
         mixing = write_mixable(out, self.mixable)
-        kept = (REPLICATES, DETAILS, *((OBJECTS,) if self.objects is not None else ()), *mixing)
-        digests = {name: _digest(out / name) for name in kept}
+        files = (REPLICATES, DETAILS, *((OBJECTS,) if self.objects is not None else ()), *mixing)
+        digests = {name: _digest(out / name) for name in files}
         _write_json(out / SCORES, {**self.to_json(), "sha256": digests}, indent=1)
         config = {key: value for key, value in self.settings.items() if key not in ("data", "seed")}
         manifest = Manifest(

@@ -56,7 +56,7 @@ class TripletFacts:
     """The numbers that the rules take; what was not measured is None or empty."""
 
     videos: int
-    what: str  # triplets, instruments …
+    subject: str  # triplets, instruments …
     metric: str
     number: Interval
     floor: float | None
@@ -81,7 +81,7 @@ def judge(scores: TripletScores) -> Verdict | None:
 def claim_of(facts: TripletFacts) -> Claim:
     """What the rules test, with what the floor really is: more typical boxes could reach more without looking."""
     return Claim(
-        f"It finds {facts.what} better than {facts.blind}.", f"It finds {facts.what} worse than {facts.blind}."
+        f"It finds {facts.subject} better than {facts.blind}.", f"It finds {facts.subject} worse than {facts.blind}."
     )
 
 
@@ -96,7 +96,7 @@ def reasons_of(facts: TripletFacts) -> tuple[Reason, ...]:
 
 
 def _floor(facts: TripletFacts) -> Reason:
-    reached = f"{facts.metric} of {facts.what} {facts.number.cell()}"
+    reached = f"{facts.metric} of {facts.subject} {facts.number.cell()}"
     if facts.floor is None:
         unknown = f"what it is with {facts.blind} is not known"
         return Reason(RULES["floor"], f"{reached}; {unknown}.", None, unknown)
@@ -173,7 +173,7 @@ def facts_of(scores: TripletScores) -> TripletFacts:
     boxes = scores.sheets.get("association", pl.DataFrame())
     shares = {} if boxes.is_empty() else dict(boxes.select("meaning", "share").iter_rows())
     return TripletFacts(
-        videos=len(scores.settings["videos"]), what=title_of(scores.main, scores.settings), metric=metric,
+        videos=len(scores.settings["videos"]), subject=title_of(scores.main, scores.settings), metric=metric,
         number=scores.number(scores.main), floor=floors_of(scores).get(scores.main),
         without={video: math.nan if value is None else value for video, value in without.items()},
         classes=_class_scores(scores), boxes={name: value for name, value in shares.items() if value is not None},

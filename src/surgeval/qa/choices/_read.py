@@ -142,7 +142,7 @@ def _mentioned(text: str, options: Options) -> int | None:
 
 def _kept(text: str, words: list[Word]) -> set[int]:
     """The options that are mentioned and neither denied nor called wrong."""
-    kept = set()
+    numbers = set()
     at = 0
     for start, end, asks in clauses(text):
         first = at
@@ -151,5 +151,5 @@ def _kept(text: str, words: list[Word]) -> set[int]:
         inside = words[first:at]
         for word, off in zip(inside, denied(text, inside, start, end), strict=True):
             if not (off or asks) and not RULED_OUT_AFTER.match(text, word.end):
-                kept.add(word.number)
-    return kept
+                numbers.add(word.number)
+    return numbers

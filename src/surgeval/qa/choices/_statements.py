@@ -49,8 +49,8 @@ _REFUTED = re.compile(r" ?\?[ \n]?(?:no|not|nope|wrong|incorrect|hardly)\b", re.
 def statements(text: str, options: Options) -> list[Statement]:
     """Every stated choice of a text in one spelling, by where it ends."""
     every = [*_tagged(text, options), *_answers(text, options), *_verbs(text, options), *_subjects(text, options)]
-    kept = (statement for statement in every if not _REFUTED.match(text, statement.end))  # "Is it A? No."
-    return sorted(kept, key=lambda statement: (statement.end, statement.start))
+    standing = (statement for statement in every if not _REFUTED.match(text, statement.end))  # "Is it A? No."
+    return sorted(standing, key=lambda statement: (statement.end, statement.start))
 
 
 def decide(stated: list[Statement], text: str) -> int | None:

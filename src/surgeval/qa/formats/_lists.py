@@ -56,8 +56,8 @@ class FoClass:
     def compare(self, reference: frozenset[str], response: frozenset[str], options: dict[str, str]) -> AnswerComparison:
         """The same set."""
         faults = [
-            f"{what} {', '.join(sorted(names))}"
-            for what, names in (("misses", reference - response), ("adds", response - reference))
+            f"{verb} {', '.join(sorted(names))}"
+            for verb, names in (("misses", reference - response), ("adds", response - reference))
             if names
         ]
         return AnswerComparison(not faults, " and ".join(faults) or f"names exactly {', '.join(sorted(reference))}")

@@ -93,9 +93,9 @@ def _verdict(
     answer: AnswerFormat, options: Any, reference: object, response: object, original: bool, usual: bool
 ) -> AnswerVerdict:
     if original:
-        for what, text in (("reference", reference), ("answer", response)):
+        for side, text in (("reference", reference), ("answer", response)):
             if not isinstance(text, str):
-                raise Aborts(f"the {what} is {shown(text)}, not text")
+                raise Aborts(f"the {side} is {shown(text)}, not text")
     truth, fault = _read(answer, options, reference, original, usual, True)
     if fault:
         answered = _said_anyway(answer, options, response, original, usual)

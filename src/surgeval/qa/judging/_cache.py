@@ -22,7 +22,7 @@ class VerdictCache(Store):
     ('correct', 1)
     """
 
-    what, table, key = "a verdict cache", "votes", "key"
+    title, table, key = "a verdict cache", "votes", "key"
     columns = (
         Column("judge", str), Column("qid", str), Column("state", str, only=("correct", "incorrect")),
         Column("text", str, null=True), Column("reason", str), Column("prompt_tokens", int),

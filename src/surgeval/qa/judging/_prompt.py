@@ -85,7 +85,7 @@ def judge_messages(item: JudgeItem) -> tuple[Message, Message]:
     window = "not given" if item.start is None or item.end is None else f"{item.start:.1f} s to {item.end:.1f} s"
     user = _USER.format(
         procedure=_line(item.procedure) or "not given",
-        definitions=_line(item.definitions) or ", ".join(thing.name for thing in foreign_objects()),
+        definitions=_line(item.definitions) or ", ".join(foreign.name for foreign in foreign_objects()),
         window=window,
         format=_line(item.format),
         question=_quoted(item.question),

@@ -22,7 +22,7 @@ _EXPECTED = "openai:MODEL@URL, hf:PATH, table:FILE, exact or manual"
 
 @dataclass(frozen=True, slots=True)
 class JudgeSpec:
-    """A judge as the user named it: `what` is the model, the path or the person, `url` the server.
+    """A judge as the user named it: `target` is the model, the path or the person, `url` the server.
 
     `name` is how reports call it: `text` without what is secret in the server's address.
 
@@ -32,7 +32,7 @@ class JudgeSpec:
 
     text: str
     kind: Literal["openai", "hf", "table", "exact", "manual"]
-    what: str = ""
+    target: str = ""
     url: str = ""
 
     @property
@@ -81,7 +81,7 @@ def open_judges(
         repeats = sum(judge.name == name or judge.name.startswith(f"{name} #") for judge in judges)
         name = f"{name} #{repeats + 1}" if repeats else name
         if spec.kind == "table":
-            judges.append(TableJudge(spec.what, name))
+            judges.append(TableJudge(spec.target, name))
         elif spec.kind == "exact":
             judges.append(ExactJudge(name))
         elif spec.kind == "manual":

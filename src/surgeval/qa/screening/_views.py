@@ -199,16 +199,16 @@ def _tidy(text: str) -> str:
 
 def _without_accents(text: str) -> str:
     """Latin letters without their marks; other scripts keep theirs."""
-    kept: list[str] = []
+    characters: list[str] = []
     latin = False
     for character in unicodedata.normalize("NFD", text):
         if unicodedata.combining(character):
             if not latin:
-                kept.append(character)
+                characters.append(character)
             continue
         latin = character.isascii()
-        kept.append(character)
-    return unicodedata.normalize("NFC", "".join(kept))
+        characters.append(character)
+    return unicodedata.normalize("NFC", "".join(characters))
 
 
 def _both(first: str, second: str) -> str:

@@ -116,13 +116,13 @@ def _matrix(
     title: str, rows: Sequence[str], columns: Sequence[str], values: Sequence[Sequence[int]], unit: str
 ) -> Heatmap:
     """Only rows and columns that occur: a blank half would hide the rest."""
-    kept = [r for r in range(len(rows)) if any(values[r])]
+    down = [r for r in range(len(rows)) if any(values[r])]
     across = [c for c in range(len(columns)) if any(row[c] for row in values)]
     return Heatmap(
         title,
-        tuple(rows[r] for r in kept),
+        tuple(rows[r] for r in down),
         tuple(columns[c] for c in across),
-        tuple(tuple(float(values[r][c]) for c in across) for r in kept),
+        tuple(tuple(float(values[r][c]) for c in across) for r in down),
         unit,
     )
 

@@ -131,14 +131,14 @@ class _Shelf:
 
 
 def _lead(s: DatasetStatistics) -> str:
-    what = (
+    contents = (
         f"{_count(s.total, 'instance')} in {_count(s.labelled, 'labelled frame')} of {_count(len(s.videos), 'video')}"
     )
     if not s.labelled:
-        what = f"{_count(s.frames, 'frame')} of {_count(len(s.videos), 'video')}, none of them labelled"
+        contents = f"{_count(s.frames, 'frame')} of {_count(len(s.videos), 'video')}, none of them labelled"
     sources = f" from {len(s.sources)} sources" if len(s.sources) > 1 else ""
     questions = f", with {_count(s.question_count, 'question')}" if s.question_count else ""
-    return f"{what}{sources}{questions}."
+    return f"{contents}{sources}{questions}."
 
 
 def _count(number: int, noun: str) -> str:

@@ -121,5 +121,5 @@ class DatasetStatistics(Result):
 
     def __repr__(self) -> str:
         counts = ((len(self.videos), "video"), (self.frames, "frame"), (self.total, "instance"))
-        said = ", ".join(counted(count, thing) for count, thing in counts)
-        return f"DatasetStatistics of {self.name} ({self.format}): {said}"
+        sizes = ", ".join(counted(count, noun) for count, noun in counts)
+        return f"DatasetStatistics of {self.name} ({self.format}): {sizes}"

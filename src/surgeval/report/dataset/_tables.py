@@ -191,10 +191,10 @@ def _together(s: DatasetStatistics) -> pl.DataFrame:
 
 def _matrix(rows: Sequence[str], columns: Sequence[str], values: Sequence[Sequence[int]]) -> pl.DataFrame:
     kept_rows = [r for r in range(len(rows)) if rows[r] != margins.NOT_KNOWN or any(values[r])]
-    kept = [c for c in range(len(columns)) if columns[c] != margins.NOT_KNOWN or any(row[c] for row in values)]
-    heads = distinct(["instrument", *(columns[c] for c in kept)])
+    kept_columns = [c for c in range(len(columns)) if columns[c] != margins.NOT_KNOWN or any(row[c] for row in values)]
+    heads = distinct(["instrument", *(columns[c] for c in kept_columns)])
     table: dict[str, Sequence[object]] = {"instrument": [rows[r] for r in kept_rows]}
-    for head, c in zip(heads[1:], kept, strict=True):
+    for head, c in zip(heads[1:], kept_columns, strict=True):
         table[head] = [values[r][c] for r in kept_rows]
     return _table(table)
 

@@ -20,7 +20,7 @@ from surgeval.files import DistinctNames, path_inside
 from surgeval.pages import Evidence, Link, Section, Table, save_tables, write_page
 from surgeval.report.ranking._entries import TROUBLES, status_of
 from surgeval.report.ranking._study import RankingStudy
-from surgeval.report.ranking._words import NARROW, listed, percent, place_span, points, score_name
+from surgeval.report.ranking._words import NARROW, listed, percent, place_span, points
 from surgeval.stats import distance_to_next_place
 
 __all__ = ["write_feedback"]
@@ -111,11 +111,11 @@ def _sure(study: RankingStudy, m: int) -> list[str]:
     if study.places is None:
         return []
     low, _, high = study.places.interval()[m]
-    kept = float((study.places.places[:, m] == study.ranking.final_rank[m]).mean())
+    share = float((study.places.places[:, m] == study.ranking.final_rank[m]).mean())
     span = f"on place {low}" if low == high else f"between places {low} and {high}"
     return [
         f"How sure is that? All was ranked again on {len(study.places.places)} resamples of the videos: in at "
-        f"least {percent(0.95)} of them the entry was {span}, and in {percent(kept)} on place "
+        f"least {percent(0.95)} of them the entry was {span}, and in {percent(share)} on place "
         f"{study.ranking.final_rank[m]} as here. A shared place counts as the best of the places it takes up."
     ]
 
@@ -125,8 +125,7 @@ def _distance(study: RankingStudy, m: int) -> str:
     away = distance_to_next_place(ranking, ranking.models[m])
     if away is None:
         return "No place is better."
-    score = score_name(ranking)
-    lead = f"How far is the next place? The {score} of the nearest entry on place {away.place} is "
+    lead = f"How far is the next place? The {ranking.score_name} of the nearest entry on place {away.place} is "
     lead += f"{points(away.behind)} points higher. " if away.behind > _SAME else "not higher. "
     if away.answers is None or away.gain is None:
         return f"{lead}Not even all answers right would have given place {away.place}: {_RULE}."

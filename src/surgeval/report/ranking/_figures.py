@@ -18,7 +18,6 @@ from surgeval.figures import (
     StabilityLines,
 )
 from surgeval.report.ranking._study import RankingStudy
-from surgeval.report.ranking._words import score_name
 
 __all__ = ["ranking_figures"]
 
@@ -41,7 +40,7 @@ def ranking_figures(study: RankingStudy) -> dict[str, Figure]:
         figures["mean_accuracy"] = EstimateBars(
             "Mean of the buckets' accuracies",
             names,
-            (EstimateGroup(score_name(ranking), bars),),
+            (EstimateGroup(ranking.score_name, bars),),
             "% right",
             span=(0, 100),
         )
@@ -60,7 +59,7 @@ def ranking_figures(study: RankingStudy) -> dict[str, Figure]:
             kind = f"{part.kind} left out"
             each = order if part.kind == "model" else list(range(len(part.left_out)))
             places = np.vstack([part.full, part.final_rank[each]])[:, order].T
-            rows = tuple(tuple(place or None for place in row) for row in places.tolist())
+            rows = tuple(tuple(rank or None for rank in row) for row in places.tolist())
             conditions = ("none", *(part.left_out[k] for k in each))
             figures[name] = StabilityLines(f"One {part.kind} left out", names, conditions, rows, kind)
     rules = np.array(list(study.variants.values()))[:, order].T

@@ -41,8 +41,8 @@ def leading(study: RankingStudy) -> str:
         claim = f"{first[0]} is first by the tie-break; in the buckets' tests {_names(level)} did as well."
     if study.places is None or len(first) > 1:
         return claim
-    kept = study.places.share[ranking.models.index(first[0]), 0]
-    return f"{claim} On resampled videos it stays there in {percent(kept)} of the cases."
+    share = study.places.share[ranking.models.index(first[0]), 0]
+    return f"{claim} On resampled videos it stays there in {percent(share)} of the cases."
 
 
 def findings(study: RankingStudy) -> list[str]:

@@ -19,7 +19,7 @@ from surgeval.files import write_atomically
 from surgeval.pages import Fact, Plot, Section, Table, distinct, save_figures, save_tables, write_page
 from surgeval.report.ranking._findings import equal_models, findings, leading
 from surgeval.report.ranking._study import RankingStudy
-from surgeval.report.ranking._words import NARROW, listed, percent, place_span, points, score_name
+from surgeval.report.ranking._words import NARROW, listed, percent, place_span, points
 from surgeval.stats import STEADY, Ranking, Stability
 
 __all__ = ["ranking_sections", "write_ranking_report"]
@@ -140,19 +140,19 @@ def _place_table(study: RankingStudy) -> Table:
         "place": [place_span(ranking.final_rank, m) for m in order],
         "model": [ranking.models[m] for m in order],
         "ahead of the next by": _reasons(ranking),
-        f"{score_name(ranking)}, % [95 %]": accuracies,
+        f"{ranking.score_name}, % [95 %]": accuracies,
     }
     if study.verdicts:
         own_verdicts = [study.verdicts.get(ranking.models[m]) for m in order]
         columns["its own verdict"] = ["–" if verdict is None else verdict.grade for verdict in own_verdicts]
     if study.places is not None:
         span = study.places.interval()
-        kept = (study.places.places == ranking.final_rank).mean(axis=0)
+        same_place = (study.places.places == ranking.final_rank).mean(axis=0)
         columns["place on other videos (95 %)"] = [
             str(span[m, 0]) if span[m, 0] == span[m, 2] else f"{span[m, 0]}{NARROW}to{NARROW}{span[m, 2]}"
             for m in order
         ]
-        columns["keeps its place"] = [percent(float(kept[m])) for m in order]
+        columns["keeps its place"] = [percent(float(same_place[m])) for m in order]
     if study.statuses is not None:
         rows = {row["model"]: row for row in study.statuses.iter_rows(named=True)}
         for status in ("missing", "late", "invalid", "flagged"):
@@ -163,8 +163,8 @@ def _place_table(study: RankingStudy) -> Table:
         "Shared places show as a span, on other videos as its first. Ahead by tests: better than the next in more "
         "buckets. By tests with others: these two are not told apart, third models put them in order. By "
         "tie-break only: no evidence. "
-        f"{_capital(score_name(ranking))}: mean of the buckets' accuracies, its interval from leaving out each video "
-        "in turn (Student's t)."
+        f"{_capital(ranking.score_name)}: mean over buckets of the share of right answers, its interval from "
+        "leaving out each video in turn (Student's t)."
     )
     if np.isnan(ends).any():
         note += " No interval: leaving out a video changes nothing or too little is left, so other videos may differ."
@@ -229,7 +229,7 @@ def _gate_table(ranking: Ranking) -> tuple[Table, ...]:
         "model",
         "in all",
         "better place",
-        f"higher {score_name(ranking)}",
+        f"higher {ranking.score_name}",
         "better in more buckets",
         "ahead on other videos",
     ]
@@ -248,10 +248,10 @@ def _bucket_table(ranking: Ranking) -> pl.DataFrame:
     columns: list[list[Any]] = [list(ranking.buckets), list(ranking.questions), list(ranking.videos)]
     for m in order:
         ranks = [
-            "–" if name in ranking.untestable else place
-            for name, place in zip(ranking.buckets, ranking.bucket_rank[:, m], strict=True)
+            "–" if name in ranking.untestable else rank
+            for name, rank in zip(ranking.buckets, ranking.bucket_rank[:, m], strict=True)
         ]
-        columns.append([f"{points(a)}\u00a0({place})" for a, place in zip(ranking.accuracy[:, m], ranks, strict=True)])
+        columns.append([f"{points(a)}\u00a0({rank})" for a, rank in zip(ranking.accuracy[:, m], ranks, strict=True)])
     heads = distinct(["bucket", "questions", "videos", *(ranking.models[m] for m in order)])
     frame = pl.DataFrame([pl.Series(head, column) for head, column in zip(heads, columns, strict=True)])
     return frame.select(pl.all().gather(np.argsort(ranking.accuracy.mean(axis=1), kind="stable").tolist()))

@@ -32,7 +32,7 @@ from surgeval.stats import (
 )
 from surgeval.stats import rank as rank_outcomes
 
-__all__ = ["left_out", "rank", "read_outcomes_of", "verdicts_of"]
+__all__ = ["left_out", "rank", "read_outcomes_of", "score_name_of", "verdicts_of"]
 
 
 def rank(
@@ -67,11 +67,11 @@ def rank(
     """
     paths = _paths(data)
     if paths is None:
-        given = cast("Rankable", data)
-        outcomes = read_outcomes(given, buckets, videos, questions, max_unscored=max_unscored)
+        rankable = cast("Rankable", data)
+        outcomes = read_outcomes(rankable, buckets, videos, questions, max_unscored=max_unscored)
     else:
         outcomes = Outcomes.from_tables(read_outcomes_of(paths), max_unscored=max_unscored)
-        outcomes = replace(outcomes, notes=(*left_out(paths), *outcomes.notes))
+        outcomes = replace(outcomes, notes=(*left_out(paths), *outcomes.notes), score_name=score_name_of(paths))
     return rank_outcomes(
         outcomes, alpha=alpha, resamples=resamples, scheme=scheme, sided=sided, correction=correction,
         collapse=collapse, resolve=resolve, win_ties=win_ties, point=point, min_clusters=min_clusters, seed=seed,
@@ -83,7 +83,7 @@ def _paths(data: object) -> list[str | Path] | None:
     """The paths, where that is what was given."""
     if isinstance(data, str | Path):
         return [data]
-    if not isinstance(data, Sequence) or not data or not all(isinstance(one, str | Path) for one in data):
+    if not isinstance(data, Sequence) or not data or not all(isinstance(path, str | Path) for path in data):
         return None
     return list(data)
 
@@ -101,7 +101,7 @@ def read_outcomes_of(paths: Sequence[str | Path]) -> dict[str, pl.DataFrame]:
     tables: dict[str, pl.DataFrame] = {}
     places: dict[str, Path] = {}
     kinds: dict[str, Path] = {}
-    for path in (entry for given in paths for entry in _entries(Path(given))):
+    for path in (entry for named in paths for entry in _entries(Path(named))):
         name = _name(path)
         if name in places:
             raise BadInput(
@@ -121,8 +121,20 @@ def verdicts_of(paths: Sequence[str | Path]) -> dict[str, Verdict]:
     >>> verdicts_of([])
     {}
     """
-    runs = [entry for path in paths for entry in _entries(Path(path)) if is_run(entry)]
-    return {_name(run): verdict for run in runs if (verdict := load_run(run).verdict()) is not None}
+    return {_name(run): verdict for run in _ranked_runs(paths) if (verdict := load_run(run).verdict()) is not None}
+
+
+def score_name_of(paths: Sequence[str | Path]) -> str:
+    """What the protocol of the runs among the paths calls the number that they are ranked by; a results file has none.
+
+    >>> score_name_of([])
+    ''
+    """
+    return next((descriptor_of(run).ranks_by for run in _ranked_runs(paths)), "")
+
+
+def _ranked_runs(paths: Sequence[str | Path]) -> list[Path]:
+    return [entry for path in paths for entry in _entries(Path(path)) if is_run(entry)]
 
 
 def _name(path: Path) -> str:

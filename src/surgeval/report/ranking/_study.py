@@ -108,7 +108,7 @@ class RankingStudy(Result):
         return ranking_figures(self)
 
     def __repr__(self) -> str:
-        return f"RankingStudy: {' > '.join(' = '.join(place) for place in self.ranking.final_order)}"
+        return f"RankingStudy: {' > '.join(' = '.join(models) for models in self.ranking.final_order)}"
 
     def _variant_table(self) -> pl.DataFrame:
         models = self.ranking.models

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from surgeval import results
 from surgeval.arrays import Ints
-from surgeval.stats import Ranking
 
-__all__ = ["NARROW", "listed", "percent", "place_span", "points", "score_name"]
+__all__ = ["NARROW", "listed", "percent", "place_span", "points"]
 
 NARROW = "\u00a0"  # between a number and its sign: a line must not break there
 
@@ -30,16 +29,6 @@ def points(share: float) -> str:
     """
     shown = f"{100 * share:.1f}"
     return "99.9" if shown == "100.0" and share < 1 else shown
-
-
-def score_name(ranking: Ranking) -> str:
-    """What the mean of the buckets' accuracies is called: where questions count the same it is FOCUS's score.
-
-    >>> from surgeval.stats import rank
-    >>> score_name(rank({"a": [1] * 6, "b": [0] * 6}, buckets=["x"] * 6, videos=range(6), resamples=9))
-    'pre-evaluation score'
-    """
-    return "pre-evaluation score" if ranking.options.point == "flat" else "mean of bucket accuracies"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -25,6 +25,8 @@ __all__ = ["Bools", "Outcomes", "Rankable", "read_outcomes"]
 class Outcomes:
     """Right or wrong, `correct[question, model]`; `buckets[bucket[q]]` and `videos[video[q]]` name a question's place.
 
+    `score_name` is what the protocol behind them calls the mean of the buckets' accuracies, "" where none is known.
+
     >>> found = Outcomes.of({"a": [1, 0], "b": [1, 1]}, buckets=["verb|id", "verb|id"], videos=["v2", "v1"])
     >>> found.models, found.videos, found.correct.astype(int).tolist()
     (('a', 'b'), ('v1', 'v2'), [[0, 1], [1, 1]])
@@ -37,6 +39,7 @@ class Outcomes:
     video: Ints
     correct: Bools
     notes: tuple[str, ...] = ()
+    score_name: str = ""
 
     @classmethod
     def of(
@@ -120,9 +123,9 @@ def read_outcomes(
             raise DataError("results", field="model", found=f"columns {data.columns}", expected="a column model")
         parts = data.partition_by("model", maintain_order=True, as_dict=True)
         return Outcomes.from_tables({str(name): part for (name,), part in parts.items()}, max_unscored=max_unscored)
-    given: object = data  # a caller without a type checker may pass anything
-    if not isinstance(given, Mapping):
-        found = type(given).__name__
+    untyped: object = data  # a caller without a type checker may pass anything
+    if not isinstance(untyped, Mapping):
+        found = type(untyped).__name__
         raise BadInput(sentence("rank", None, None, found, "a table, or a mapping from model to table or answers"))
     if data and all(isinstance(value, pl.DataFrame) for value in data.values()):
         return Outcomes.from_tables(data, max_unscored=max_unscored)

@@ -107,14 +107,14 @@ def _notes(
     powerless = [e for e in tested if options.smallest_p(len(models), e.videos) > options.alpha * (1 + 1e-12)]
     if powerless:
         level = f"{options.alpha:g} with correction {options.correction}"
-        what = f"make any pair of {len(models)} models significant at {level}"
+        goal = f"make any pair of {len(models)} models significant at {level}"
         if options.resamples < options.needed(len(models)):
             notes.append(
-                f"{options.resamples} resamples cannot {what}: at least {options.needed(len(models))} are needed"
+                f"{options.resamples} resamples cannot {goal}: at least {options.needed(len(models))} are needed"
             )
         else:
             names = ", ".join(bucket.name for bucket in powerless)
-            notes.append(f"there are too few ways to exchange the videos of {names} to {what}")
+            notes.append(f"there are too few ways to exchange the videos of {names} to {goal}")
     for score in np.unique(decision.copeland):
         group = np.flatnonzero((decision.copeland == score) & np.isfinite(decision.win_rate))
         order = group[np.argsort(-decision.win_rate[group], kind="stable")]

@@ -25,6 +25,8 @@ from surgeval.stats.statistic import bootstrap_vector, with_still_parts
 
 __all__ = ["PerBucket", "Ranking"]
 
+_PLAIN_SCORE = "mean of bucket accuracies"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PerBucket(Tabular):
@@ -58,8 +60,18 @@ class Ranking(RankDecision, Result):
 
     @property
     def mean_accuracy(self) -> Floats:
-        """Unweighted mean of the buckets' accuracies (the pre-evaluation score when `point` is flat)."""
+        """Unweighted mean of the buckets' accuracies (FOCUS's pre-evaluation score when `point` is flat)."""
         return np.asarray(self.accuracy.sum(axis=0) / len(self.buckets), dtype=np.float64)
+
+    @property
+    def score_name(self) -> str:
+        """What `mean_accuracy` is called: by the protocol, which counts all questions the same, or plainly what it is.
+
+        >>> from surgeval.stats import rank
+        >>> rank({"a": [1] * 6, "b": [0] * 6}, buckets=["x"] * 6, videos=range(6), resamples=9).score_name
+        'mean of bucket accuracies'
+        """
+        return (self.outcomes.score_name if self.options.point == "flat" else "") or _PLAIN_SCORE
 
     @property
     def final_order(self) -> list[list[str]]:

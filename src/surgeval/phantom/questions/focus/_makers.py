@@ -54,14 +54,14 @@ def _match_class(s: QuestionScene) -> Iterator[AskedQuestion]:
         for a, where_a in placed:
             for b, where_b in placed:
                 if where_a and where_b and where_a != where_b:
-                    one, two = s.dice.shuffled([a, b])
+                    first, second = s.dice.shuffled([a, b])
                     slots = {
                         "where_a": where_a,
                         "where_b": where_b,
-                        "one": lower(s.slug(one)),
-                        "two": lower(s.slug(two)),
+                        "one": lower(s.slug(first)),
+                        "two": lower(s.slug(second)),
                     }
-                    answer = "A-1, B-2" if one is a else "A-2, B-1"
+                    answer = "A-1, B-2" if first is a else "A-2, B-1"
                     options = {"pattern": r"A-[12], B-[12]"}
                     yield s.at(
                         view.time, "match_class", "instance_matching", "matching", answer, slots=slots, options=options
@@ -260,16 +260,16 @@ def _order(s: QuestionScene) -> Iterator[AskedQuestion]:
 
 def _sequence(s: QuestionScene) -> Iterator[AskedQuestion]:
     events = _unique_events(s)
-    chosen: list[Event] = []
+    picked: list[Event] = []
     for event in events:
-        if all(abs(event.start - other.start) > 1.5 for other in chosen):
-            chosen.append(event)
-    if len(chosen) < 3:
+        if all(abs(event.start - other.start) > 1.5 for other in picked):
+            picked.append(event)
+    if len(picked) < 3:
         return
-    chosen = chosen[:3]
-    ranks = {event: rank for rank, event in enumerate(sorted(chosen, key=lambda e: e.start), start=1)}
-    answer = ", ".join(f"{letter}-{ranks[event]}" for letter, event in zip("ABC", chosen, strict=True))
-    slots = dict(zip("abc", (_deed(event) for event in chosen), strict=True))
+    picked = picked[:3]
+    ranks = {event: rank for rank, event in enumerate(sorted(picked, key=lambda e: e.start), start=1)}
+    answer = ", ".join(f"{letter}-{ranks[event]}" for letter, event in zip("ABC", picked, strict=True))
+    slots = dict(zip("abc", (_deed(event) for event in picked), strict=True))
     options = {"pattern": r"A-[1-3], B-[1-3], C-[1-3]"}
     yield s.whole("sequence", "temporal_ordering", "matching", answer, slots=slots, options=options)
 

@@ -27,15 +27,15 @@ def make_focus_questions(graph: SceneGraph, *, prefix: str, held_out: float, ood
     dice = Dice("focus", prefix, graph.video)
     questions: list[VqaQuestion] = []
     turn = sum(map(ord, graph.video))  # neighbouring videos begin with different answers and letters
-    yes, place = turn % 2 == 0, turn
+    yes, option = turn % 2 == 0, turn
     for position, maker in enumerate(MAKERS):
-        for asked in _ask(maker, graph, yes, place % 4, (prefix, position)):
+        for asked in _ask(maker, graph, yes, option % 4, (prefix, position)):
             usual, unusual = PHRASES[asked.kind]
             strange = dice.chance(held_out)
             text = dice.choice(unusual if strange else usual).format(**asked.slots)
             if asked.format == "binary":
                 yes = not yes
-            place += asked.format == "multiple_choice"
+            option += asked.format == "multiple_choice"
             questions.append(
                 VqaQuestion(
                     id=f"{prefix}-{graph.video}-{len(questions) + 1:04d}",
@@ -56,9 +56,9 @@ def make_focus_questions(graph: SceneGraph, *, prefix: str, held_out: float, ood
     return questions
 
 
-def _ask(maker: Maker, graph: SceneGraph, yes: bool, place: int, stream: tuple[object, ...]) -> list[AskedQuestion]:
+def _ask(maker: Maker, graph: SceneGraph, yes: bool, option: int, stream: tuple[object, ...]) -> list[AskedQuestion]:
     """A maker's questions; a yes/no question only where this video could have had either answer."""
-    asked = list(maker(QuestionScene(graph, Dice("focus", graph.video, *stream), yes, place)))
+    asked = list(maker(QuestionScene(graph, Dice("focus", graph.video, *stream), yes, option)))
     if all(question.format != "binary" for question in asked):
         return asked
-    return asked if list(maker(QuestionScene(graph, Dice("focus", graph.video, *stream), not yes, place))) else []
+    return asked if list(maker(QuestionScene(graph, Dice("focus", graph.video, *stream), not yes, option))) else []

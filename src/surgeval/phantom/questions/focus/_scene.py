@@ -39,7 +39,7 @@ class QuestionScene:
     graph: SceneGraph
     dice: Dice
     yes: bool  # the answer wanted of the next yes/no question
-    place: int = 0  # position wanted of the right option of the next multiple-choice question
+    option: int = 0  # position wanted of the right option of the next multiple-choice question
 
     @property
     def end(self) -> int:
@@ -66,9 +66,9 @@ class QuestionScene:
     def lettered(self, right: str, wrong: Sequence[str]) -> tuple[str, str]:
         """Options as `A) … B) …` with the right one in its place, and the right one with its letter."""
         options = self.dice.shuffled(wrong)
-        options.insert(self.place, right)
+        options.insert(self.option, right)
         text = " ".join(f"{letter}) {option}" for letter, option in zip("ABCD", options, strict=True))
-        return text, f"{'ABCD'[self.place]}) {right}"
+        return text, f"{'ABCD'[self.option]}) {right}"
 
     def single(self, view: Visibility) -> list[SeenThing]:
         """Visible objects whose class is visible once, so that "the sponge" is unambiguous."""

@@ -131,11 +131,11 @@ def of_split(item_set: OpenedItems, split: str | None) -> tuple[OpenedItems, str
     if split is None:
         return item_set, ""
     videos = {video.name: video.split for video in item_set.dataset.videos()}
-    kept = tuple(item for item in item_set.items if videos.get(item.cluster) == split)
-    if not kept:
+    items = tuple(item for item in item_set.items if videos.get(item.cluster) == split)
+    if not items:
         known = ", ".join(sorted({name for name in videos.values() if name})) or "none"
         raise BadInput(f"split: found no item of {split!r:.60}, expected one of the splits of the data: {known}")
-    return replace(item_set, items=kept), f"split {split}, {len(kept)} of {len(item_set.items)} items"
+    return replace(item_set, items=items), f"split {split}, {len(items)} of {len(item_set.items)} items"
 
 
 def stratified(item_set: AnySet, limit: int | None, seed: int = 0) -> tuple[AnySet, str]:
@@ -152,8 +152,8 @@ def stratified(item_set: AnySet, limit: int | None, seed: int = 0) -> tuple[AnyS
             group = (item.id, *links)
             strata.setdefault((item.trap or "", item.skill), []).append(group)
     drawn = draw_evenly(strata, limit, seed)
-    kept = tuple(item for item in item_set.items if item.id in drawn)
-    if not kept:
+    items = tuple(item for item in item_set.items if item.id in drawn)
+    if not items:
         raise BadInput(f"limit: found {limit}, expected enough for a trap with its twins")
-    label = f"{len(kept)} of {len(item_set.items)} items, drawn evenly from skills and traps (seed {seed})"
-    return replace(item_set, items=kept), label
+    label = f"{len(items)} of {len(item_set.items)} items, drawn evenly from skills and traps (seed {seed})"
+    return replace(item_set, items=items), label

@@ -65,15 +65,15 @@ class Responses:
         if self._log is None:
             return item_set, ""
         asked = {_item_and_condition(name)[0] for name in self._log.asked}
-        kept = tuple(item for item in item_set.items if item.id in asked)
-        if not kept:
+        items = tuple(item for item in item_set.items if item.id in asked)
+        if not items:
             raise DataError(
                 self._name, record=f"sample {self._log.asked[0]!r:.60}", found="no such item in the data",
                 expected=f"samples called like {case_id(item_set.items[0].id, 'plain')!r:.60}",
             )  # fmt: skip
-        if len(kept) == len(item_set.items):
+        if len(items) == len(item_set.items):
             return item_set, ""
-        return replace(item_set, items=kept), f"{len(kept)} of {len(item_set.items)} items, those in {self._name}"
+        return replace(item_set, items=items), f"{len(items)} of {len(item_set.items)} items, those in {self._name}"
 
     def orphans(self, item_set: ItemSet) -> int:
         """How many replies are to no item of the set."""

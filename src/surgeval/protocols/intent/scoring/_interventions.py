@@ -33,8 +33,8 @@ def under(cells: pl.DataFrame, condition: str) -> pl.DataFrame:
 
 def gaze_gains(cells: pl.DataFrame) -> dict[str, Difference]:
     """With gaze minus without, for each dimension and overall, on the items asked both ways."""
-    given, without = (under(cells, condition) for condition in (GAZE, PLAIN))
-    gains = {number: difference_of(given, without, number) for number in GAZE_NUMBERS}
+    with_gaze, without = (under(cells, condition) for condition in (GAZE, PLAIN))
+    gains = {number: difference_of(with_gaze, without, number) for number in GAZE_NUMBERS}
     return {number: gain for number, gain in gains.items() if gain is not None}
 
 

@@ -126,8 +126,8 @@ def scored_cells(items: Sequence[IntentQuestion], answers: pl.DataFrame, invalid
             ("paired", "paired", "paired_strict", "valid", "chance"),
             ("over_rejection", "over_rejection", "over_rejection_strict", "twin_valid", "twin_chance"),
         ):
-            kept = pairs.filter(valid) if invalid == "drop" else pairs
-            parts.append(kept.select(
+            counted = pairs.filter(valid) if invalid == "drop" else pairs
+            parts.append(counted.select(
                 "item", "cluster", "scenario", pl.lit(condition).alias("condition"), pl.lit(name).alias("cell"),
                 pl.col(value).cast(pl.Float64).alias("value"), pl.col(strict).cast(pl.Float64).alias("strict"),
                 pl.col(chance).alias("chance"),

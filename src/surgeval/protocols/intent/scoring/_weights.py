@@ -72,11 +72,11 @@ def weights_of(number: str, cells: Iterable[str]) -> Weights:
     {}
     """
     there, wanted = set(cells), NUMBERS[number]
-    kept = {name: weight for name, weight in wanted.items() if name in there}
+    present = {name: weight for name, weight in wanted.items() if name in there}
     if any(weight < 0 for weight in wanted.values()):
-        return kept if len(kept) == len(wanted) else {}
-    total = sum(kept.values(), Fraction(0))
-    return {name: weight / total for name, weight in kept.items()} if total else {}
+        return present if len(present) == len(wanted) else {}
+    total = sum(present.values(), Fraction(0))
+    return {name: weight / total for name, weight in present.items()} if total else {}
 
 
 def combine(number: str, accuracies: Mapping[str, Fraction]) -> Fraction:

@@ -23,8 +23,8 @@ _MARKS = {"IVT": "✓ IVT", "IV": "IV", "IT": "IT", "I": "I only", "": "none"}
 def gallery_cards(run: SurgXScores) -> tuple[Card, ...]:
     """A card per prediction, sortable by what is right but ungrounded."""
     rows = run.cases.filter(pl.col("task") == "instruments")
-    kept = [] if rows.is_empty() else rows.select("cluster", "frame", "class", "area").rows()
-    areas = {(video, frame, name): area for video, frame, name, area in kept}
+    values = [] if rows.is_empty() else rows.select("cluster", "frame", "class", "area").rows()
+    areas = {(video, frame, name): area for video, frame, name, area in values}
     return tuple(_card(item, areas.get((item.video, item.frame, item.predicted))) for item in run.items)
 
 

@@ -39,11 +39,11 @@ def picture_keys(*, motion: bool = True) -> tuple[LegendKey, ...]:
     )
 
 
-def legend_band(width: int, size: int, what: str = "prompt") -> Image:
+def legend_band(width: int, size: int, subject: str = "prompt") -> Image:
     """A white band that explains an overlay: heat, outline, and what the model never saw; letters of `size`."""
     step, swatch = line_height(size) + size // 3, 6 * size
     band = np.full((3 * step + size // 2, width, 3), 255, dtype=np.uint8)
-    rows = (_HEAT.format(what), "white line: attended region", _UNSEEN)
+    rows = (_HEAT.format(subject), "white line: attended region", _UNSEEN)
     for number, text in enumerate(rows):
         top = size // 4 + number * step
         sample = band[top : top + size, size // 2 : size // 2 + swatch]

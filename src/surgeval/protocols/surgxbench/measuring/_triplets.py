@@ -102,7 +102,7 @@ def _ras(match: Match, values: Sequence[Grounding], prepared: PreparedFrame) -> 
 
     _, ras = match_ras(match, counted("RAS_local"), counted("RAS_global"))
     _, chance = match_ras(match, counted("chance_local"), counted("chance_global"))
-    kept = [v for v in used if not v.flags & EXCLUDED] or used
+    usable = [v for v in used if not v.flags & EXCLUDED] or used
     excluded = (
         ""
         if ras is not None
@@ -111,7 +111,7 @@ def _ras(match: Match, values: Sequence[Grounding], prepared: PreparedFrame) -> 
         else " ".join(sorted(flags & EXCLUDED))
     )
     return {
-        "ras": ras, "chance": chance, "area": float(np.mean([v.fraction for v in kept])),
+        "ras": ras, "chance": chance, "area": float(np.mean([v.fraction for v in usable])),
         "flags": " ".join(sorted(flags)), "excluded": excluded,
     }  # fmt: skip
 

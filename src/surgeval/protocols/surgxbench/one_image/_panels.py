@@ -52,10 +52,10 @@ def enlarged(frame: Image) -> Image:
     return frame if scale == 1 else cv2.resize(frame, size, interpolation=cv2.INTER_CUBIC)
 
 
-def panels(images: Sequence[Image], captions: Sequence[str], what: str = "prompt") -> Image:
+def panels(images: Sequence[Image], captions: Sequence[str], subject: str = "prompt") -> Image:
     """The pictures, at most three in a row, each below its caption, and what their colours mean.
 
-    Letters grow with the picture; `what` is what the maps are evidence for.
+    Letters grow with the picture; `subject` is what the maps are evidence for.
     """
     width = max(_NARROWEST, images[0].shape[1])
     size = min(max(14, width // 44), 96)
@@ -71,4 +71,4 @@ def panels(images: Sequence[Image], captions: Sequence[str], what: str = "prompt
                 write(row, line, (left + size // 2, size // 4 + number * step), size, (30, 30, 30))
             row[band:, left : left + image.shape[1]] = image
         rows.append(row)
-    return np.vstack([*rows, legend_band(rows[0].shape[1], size, what)])
+    return np.vstack([*rows, legend_band(rows[0].shape[1], size, subject)])

@@ -148,8 +148,8 @@ class AblationScores(RunResult):
         main = self.columns[-2]
         return tuple(
             Headline(f"{name}|{main[0]}|{main[1]}", f"{name} − {self.reference}: {label_of(main)}",
-                     found[main].interval, higher_is_better=None)
-            for name, found in self.differences.items()
+                     by_column[main].interval, higher_is_better=None)
+            for name, by_column in self.differences.items()
         )  # fmt: skip
 
     @property
@@ -165,16 +165,18 @@ class AblationScores(RunResult):
     def finding(self) -> str:
         """What the table carries, in a sentence."""
         apart, within = self.spread
-        what = f"The {len(self.runs)} configurations lie {100 * apart:.1f} points of {label_of(self.columns[-2])} apart"
+        claim = (
+            f"The {len(self.runs)} configurations lie {100 * apart:.1f} points of {label_of(self.columns[-2])} apart"
+        )
         if math.isnan(within):
-            return f"{what}; with one seed nobody can tell that from chance."
+            return f"{claim}; with one seed nobody can tell that from chance."
         size = f"the same configuration differs from itself by {100 * within:.1f} (std over {len(self.seeds)} seeds)"
         if apart <= _noise(len(self.runs), len(self.seeds)) * within / math.sqrt(len(self.seeds)):
-            return f"{what}, {size}: within noise, as far as {len(self.seeds)} seeds can tell."
+            return f"{claim}, {size}: within noise, as far as {len(self.seeds)} seeds can tell."
         clear = [name for name, by_column in self.differences.items() if by_column[self.columns[-2]].told_apart]
         if not clear:
-            return f"{what}, more than seeds explain ({size}), but not told apart over {len(self.videos)} videos."
-        return f"{what}, {size}; told apart from {self.reference} over videos: {', '.join(clear)}."
+            return f"{claim}, more than seeds explain ({size}), but not told apart over {len(self.videos)} videos."
+        return f"{claim}, {size}; told apart from {self.reference} over videos: {', '.join(clear)}."
 
     def paper(self) -> PaperTable:
         """The paper's table with ours above; ± is over seeds here, over folds there."""
@@ -201,9 +203,9 @@ class AblationScores(RunResult):
         for name in self.runs:
             cells: dict[str, Any] = {"configuration": name, "seeds": len(self.seeds)}
             for column in self.columns:
-                found = self.values(name, *column)
-                cells[label_of(column)] = float(np.mean(found))
-                cells[f"{label_of(column)} std"] = float(np.std(found, ddof=1)) if len(found) > 1 else None
+                values = self.values(name, *column)
+                cells[label_of(column)] = float(np.mean(values))
+                cells[f"{label_of(column)} std"] = float(np.std(values, ddof=1)) if len(values) > 1 else None
             rows.append(cells)
             each += [{"configuration": name, "seed": seed,
                       **{label_of(column): float(self.values(name, *column)[k]) for column in self.columns}}

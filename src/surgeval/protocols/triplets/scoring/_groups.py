@@ -68,27 +68,27 @@ def choose_videos(
         raise BadInput("dataset: found no videos, expected at least one")
     if folds is not None:
         return _by_folds(videos, folds)
-    kept = [video for video in videos if split is None or video.split == split]
-    if not kept:
+    selected = [video for video in videos if split is None or video.split == split]
+    if not selected:
         known = sorted({video.split for video in videos if video.split})
         raise BadInput(f"split {split}: found no such video, expected one of {', '.join(known) or 'no split at all'}")
     if leave_source_out:
-        return _by_source(kept, videos)
+        return _by_source(selected, videos)
     train = tuple(video.name for video in videos if video.split == "train")
-    return VideoGroups("all", split or "all", (Group(split or "all", tuple(video.name for video in kept), train),))
+    return VideoGroups("all", split or "all", (Group(split or "all", tuple(video.name for video in selected), train),))
 
 
-def _by_source(kept: Sequence[Video], videos: Sequence[Video]) -> VideoGroups:
-    nameless = next((video.name for video in kept if not video.source), None)
+def _by_source(selected: Sequence[Video], videos: Sequence[Video]) -> VideoGroups:
+    nameless = next((video.name for video in selected if not video.source), None)
     if nameless is not None:
         raise BadInput(f"leave_source_out: video {nameless}: found no source, expected one for every video")
-    sources = dict.fromkeys(video.source for video in kept)
+    sources = dict.fromkeys(video.source for video in selected)
     if len(sources) < 2:
         raise BadInput(f"leave_source_out: found only source {next(iter(sources))}, expected at least two")
     groups = [
         Group(
             source,
-            tuple(video.name for video in kept if video.source == source),
+            tuple(video.name for video in selected if video.source == source),
             tuple(video.name for video in videos if video.source != source),
         )
         for source in sources

@@ -41,27 +41,30 @@ def box_objects(
     """A row per label and per prediction at or above its video's threshold; `frames` are the scored ones in order."""
     cut = np.where(np.isnan(thresholds), -np.inf, thresholds)[data.video]
     predictions = data.predictions.take(data.predictions.score >= cut[data.predictions.frame])
-    kept = DetectionSet.of(data.video, data.truth, predictions, n_videos=data.n_videos)
-    truth, said = kept.truth, kept.predictions
-    hit = match_boxes(kept, iou=_IOU, same_class=component)
-    truth_partner, said_partner = np.full(len(truth), -1), np.full(len(said), -1)
+    above = DetectionSet.of(data.video, data.truth, predictions, n_videos=data.n_videos)
+    truth, reported = above.truth, above.predictions
+    hit = match_boxes(above, iou=_IOU, same_class=component)
+    truth_partner, reported_partner = np.full(len(truth), -1), np.full(len(reported), -1)
     truth_outcome = np.full(len(truth), "missed", dtype=object)
-    said_outcome = np.full(len(said), "false positive", dtype=object)
-    said_outcome[hit >= 0], truth_outcome[hit[hit >= 0]] = "matched", "matched"
+    reported_outcome = np.full(len(reported), "false positive", dtype=object)
+    reported_outcome[hit >= 0], truth_outcome[hit[hit >= 0]] = "matched", "matched"
     left, over = np.flatnonzero(truth_outcome == "missed"), np.flatnonzero(hit < 0)
-    rest = DetectionSet.of(data.video, truth.take(left), said.take(over), n_videos=data.n_videos)
+    rest = DetectionSet.of(data.video, truth.take(left), reported.take(over), n_videos=data.n_videos)
     crossed = match_boxes(rest, iou=_IOU)
     both = np.flatnonzero(crossed >= 0)
     crossing, other = over[both], left[crossed[both]]
-    said_outcome[crossing], truth_outcome[other] = "confused", "confused"
-    said_partner[crossing], truth_partner[other] = truth.classes[component][other], said.classes[component][crossing]
-    alone = np.flatnonzero(said_outcome == "false positive")
-    overlap = _best_overlap(said.take(alone), truth, component)
-    said_outcome[alone[overlap >= _NEAR]] = "wrong place"
-    said_outcome[alone[overlap >= _IOU]] = "duplicate"
+    reported_outcome[crossing], truth_outcome[other] = "confused", "confused"
+    reported_partner[crossing], truth_partner[other] = (
+        truth.classes[component][other],
+        reported.classes[component][crossing],
+    )
+    alone = np.flatnonzero(reported_outcome == "false positive")
+    overlap = _best_overlap(reported.take(alone), truth, component)
+    reported_outcome[alone[overlap >= _NEAR]] = "wrong place"
+    reported_outcome[alone[overlap >= _IOU]] = "duplicate"
     sides = [
         _rows("label", truth, component, names, truth_outcome, truth_partner),
-        _rows("said", said, component, names, said_outcome, said_partner),
+        _rows("said", reported, component, names, reported_outcome, reported_partner),
     ]
     return _table(frames, pl.concat(sides))
 
@@ -72,11 +75,14 @@ def label_objects(frames: pl.DataFrame, answers: FrameScores, component: str, na
     many = targets.sum(axis=1)
     order = np.argsort(-scores, axis=1, kind="stable")[:, : int(many.max(initial=0))]
     top = (np.arange(order.shape[1])[None] < many[:, None]) & answers.answered[:, None]
-    said = np.zeros_like(targets)
+    reported = np.zeros_like(targets)
     rows, columns = np.nonzero(top)
-    said[rows, order[rows, columns]] = True
+    reported[rows, order[rows, columns]] = True
     parts = []
-    for side, cells, other, lost in (("label", targets, said, "missed"), ("said", said, targets, "false positive")):
+    for side, cells, other, lost in (
+        ("label", targets, reported, "missed"),
+        ("said", reported, targets, "false positive"),
+    ):
         frame, kind = np.nonzero(cells)
         outcome = np.where(other[frame, kind], "matched", lost).astype(object)
         boxes = Boxes.of(frame, {component: kind}, np.zeros((len(frame), 4)), scores[frame, kind].astype(np.float64))
@@ -84,7 +90,7 @@ def label_objects(frames: pl.DataFrame, answers: FrameScores, component: str, na
     return _table(frames, pl.concat(parts))
 
 
-def _best_overlap(said: Boxes, truth: Boxes, component: str) -> Floats:
+def _best_overlap(reported: Boxes, truth: Boxes, component: str) -> Floats:
     """The largest IoU of each box with a label of its class in its frame."""
     columns = {"frame": pl.Int64, "class": pl.Int64, "x": pl.Float64, "y": pl.Float64, "w": pl.Float64, "h": pl.Float64}
 
@@ -92,13 +98,13 @@ def _best_overlap(said: Boxes, truth: Boxes, component: str) -> Floats:
         values = [boxes.frame, boxes.classes[component], *boxes.xywh.T]
         return pl.DataFrame(dict(zip(columns, values, strict=True)), schema=columns)
 
-    pairs = table(said).with_row_index("row").join(table(truth), on=["frame", "class"], suffix="_2")
+    pairs = table(reported).with_row_index("row").join(table(truth), on=["frame", "class"], suffix="_2")
     wide = pl.min_horizontal(pl.col("x") + pl.col("w"), pl.col("x_2") + pl.col("w_2")) - pl.max_horizontal("x", "x_2")
     tall = pl.min_horizontal(pl.col("y") + pl.col("h"), pl.col("y_2") + pl.col("h_2")) - pl.max_horizontal("y", "y_2")
     shared = pl.max_horizontal(wide, 0.0) * pl.max_horizontal(tall, 0.0)
     iou = shared / (pl.col("w") * pl.col("h") + pl.col("w_2") * pl.col("h_2") - shared)
     best = pairs.select("row", iou.fill_nan(0.0).alias("iou")).group_by("row").agg(pl.col("iou").max())
-    result = np.zeros(len(said))
+    result = np.zeros(len(reported))
     result[best["row"].to_numpy()] = best["iou"].to_numpy()
     return result
 

@@ -71,17 +71,17 @@ class FrameScores:
         others = [component for component in components if component != self.main]
         ids = {} if self.space is None else {component: self.space.component_ids(component) for component in others}
         known = {component: np.asarray(values, dtype=np.int64) for component, values in ids.items()}
-        kept = self.scores if self.scores.dtype == np.float32 else self.scores.astype(np.float64)
-        return replace(self, scores=kept, space=None, alone=self.main, classes=known)
+        scores = self.scores if self.scores.dtype == np.float32 else self.scores.astype(np.float64)
+        return replace(self, scores=scores, space=None, alone=self.main, classes=known)
 
     def of_videos(self, videos: Ints) -> FrameScores:
         """The frames of some videos, renumbered by their place in `videos`."""
         number_of = np.full(int(max(self.video.max(initial=-1), videos.max(initial=-1))) + 1, -1)
         number_of[videos] = np.arange(len(videos))
-        kept = number_of[self.video] >= 0
+        inside = number_of[self.video] >= 0
         return replace(
-            self, targets=self.targets[kept], scores=self.scores[kept], video=number_of[self.video[kept]],
-            answered=self.answered[kept],
+            self, targets=self.targets[inside], scores=self.scores[inside], video=number_of[self.video[inside]],
+            answered=self.answered[inside],
         )  # fmt: skip
 
 
@@ -104,7 +104,7 @@ class RecognitionPart:
     with_frames: Ints  # places in `videos` that have frames: the videos of `rankings`
     n_frames: int
     rankings: Mapping[str, ClassRanking]
-    found: Ints  # (videos with frames, K): positives among the k highest scores of their frame
+    hits: Ints  # (videos with frames, K): positives among the k highest scores of their frame
     positives: Ints  # (videos with frames,)
     rare_of: str
     rare: Ints
@@ -125,7 +125,7 @@ class RecognitionPart:
         top = np.full(len(TOP), np.nan)
         if positives:
             measured = np.array(TOP) < self.n_classes  # all classes are always among as many of the highest scores
-            top[measured] = (mine @ self.found)[measured] / positives
+            top[measured] = (mine @ self.hits)[measured] / positives
         return np.array([*values, *rare, *top])
 
 
