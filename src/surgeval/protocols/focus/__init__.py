@@ -20,10 +20,8 @@ if TYPE_CHECKING:
 DESCRIPTOR = Descriptor.of_rooms(
     __name__,
     "Does it answer questions about the operation, better than one who never looked?",
-    offers=("run", "score", "outcomes", "chapter"),
-    ranks_by="pre-evaluation score",
-    order=20,
-)
+    offers=("run", "score", "outcomes", "chapter"), ranks_by="pre-evaluation score", order=20,
+)  # fmt: skip
 
 _HOMES = {
     "_agreement": "judge_agreement",

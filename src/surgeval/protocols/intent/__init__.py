@@ -16,11 +16,8 @@ if TYPE_CHECKING:
 DESCRIPTOR = Descriptor.of_rooms(
     __name__,
     "Does it understand what the surgeon is doing and why, and can it be talked into seeing what is not there?",
-    offers=("run", "score", "outcomes", "chapter"),
-    ranks_by="mean over dimensions and traps",
-    several=True,
-    order=25,
-)
+    offers=("run", "score", "outcomes", "chapter"), ranks_by="mean over dimensions and traps", several=True, order=25,
+)  # fmt: skip
 
 _HOMES = {
     "asking._run": "IntentRun run_intent",
