@@ -37,10 +37,12 @@ class EvidenceData:
 
 
 def evidence_data(models: Sequence[Evidence]) -> EvidenceData:
-    """The cases of one or several models, joined by their id."""
+    """The cases of one or several models, joined by their id: first those with a picture, for there is more to check."""
     if not models:
         raise BadInput("evidence: found no model, expected one at least")
-    order = pl.concat([model.cases.select("id") for model in models]).unique(maintain_order=True)
+    listed = pl.concat([model.cases.select("id") for model in models]).unique(maintain_order=True)
+    pictured = list({case for model in models for case in model.pictures})
+    order = listed.sort(pl.col("id").is_in(pictured), descending=True, maintain_order=True)
     placed = [order.join(model.cases, on="id", how="left", maintain_order="left") for model in models]
     names = distinct(model.model for model in models)
     pictures = _Pictures()

@@ -53,6 +53,15 @@ def test_a_picture_of_both_models_is_carried_once() -> None:
     assert _content(*both)["pictures"] == [{"0": 0}, {"0": 0}]
 
 
+def test_cases_with_a_picture_stand_first_and_the_rest_as_they_came() -> None:
+    verdicts = {f"q{n}": "right" for n in range(6)}
+    first, second = _evidence("a", verdicts, pictures={"q4": JPEG}), _evidence("b", verdicts, pictures={"q2": JPEG})
+    content = _content(first, second)
+    assert _listed(content["id"]) == ["q2", "q4", "q0", "q1", "q3", "q5"]
+    assert content["pictures"] == [{"1": 0}, {"0": 0}]
+    assert _listed(content["said"][0]["answer"])[:2] == ["a on q2", "a on q4"]
+
+
 def test_the_same_evidence_gives_the_same_bytes() -> None:
     def page() -> str:
         shown = _evidence("</script>", {f"q{n}": "right" for n in range(50)})
