@@ -37,7 +37,7 @@ class EvidenceData:
 
 
 def evidence_data(models: Sequence[Evidence]) -> EvidenceData:
-    """The cases of one or several models, joined by their id: first those with a picture, for there is more to check."""
+    """The cases of one or several models, joined by their id; those with a picture first: there is more to check."""
     if not models:
         raise BadInput("evidence: found no model, expected one at least")
     listed = pl.concat([model.cases.select("id") for model in models]).unique(maintain_order=True)
