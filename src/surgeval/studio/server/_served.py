@@ -92,7 +92,7 @@ def answering(project: Served, view: View) -> Callable[[Asked], Awaitable[Respon
         try:
             return await view(project, asked)
         except Conflict as error:
-            return JSONResponse({"error": str(error), "who": error.author, "what": error.thing}, 409)
+            return JSONResponse({"error": str(error), "who": error.author, "what": error.subject}, 409)
         except NoRoom as error:
             return JSONResponse({"error": str(error)}, 507)
         except NotStored as error:
