@@ -1,8 +1,8 @@
 """What an annotator of a blind study gets: boxes, and his or her own answers; nothing of the labels or of others.
 
-A blind session is a place: the page under /blind/STUDY/ANNOTATOR/ asks there for everything, and there is nothing
-else there than what this module gives. Classes, values, scores and sources stay away. Instances go by other names, as
-an id may tell a class; tracks are joined by place, and no version of an instance is told: both follow the labels.
+A blind session has its own address: the page under /blind/STUDY/ANNOTATOR/ asks there for everything, and finds only
+what this module gives. Classes, values, scores and sources are left out. Instances go by other names, as an id may tell
+a class. Tracks are linked by the positions of boxes and versions are those of answers, as stored ones follow labels.
 """
 
 from __future__ import annotations

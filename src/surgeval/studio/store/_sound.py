@@ -135,7 +135,7 @@ def _odd(table: Table, column: Column[Any]) -> str:
             test += f" OR length({name}) > {_LONGEST}"
         if wanted is not None:  # in this order: asked for the type of what is no JSON, SQLite fails
             other = f"json_type({name}) <> '{wanted}'" if wanted else "0"
-            # What a new row says is kept once: undone, it is a row that is dead and says nothing.
+            # A new row is kept without its long texts: when it is undone, it is a dead row whose text is empty.
             broken = f"NOT (\"alive\" = 0 AND {name} = '')" if "alive" in table.c else "1"
             test += f" OR CASE WHEN json_valid({name}) THEN {other} ELSE {broken} END"
     return f"{name} IS NOT NULL AND ({test})" if column.nullable else f"{name} IS NULL OR {test}"

@@ -44,7 +44,7 @@ __all__ = ["SCHEMA", "WORDS", "Work", "chunks", "kept_by", "row_in_words", "sche
 SCHEMA = "schema"  # the setting that holds the schema in force
 WORDS = "\x1fframes"  # owner of what imported files said of frames beyond labels; no person can be called so
 _FEW, _DOCUMENT = 20, 5000  # rows that are sent one by one; rows of one JSON document
-# Of a row that was not there nothing need be kept but its place; an undo keeps the whole row, for a redo.
+# A new row had no former state, so its long texts are not kept a second time; an undo keeps the whole row, for a redo.
 _LIGHT: dict[str, str | None] = {"polygons": None, "extra": None, "value": ""}
 _CHUNK = 400  # ids in one statement: SQLite takes 999 variables where it is old
 
