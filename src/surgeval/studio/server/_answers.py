@@ -28,13 +28,15 @@ __all__ = [
 ]  # fmt: skip
 
 
-def annotation_row(one: Annotation) -> dict[str, Any]:
+def annotation_row(instance: Annotation) -> dict[str, Any]:
     """One instance."""
     return {
-        "id": one.id, "frame": one.frame, "group": one.group, "name": one.name,
-        "box": [one.box.x, one.box.y, one.box.w, one.box.h], "polygons": [list(map(list, p)) for p in one.polygons],
-        "values": dict(one.values), "track": one.track, "track_by": one.track_by, "source": one.source,
-        "score": one.score, "proposal": one.proposal, "review": one.review, "version": one.version,
+        "id": instance.id, "frame": instance.frame, "group": instance.group, "name": instance.name,
+        "box": [instance.box.x, instance.box.y, instance.box.w, instance.box.h],
+        "polygons": [list(map(list, polygon)) for polygon in instance.polygons],
+        "values": dict(instance.values), "track": instance.track, "track_by": instance.track_by,
+        "source": instance.source, "score": instance.score, "proposal": instance.proposal, "review": instance.review,
+        "version": instance.version,
     }  # fmt: skip
 
 
@@ -52,8 +54,8 @@ def image_runs(frames: FrameColumns) -> list[dict[str, Any]]:
     """The runs of frames whose image has the same values; frames without any are in none.
 
     >>> import numpy as np
-    >>> said = {0: {}, 7: {"phase": "suture"}}
-    >>> frames = FrameColumns(np.arange(5), np.zeros(5), np.array([0, 7, 7, 0, 7]), said)
+    >>> values = {0: {}, 7: {"phase": "suture"}}
+    >>> frames = FrameColumns(np.arange(5), np.zeros(5), np.array([0, 7, 7, 0, 7]), values)
     >>> [(run["first"], run["last"], run["values"]) for run in image_runs(frames)]
     [(1, 2, {'phase': 'suture'}), (4, 4, {'phase': 'suture'})]
     """
@@ -93,9 +95,9 @@ def outcome_row(outcome: OperationOutcome) -> dict[str, Any]:
             "absent": outcome.absent, "created": list(outcome.created), "repeated": outcome.repeated}  # fmt: skip
 
 
-def history_row(one: News, undone: bool) -> dict[str, Any]:
+def history_row(news: News, undone: bool) -> dict[str, Any]:
     """An operation of the log."""
-    return {"version": one.version, "author": one.author, "kind": one.kind, "time": one.time, "undone": undone}
+    return {"version": news.version, "author": news.author, "kind": news.kind, "time": news.time, "undone": undone}
 
 
 def schema_row(schema: Schema, space: LabelSpace | None) -> dict[str, Any]:

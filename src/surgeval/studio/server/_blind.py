@@ -1,8 +1,8 @@
 """What an annotator of a blind study gets: boxes, and his or her own answers; nothing of the labels or of others.
 
-A blind session is a place: the page under /blind/STUDY/ANNOTATOR/ asks there for everything, and there is nothing
-else there than what this module gives. Classes, values, scores and sources stay away. Instances go by other names, as
-an id may tell a class; tracks are joined by place, and no version of an instance is told: both follow the labels.
+A blind session has its own address: the page under /blind/STUDY/ANNOTATOR/ asks there for everything, and finds only
+what this module gives. Classes, values, scores and sources are left out. Instances go by other names, as an id may tell
+a class. Tracks are linked by the positions of boxes and versions are those of answers, as stored ones follow labels.
 """
 
 from __future__ import annotations
@@ -71,12 +71,12 @@ class _Session:
 
     def answers(self, connection: Connection) -> dict[str, StudyAnswer]:
         """The annotator's own answers, by instance."""
-        return {one.instance: one for one in study_reading.answers(connection, self.study.id, self.annotator)}
+        return {answer.instance: answer for answer in study_reading.answers(connection, self.study.id, self.annotator)}
 
     @property
     def videos(self) -> frozenset[str]:
         """The videos of which the study shows something."""
-        return frozenset(one.video for one in self.study.segments)
+        return frozenset(segment.video for segment in self.study.segments)
 
     def video(self, asked: Asked) -> str:
         """The video that an address names."""
@@ -121,8 +121,8 @@ async def _annotations(project: Served, asked: Asked) -> Response:
     def look(connection: Connection) -> dict[str, Any]:
         session = _Session.of(connection, asked)
         video = session.video(asked)
-        found = study_reading.shown(connection, session.study, video, first, last)
-        return {"version": reading.version(connection), "annotations": _rows(connection, session, video, found)}
+        shown = study_reading.shown(connection, session.study, video, first, last)
+        return {"version": reading.version(connection), "annotations": _rows(connection, session, video, shown)}
 
     return JSONResponse(await project.read(look))
 
@@ -134,10 +134,10 @@ async def _changes(project: Served, asked: Asked) -> Response:
     def look(connection: Connection) -> dict[str, Any]:
         session = _Session.of(connection, asked)
         video = session.video(asked)
-        found = study_reading.shown_answered(connection, session.study, session.annotator, video, since)
+        shown = study_reading.shown_answered(connection, session.study, session.annotator, video, since)
         gone = study_reading.hidden_ids(connection, session.study, video)
         return {
-            "version": reading.version(connection), "annotations": _rows(connection, session, video, found),
+            "version": reading.version(connection), "annotations": _rows(connection, session, video, shown),
             "gone": sorted(session.veiled(id) for id in gone), "spans_changed": False,
         }  # fmt: skip
 
@@ -161,7 +161,7 @@ async def _tracks(project: Served, asked: Asked) -> Response:
 
 
 async def _presence(project: Served, asked: Asked) -> Response:
-    return JSONResponse(await project.read(lambda c: [presence_row(*one) for one in _runs(c, asked)]))
+    return JSONResponse(await project.read(lambda c: [presence_row(track, runs) for track, runs in _runs(c, asked)]))
 
 
 async def _progress(project: Served, asked: Asked) -> Response:
@@ -171,7 +171,7 @@ async def _progress(project: Served, asked: Asked) -> Response:
         shown = study_reading.shown_ids(connection, session.study)
         left = [(video, frame, session.veiled(id)) for id, video, frame in shown
                 if not _complete(schema, session, answers.get(id))]  # fmt: skip
-        return {"instances": len(shown), "open": [list(one) for one in sorted(left)]}
+        return {"instances": len(shown), "open": [list(instance) for instance in sorted(left)]}
 
     return JSONResponse(await project.read(look))
 
@@ -209,33 +209,33 @@ async def _try(project: Served, asked: Asked) -> Response:
 
 async def _request(project: Served, asked: Asked) -> tuple[Request, dict[str, str]]:
     """The operation that is meant, in the annotator's name, and the shown names of the instances that it is about."""
-    given = await read_request(asked)
+    request = await read_request(asked)
 
     def look(connection: Connection) -> tuple[Request, dict[str, str]]:
         session = _Session.of(connection, asked)
-        if given.kind not in _KINDS:
-            raise BadInput(f"blind session: found {given.kind[:40]!r}, expected one of {', '.join(_KINDS)}")
-        payload, names = _payload(connection, session, given)
-        return replace(given, author=session.annotator, payload=payload), names
+        if request.kind not in _KINDS:
+            raise BadInput(f"blind session: found {request.kind[:40]!r}, expected one of {', '.join(_KINDS)}")
+        payload, names = _payload(connection, session, request)
+        return replace(request, author=session.annotator, payload=payload), names
 
     return await project.read(look)
 
 
-def _payload(connection: Connection, session: _Session, given: Request) -> tuple[dict[str, Any], dict[str, str]]:
+def _payload(connection: Connection, session: _Session, request: Request) -> tuple[dict[str, Any], dict[str, str]]:
     study = {"study": session.study.id}
-    if given.kind in ("undo", "redo"):
+    if request.kind in ("undo", "redo"):
         return study, {}
-    if given.kind == "setting.set":
-        key = given.payload.get("key")
+    if request.kind == "setting.set":
+        key = request.payload.get("key")
         if key not in _SETTINGS:
             raise BadInput(f"setting.set: key: found {str(key)[:40]!r}, expected {' or '.join(_SETTINGS)}")
-        return {"owner": session.annotator, "key": key, "value": given.payload.get("value")}, {}
+        return {"owner": session.annotator, "key": key, "value": request.payload.get("value")}, {}
     known = {session.veiled(id): id for id, _, _ in study_reading.shown_ids(connection, session.study)}
-    wanted = given.payload.get("ids")
-    if not isinstance(wanted, list) or any(not isinstance(one, str) or one not in known for one in wanted):
+    wanted = request.payload.get("ids")
+    if not isinstance(wanted, list) or any(not isinstance(veiled, str) or veiled not in known for veiled in wanted):
         raise BadInput("study.answer: ids: found something else, expected ids of instances that the study shows")
-    more = {key: value for key, value in given.payload.items() if key in ("name", "values")}
-    return {**study, "ids": [known[one] for one in wanted], **more}, {known[one]: one for one in wanted}
+    more = {key: value for key, value in request.payload.items() if key in ("name", "values")}
+    return {**study, "ids": [known[veiled] for veiled in wanted], **more}, {known[veiled]: veiled for veiled in wanted}
 
 
 def _veiling(names: Mapping[str, str], work: Any) -> OperationOutcome:
@@ -252,21 +252,21 @@ def _veiling(names: Mapping[str, str], work: Any) -> OperationOutcome:
     return done
 
 
-def _rows(connection: Connection, session: _Session, video: str, found: Iterable[Annotation]) -> list[dict[str, Any]]:
+def _rows(connection: Connection, session: _Session, video: str, shown: Iterable[Annotation]) -> list[dict[str, Any]]:
     answers = session.answers(connection)
     numbers = link_boxes(study_reading.shown_boxes(connection, session.study, video))
     rows = [
         {
-            "id": session.veiled(one.id), "frame": one.frame, "group": session.study.group,
-            "name": answers[one.id].name if one.id in answers else "", "lane": "",
-            "box": [one.box.x, one.box.y, one.box.w, one.box.h],
-            "polygons": [list(map(list, polygon)) for polygon in one.polygons],
-            "values": dict(answers[one.id].values) if one.id in answers else {},
-            "track": numbers[one.id], "track_by": None, "source": "",
+            "id": session.veiled(instance.id), "frame": instance.frame, "group": session.study.group,
+            "name": answers[instance.id].name if instance.id in answers else "", "lane": "",
+            "box": [instance.box.x, instance.box.y, instance.box.w, instance.box.h],
+            "polygons": [list(map(list, polygon)) for polygon in instance.polygons],
+            "values": dict(answers[instance.id].values) if instance.id in answers else {},
+            "track": numbers[instance.id], "track_by": None, "source": "",
             "score": None, "proposal": False, "review": "",
-            "version": answers[one.id].version if one.id in answers else 0,
+            "version": answers[instance.id].version if instance.id in answers else 0,
         }
-        for one in found
+        for instance in shown
     ]  # fmt: skip
     return sorted(rows, key=lambda row: (row["frame"], row["id"]))  # the order of the ids may tell a class too
 
@@ -276,14 +276,14 @@ def _runs(connection: Connection, asked: Asked) -> list[tuple[Track, list[list[i
     session = _Session.of(connection, asked)
     boxes = study_reading.shown_boxes(connection, session.study, session.video(asked))
     numbers = link_boxes(boxes)
-    found: dict[int, list[list[int]]] = {number: [] for number in sorted(numbers.values())}
+    by_number: dict[int, list[list[int]]] = {number: [] for number in sorted(numbers.values())}
     for id, frame, _ in boxes:
-        runs = found[numbers[id]]
+        runs = by_number[numbers[id]]
         if runs and frame <= runs[-1][1] + 1:
             runs[-1][1] = frame
         else:
             runs.append([frame, frame])
-    return [(Track(session.study.group, "", number), runs) for number, runs in found.items()]
+    return [(Track(session.study.group, "", number), runs) for number, runs in by_number.items()]
 
 
 def _complete(schema: Schema, session: _Session, answer: StudyAnswer | None) -> bool:

@@ -29,24 +29,24 @@ async def _try(project: Served, asked: Asked) -> Response:
 
 
 async def _request(project: Served, asked: Asked) -> Request:
-    given = await read_request(asked)
-    if given.kind == "study.answer":
+    request = await read_request(asked)
+    if request.kind == "study.answer":
         raise BadInput("study.answer: found a session that sees the labels, expected a blind one")
-    return replace(given, author=author_of(project, given.author))
+    return replace(request, author=author_of(project, request.author))
 
 
 async def read_request(asked: Asked) -> Request:
     """An operation as a page sends it."""
-    given = await json_object(asked)
+    body = await json_object(asked)
     known = {"id": str, "kind": str, "payload": dict, "session": str, "author": str, "base": int}
-    for name, value in given.items():
+    for name, value in body.items():
         if name not in known or isinstance(value, bool) or not (isinstance(value, known[name]) or value is None):
             raise BadInput(
                 f"request: {name[:40]}: found {str(value)[:40]!r}, expected {', '.join(known)} of their kinds"
             )
     return Request(
-        given.get("id") or "", given.get("author") or "", given.get("kind") or "",
-        given.get("payload") or {}, given.get("base"), given.get("session") or "",
+        body.get("id") or "", body.get("author") or "", body.get("kind") or "",
+        body.get("payload") or {}, body.get("base"), body.get("session") or "",
     )  # fmt: skip
 
 

@@ -36,36 +36,36 @@ from surgeval.studio.server._served import Served, View, author_of, json_object
 
 __all__ = ["GIVING", "TAKING"]
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 _BLOCK = 1 << 18
 
 
 async def _exports(project: Served, _asked: Asked) -> Response:
     """The formats, and the exports that there are."""
-    place = project.folder / EXPORTS
+    folder = project.folder / EXPORTS
 
     def listed() -> list[str]:
-        if not place.is_dir() or place.is_symlink():
+        if not folder.is_dir() or folder.is_symlink():
             return []
-        return sorted(path.name for path in place.iterdir() if path.is_dir() and not path.is_symlink())
+        return sorted(path.name for path in folder.iterdir() if path.is_dir() and not path.is_symlink())
 
-    made = [name for name in await run_in_threadpool(listed) if not name.startswith(".")]
-    return JSONResponse({"formats": list(EXPORT_FORMATS), "exports": made})
+    exports = [name for name in await run_in_threadpool(listed) if not name.startswith(".")]
+    return JSONResponse({"formats": list(EXPORT_FORMATS), "exports": exports})
 
 
 async def _export_preview(project: Served, asked: Asked) -> Response:
-    given = await json_object(asked)
-    format, selection, images = _wanted(given)
+    body = await json_object(asked)
+    format, selection, images = _wanted(body)
     told = await _work(lambda: preview_export(project.folder, project.database, format, selection, images=images))
     return JSONResponse(_export_row(told))
 
 
 async def _export(project: Served, asked: Asked) -> Response:
-    given = await json_object(asked)
-    name = given.pop("name", None)
+    body = await json_object(asked)
+    name = body.pop("name", None)
     if not isinstance(name, str):
         raise BadInput("name: found nothing, expected a name for the export")
-    format, selection, images = _wanted(given)
+    format, selection, images = _wanted(body)
     told = await _work(lambda: export_project(project.folder, project.database, name, format, selection, images=images))
     return JSONResponse({**_export_row(told), "name": name, "path": f"{EXPORTS}/{name}"})
 
@@ -73,13 +73,13 @@ async def _export(project: Served, asked: Asked) -> Response:
 async def _download(project: Served, asked: Asked) -> Response:
     """An export as a ZIP; it is made in a file that goes when it was sent."""
     name = asked.path_params["name"]
-    place = path_inside(project.folder, EXPORTS, name)
-    if safe_name(name) != name or not place.is_dir():
+    folder = path_inside(project.folder, EXPORTS, name)
+    if safe_name(name) != name or not folder.is_dir():
         raise DataError(f"{EXPORTS}/{name[:80]}", found="no such export", expected="one of those that are listed")
 
     def make() -> IO[bytes]:
         stream = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed when it was sent
-        zipped(place, stream)
+        zipped(folder, stream)
         stream.seek(0)
         return stream
 
@@ -95,8 +95,8 @@ def _blocks(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 async def _offers(project: Served, _asked: Asked) -> Response:
-    found = await run_in_threadpool(offered_imports, project.folder)
-    return JSONResponse([{"path": one.path, "formats": list(one.formats)} for one in found])
+    offers = await run_in_threadpool(offered_imports, project.folder)
+    return JSONResponse([{"path": offer.path, "formats": list(offer.formats)} for offer in offers])
 
 
 async def _upload(project: Served, asked: Asked) -> Response:
@@ -105,19 +105,19 @@ async def _upload(project: Served, asked: Asked) -> Response:
     if not 0 < len(name) <= 200:
         raise BadInput(f"name: found {len(name)} characters, expected the name of a file")
     with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder) / "upload"
-        with place.open("wb") as stream:
+        upload = Path(folder) / "upload"
+        with upload.open("wb") as stream:
             async for block in asked.stream():
                 await run_in_threadpool(stream.write, block)
-        made = await _work(lambda: unpack(place, name, project.folder / IMPORTS))
-    path = f"{IMPORTS}/{made.name}"
-    found = await run_in_threadpool(look, project.folder, path)
-    if not found.formats:
-        await run_in_threadpool(shutil.rmtree, made, True)
+        unpacked = await _work(lambda: unpack(upload, name, project.folder / IMPORTS))
+    path = f"{IMPORTS}/{unpacked.name}"
+    offer = await run_in_threadpool(look, project.folder, path)
+    if not offer.formats:
+        await run_in_threadpool(shutil.rmtree, unpacked, True)
         raise BadInput(
             f"{name[:80]}: found no labels of a known format, expected labelme, COCO, YOLO, CVAT or CholecT50"
         )
-    return JSONResponse({"path": path, "formats": list(found.formats)})
+    return JSONResponse({"path": path, "formats": list(offer.formats)})
 
 
 async def _import_preview(project: Served, asked: Asked) -> Response:
@@ -128,10 +128,10 @@ async def _import_preview(project: Served, asked: Asked) -> Response:
 
 
 async def _import(project: Served, asked: Asked) -> Response:
-    given = await json_object(asked)
-    path, format, replace = _source(given)
-    author, session = author_of(project, _text(given, "author")), _text(given, "session") or ""
-    run = _text(given, "id")
+    body = await json_object(asked)
+    path, format, replace = _source(body)
+    author, session = author_of(project, _text(body, "author")), _text(body, "session") or ""
+    run = _text(body, "id")
     async with project.importing:
         report = await _work(lambda: import_dataset(project.database, offered_path(project.folder, path), run=run,
                                                     author=author, session=session, format=format,
@@ -141,7 +141,7 @@ async def _import(project: Served, asked: Asked) -> Response:
     return JSONResponse(_import_row(report))
 
 
-async def _work(function: Callable[[], Found]) -> Found:
+async def _work(function: Callable[[], Result]) -> Result:
     """In a thread; a file that cannot be used is a bad request here, not a missing page."""
     try:
         return await run_in_threadpool(function)
@@ -149,47 +149,47 @@ async def _work(function: Callable[[], Found]) -> Found:
         raise BadInput(str(error)) from None
 
 
-def _wanted(given: dict[str, Any]) -> tuple[str, Selection, bool]:
+def _wanted(body: dict[str, Any]) -> tuple[str, Selection, bool]:
     """Format, selection and whether with images, as a page asks for them."""
     flags = {"proposals": False, "problem_frames": True, "images": True}
-    for name in given:
+    for name in body:
         if name not in (*flags, "format", "rules"):
             raise BadInput(f"export: found the field {name[:40]!r}, expected format, rules, {', '.join(flags)}")
     for name, default in flags.items():
-        flags[name] = given.get(name, default)
+        flags[name] = body.get(name, default)
         if not isinstance(flags[name], bool):
-            raise BadInput(f"export: {name}: found {str(given[name])[:40]!r}, expected true or false")
-    format = _text(given, "format") or ""
-    return format, Selection(flags["proposals"], flags["problem_frames"], _rules(given.get("rules"))), flags["images"]
+            raise BadInput(f"export: {name}: found {str(body[name])[:40]!r}, expected true or false")
+    format = _text(body, "format") or ""
+    return format, Selection(flags["proposals"], flags["problem_frames"], _rules(body.get("rules"))), flags["images"]
 
 
-def _rules(given: Any) -> tuple[SchemaRule, ...]:
+def _rules(rules: Any) -> tuple[SchemaRule, ...]:
     """None, the rules that come with the studio by their name, or those of a mapping file."""
-    if given is None:
+    if rules is None:
         return ()
     try:
-        return builtin_refinement() if given == "prostatd" else rules_from(given, "merging")
+        return builtin_refinement() if rules == "prostatd" else rules_from(rules, "merging")
     except DataError as error:
         raise BadInput(str(error)) from None
 
 
-def _source(given: dict[str, Any]) -> tuple[str, str | None, bool]:
-    replace = given.get("replace", False)
+def _source(body: dict[str, Any]) -> tuple[str, str | None, bool]:
+    replace = body.get("replace", False)
     if not isinstance(replace, bool):
         raise BadInput(f"import: replace: found {str(replace)[:40]!r}, expected true or false")
-    return _text(given, "path") or "", _text(given, "format"), replace
+    return _text(body, "path") or "", _text(body, "format"), replace
 
 
-def _text(given: dict[str, Any], name: str) -> str | None:
-    value = given.get(name)
+def _text(body: dict[str, Any], name: str) -> str | None:
+    value = body.get(name)
     if value is not None and not (isinstance(value, str) and len(value) <= 1000):
         raise BadInput(f"{name}: found {str(value)[:40]!r}, expected text")
     return value
 
 
 def _export_row(told: Export) -> dict[str, Any]:
-    refined = [{"group": one.group, "name": one.name, "values": dict(one.values), "before": one.before,
-                "after": one.after} for one in told.refined]  # fmt: skip
+    refined = [{"group": counts.group, "name": counts.name, "values": dict(counts.values), "before": counts.before,
+                "after": counts.after} for counts in told.refined]  # fmt: skip
     return {"format": told.format, "frames": told.frames, "labelled": told.labelled, "instances": told.instances,
             "losses": list(told.losses), "refined": refined}  # fmt: skip
 

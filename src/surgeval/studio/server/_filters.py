@@ -21,15 +21,15 @@ _UNREVIEWED = "Unreviewed"  # in frames that who asks has not marked in the roun
 Test = Callable[[Schema, LabelledValues], bool]
 
 
-def _missing(schema: Schema, one: LabelledValues) -> bool:
+def _missing(schema: Schema, label: LabelledValues) -> bool:
     """An attribute with a list that has no value yet."""
-    member = schema.member(one.group, one.name)
-    return member is not None and any(a.values and a.name not in one.values for a in member.attributes)
+    member = schema.member(label.group, label.name)
+    return member is not None and any(a.values and a.name not in label.values for a in member.attributes)
 
 
 _TESTS: Mapping[str, Test] = {
     "Missing": _missing,
-    "Outside": lambda schema, one: bool(schema.inadmissible(one.group, one.name, one.values)),
+    "Outside": lambda schema, label: bool(schema.inadmissible(label.group, label.name, label.values)),
 }
 
 
@@ -54,15 +54,15 @@ async def _next(project: Served, asked: Asked) -> Response:
 
         test = _TESTS.get(kind)
 
-        def matches(one: LabelledValues) -> bool:
-            return (not cls or f"{one.group}.{one.name}" == cls) and (test is None or test(schema, one))
+        def matches(label: LabelledValues) -> bool:
+            return (not cls or f"{label.group}.{label.name}" == cls) and (test is None or test(schema, label))
 
         state = {"unseen": unseen} if kind == _UNREVIEWED else _STATES.get(kind, {})
         for start in (after, -1):
             behind = (video.id, start, _LAST_ID)
-            found = reading.find_instances(connection, matches, video.id, after=behind, limit=1, **state)
-            if found:
-                return {"frame": found[0].frame, "instance": found[0].id}
+            instances = reading.find_instances(connection, matches, video.id, after=behind, limit=1, **state)
+            if instances:
+                return {"frame": instances[0].frame, "instance": instances[0].id}
         return {"frame": None, "instance": None}
 
     return JSONResponse(await project.read(look))

@@ -36,10 +36,11 @@ async def watch(project: Served) -> None:
             news = await project.read(partial(reading.news, after=told, most=_MOST))
         except NotStored:
             continue  # they are told once the database is back
-        for one in news:
-            project.tell({"version": one.version, "author": one.author, "session": one.session, "kind": one.kind,
-                          "video": one.video, "changed": one.changed})  # fmt: skip
-            told = one.version
+        for operation in news:
+            project.tell({"version": operation.version, "author": operation.author, "session": operation.session,
+                          "kind": operation.kind, "video": operation.video,
+                          "changed": operation.changed})  # fmt: skip
+            told = operation.version
 
 
 async def _events(project: Served, asked: Asked) -> Response:

@@ -39,20 +39,20 @@ async def _state(project: Served, _asked: Asked) -> Response:
 
 async def _choices(project: Served, _asked: Asked) -> Response:
     """Who can propose."""
-    found = await run_in_threadpool(proposers, project.folder, project.detectors)
-    rows = [{"kind": one.kind, "name": one.name} for one in found]
+    offered = await run_in_threadpool(proposers, project.folder, project.detectors)
+    rows = [{"kind": proposer.kind, "name": proposer.name} for proposer in offered]
     return JSONResponse({"choices": rows, "torch": find_spec("torch") is not None})
 
 
 async def _begin(project: Served, asked: Asked) -> Response:
     """Look at a stretch of a video, beside everything else."""
-    given = await json_object(asked)
-    who = Proposer(_kind(given), text_of(given, "name", 500))
-    author = author_of(project, text_of(given, "author", 100, default=""))
-    replace = given.get("replace", False)
+    body = await json_object(asked)
+    who = Proposer(_kind(body), text_of(body, "name", 500))
+    author = author_of(project, text_of(body, "author", 100, default=""))
+    replace = body.get("replace", False)
     if not isinstance(replace, bool):
         raise BadInput(f"replace: found {str(replace)[:40]!r}, expected true or false")
-    looking = await run_in_threadpool(_looking, project, who, given)
+    looking = await run_in_threadpool(_looking, project, who, body)
     loop = asyncio.get_running_loop()
 
     def stored() -> None:
@@ -64,31 +64,31 @@ async def _begin(project: Served, asked: Asked) -> Response:
         )  # fmt: skip
 
     first, last = looking.frames[0][0], looking.frames[-1][0]
-    what = {"kind": who.kind, "name": who.name, "source": looking.source, "video": looking.video.id, "first": first,
-            "last": last, "author": author}  # fmt: skip
-    job = project.jobs.start(what, work)
+    description = {"kind": who.kind, "name": who.name, "source": looking.source, "video": looking.video.id,
+                   "first": first, "last": last, "author": author}  # fmt: skip
+    job = project.jobs.start(description, work)
     return JSONResponse({"job": _job_row(job.state)})
 
 
 async def _end(project: Served, asked: Asked) -> Response:
     """End the job."""
-    given = await json_object(asked)
-    await run_in_threadpool(project.jobs.stop, text_of(given, "job", 40))
+    body = await json_object(asked)
+    await run_in_threadpool(project.jobs.stop, text_of(body, "job", 40))
     return JSONResponse({"job": _job_row(project.jobs.state)})
 
 
-def _kind(given: Mapping[str, Any]) -> Any:
-    kind = given.get("kind")
+def _kind(body: Mapping[str, Any]) -> Any:
+    kind = body.get("kind")
     if kind not in ("embedded", "started", "project", "predictions"):
         raise BadInput(f"kind: found {str(kind)[:40]!r}, expected embedded, started, project or predictions")
     return kind
 
 
-def _looking(project: Served, who: Proposer, given: Mapping[str, Any]) -> Looking:
-    least, wanted = number_of(given, "least", 0.25, 0, 1), text_of(given, "video", 160)
+def _looking(project: Served, who: Proposer, body: Mapping[str, Any]) -> Looking:
+    least, wanted = number_of(body, "least", 0.25, 0, 1), text_of(body, "video", 160)
     with project.database.reading() as connection:
         video = video_of(connection, wanted)
-        first, last = range_of(given, video.frames) or (0, max(video.frames - 1, 0))
+        first, last = range_of(body, video.frames) or (0, max(video.frames - 1, 0))
         names = [frame.name for frame in reading.frames(connection, wanted)]
         space = packaged_space(schema := reading.schema(connection))
     refs = project.pictures.refs(wanted)

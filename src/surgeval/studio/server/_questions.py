@@ -48,18 +48,18 @@ async def _agreement(project: Served, asked: Asked) -> Response:
 
 
 async def _judge(project: Served, asked: Asked) -> Response:
-    given = await json_object(asked)
-    for name, value in given.items():
+    body = await json_object(asked)
+    for name, value in body.items():
         if isinstance(value, bool) or not isinstance(value, _FIELDS.get(name, ())):
-            found, known = str(value)[:40], ", ".join(_FIELDS)
-            raise BadInput(f"judgement: {name[:40]}: found {found!r}, expected {known} of their kinds")
-    reviewer = author_of(project, given.get("author"))
+            shown, known = str(value)[:40], ", ".join(_FIELDS)
+            raise BadInput(f"judgement: {name[:40]}: found {shown!r}, expected {known} of their kinds")
+    reviewer = author_of(project, body.get("author"))
     desk = _desk(project)
 
     def keep() -> dict[str, Any]:
-        texts = (given.get(name, "") for name in ("item", "content", "verdict"))
-        return desk.judge(reviewer, *texts, answer=given.get("answer"), comment=given.get("comment", ""),
-                          role=_role(given.get("role", "review")))  # fmt: skip
+        texts = (body.get(name, "") for name in ("item", "content", "verdict"))
+        return desk.judge(reviewer, *texts, answer=body.get("answer"), comment=body.get("comment", ""),
+                          role=_role(body.get("role", "review")))  # fmt: skip
 
     return JSONResponse(await run_in_threadpool(keep))
 
@@ -69,10 +69,10 @@ def _who(project: Served, asked: Asked) -> tuple[QuestionDesk, str, Role]:
     return _desk(project), author_of(project, asks.get("author")), _role(asks.get("role", "review"))
 
 
-def _role(given: str) -> Role:
-    if given not in ("review", "adjudicate"):
-        raise BadInput(f"role: found {given[:40]!r}, expected review or adjudicate")
-    return "review" if given == "review" else "adjudicate"
+def _role(role: str) -> Role:
+    if role not in ("review", "adjudicate"):
+        raise BadInput(f"role: found {role[:40]!r}, expected review or adjudicate")
+    return "review" if role == "review" else "adjudicate"
 
 
 def _desk(project: Served) -> QuestionDesk:

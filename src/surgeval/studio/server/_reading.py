@@ -69,8 +69,8 @@ async def _annotations(project: Served, asked: Asked) -> Response:
     video = asked.path_params["video"]
 
     def look(connection: Connection) -> dict[str, Any]:
-        found = reading.instances(connection, video, first, last)
-        return {"version": reading.version(connection), "annotations": [annotation_row(one) for one in found]}
+        rows = [annotation_row(instance) for instance in reading.instances(connection, video, first, last)]
+        return {"version": reading.version(connection), "annotations": rows}
 
     return JSONResponse(await project.read(look))
 
@@ -82,7 +82,7 @@ async def _changes(project: Served, asked: Asked) -> Response:
         living, gone = reading.changed_since(connection, video, since, _MOST_CHANGES)
         spans = reading.spans(connection, video)
         return {
-            "version": reading.version(connection), "annotations": [annotation_row(one) for one in living],
+            "version": reading.version(connection), "annotations": [annotation_row(instance) for instance in living],
             "gone": list(gone), "more": max(len(living), len(gone)) >= _MOST_CHANGES,
             "spans_changed": any(span.version > since for span in spans),
         }  # fmt: skip
@@ -110,7 +110,7 @@ async def _flags(project: Served, asked: Asked) -> Response:
 async def _presence(project: Served, asked: Asked) -> Response:
     video = asked.path_params["video"]
     return JSONResponse(
-        await project.read(lambda c: [presence_row(*one) for one in project.lanes.of(c, video).items()])
+        await project.read(lambda c: [presence_row(track, runs) for track, runs in project.lanes.of(c, video).items()])
     )
 
 
@@ -126,10 +126,10 @@ async def _problems(project: Served, asked: Asked) -> Response:
     def look(connection: Connection) -> dict[str, Any]:
         video, schema = video_of(connection, wanted), reading.schema(connection)
         told = reading.columns(connection, wanted, proposals=False)
-        found = find_problems(video, reading.frame_columns(connection, wanted), told, schema, packaged_space(schema))
+        problems = find_problems(video, reading.frame_columns(connection, wanted), told, schema, packaged_space(schema))
         rows = [{"frame": p.frame, "last": p.last, "instance": p.instance, "rule": p.rule, "text": p.text}
-                for p in found.listed]  # fmt: skip
-        return {"problems": rows, "counts": dict(found.counts)}
+                for p in problems.listed]  # fmt: skip
+        return {"problems": rows, "counts": dict(problems.counts)}
 
     return JSONResponse(await project.read(look))
 
@@ -138,10 +138,10 @@ async def _history(project: Served, _asked: Asked) -> Response:
     def look(connection: Connection) -> list[dict[str, Any]]:
         log = reading.news(connection, 0, _HISTORY)
         undone: set[int] = set()
-        for one in log:  # a later undo of an undo brings the edit back
-            if one.target is not None:
-                undone.symmetric_difference_update({one.target})
-        return [history_row(one, one.version in undone) for one in reversed(log)]
+        for operation in log:  # a later undo of an undo brings the edit back
+            if operation.target is not None:
+                undone.symmetric_difference_update({operation.target})
+        return [history_row(operation, operation.version in undone) for operation in reversed(log)]
 
     return JSONResponse(await project.read(look))
 
@@ -155,8 +155,8 @@ def found_frames(connection: Connection, asked: Asked, videos: Iterable[str] | N
     text = asked.query_params.get("text", "")
     if not 0 < len(text) <= 200:
         raise BadInput(f"text: found {len(text)} characters, expected 1 to 200")
-    found = reading.find_frames(connection, text, videos=videos)
-    return [{"video": one.video, "frame": one.frame, "name": one.name} for one in found]
+    frames = reading.find_frames(connection, text, videos=videos)
+    return [{"video": frame.video, "frame": frame.frame, "name": frame.name} for frame in frames]
 
 
 async def _picture(project: Served, asked: Asked) -> Response:

@@ -41,15 +41,15 @@ async def _schemas(project: Served, _asked: Asked) -> Response:
     """The schema in force and those that can be chosen."""
     schema, used = await project.read(lambda c: (reading.schema(c), reading.used_schemas(c)))
     builtin = builtin_schema_names()
-    own = [one.name for one in used if one.name not in builtin or one != builtin_schema(one.name)]
+    own = [earlier.name for earlier in used if earlier.name not in builtin or earlier != builtin_schema(earlier.name)]
     return JSONResponse({"current": schema.name, "builtin": list(builtin), "used": own})
 
 
 async def _try_schema(project: Served, asked: Asked) -> Response:
     """A schema that somebody thinks of switching to: what it has, and what it would leave unknown."""
-    given = await json_object(asked)
-    used = await project.read(reading.used_schemas) if "used" in given else ()
-    schema = await run_in_threadpool(_schema_of, given, used)
+    body = await json_object(asked)
+    used = await project.read(reading.used_schemas) if "used" in body else ()
+    schema = await run_in_threadpool(_schema_of, body, used)
 
     def look(connection: Connection) -> dict[str, Any]:
         return {
@@ -67,10 +67,10 @@ async def _mismatches(project: Served, _asked: Asked) -> Response:
 
 async def _try_merging(project: Served, asked: Asked) -> Response:
     """What rules would merge: each with its counts before and after."""
-    given = await json_object(asked)
-    rules = await run_in_threadpool(_rules_of, given)
+    body = await json_object(asked)
+    rules = await run_in_threadpool(_rules_of, body)
     counted = await project.read(lambda c: rule_counts(rules, reading.count_labels(c)))
-    return JSONResponse({"rules": [_rule_row(one) for one in counted]})
+    return JSONResponse({"rules": [_rule_row(counts) for counts in counted]})
 
 
 async def _guideline(project: Served, asked: Asked) -> Response:
@@ -83,26 +83,26 @@ async def _guideline(project: Served, asked: Asked) -> Response:
     return picture_answer(asked, picture)
 
 
-def _schema_of(given: Mapping[str, Any], used: tuple[Schema, ...]) -> Schema:
-    if "used" in given:
-        name = text_of(given, "used", 200)
-        found = next((one for one in used if one.name == name), None)
-        if found is None:
+def _schema_of(body: Mapping[str, Any], used: tuple[Schema, ...]) -> Schema:
+    if "used" in body:
+        name = text_of(body, "used", 200)
+        schema = next((schema for schema in used if schema.name == name), None)
+        if schema is None:
             raise BadInput(f"used: found {visible(name)}, expected a schema that the project used")
-        return found
-    if "builtin" in given:
-        return builtin_schema(text_of(given, "builtin", 80))
-    name, text = text_of(given, "name", 200), text_of(given, "source", _MOST_TEXT)
+        return schema
+    if "builtin" in body:
+        return builtin_schema(text_of(body, "builtin", 80))
+    name, text = text_of(body, "name", 200), text_of(body, "source", _MOST_TEXT)
     try:
         return parse_schema(text, name)
     except DataError as error:
         raise BadInput(str(error)) from None
 
 
-def _rules_of(given: Mapping[str, Any]) -> tuple[SchemaRule, ...]:
-    if "source" not in given:
+def _rules_of(body: Mapping[str, Any]) -> tuple[SchemaRule, ...]:
+    if "source" not in body:
         return builtin_refinement()
-    name, text = text_of(given, "name", 200), text_of(given, "source", _MOST_TEXT)
+    name, text = text_of(body, "name", 200), text_of(body, "source", _MOST_TEXT)
     try:
         rules = parse_refinement(text, name)
     except DataError as error:
@@ -113,25 +113,26 @@ def _rules_of(given: Mapping[str, Any]) -> tuple[SchemaRule, ...]:
 
 
 def _mismatch_rows(connection: Connection, schema: Schema) -> dict[str, Any]:
-    found = mismatches(schema, reading.count_labels(connection))
-    return {"mismatches": [_mismatch_row(schema, one) for one in found[:_MOST_ROWS]], "total": len(found)}
+    unknown = mismatches(schema, reading.count_labels(connection))
+    return {"mismatches": [_mismatch_row(schema, mismatch) for mismatch in unknown[:_MOST_ROWS]], "total": len(unknown)}
 
 
-def _mismatch_row(schema: Schema, one: Mismatch) -> dict[str, Any]:
-    if one.attribute:
-        member = schema.member(one.group, one.name)
-        known = member.attribute(one.attribute) if member is not None else None
+def _mismatch_row(schema: Schema, mismatch: Mismatch) -> dict[str, Any]:
+    if mismatch.attribute:
+        member = schema.member(mismatch.group, mismatch.name)
+        known = member.attribute(mismatch.attribute) if member is not None else None
         choices = list(known.values) if known is not None else []
     else:
-        choices = [member.name for member in schema.members if member.group == one.group]
+        choices = [member.name for member in schema.members if member.group == mismatch.group]
     return {
-        "group": one.group, "name": one.name, "attribute": one.attribute, "value": one.value, "count": one.count,
-        "proposal": one.proposal, "certain": one.certain, "choices": choices[:_MOST_CHOICES],
+        "group": mismatch.group, "name": mismatch.name, "attribute": mismatch.attribute, "value": mismatch.value,
+        "count": mismatch.count, "proposal": mismatch.proposal, "certain": mismatch.certain,
+        "choices": choices[:_MOST_CHOICES],
     }  # fmt: skip
 
 
-def _rule_row(one: RuleCounts) -> dict[str, Any]:
-    return {**one.rule.to_json(), "merged": one.merged, "before": one.before, "after": one.after}
+def _rule_row(counts: RuleCounts) -> dict[str, Any]:
+    return {**counts.rule.to_json(), "merged": counts.merged, "before": counts.before, "after": counts.after}
 
 
 GUIDELINE: dict[str, View] = {"/guideline": _guideline}

@@ -106,19 +106,19 @@ def serve(
     ...         running.address.startswith("http://127.0.0.1:")
     True
     """
-    offered = tuple(_there(Path(one)) for one in detectors)
+    offered = tuple(_there(Path(detector)) for detector in detectors)
     listening = _listen_for(Path(folder), host, port)
     try:
         number = listening.getsockname()[1]
         rules = AccessRules.of(host, number, token=token, names=names)
-        place = Path(folder)
-        questions = _questions(place)
-        films = find_films(place, none=questions is not None)
-        store = Database(database if database is not None else place / STORE_FILE)
-        pictures = Pictures(register(store, films, fps), inside=place)
+        path = Path(folder)
+        questions = _questions(path)
+        films = find_films(path, none=questions is not None)
+        store = Database(database if database is not None else path / STORE_FILE)
+        pictures = Pictures(register(store, films, fps), inside=path)
         del films  # of a hundred thousand frames their names alone are megabytes
         project = Served(
-            place.absolute().name, place.absolute(), store, pictures, author, shared=not binds_loopback(host),
+            path.absolute().name, path.absolute(), store, pictures, author, shared=not binds_loopback(host),
             token=token, questions=questions, detectors=offered,
         )  # fmt: skip
         app = Guard(build_app(project, STATIC if STATIC.is_dir() else None), rules)
@@ -152,25 +152,25 @@ def _listen_for(folder: Path, host: str, port: int | None) -> socket.socket:
     return _listen(host, port or 0)
 
 
-def _questions(place: Path) -> QuestionDesk | None:
-    if not (place / "items.jsonl").is_file():
+def _questions(folder: Path) -> QuestionDesk | None:
+    if not (folder / "items.jsonl").is_file():
         return None
     from surgeval.studio.question_desk import QuestionDesk  # slow to load, and most folders need none
 
-    return QuestionDesk(place)
+    return QuestionDesk(folder)
 
 
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        made.bind((host.strip("[]"), port))
+        listening.bind((host.strip("[]"), port))
     except (OSError, OverflowError) as error:
-        made.close()
+        listening.close()
         raise BadInput(f"address {host}:{port}: found {getattr(error, 'strerror', None) or error}, expected one that "
                        "is free") from None  # fmt: skip
-    return made
+    return listening
 
 
 def _there(detector: Path) -> str:

@@ -32,7 +32,7 @@ __all__ = [
 if TYPE_CHECKING:
     from surgeval.studio.question_desk import QuestionDesk
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _MOST_JSON = 8 << 20  # bytes: as empty lists they become twenty times as many
 
@@ -57,10 +57,10 @@ class Served:
     importing: asyncio.Lock = field(default_factory=asyncio.Lock)  # one at a time: each looks at what is there
     loop: asyncio.AbstractEventLoop | None = None  # in which the server runs
 
-    async def read(self, look: Callable[[Connection], Found]) -> Found:
+    async def read(self, look: Callable[[Connection], Result]) -> Result:
         """Read in a thread of its own: the server goes on meanwhile."""
 
-        def work() -> Found:
+        def work() -> Result:
             with self.database.reading() as connection:
                 return look(connection)
 
@@ -92,7 +92,7 @@ def answering(project: Served, view: View) -> Callable[[Asked], Awaitable[Respon
         try:
             return await view(project, asked)
         except Conflict as error:
-            return JSONResponse({"error": str(error), "who": error.author, "what": error.thing}, 409)
+            return JSONResponse({"error": str(error), "who": error.author, "what": error.subject}, 409)
         except NoRoom as error:
             return JSONResponse({"error": str(error)}, 507)
         except NotStored as error:
@@ -103,8 +103,8 @@ def answering(project: Served, view: View) -> Callable[[Asked], Awaitable[Respon
             return JSONResponse({"error": str(error)}, 400)
         except OSError as error:  # of files that a request writes: what it asked for is not done
             status = 507 if error.errno in _NO_ROOM else 500
-            what = visible(f"{error.filename or 'file'}: found {error.strerror or error}, expected to write it")
-            return JSONResponse({"error": what}, status)
+            message = visible(f"{error.filename or 'file'}: found {error.strerror or error}, expected to write it")
+            return JSONResponse({"error": message}, status)
 
     return answer
 
@@ -117,31 +117,31 @@ async def json_object(asked: Asked) -> dict[str, Any]:
     if len(body) > _MOST_JSON:
         raise HTTPException(413, f"request: found {len(body)} bytes, expected at most {_MOST_JSON}")
     try:
-        given = await run_in_threadpool(lambda: parse_json(body.decode("utf-8"), finite=True, distinct=True))
+        parsed = await run_in_threadpool(lambda: parse_json(body.decode("utf-8"), finite=True, distinct=True))
     except (BrokenJson, UnicodeDecodeError) as error:
         raise BadInput(f"request: found no JSON ({error}), expected an object") from None
-    if not isinstance(given, dict):
+    if not isinstance(parsed, dict):
         raise BadInput("request: found no object, expected one")
-    return given
+    return parsed
 
 
-def author_of(project: Served, given: str | None) -> str:
+def author_of(project: Served, name: str | None) -> str:
     """Who asks: on a shared server each says so, on one's own machine it is whoever started it."""
-    return given or project.author if project.shared else project.author
+    return name or project.author if project.shared else project.author
 
 
-def text_of(given: Mapping[str, Any], name: str, most: int, *, default: str | None = None) -> str:
+def text_of(body: Mapping[str, Any], name: str, most: int, *, default: str | None = None) -> str:
     """A text of a request's body."""
-    value = given.get(name, default)
+    value = body.get(name, default)
     if not isinstance(value, str) or len(value) > most or not (value or default == ""):
-        found = "nothing" if value is None else repr(value)[:60]
-        raise BadInput(f"{name}: found {visible(found)}, expected text of at most {most} characters")
+        shown = "nothing" if value is None else repr(value)[:60]
+        raise BadInput(f"{name}: found {visible(shown)}, expected text of at most {most} characters")
     return value
 
 
-def number_of(given: Mapping[str, Any], name: str, default: float, least: float, most: float) -> float:
+def number_of(body: Mapping[str, Any], name: str, default: float, least: float, most: float) -> float:
     """A number of a request's body."""
-    value = given.get(name, default)
+    value = body.get(name, default)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise BadInput(f"{name}: found {visible(repr(value)[:40])}, expected a number")
     if not least <= value <= most:
@@ -149,28 +149,28 @@ def number_of(given: Mapping[str, Any], name: str, default: float, least: float,
     return float(value)
 
 
-def range_of(given: Mapping[str, Any], frames: int) -> tuple[int, int] | None:
+def range_of(body: Mapping[str, Any], frames: int) -> tuple[int, int] | None:
     """The frames `first` to `last` of a request's body; None where it names none: the whole video."""
-    if given.get("first") is None and given.get("last") is None:
+    if body.get("first") is None and body.get("last") is None:
         return None
-    first, last = (number_of(given, name, -1, 0, max(frames - 1, 0)) for name in ("first", "last"))
+    first, last = (number_of(body, name, -1, 0, max(frames - 1, 0)) for name in ("first", "last"))
     if first > last:
         raise BadInput(f"last: found {last:.0f}, expected a frame not before the first, {first:.0f}")
     return int(first), int(last)
 
 
-def edit_of(project: Served, given: Mapping[str, Any], kind: str, payload: Mapping[str, Any]) -> Request:
+def edit_of(project: Served, body: Mapping[str, Any], kind: str, payload: Mapping[str, Any]) -> Request:
     """The edit that a request asks for in its own words: who, in which tab, having seen which version."""
-    base = given.get("base")
+    base = body.get("base")
     if base is not None and (isinstance(base, bool) or not isinstance(base, int)):
         raise BadInput(f"base: found {str(base)[:40]!r}, expected a version")
-    author, session = text_of(given, "author", 100, default=""), text_of(given, "session", 100, default="")
-    return Request(text_of(given, "id", 80), author_of(project, author), kind, payload, base, session)
+    author, session = text_of(body, "author", 100, default=""), text_of(body, "session", 100, default="")
+    return Request(text_of(body, "id", 80), author_of(project, author), kind, payload, base, session)
 
 
 def video_of(connection: Connection, wanted: str) -> VideoState:
     """The video that an address names."""
-    video = next((one for one in reading.videos(connection) if one.id == wanted), None)
+    video = next((video for video in reading.videos(connection) if video.id == wanted), None)
     if video is None:
         raise BadInput(f"video: found {wanted[:60]!r}, expected one of the project")
     return video

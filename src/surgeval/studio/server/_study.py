@@ -33,8 +33,8 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # cells that a spreadsheet would ca
 async def _rounds(project: Served, _asked: Asked) -> Response:
     rows = await project.read(study_reading.rounds)
     return JSONResponse([
-        {"number": one.number, "title": one.title, "reviewers": list(one.reviewers), "author": one.author,
-         "time": one.time} for one in rows
+        {"number": round.number, "title": round.title, "reviewers": list(round.reviewers), "author": round.author,
+         "time": round.time} for round in rows
     ])  # fmt: skip
 
 
@@ -44,7 +44,7 @@ async def _reviews(project: Served, asked: Asked) -> Response:
     def look(connection: Connection) -> dict[str, Any]:
         video_of(connection, video)
         runs, people = study_reading.review_runs(connection, video, number)
-        named = next((one.reviewers for one in study_reading.rounds(connection) if one.number == number), ())
+        named = next((round.reviewers for round in study_reading.rounds(connection) if round.number == number), ())
         everyone = list(dict.fromkeys([*named, *people]))
         return {"round": number, "reviewers": everyone, "runs": [[first, last, list(by)] for first, last, by in runs]}
 
@@ -62,7 +62,7 @@ async def _segments(project: Served, asked: Asked) -> Response:
         drawn = draw_segments(frames, count=count, length=length, seed=seed)
         group = instrument_group(reading.schema(connection))
         counts = study_reading.count_shown(connection, drawn, group)
-        return [{**segment_row(one), "instances": many} for one, many in zip(drawn, counts, strict=True)]
+        return [{**segment_row(segment), "instances": many} for segment, many in zip(drawn, counts, strict=True)]
 
     return JSONResponse(await project.read(look))
 
@@ -70,8 +70,8 @@ async def _segments(project: Served, asked: Asked) -> Response:
 async def _studies(project: Served, _asked: Asked) -> Response:
     def look(connection: Connection) -> list[dict[str, Any]]:
         return [
-            {**_study_row(connection, one), "tokens": _tokens(project, one)}
-            for one in study_reading.studies(connection)
+            {**_study_row(connection, study), "tokens": _tokens(project, study)}
+            for study in study_reading.studies(connection)
         ]
 
     return JSONResponse(await project.read(look))
@@ -92,8 +92,9 @@ async def _disagreements(project: Served, asked: Asked) -> Response:
 
     def look(connection: Connection) -> dict[str, Any]:
         of = study_reading.study(connection, asked.path_params["study"])
-        found = find_disagreements(connection, of, unanswered=unanswered)
-        return {"count": len(found), "rows": [_disagreement_row(one) for one in found[:_MOST]]}
+        disagreements = find_disagreements(connection, of, unanswered=unanswered)
+        rows = [_disagreement_row(disagreement) for disagreement in disagreements[:_MOST]]
+        return {"count": len(disagreements), "rows": rows}
 
     return JSONResponse(await project.read(look))
 
@@ -111,19 +112,19 @@ async def _log(project: Served, asked: Asked) -> Response:
     return _file("decisions.csv", _csv(rows, LOG_COLUMNS), "text/csv")
 
 
-def segment_row(one: Segment) -> dict[str, Any]:
+def segment_row(segment: Segment) -> dict[str, Any]:
     """A segment."""
-    return {"video": one.video, "first": one.first, "last": one.last}
+    return {"video": segment.video, "first": segment.first, "last": segment.last}
 
 
 def _study_row(connection: Connection, of: Study) -> dict[str, Any]:
     answered = study_reading.answered(connection, of.id)
     return {
         "id": of.id, "title": of.title, "group": of.group, "annotators": list(of.annotators), "seed": of.seed,
-        "segments": [segment_row(one) for one in of.segments], "author": of.author, "time": of.time,
+        "segments": [segment_row(segment) for segment in of.segments], "author": of.author, "time": of.time,
         "instances": sum(study_reading.count_shown(connection, of.segments, of.group)),
         "answered": {name: answered.get(name, 0) for name in of.annotators},
-        "decided": len({one.instance for one in study_reading.decisions(connection, of.id)}),
+        "decided": len({decision.instance for decision in study_reading.decisions(connection, of.id)}),
     }  # fmt: skip
 
 
@@ -134,33 +135,34 @@ def _tokens(project: Served, of: Study) -> dict[str, str]:
     return {name: place_token(project.token, blind_place(of.id, name)) for name in of.annotators}
 
 
-def _result_rows(found: AgreementStudy) -> dict[str, Any]:
-    means = {row["component"]: row["mean"] for row in found.table().to_dicts()}
+def _result_rows(agreement: AgreementStudy) -> dict[str, Any]:
+    means = {row["component"]: row["mean"] for row in agreement.table().to_dicts()}
     table = [
-        {"component": name, "cells": {who: _kappa(one) for who, one in found.kappas[name].items()}, "mean": means[name]}
-        for name in COMPONENTS
-    ]
+        {"component": name, "cells": {who: _kappa(kappa) for who, kappa in agreement.kappas[name].items()},
+         "mean": means[name]} for name in COMPONENTS
+    ]  # fmt: skip
     between = [
-        {"annotators": list(pair), "cells": {name: _kappa(one) for name, one in cells.items()}}
-        for pair, cells in found.between.items()
+        {"annotators": list(pair), "cells": {name: _kappa(kappa) for name, kappa in cells.items()}}
+        for pair, cells in agreement.between.items()
     ]
     return {"table": table, "between": between}
 
 
-def _kappa(one: Agreement) -> dict[str, Any]:
+def _kappa(agreement: Agreement) -> dict[str, Any]:
     """A kappa with its interval; null where it is undefined, with the reason."""
-    low, high = one.interval.low, one.interval.high
-    numbers = {"value": one.value, "low": low, "high": high}
+    low, high = agreement.interval.low, agreement.interval.high
+    numbers = {"value": agreement.value, "low": low, "high": high}
     told = {name: None if math.isnan(x) else x for name, x in numbers.items()}
-    return {**told, "reason": one.reason or one.interval.note}
+    return {**told, "reason": agreement.reason or agreement.interval.note}
 
 
-def _disagreement_row(one: Disagreement) -> dict[str, Any]:
-    decision = one.decision
+def _disagreement_row(disagreement: Disagreement) -> dict[str, Any]:
+    decision = disagreement.decision
     return {
-        "instance": one.instance, "video": one.video, "frame": one.frame, "label": list(one.label),
-        "answers": {name: None if said is None else list(said) for name, said in one.answers.items()},
-        "components": list(one.components),
+        "instance": disagreement.instance, "video": disagreement.video, "frame": disagreement.frame,
+        "label": list(disagreement.label),
+        "answers": {name: None if answer is None else list(answer) for name, answer in disagreement.answers.items()},
+        "components": list(disagreement.components),
         "decision": None if decision is None else {
             "choice": decision.choice, "annotator": decision.annotator, "author": decision.author,
             "time": decision.time, "note": decision.note, "name": decision.name_after,

@@ -66,9 +66,9 @@ class Fields:
     def people(self, name: str) -> list[str]:
         """Names of people, each once; they become parts of addresses."""
         names = self.items(name)
-        for one in names:
-            if not isinstance(one, str) or not _PERSON.fullmatch(one) or visible(one) != one:
-                raise self.error(name, _shown(one), "names of 1 to 60 printable characters without / and \\")
+        for person in names:
+            if not isinstance(person, str) or not _PERSON.fullmatch(person) or visible(person) != person:
+                raise self.error(name, _shown(person), "names of 1 to 60 printable characters without / and \\")
         if len(set(names)) != len(names) or len(names) > _MAX_PEOPLE:
             raise self.error(
                 name, f"{len(names)} names, {len(set(names))} different ones", f"up to {_MAX_PEOPLE}, each once"
@@ -77,12 +77,12 @@ class Fields:
 
     def objects(self, name: str) -> list[Fields]:
         """A list of objects."""
-        found = []
+        objects = []
         for number, item in enumerate(self.items(name)):
             if not isinstance(item, dict):
                 raise self.error(f"{name}[{number}]", _shown(item), "an object")
-            found.append(Fields(f"{self.path}: {name}[{number}]", item))
-        return found
+            objects.append(Fields(f"{self.path}: {name}[{number}]", item))
+        return objects
 
     def text(self, name: str, default: str | None = None, longest: int = _MAX_NAME, *, empty: bool = False) -> str:
         """A text; without a default it must be there."""
@@ -148,14 +148,14 @@ class Fields:
         value = self.data.get(name, {})
         if not isinstance(value, dict) or len(value) > 100 or (required and not value):
             raise self.error(name, _shown(value), "an object of attributes and their values")
-        found: dict[str, str | None] = {}
+        values: dict[str, str | None] = {}
         for key, item in value.items():
             if not isinstance(key, str) or not 0 < len(key) <= _MAX_NAME or _NO_TEXT.search(key):
                 raise self.error(name, _shown(key), "an attribute's name")
             if item is not None and (not isinstance(item, str) or len(item) > MAX_TEXT or _NO_TEXT.search(item)):
                 raise self.error(f"{name}.{key}", _shown(item), f"text of at most {MAX_TEXT} characters, or null")
-            found[attribute_name(key)] = item
-        return found
+            values[attribute_name(key)] = item
+        return values
 
     def extra(self, name: str = "extra") -> str | None:
         """Any JSON object, kept as it is."""
@@ -183,9 +183,12 @@ class Fields:
         return (x, y, w, h), None
 
     def _polygons(self, value: Any) -> list[list[list[float]]]:
-        if not isinstance(value, list) or sum(len(one) if isinstance(one, list) else 1 for one in value) > _MAX_POINTS:
+        if (
+            not isinstance(value, list)
+            or sum(len(polygon) if isinstance(polygon, list) else 1 for polygon in value) > _MAX_POINTS
+        ):
             raise self.error("polygons", _shown(value), f"lists of points, at most {_MAX_POINTS} in all")
-        found = []
+        polygons = []
         for number, polygon in enumerate(value):
             if not isinstance(polygon, list) or len(polygon) < 3:
                 raise self.error(f"polygons[{number}]", _shown(polygon), "at least three points")
@@ -194,8 +197,8 @@ class Fields:
                 if not isinstance(point, list) or len(point) != 2:
                     raise self.error(f"polygons[{number}]", _shown(point), "points [x, y]")
                 points.append([self._real(axis, f"polygons[{number}]") for axis in point])
-            found.append(points)
-        return found
+            polygons.append(points)
+        return polygons
 
     def _real(self, value: Any, name: str) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):

@@ -40,7 +40,7 @@ class Columns:
 
     ids: Sequence[str]
     frame: Ints
-    kind: Ints  # place in `kinds`
+    kind: Ints  # index in `kinds`
     label: Ints  # key of `values`
     number: Ints
     by: Ints  # who gave the number: 0 nobody, 1 a rule, 2 it came with it, 3 a person
@@ -50,22 +50,21 @@ class Columns:
     values: Mapping[int, Mapping[str, str]]
 
     @classmethod
-    def of(cls, found: Sequence[Annotation]) -> Columns:
+    def of(cls, annotations: Sequence[Annotation]) -> Columns:
         """The columns of annotations at hand."""
-        kinds = sorted({(one.group, one.name) for one in found})
-        texts = sorted({json.dumps(dict(one.values), sort_keys=True) for one in found})
-        place, label = {kind: k for k, kind in enumerate(kinds)}, {text: k for k, text in enumerate(texts)}
-        rows = [(one.frame, place[one.group, one.name], label[json.dumps(dict(one.values), sort_keys=True)],
-                 NO_NUMBER if one.track is None else one.track, _BY.get(one.track_by, 0)) for one in found]  # fmt: skip
+        written = [json.dumps(dict(annotation.values), sort_keys=True) for annotation in annotations]
+        kinds, texts = sorted({(annotation.group, annotation.name) for annotation in annotations}), sorted(set(written))
+        kind_index, label_index = {kind: k for k, kind in enumerate(kinds)}, {text: k for k, text in enumerate(texts)}
+        rows = [(annotation.frame, kind_index[annotation.group, annotation.name], label_index[text],
+                 NO_NUMBER if annotation.track is None else annotation.track, _BY.get(annotation.track_by, 0))
+                for annotation, text in zip(annotations, written, strict=True)]  # fmt: skip
         whole = np.array(rows, dtype=np.int64).reshape(-1, 5)
-        boxes = [(one.box.x, one.box.y, one.box.w, one.box.h, np.nan if one.score is None else one.score)
-                 for one in found]  # fmt: skip
+        boxes = [(annotation.box.x, annotation.box.y, annotation.box.w, annotation.box.h,
+                  np.nan if annotation.score is None else annotation.score) for annotation in annotations]  # fmt: skip
         real = np.array(boxes, dtype=np.float64).reshape(-1, 5)
-        values = {number: json.loads(text) for text, number in label.items()}
-        frame, kind, said, number, by = whole.T
-        return cls(
-            [one.id for one in found], frame, kind, said, number, by, real[:, :4], real[:, 4], tuple(kinds), values
-        )
+        values = {number: json.loads(text) for text, number in label_index.items()}
+        ids, (frame, kind, label, number, by) = [annotation.id for annotation in annotations], whole.T
+        return cls(ids, frame, kind, label, number, by, real[:, :4], real[:, 4], tuple(kinds), values)
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -73,8 +72,8 @@ class Columns:
     @property
     def by_hand(self) -> Bools:
         """Which numbers a person gave."""
-        given: Bools = self.by == _BY["hand"]
-        return given
+        by_hand: Bools = self.by == _BY["hand"]
+        return by_hand
 
     def name(self, row: int) -> str:
         """The track of a row in words."""
@@ -120,13 +119,13 @@ def columns(connection: Connection, video: str, *, proposals: bool = True) -> Co
             names, frames, labels, tracks, by, *boxes, scores = zip(*part, strict=True)
             ids += names
             numbers = [NO_NUMBER if track is None else track for track in tracks]
-            given = [_BY.get(one, 0) for one in by]
-            whole.append(np.array([frames, [kind] * len(part), labels, numbers, given], dtype=np.int64).T)
+            givers = [_BY.get(giver, 0) for giver in by]
+            whole.append(np.array([frames, [kind] * len(part), labels, numbers, givers], dtype=np.int64).T)
             real.append(np.array([*boxes, scores], dtype=np.float64).T)
     numbers_of, real_of = np.concatenate(whole), np.concatenate(real)
-    frame, place, label, number, given_by = (np.ascontiguousarray(column) for column in numbers_of.T)
-    said = _values(connection, label)
-    return Columns(ids, frame, place, label, number, given_by, real_of[:, :4], real_of[:, 4], kinds, said)
+    frame, kind_index, label, number, given_by = (np.ascontiguousarray(column) for column in numbers_of.T)
+    values = _values(connection, label)
+    return Columns(ids, frame, kind_index, label, number, given_by, real_of[:, :4], real_of[:, 4], kinds, values)
 
 
 def frame_columns(connection: Connection, video: str) -> FrameColumns:
@@ -156,20 +155,20 @@ def _outline(id: str, text: str) -> Floats:
     except (ValueError, TypeError, LookupError, RecursionError):
         points = np.zeros(0)
     if points.ndim != 2:
-        found = "something else"
-        raise DataError("instances", record=f"row {id}", field="polygons", found=found, expected="points") from None
+        name = f"row {id}"
+        raise DataError("instances", record=name, field="polygons", found="something else", expected="points") from None
     return points
 
 
 def upstream_numbers(connection: Connection, video: str) -> dict[str, int]:
     """The numbers that instances came with, by id: also of those that were numbered otherwise since."""
     before, table = BEFORE["instances"].c, INSTANCES.c
-    kept = select(before.id, before.track).where(before.video == video, before.track_by == "upstream")
+    then = select(before.id, before.track).where(before.video == video, before.track_by == "upstream")
     now = select(table.id, table.track).where(table.video == video, table.track_by == "upstream")
-    found: dict[str, int] = {}
-    for query in (kept.order_by(before.seq), now):
-        found |= {id: track for part in _parts(connection, query) for id, track in part if track is not None}
-    return found
+    numbers: dict[str, int] = {}
+    for query in (then.order_by(before.seq), now):
+        numbers |= {id: track for part in _parts(connection, query) for id, track in part if track is not None}
+    return numbers
 
 
 def runs(connection: Connection, video: str, only: Iterable[Track] | None = None) -> Iterator[tuple[Track, Runs]]:
@@ -198,8 +197,8 @@ def changed_tracks(connection: Connection, video: str, since: int) -> set[Track]
     then = select(before.grp, before.name, before.track).where(before.seq > since, before.video == video)
     # Of all videos: to ask for this one would make SQLite walk all of it. A track of another one does no harm.
     now = select(table.grp, table.name, table.track).where(table.id.in_(select(before.id).where(before.seq > since)))
-    found = [connection.execute(query.distinct()) for query in (then, now)]
-    return {Track(row.grp, row.name, row.track) for rows in found for row in rows}
+    results = [connection.execute(query.distinct()) for query in (then, now)]
+    return {Track(row.grp, row.name, row.track) for rows in results for row in rows}
 
 
 def _stretches(both: Ints) -> Iterator[tuple[int, Runs]]:

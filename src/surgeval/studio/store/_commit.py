@@ -163,19 +163,19 @@ def _repeated(known: Row[Any], request: Request, payload: str) -> OperationOutco
 def _checked(request: Request) -> str:
     """The payload as the text that is stored and applied, and whether the rest of the request can be used."""
     if not _ID.fullmatch(request.id):
-        found = visible(repr(request.id[:90]))
-        raise BadInput(f"operation id: found {found}, expected 1 to 80 letters, digits and _ . : # @ -")
-    for what, text in (("author", request.author), ("session", request.session)):
-        if len(text) > _MAX_AUTHOR or visible(text) != text or not (text.strip() or what == "session"):
+        shown = visible(repr(request.id[:90]))
+        raise BadInput(f"operation id: found {shown}, expected 1 to 80 letters, digits and _ . : # @ -")
+    for name, text in (("author", request.author), ("session", request.session)):
+        if len(text) > _MAX_AUTHOR or visible(text) != text or not (text.strip() or name == "session"):
             raise BadInput(
-                f"{what}: found {visible(repr(text[:60]))}, expected at most {_MAX_AUTHOR} printable letters"
+                f"{name}: found {visible(repr(text[:60]))}, expected at most {_MAX_AUTHOR} printable letters"
             )
     try:
         payload = canonical(dict(request.payload))
         payload.encode()
     except (TypeError, ValueError, RecursionError) as error:
-        found = f"a payload that is no JSON ({str(error)[:60]})"
-        raise BadInput(visible(f"{request.kind[:60]}: found {found}, expected an object")) from None
+        problem = f"a payload that is no JSON ({str(error)[:60]})"
+        raise BadInput(visible(f"{request.kind[:60]}: found {problem}, expected an object")) from None
     if too_deep(payload, 0, len(payload)):
         raise BadInput(visible(f"{request.kind[:60]}: found deep nesting, expected at most {MAX_DEPTH} levels"))
     return payload

@@ -86,7 +86,7 @@ class Database(AbstractContextManager["Database"]):
                 yield connection
 
     @contextmanager
-    def saying(self, what: str) -> Iterator[None]:
+    def saying(self, failure: str) -> Iterator[None]:
         """Failures of the database inside the block as one sentence."""
         try:
             yield
@@ -94,8 +94,8 @@ class Database(AbstractContextManager["Database"]):
             cause = str(getattr(error, "orig", None) or error).splitlines()[0]
             if any(sign in cause.lower() for sign in _NO_ROOM):
                 advice = "free some space and do it again; what was stored before is safe"
-                raise NoRoom(f"{self.name}: {what}: found no room ({cause}), expected some: {advice}") from None
-            raise NotStored(f"{self.name}: {what}: found {cause}, expected a database that works") from None
+                raise NoRoom(f"{self.name}: {failure}: found no room ({cause}), expected some: {advice}") from None
+            raise NotStored(f"{self.name}: {failure}: found {cause}, expected a database that works") from None
 
     def close(self) -> None:
         """End all connections."""
@@ -149,7 +149,7 @@ def _sqlite(path: Path, *, read_only: bool) -> Engine:
     except OSError as error:
         raise BadInput(f"{path.parent}: found {error.strerror}, expected a folder for the project") from None
     beside = [path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal"))]
-    if any(one.is_symlink() for one in beside) or (path.exists() and not path.is_file()):
+    if any(file.is_symlink() for file in beside) or (path.exists() and not path.is_file()):
         raise DataError(path, found="no regular file", expected="a studio project or a place to make one")
     address = f"sqlite:///{_reading_address(path)}" if read_only else f"sqlite:///{path}"
     engine = create_engine(address, connect_args={"timeout": _PATIENCE}, **_POOL)
@@ -172,7 +172,7 @@ def _sqlite(path: Path, *, read_only: bool) -> Engine:
 def _reading_address(path: Path) -> str:
     """The file as one that is only read; in a folder that nobody may write to, and no studio has open, as it lies."""
     beside = [path.with_name(path.name + end) for end in ("-wal", "-shm")]
-    frozen = not os.access(path.parent, os.W_OK) and not any(one.exists() for one in beside)
+    frozen = not os.access(path.parent, os.W_OK) and not any(file.exists() for file in beside)
     return f"file:{quote(str(path.absolute()))}?mode=ro{'&immutable=1' if frozen else ''}&uri=true"
 
 
@@ -181,9 +181,9 @@ def _postgres(url: str) -> tuple[str, Engine]:
         parsed = make_url(url)
     except exc.ArgumentError:
         raise BadInput("database: found a URL that cannot be read, expected postgresql://user@host/name") from None
-    if parsed.get_backend_name() != "postgresql":
-        found = parsed.get_backend_name()
-        raise BadInput(f"database: found a URL of {found}, expected postgresql://… or a folder")
+    backend = parsed.get_backend_name()
+    if backend != "postgresql":
+        raise BadInput(f"database: found a URL of {backend}, expected postgresql://… or a folder")
     try:
         import pg8000  # noqa: F401 (SQLAlchemy would say the same in a traceback)
     except ImportError:

@@ -8,23 +8,20 @@ __all__ = ["Conflict", "NoRoom", "NotStored"]
 
 
 class Conflict(SurgevalError):
-    """An edit of something that another operation has changed since; names who did what to which thing.
+    """An edit of something that another operation has changed since; names what it was, who changed it and how.
 
     >>> conflict = Conflict("instance i7, frame 12", "amy", "instances.delete", 41, "look again")
     >>> print(conflict)
     instance i7, frame 12: found changed by amy (instances.delete, version 41), expected as you last saw it: look again
     """
 
-    def __init__(self, thing: str, author: str, kind: str, version: int, advice: str) -> None:
-        self.thing, self.author, self.kind, self.version, self.advice = thing, author, kind, version, advice
-        super().__init__(
-            visible(
-                f"{thing}: found changed by {author} ({kind}, version {version}), expected as you last saw it: {advice}"
-            )
-        )
+    def __init__(self, subject: str, author: str, kind: str, version: int, advice: str) -> None:
+        self.subject, self.author, self.kind, self.version, self.advice = subject, author, kind, version, advice
+        change = f"{author} ({kind}, version {version})"
+        super().__init__(visible(f"{subject}: found changed by {change}, expected as you last saw it: {advice}"))
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Conflict, (self.thing, self.author, self.kind, self.version, self.advice)
+        return Conflict, (self.subject, self.author, self.kind, self.version, self.advice)
 
 
 class NotStored(RunError):

@@ -63,8 +63,8 @@ class Labels:
 
     def values(self, number: int) -> Values:
         """What holds, by attribute."""
-        found: Values = json.loads(self.text(number))
-        return found
+        values: Values = json.loads(self.text(number))
+        return values
 
     def own(self, number: int) -> Own:
         """What was said of a row itself, and when."""

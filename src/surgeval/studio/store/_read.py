@@ -128,11 +128,11 @@ def spans(connection: Connection, video: str) -> tuple[Span, ...]:
             by_track[track].append(number)
     over: dict[str, set[str]] = defaultdict(set)
     for numbers in by_track.values():
-        for place, number in enumerate(numbers):
-            for later in numbers[place + 1 :]:
-                one, other = covers[number], covers[later]
-                if other.covers(one.first, one.last) and other.stamp > one.stamp:
-                    over[one.id].add(other.id)
+        for position, number in enumerate(numbers):
+            for other in numbers[position + 1 :]:
+                earlier, later = covers[number], covers[other]
+                if later.covers(earlier.first, earlier.last) and later.stamp > earlier.stamp:
+                    over[earlier.id].add(later.id)
     query = select(SPANS).where(SPANS.c.video == video, SPANS.c.alive.is_(True))
     return tuple(
         Span(
@@ -152,8 +152,10 @@ def tracks(connection: Connection, video: str) -> tuple[TrackSummary, ...]:
         .where(INSTANCES.c.video == video, INSTANCES.c.alive.is_(True))
         .group_by(*key)
     )
-    found = [TrackSummary(Track(r.grp, r.name, r.track), r.n, r.low, r.high) for r in connection.execute(query)]
-    return tuple(sorted(found, key=lambda one: (one.track.group, one.track.name, one.track.number or -1)))
+    summaries = [TrackSummary(Track(r.grp, r.name, r.track), r.n, r.low, r.high) for r in connection.execute(query)]
+    return tuple(
+        sorted(summaries, key=lambda summary: (summary.track.group, summary.track.name, summary.track.number or -1))
+    )
 
 
 def count_labels(
@@ -164,16 +166,16 @@ def count_labels(
     query = select(*key, func.count().label("n")).where(INSTANCES.c.alive.is_(True)).group_by(*key)
     if not proposals:
         query = query.where(INSTANCES.c.state != "proposal")
-    said = select(FRAMES.c.label, func.count().label("n")).where(FRAMES.c.alive.is_(True)).group_by(FRAMES.c.label)
+    images = select(FRAMES.c.label, func.count().label("n")).where(FRAMES.c.alive.is_(True)).group_by(FRAMES.c.label)
     if video is not None:
-        query, said = query.where(INSTANCES.c.video == video), said.where(FRAMES.c.video == video)
+        query, images = query.where(INSTANCES.c.video == video), images.where(FRAMES.c.video == video)
     rows = [(r.grp, r.name, r.label, r.n) for r in connection.execute(query)]
-    rows += [(IMAGE, IMAGE, r.label, r.n) for r in connection.execute(said)]
+    rows += [(IMAGE, IMAGE, r.label, r.n) for r in connection.execute(images)]
     labels = Labels(connection)
     labels.load(row[2] for row in rows)
-    found = [LabelledValues(group, name, labels.values(label), count) for group, name, label, count in rows]
-    kept = [one for one in found if one.group != IMAGE or one.values]
-    return tuple(sorted(kept, key=lambda one: (one.group, one.name, sorted(one.values.items()))))
+    counted = [LabelledValues(group, name, labels.values(number), count) for group, name, number, count in rows]
+    labelled = [label for label in counted if label.group != IMAGE or label.values]
+    return tuple(sorted(labelled, key=lambda label: (label.group, label.name, sorted(label.values.items()))))
 
 
 def find_instances(
@@ -210,18 +212,18 @@ def find_instances(
     counted = connection.execute(select(*key, func.count().label("n")).where(*where).group_by(*key)).all()
     labels = Labels(connection)
     labels.load(row.label for row in counted)
-    chosen = [row for row in counted if matches(LabelledValues(row.grp, row.name, labels.values(row.label), row.n))]
+    matching = [row for row in counted if matches(LabelledValues(row.grp, row.name, labels.values(row.label), row.n))]
     by_class: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for row in chosen:
+    for row in matching:
         by_class[row.grp, row.name].append(row.label)
-    place = tuple_(INSTANCES.c.video, INSTANCES.c.frame, INSTANCES.c.id)
-    found: list[Annotation] = []
+    position = tuple_(INSTANCES.c.video, INSTANCES.c.frame, INSTANCES.c.id)
+    annotations: list[Annotation] = []
     for (group, name), numbers in by_class.items():
         for part in chunks(sorted(numbers)):
             same = and_(INSTANCES.c.grp == group, INSTANCES.c.name == name, INSTANCES.c.label.in_(part))
-            found += instances_where(connection, and_(*where, same, place > after), limit)
-    found.sort(key=lambda one: (one.video, one.frame, one.id))
-    return tuple(found[:limit])
+            annotations += instances_where(connection, and_(*where, same, position > after), limit)
+    annotations.sort(key=lambda annotation: (annotation.video, annotation.frame, annotation.id))
+    return tuple(annotations[:limit])
 
 
 def flags(connection: Connection, video: str | None = None) -> tuple[Flag, ...]:
@@ -251,12 +253,12 @@ def schema(connection: Connection) -> Schema:
 def used_schemas(connection: Connection) -> tuple[Schema, ...]:
     """The schemas that were ever set, the latest first; of those with one name the latest."""
     query = select(OPERATIONS.c.payload).where(OPERATIONS.c.kind == "schema.set").order_by(OPERATIONS.c.seq.desc())
-    found: dict[str, Schema] = {}
+    schemas: dict[str, Schema] = {}
     for payload in connection.execute(query.limit(_SCHEMAS)).scalars():
-        given = json.loads(payload)
-        if given["name"] not in found:
-            found[given["name"]] = parse_schema(given["source"], given["name"])
-    return tuple(found.values())
+        stored = json.loads(payload)
+        if stored["name"] not in schemas:
+            schemas[stored["name"]] = parse_schema(stored["source"], stored["name"])
+    return tuple(schemas.values())
 
 
 def setting(connection: Connection, key: str, owner: str = "") -> Any:
@@ -307,7 +309,7 @@ def news(connection: Connection, after: int, most: int) -> tuple[News, ...]:
     short = case((func.length(log.payload) < _SHORT, log.payload), else_="{}").label("payload")
     query = select(log.seq, log.author, log.session, log.time, log.kind, log.target, log.outcome, short)
     rows = connection.execute(query.where(log.seq > after).order_by(log.seq.desc()).limit(most))
-    found = [
+    newest_first = [
         News(
             r.seq,
             r.author,
@@ -320,16 +322,16 @@ def news(connection: Connection, after: int, most: int) -> tuple[News, ...]:
         )
         for r in rows
     ]
-    return tuple(reversed(found))
+    return tuple(reversed(newest_first))
 
 
 def _video_of(payload: str) -> str | None:
     """The video that an operation names; none where its payload is not what was sent."""
     try:
-        said = json.loads(payload)
+        fields = json.loads(payload)
     except (ValueError, RecursionError):
         return None
-    video = said.get("video") if isinstance(said, dict) else None
+    video = fields.get("video") if isinstance(fields, dict) else None
     return video if isinstance(video, str) else None
 
 
@@ -362,8 +364,8 @@ def _annotation(row: Row[Any]) -> Annotation:
         drawn = json.loads(row.polygons) if row.polygons else []
         polygons = tuple(tuple((float(x), float(y)) for x, y in polygon) for polygon in drawn)
     except (ValueError, TypeError, RecursionError):
-        found = "something else"
-        raise DataError("instances", record=f"row {row.id}", field="polygons", found=found, expected="points") from None
+        name = f"row {row.id}"
+        raise DataError("instances", record=name, field="polygons", found="something else", expected="points") from None
     return Annotation(
         id=row.id,
         video=row.video,

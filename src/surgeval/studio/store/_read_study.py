@@ -27,14 +27,14 @@ __all__ = [
 def rounds(connection: Connection) -> tuple[Round, ...]:
     """The rounds that were begun or in which a frame was marked; the first is always there."""
     rows = connection.execute(select(ROUNDS).where(ROUNDS.c.alive.is_(True)))
-    found = {
+    by_number = {
         row.number: Round(row.number, row.title, tuple(json.loads(row.reviewers)), author=row.author, time=row.time)
         for row in rows
     }
     marked = connection.execute(select(REVIEWS.c.round).where(REVIEWS.c.alive.is_(True)).distinct())
     for number in [1, *(row.round for row in marked)]:
-        found.setdefault(number, Round(number))
-    return tuple(found[number] for number in sorted(found))
+        by_number.setdefault(number, Round(number))
+    return tuple(by_number[number] for number in sorted(by_number))
 
 
 def review_runs(
@@ -43,9 +43,9 @@ def review_runs(
     """Runs of frames (first, last, by whom seen), and everyone who has marked a frame of the project in the round."""
     alive = and_(REVIEWS.c.round == round_number, REVIEWS.c.alive.is_(True))
     everyone = connection.execute(select(REVIEWS.c.reviewer).where(alive).distinct().order_by(REVIEWS.c.reviewer))
-    # Frames of a run and their places in the order of a reviewer's marks differ by the same number.
-    place = func.row_number().over(partition_by=REVIEWS.c.reviewer, order_by=REVIEWS.c.frame)
-    marks = select(REVIEWS.c.reviewer, REVIEWS.c.frame, (REVIEWS.c.frame - place).label("run"))
+    # Within a run, a frame less its position among the reviewer's marks is always the same number.
+    position = func.row_number().over(partition_by=REVIEWS.c.reviewer, order_by=REVIEWS.c.frame)
+    marks = select(REVIEWS.c.reviewer, REVIEWS.c.frame, (REVIEWS.c.frame - position).label("run"))
     inner = marks.where(alive, REVIEWS.c.video == video).subquery()
     first, last = func.min(inner.c.frame), func.max(inner.c.frame)
     rows = connection.execute(select(inner.c.reviewer, first, last).group_by(inner.c.reviewer, inner.c.run)).all()
@@ -76,7 +76,7 @@ def shown(
     connection: Connection, of: Study, video: str | None = None, first: int = 0, last: int = 2**53
 ) -> tuple[Annotation, ...]:
     """The instances that a study shows, with their labels, in the order of video, frame and id."""
-    return _shown(connection, of, video, lambda one: _within(one, first, last))
+    return _shown(connection, of, video, lambda segment: _within(segment, first, last))
 
 
 def shown_answered(connection: Connection, of: Study, annotator: str, video: str, since: int) -> tuple[Annotation, ...]:
@@ -86,14 +86,14 @@ def shown_answered(connection: Connection, of: Study, annotator: str, video: str
     """
     mine = and_(ANSWERS.c.study == of.id, ANSWERS.c.annotator == annotator, ANSWERS.c.version > since)
     answered = INSTANCES.c.id.in_(select(ANSWERS.c.instance).where(mine))
-    return _shown(connection, of, video, lambda one: and_(_within(one), answered))
+    return _shown(connection, of, video, lambda segment: and_(_within(segment), answered))
 
 
 def hidden_ids(connection: Connection, of: Study, video: str, limit: int = 10_000) -> tuple[str, ...]:
     """Ids of the instances in a study's segments that were deleted, whenever that was."""
     query = select(INSTANCES.c.id).where(INSTANCES.c.alive.is_(False), INSTANCES.c.grp == of.group)
-    found = [row.id for one in _in_order(of, video) for row in connection.execute(query.where(_within(one)))]
-    return tuple(found[:limit])
+    ids = [row.id for segment in _in_order(of, video) for row in connection.execute(query.where(_within(segment)))]
+    return tuple(ids[:limit])
 
 
 def shown_ids(connection: Connection, of: Study) -> tuple[tuple[str, str, int], ...]:
@@ -102,25 +102,25 @@ def shown_ids(connection: Connection, of: Study) -> tuple[tuple[str, str, int], 
     ordered = query.order_by(INSTANCES.c.video, INSTANCES.c.frame, INSTANCES.c.id)
     return tuple(
         (row.id, row.video, row.frame)
-        for one in _in_order(of)
-        for row in connection.execute(ordered.where(_within(one)))
+        for segment in _in_order(of)
+        for row in connection.execute(ordered.where(_within(segment)))
     )
 
 
 def count_shown(connection: Connection, segments: Sequence[Segment], group: str) -> list[int]:
     """How many instances of a group each segment would show."""
     query = select(func.count()).select_from(INSTANCES)
-    return [connection.execute(query.where(_there(group), _within(one))).scalar_one() for one in segments]
+    return [connection.execute(query.where(_there(group), _within(segment))).scalar_one() for segment in segments]
 
 
 def shown_boxes(connection: Connection, of: Study, video: str) -> tuple[tuple[str, int, Box], ...]:
     """Id, frame and box of every instance that a study shows of a video, by frame."""
-    place = (INSTANCES.c.x, INSTANCES.c.y, INSTANCES.c.w, INSTANCES.c.h)
-    query = select(INSTANCES.c.id, INSTANCES.c.frame, *place).where(_there(of.group)).order_by(INSTANCES.c.frame)
+    sides = (INSTANCES.c.x, INSTANCES.c.y, INSTANCES.c.w, INSTANCES.c.h)
+    query = select(INSTANCES.c.id, INSTANCES.c.frame, *sides).where(_there(of.group)).order_by(INSTANCES.c.frame)
     return tuple(
         (row.id, row.frame, Box(row.x, row.y, row.w, row.h))
-        for one in _in_order(of, video)
-        for row in connection.execute(query.where(_within(one)))
+        for segment in _in_order(of, video)
+        for row in connection.execute(query.where(_within(segment)))
     )
 
 
@@ -163,14 +163,14 @@ def _shown(
     """Segment by segment: each is one stretch of an index, which all of them together are not."""
     return tuple(
         instance
-        for one in _in_order(of, video)
-        for instance in instances_where(connection, and_(_there(of.group), where(one)))
+        for segment in _in_order(of, video)
+        for instance in instances_where(connection, and_(_there(of.group), where(segment)))
     )
 
 
 def _in_order(of: Study, video: str | None = None) -> list[Segment]:
-    segments = [one for one in of.segments if video in (None, one.video)]
-    return sorted(segments, key=lambda one: (one.video, one.first))
+    segments = [segment for segment in of.segments if video in (None, segment.video)]
+    return sorted(segments, key=lambda segment: (segment.video, segment.first))
 
 
 def _there(group: str) -> ColumnElement[bool]:
@@ -183,6 +183,6 @@ def _within(segment: Segment, first: int = 0, last: int = 2**53) -> ColumnElemen
 
 
 def _study(row: Row[Any]) -> Study:
-    segments = tuple(Segment(*one) for one in json.loads(row.segments))
+    segments = tuple(Segment(*item) for item in json.loads(row.segments))
     annotators = tuple(json.loads(row.annotators))
     return Study(row.id, row.title, row.grp, annotators, segments, row.seed, author=row.author, time=row.time)

@@ -53,16 +53,16 @@ def dump(connection: Connection) -> Dump:
     []
     """
     texts: dict[int, str] = {row.id: row.text for row in connection.execute(select(LABELS))}
-    found: Dump = {}
-    for table in STATE:
-        for one in (table, BEFORE[table.name]):
-            names = [column.name for column in one.columns]
+    rows_of: Dump = {}
+    for state in STATE:
+        for table in (state, BEFORE[state.name]):
+            names = [column.name for column in table.columns]
             spelt = [number for number, name in enumerate(names) if name in ("own", "label")]
             rows = []
-            for row in connection.execute(select(one).order_by(*(one.c[key] for key in keys(one)))):
+            for row in connection.execute(select(table).order_by(*(table.c[key] for key in keys(table)))):
                 cells = list(row)
                 for number in spelt:
                     cells[number] = texts[cells[number]]
                 rows.append(tuple(cells))
-            found[one.name] = sorted(rows, key=repr)
-    return found
+            rows_of[table.name] = sorted(rows, key=repr)
+    return rows_of

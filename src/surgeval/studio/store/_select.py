@@ -11,7 +11,7 @@ from surgeval.errors import BadInput
 from surgeval.studio.store._errors import Conflict
 from surgeval.studio.store._records import Track
 from surgeval.studio.store._tables import FRAMES, INSTANCES, OPERATIONS, SPANS, VIDEOS
-from surgeval.studio.store._work import Work, chunks, thing
+from surgeval.studio.store._work import Work, chunks, row_in_words
 
 __all__ = ["CORRECTED", "by_id", "check_frames", "check_video", "instance_rows", "span_row", "track_frames"]
 
@@ -47,16 +47,16 @@ def by_id(ids: Sequence[str]) -> ColumnElement[bool]:
 
 def instance_rows(work: Work, kind: str, ids: Sequence[str]) -> list[Row[Any]]:
     """The instances of these ids, in that order; one that is gone is a conflict where someone deleted it."""
-    found: dict[str, Row[Any]] = {}
+    rows: dict[str, Row[Any]] = {}
     for part in chunks(ids):
         for row in work.rows(select(INSTANCES).where(INSTANCES.c.id.in_(part))):
-            found[row.id] = row
+            rows[row.id] = row
     for wanted in ids:
-        if wanted not in found:
+        if wanted not in rows:
             raise BadInput(f"{kind}: ids: found {wanted}, expected an instance of the project")
-        if not found[wanted].alive:
-            raise _gone(work, thing(INSTANCES, found[wanted]), found[wanted].version)
-    return [found[wanted] for wanted in ids]
+        if not rows[wanted].alive:
+            raise _gone(work, row_in_words(INSTANCES, rows[wanted]), rows[wanted].version)
+    return [rows[wanted] for wanted in ids]
 
 
 def span_row(work: Work, kind: str, id: str) -> Row[Any]:
@@ -65,7 +65,7 @@ def span_row(work: Work, kind: str, id: str) -> Row[Any]:
     if row is None:
         raise BadInput(f"{kind}: id: found no span {id}, expected one of the project")
     if not row.alive:
-        raise _gone(work, thing(SPANS, row), row.version)
+        raise _gone(work, row_in_words(SPANS, row), row.version)
     return row
 
 
@@ -88,7 +88,7 @@ def track_frames(work: Work, video: str, track: Track) -> tuple[int, int] | None
     return None if first is None or last is None else (int(first), int(last))
 
 
-def _gone(work: Work, what: str, version: int) -> Conflict:
+def _gone(work: Work, subject: str, version: int) -> Conflict:
     query = select(OPERATIONS.c.author, OPERATIONS.c.kind).where(OPERATIONS.c.seq == version)
     row = work.connection.execute(query).one()
-    return Conflict(what, row.author, row.kind, version, "it is no longer there")
+    return Conflict(subject, row.author, row.kind, version, "it is no longer there")

@@ -62,13 +62,13 @@ _JSON: dict[Table, dict[str, str]] = {
     OPERATIONS: {"outcome": "array", "inverse": ""},
 }
 _SHAPES: dict[Table, dict[str, Callable[[Any], bool]]] = {
-    SPANS: {"tracks": lambda said: all(_fits(one, str, str, int | None) for one in said)},
-    ROUNDS: {"reviewers": lambda said: all(isinstance(one, str) for one in said)},
+    SPANS: {"tracks": lambda tracks: all(_fits(track, str, str, int | None) for track in tracks)},
+    ROUNDS: {"reviewers": lambda reviewers: all(isinstance(reviewer, str) for reviewer in reviewers)},
     STUDIES: {
-        "annotators": lambda said: all(isinstance(one, str) for one in said),
-        "segments": lambda said: all(_fits(one, str, int, int) for one in said),
+        "annotators": lambda annotators: all(isinstance(annotator, str) for annotator in annotators),
+        "segments": lambda segments: all(_fits(segment, str, int, int) for segment in segments),
     },
-    OPERATIONS: {"outcome": lambda said: _fits(said, int, int, int, list)},
+    OPERATIONS: {"outcome": lambda outcome: _fits(outcome, int, int, int, list)},
 }  # of JSON arrays
 _LEAST = {("videos", "width"): 1, ("videos", "height"): 1}
 
@@ -78,26 +78,26 @@ def check_layout(connection: Connection, name: str) -> None:
     acting = connection.execute(text("SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view') LIMIT 1"))
     row = acting.first()
     if row is not None:
-        found = visible(f"the {row.type} {str(row.name)[:60]}")
-        raise DataError(name, found=found, expected="a studio project, which has tables and indexes only")
+        shown = visible(f"the {row.type} {str(row.name)[:60]}")
+        raise DataError(name, found=shown, expected="a studio project, which has tables and indexes only")
     for table in METADATA.tables.values():
         there = {row.name for row in connection.execute(text(f"PRAGMA table_xinfo({table.name})"))}
         if there and there != {column.name for column in table.columns}:
             odd = sorted(map(str, there ^ {column.name for column in table.columns}))[0]
-            found = visible(f"other columns ({odd[:60]})")
-            raise DataError(name, record=table.name, found=found, expected="those of a studio project")
+            shown = visible(f"other columns ({odd[:60]})")
+            raise DataError(name, record=table.name, found=shown, expected="those of a studio project")
 
 
 def check_rows(connection: Connection, name: str, present: Iterable[str]) -> None:
     """Refuse a row with a value that its column does not have; names the table, the row and the column."""
     there = set(present)
-    for table in (one for one in (HEAD, OPERATIONS, LABELS, *STATE) if one.name in there):
+    for table in (table for table in (HEAD, OPERATIONS, LABELS, *STATE) if table.name in there):
         odd = {column.name: _odd(table, column) for column in table.columns}
         where = text(" OR ".join(odd.values()))
         tests: list[ColumnElement[bool]] = [literal_column(f"({test})") for test in odd.values()]
         row = connection.execute(select(*tests).select_from(table).where(where).limit(1)).first()
         if row is not None:
-            column = next(one for one, broken in zip(odd, row, strict=True) if broken)
+            column = next(column for column, broken in zip(odd, row, strict=True) if broken)
             raise DataError(
                 name, record=f"{table.name}, row {_row_name(connection, table, where)}", field=column,
                 found="a value of another kind", expected=_expected(table, column),
@@ -113,9 +113,9 @@ def check_rows(connection: Connection, name: str, present: Iterable[str]) -> Non
 
 def _row_name(connection: Connection, table: Table, where: TextClause) -> str:
     """The keys of the first such row; quoted by SQLite, since they need not be text that can be decoded."""
-    shown = " || ' ' || ".join(f'quote(substr("{one}", 1, 60))' for one in keys(table))
-    found = connection.execute(select(literal_column(shown)).select_from(table).where(where).limit(1)).scalar()
-    return visible(str(found)[:200])
+    shown = " || ' ' || ".join(f'quote(substr("{key}", 1, 60))' for key in keys(table))
+    quoted = connection.execute(select(literal_column(shown)).select_from(table).where(where).limit(1)).scalar()
+    return visible(str(quoted)[:200])
 
 
 def _odd(table: Table, column: Column[Any]) -> str:
@@ -135,7 +135,7 @@ def _odd(table: Table, column: Column[Any]) -> str:
             test += f" OR length({name}) > {_LONGEST}"
         if wanted is not None:  # in this order: asked for the type of what is no JSON, SQLite fails
             other = f"json_type({name}) <> '{wanted}'" if wanted else "0"
-            # What a new row says is kept once: undone, it is a row that is dead and says nothing.
+            # A new row is kept without its long texts: when it is undone, it is a dead row whose text is empty.
             broken = f"NOT (\"alive\" = 0 AND {name} = '')" if "alive" in table.c else "1"
             test += f" OR CASE WHEN json_valid({name}) THEN {other} ELSE {broken} END"
     return f"{name} IS NOT NULL AND ({test})" if column.nullable else f"{name} IS NULL OR {test}"
@@ -156,13 +156,13 @@ def _expected(table: Table, column: str) -> str:
 def _check_labels(connection: Connection, name: str) -> None:
     """Combinations of values: text by attribute, or text (or nothing) and the operation that said it."""
     for row in connection.execution_options(yield_per=500).execute(text("SELECT id, text FROM labels")):
-        said = None
+        values = None
         if len(row.text) <= _LONGEST_LABEL and not too_deep(row.text, 0, len(row.text)):
             try:
-                said = json.loads(row.text)
+                values = json.loads(row.text)
             except ValueError:
-                said = None
-        if not isinstance(said, dict) or not all(isinstance(one, str) or _own(one) for one in said.values()):
+                values = None
+        if not isinstance(values, dict) or not all(isinstance(value, str) or _own(value) for value in values.values()):
             raise DataError(
                 name, record=f"labels, row {row.id}", field="text", found="something else",
                 expected=f"values by attribute, at most {_LONGEST_LABEL} characters and {MAX_DEPTH} levels",
@@ -177,7 +177,7 @@ def _fits(value: object, *kinds: Any) -> bool:
     """Whether this is a list of values of these types."""
     if not isinstance(value, list) or len(value) != len(kinds):
         return False
-    return all(isinstance(one, kind) for one, kind in zip(value, kinds, strict=True))
+    return all(isinstance(item, kind) for item, kind in zip(value, kinds, strict=True))
 
 
 def _check_shape(connection: Connection, name: str, table: Table, column: str, fits: Callable[[Any], bool]) -> None:

@@ -18,7 +18,7 @@ from surgeval.studio.store._effect import Effect
 from surgeval.studio.store._errors import Conflict
 from surgeval.studio.store._records import Track
 from surgeval.studio.store._tables import BEFORE, FRAMES, INSTANCES, OPERATIONS, SPANS, STATE, keys
-from surgeval.studio.store._work import Work, kept_by, thing
+from surgeval.studio.store._work import Work, kept_by, row_in_words
 from surgeval.studio.store.kinds import KINDS
 
 __all__ = ["REDO", "UNDO", "restore", "to_redo", "to_undo"]
@@ -44,11 +44,11 @@ def to_undo(work: Work, target: int | None, study: str | None = None) -> Step:
     )
     if target is not None:
         query = query.where(operations.c.seq == target)
-    found = _first(work, query.order_by(operations.c.seq.desc()), study)
-    if found is None:
-        what = "nothing" if target is None else f"no operation {target}"
-        raise BadInput(f"undo: found {what} of {work.author} to take back, expected an edit")
-    return Step(int(found.seq), _last_turn_of(work, int(found.seq)) or int(found.seq))
+    row = _first(work, query.order_by(operations.c.seq.desc()), study)
+    if row is None:
+        missing = "nothing" if target is None else f"no operation {target}"
+        raise BadInput(f"undo: found {missing} of {work.author} to take back, expected an edit")
+    return Step(int(row.seq), _last_turn_of(work, int(row.seq)) or int(row.seq))
 
 
 def to_redo(work: Work, target: int | None, study: str | None = None) -> Step:
@@ -70,8 +70,8 @@ def to_redo(work: Work, target: int | None, study: str | None = None) -> Step:
         query = query.where(turns.c.target == target)
     row = _first(work, query.order_by(turns.c.seq.desc()), study)
     if row is None:
-        what = "nothing" if target is None else f"no operation {target}"
-        raise BadInput(f"redo: found {what} of {work.author} to do again, expected an edit that was taken back")
+        missing = "nothing" if target is None else f"no operation {target}"
+        raise BadInput(f"redo: found {missing} of {work.author} to do again, expected an edit that was taken back")
     return Step(int(row.target), int(row.seq))
 
 
@@ -82,9 +82,9 @@ def _kinds(study: str | None) -> list[str]:
 def _first(work: Work, query: Select[Any], study: str | None) -> Row[Any] | None:
     """The first row, or the first whose payload names the study."""
     rows = work.connection.execute(query if study is not None else query.limit(1))
-    found = next((row for row in rows if study is None or json.loads(row.payload).get("study") == study), None)
+    first = next((row for row in rows if study is None or json.loads(row.payload).get("study") == study), None)
     rows.close()
-    return found
+    return first
 
 
 def restore(work: Work, step: Step, kind: str) -> Effect:
@@ -92,8 +92,8 @@ def restore(work: Work, step: Step, kind: str) -> Effect:
     changed = 0
     places: set[tuple[str, Track, int, int]] = set()
     query = select(OPERATIONS.c.inverse).where(OPERATIONS.c.seq == step.rows)
-    kept = json.loads(work.connection.execute(query).scalar_one())
-    for table in (table for table in STATE if table.name in kept):
+    inverse = json.loads(work.connection.execute(query).scalar_one())
+    for table in (table for table in STATE if table.name in inverse):
         _check_made_by(work, table, step, kind)
         before = BEFORE[table.name]
         same = and_(before.c.seq == step.rows, *(before.c[key] == table.c[key] for key in keys(table)))
@@ -102,9 +102,9 @@ def restore(work: Work, step: Step, kind: str) -> Effect:
         work.keep(table, kept_by(table, step.rows))
         values = {c.name: before.c[c.name] for c in table.columns if c.name not in (*keys(table), "version")}
         changed += int(work.connection.execute(update(table).where(same).values(**values, version=work.seq)).rowcount)
-    if {"videos", "frames"} & set(kept):
+    if {"videos", "frames"} & set(inverse):
         _check_dependents(work)
-    if INSTANCES.name in kept:
+    if INSTANCES.name in inverse:
         _check_frames(work, kind)
     _check_spans(work, places)
     return Effect(changed)
@@ -119,15 +119,15 @@ def _last_turn() -> Any:
 
 def _last_turn_of(work: Work, target: int) -> int | None:
     query = select(func.max(OPERATIONS.c.seq)).where(OPERATIONS.c.target == target, OPERATIONS.c.kind == REDO)
-    found = work.connection.execute(query).scalar()
-    return None if found is None else int(found)
+    seq = work.connection.execute(query).scalar()
+    return None if seq is None else int(seq)
 
 
 def _check_made_by(work: Work, table: Table, step: Step, kind: str) -> None:
     """Refuse where a row no longer shows what the operation (or its undoing) left."""
-    kept = BEFORE[table.name]
-    same = [kept.c[key] == table.c[key] for key in keys(table)]
-    query = select(table).where(kept.c.seq == step.rows, *same)
+    before = BEFORE[table.name]
+    same = [before.c[key] == table.c[key] for key in keys(table)]
+    query = select(table).where(before.c.seq == step.rows, *same)
     if kind == UNDO:
         query = query.where(table.c.made_by != step.target)
     else:  # the undone rows show what the first doing had kept
@@ -139,7 +139,7 @@ def _check_made_by(work: Work, table: Table, step: Step, kind: str) -> None:
         )  # fmt: skip
     row = work.connection.execute(query.order_by(*(table.c[key] for key in keys(table))).limit(1)).first()
     if row is not None:
-        raise _conflict(work, thing(table, row), row.version, kind)
+        raise _conflict(work, row_in_words(table, row), row.version, kind)
 
 
 def _last_done(work: Work, step: Step) -> int:
@@ -147,20 +147,20 @@ def _last_done(work: Work, step: Step) -> int:
     query = select(func.max(OPERATIONS.c.seq)).where(
         OPERATIONS.c.target == step.target, OPERATIONS.c.kind == REDO, OPERATIONS.c.seq < step.rows
     )
-    found = work.connection.execute(query).scalar()
-    return step.target if found is None else int(found)
+    seq = work.connection.execute(query).scalar()
+    return step.target if seq is None else int(seq)
 
 
 def _places(work: Work, table: Table, rows: int) -> set[tuple[str, Track, int, int]]:
     """Tracks and ranges whose values depend on the rows, as they are now and as they will be."""
     before = BEFORE[table.name]
     same = [before.c.seq == rows, *(before.c[key] == table.c[key] for key in keys(table))]
-    found: set[tuple[str, Track, int, int]] = set()
+    places: set[tuple[str, Track, int, int]] = set()
     for source in (table, before):
         if table is SPANS:
             ranges = select(source.c.video, source.c.tracks, source.c.first, source.c.last).where(*same)
             for row in work.rows(ranges):
-                found |= {(row.video, Track(*t), row.first, row.last) for t in json.loads(row.tracks)}
+                places |= {(row.video, Track(*t), row.first, row.last) for t in json.loads(row.tracks)}
             continue
         names = ("video",) if table is FRAMES else ("video", "grp", "name", "track")
         columns = [source.c[name] for name in names]
@@ -168,8 +168,8 @@ def _places(work: Work, table: Table, rows: int) -> set[tuple[str, Track, int, i
         query: Select[Any] = select(*columns, func.min(frame).label("low"), func.max(frame).label("high")).where(*same)
         for row in work.rows(query.group_by(*columns)):
             track = Track.image() if table is FRAMES else Track(row.grp, row.name, row.track)
-            found.add((row.video, track, row.low, row.high))
-    return found
+            places.add((row.video, track, row.low, row.high))
+    return places
 
 
 def _check_dependents(work: Work) -> None:
@@ -186,13 +186,13 @@ def _check_dependents(work: Work) -> None:
         )
         row = work.connection.execute(query).first()
         if row is not None:
-            raise _conflict(work, thing(child, row), row.version, UNDO)
-    videos, kept = STATE[0], BEFORE["videos"]
-    gone = and_(kept.c.seq == work.seq, kept.c.alive.is_(True), videos.c.alive.is_(False), kept.c.id == videos.c.id)
+            raise _conflict(work, row_in_words(child, row), row.version, UNDO)
+    videos, then = STATE[0], BEFORE["videos"]
+    gone = and_(then.c.seq == work.seq, then.c.alive.is_(True), videos.c.alive.is_(False), then.c.id == videos.c.id)
     query = select(FRAMES).where(gone, FRAMES.c.video == videos.c.id, FRAMES.c.alive.is_(True)).limit(1)
     row = work.connection.execute(query).first()
     if row is not None:
-        raise _conflict(work, thing(FRAMES, row), row.version, UNDO)
+        raise _conflict(work, row_in_words(FRAMES, row), row.version, UNDO)
 
 
 def _check_frames(work: Work, kind: str) -> None:
@@ -202,12 +202,12 @@ def _check_frames(work: Work, kind: str) -> None:
     back = and_(before.c.seq == work.seq, before.c.id == INSTANCES.c.id, INSTANCES.c.alive.is_(True))
     row = work.connection.execute(select(INSTANCES).where(back, ~exists().where(frame)).limit(1)).first()
     if row is not None:
-        raise BadInput(f"{kind}: found {thing(INSTANCES, row)} on a frame that is gone, expected its frame")
+        raise BadInput(f"{kind}: found {row_in_words(INSTANCES, row)} on a frame that is gone, expected its frame")
 
 
 def _check_spans(work: Work, places: set[tuple[str, Track, int, int]]) -> None:
     """Refuse where a restored row would not show what the spans of today say."""
-    for video in sorted({place[0] for place in places}):
+    for video in sorted({video for video, *_ in places}):
         spans = alive_spans(work.connection, video)
         for _, track, first, last in sorted((p for p in places if p[0] == video), key=str):
             row = stale_row(work, video, track, first, last, spans)
@@ -215,12 +215,12 @@ def _check_spans(work: Work, places: set[tuple[str, Track, int, int]]) -> None:
                 query = select(func.max(SPANS.c.version)).where(SPANS.c.video == video, SPANS.c.version < work.seq)
                 latest = work.connection.execute(query).scalar() or row.made_by
                 table = FRAMES if track.is_image else INSTANCES
-                raise _conflict(work, thing(table, row), max(int(latest), int(row.made_by)), UNDO)
+                raise _conflict(work, row_in_words(table, row), max(int(latest), int(row.made_by)), UNDO)
 
 
-def _conflict(work: Work, what: str, version: int, kind: str) -> Conflict:
+def _conflict(work: Work, subject: str, version: int, kind: str) -> Conflict:
     query = select(OPERATIONS.c.author, OPERATIONS.c.kind, OPERATIONS.c.seq).where(OPERATIONS.c.seq == version)
     row = work.connection.execute(query).first()
     if row is None:
-        raise BadInput(f"{kind}: found {what} in another state, expected it as the operation left it")
-    return Conflict(what, row.author, row.kind, version, f"the {kind} is refused, as it would overwrite that")
+        raise BadInput(f"{kind}: found {subject} in another state, expected it as the operation left it")
+    return Conflict(subject, row.author, row.kind, version, f"the {kind} is refused, as it would overwrite that")

@@ -39,12 +39,12 @@ from surgeval.studio.store._errors import Conflict
 from surgeval.studio.store._labels import Labels
 from surgeval.studio.store._tables import BEFORE, OPERATIONS, SETTINGS, STATE, keys
 
-__all__ = ["SCHEMA", "WORDS", "Work", "chunks", "kept_by", "schema_in_force", "thing", "words_key"]
+__all__ = ["SCHEMA", "WORDS", "Work", "chunks", "kept_by", "row_in_words", "schema_in_force", "words_key"]
 
 SCHEMA = "schema"  # the setting that holds the schema in force
 WORDS = "\x1fframes"  # owner of what imported files said of frames beyond labels; no person can be called so
 _FEW, _DOCUMENT = 20, 5000  # rows that are sent one by one; rows of one JSON document
-# Of a row that was not there nothing need be kept but its place; an undo keeps the whole row, for a redo.
+# A new row had no former state, so its long texts are not kept a second time; an undo keeps the whole row, for a redo.
 _LIGHT: dict[str, str | None] = {"polygons": None, "extra": None, "value": ""}
 _CHUNK = 400  # ids in one statement: SQLite takes 999 variables where it is old
 
@@ -84,9 +84,9 @@ class Work:
         self, table: Table, rows: Sequence[Mapping[str, Any]], where: ColumnElement[bool], values: Mapping[str, Any]
     ) -> int:
         """Change rows by their keys, each to values of its own (and to `values`), where they differ; how many did."""
-        given = rows_given(self.connection, table, list(rows[0]), rows)
-        own = {name: given.c[name] for name in rows[0] if name not in keys(table)}
-        same = [table.c[key] == given.c[key] for key in keys(table)]
+        new = rows_given(self.connection, table, list(rows[0]), rows)
+        own = {name: new.c[name] for name in rows[0] if name not in keys(table)}
+        same = [table.c[key] == new.c[key] for key in keys(table)]
         differ = and_(where, *same, or_(*(table.c[name].is_distinct_from(value) for name, value in own.items())))
         self.keep(table, differ)
         change = update(table).where(differ).values(**own, **values, version=self.seq, made_by=self.seq)
@@ -97,9 +97,9 @@ class Work:
         self._kept.add(table.name)
         self.check(table, where)
         before = BEFORE[table.name]
-        kept = exists().where(before.c.seq == self.seq, *(before.c[key] == table.c[key] for key in keys(table)))
+        already_kept = exists().where(before.c.seq == self.seq, *(before.c[key] == table.c[key] for key in keys(table)))
         columns = [column.name for column in table.columns]
-        source = select(literal(self.seq), *(table.c[name] for name in columns)).where(where, ~kept)
+        source = select(literal(self.seq), *(table.c[name] for name in columns)).where(where, ~already_kept)
         self.connection.execute(insert(before).from_select(["seq", *columns], source))
 
     def touched(self, table: Table) -> ColumnElement[bool]:
@@ -128,8 +128,8 @@ class Work:
         target = ["seq", *names, "alive", "version", "made_by"]
         self.connection.execute(insert(BEFORE[table.name]).from_select(target, before))
         now = select(*columns.values(), literal(True), literal(self.seq), literal(self.seq)).where(*where)
-        made = self.connection.execute(insert(table).from_select([*names, "alive", "version", "made_by"], now))
-        return int(made.rowcount)
+        inserted = self.connection.execute(insert(table).from_select([*names, "alive", "version", "made_by"], now))
+        return int(inserted.rowcount)
 
     @cached_property
     def schema(self) -> Schema:
@@ -167,7 +167,7 @@ class Work:
         row = self.connection.execute(query).first()
         if row is not None:
             advice = "look again and repeat the edit"
-            raise Conflict(thing(table, row), row.op_author, row.op_kind, row.version, advice)
+            raise Conflict(row_in_words(table, row), row.op_author, row.op_kind, row.version, advice)
 
 
 def schema_in_force(connection: Connection) -> Schema:
@@ -186,10 +186,10 @@ def kept_by(table: Table, seq: int) -> ColumnElement[bool]:
     """The rows of which an operation kept the former state; found from there, not by a look at every row."""
     before = BEFORE[table.name]
     names = keys(table)
-    kept = select(*(before.c[name] for name in names)).where(before.c.seq == seq)
+    kept_keys = select(*(before.c[name] for name in names)).where(before.c.seq == seq)
     if len(names) == 1:
-        return table.c[names[0]].in_(kept)
-    return tuple_(*(table.c[name] for name in names)).in_(kept)
+        return table.c[names[0]].in_(kept_keys)
+    return tuple_(*(table.c[name] for name in names)).in_(kept_keys)
 
 
 def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -199,8 +199,8 @@ def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str
         return
     names = list(rows[0])
     for start in range(0, len(rows), _DOCUMENT):
-        given = rows_given(connection, table, names, rows[start : start + _DOCUMENT])
-        connection.execute(insert(table).from_select(names, select(given)))
+        source = rows_given(connection, table, names, rows[start : start + _DOCUMENT])
+        connection.execute(insert(table).from_select(names, select(source)))
 
 
 def rows_given(
@@ -215,8 +215,8 @@ def rows_given(
         read = func.json_to_recordset(cast(document, JSON)).table_valued(*columns)
         return read.render_derived(name="given", with_types=True)
     each = func.json_each(document).table_valued("value")
-    found = [func.json_extract(each.c.value, f"$.{name}", type_=kind).label(name) for name, kind in kinds]
-    return select(*found).subquery("given")
+    extracted = [func.json_extract(each.c.value, f"$.{name}", type_=kind).label(name) for name, kind in kinds]
+    return select(*extracted).subquery("given")
 
 
 _ONE = {"studies": "study"}
@@ -235,7 +235,7 @@ def schema_of(text: str) -> Schema:
     return _SCHEMAS[text]
 
 
-def thing(table: Table, row: Row[Any]) -> str:
+def row_in_words(table: Table, row: Row[Any]) -> str:
     """A row in words."""
     where = row._mapping
     if table.name == "instances":

@@ -30,16 +30,16 @@ def paste(work: Work, fields: Fields) -> Effect:
     fields.only("video", "source", "first", "last", "ids", "values")
     video, source, (first, last) = fields.id("video"), fields.whole("source"), fields.frames()
     check_frames(work, fields.path, video, [source, first, last])
-    chosen = set(fields.ids("ids")) if fields.data.get("ids") else None
+    wanted = set(fields.ids("ids")) if fields.data.get("ids") else None
     with_values = fields.flag("values", True)
     here = and_(INSTANCES.c.video == video, INSTANCES.c.frame == source, INSTANCES.c.alive.is_(True))
     rows = [row for row in work.rows(select(INSTANCES).where(here).order_by(INSTANCES.c.id))
-            if chosen is None or row.id in chosen]  # fmt: skip
+            if wanted is None or row.id in wanted]  # fmt: skip
     if not rows:
         raise fields.error("source", source, "a frame with instances")
     if len(rows) * (last - first + 1) > _MAX_NEW:
         raise fields.error("last", last, f"at most {_MAX_NEW} new instances")
-    made = skipped = 0
+    pasted = skipped = 0
     for number, row in enumerate(rows):
         values = work.labels.values(row.label) if with_values else {}
         own = work.labels.own_number({key: (value, work.seq) for key, value in values.items()})
@@ -47,10 +47,10 @@ def paste(work: Work, fields: Fields) -> Effect:
         frames = and_(_inside(video, first, last), FRAMES.c.frame != source)
         free = frames if row.track is None else and_(frames, ~_taken(video, _track(row)))
         count = work.insert_select(INSTANCES, {**_copy(work, row, number, "pasted"), **labels}, free)
-        made += count
+        pasted += count
         skipped += work.count(FRAMES, frames) - count
         refresh(work, video, _track(row), first, last)
-    return Effect(made, skipped)
+    return Effect(pasted, skipped)
 
 
 def interpolate(work: Work, fields: Fields) -> Effect:
@@ -96,9 +96,9 @@ def extend(work: Work, fields: Fields) -> Effect:
     row = _box_of(work, fields, video, track, known[0], polygons=True)
     empty = literal(work.labels.number({}))
     columns = {**_copy(work, row, 0, "extended"), "own": empty, "label": empty}
-    made = work.insert_select(INSTANCES, columns, _inside(video, first, known[0] - 1))
+    added = work.insert_select(INSTANCES, columns, _inside(video, first, known[0] - 1))
     refresh(work, video, track, first, known[0] - 1)
-    return Effect(made)
+    return Effect(added)
 
 
 def _copy(work: Work, row: Row[Any], number: int, source: str) -> dict[str, ColumnElement[Any]]:
@@ -156,12 +156,12 @@ def _track_rows(video: str, track: Track, first: int, last: int) -> ColumnElemen
 
 
 def _box_of(work: Work, fields: Fields, video: str, track: Track, frame: int, *, polygons: bool = False) -> Row[Any]:
-    found = work.rows(select(INSTANCES).where(_track_rows(video, track, frame, frame)).order_by(INSTANCES.c.id))
-    if len(found) != 1:
-        raise BadInput(f"{fields.path}: found {len(found)} instances of {track} in frame {frame}, expected one")
-    if found[0].polygons is not None and not polygons:
+    rows = work.rows(select(INSTANCES).where(_track_rows(video, track, frame, frame)).order_by(INSTANCES.c.id))
+    if len(rows) != 1:
+        raise BadInput(f"{fields.path}: found {len(rows)} instances of {track} in frame {frame}, expected one")
+    if rows[0].polygons is not None and not polygons:
         raise BadInput(f"{fields.path}: found polygons in frame {frame}, expected a box: only boxes are interpolated")
-    return found[0]
+    return rows[0]
 
 
 def _track(row: Row[Any]) -> Track:

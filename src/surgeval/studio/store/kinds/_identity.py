@@ -41,10 +41,10 @@ def renumber(work: Work, fields: Fields) -> Effect:
     places, fixed = _places(work, fields, ids)
     ours = and_(INSTANCES.c.alive.is_(True), or_(INSTANCES.c.track_by.is_(None), INSTANCES.c.track_by != "hand"))
     rows = [{"id": id, "track": number} for id, number in zip(ids, numbers, strict=True)]
-    said = case((INSTANCES.c.track.is_(None), None), else_=by)
+    track_by = case((INSTANCES.c.track.is_(None), None), else_=by)
     changed = work.touch_rows(INSTANCES, rows, ours, {})
     touched = work.touched(INSTANCES)
-    work.touch(INSTANCES, touched, {"track_by": said})
+    work.touch(INSTANCES, touched, {"track_by": track_by})
     freeze(work, touched)
     check_collisions(work, fields.path)
     number_of = dict(zip(ids, numbers, strict=True))
@@ -64,8 +64,8 @@ def set_range(work: Work, fields: Fields) -> Effect:
 def swap(work: Work, fields: Fields) -> Effect:
     """Two tracks of one class exchange their numbers from a frame on."""
     fields.only("video", "group", "name", "first_number", "second_number", "at")
-    video, one, other = _two_tracks(work, fields, "first_number", "second_number")
-    return _rename(work, fields, video, {one: other, other: one}, fields.whole("at"), END)
+    video, first, second = _two_tracks(work, fields, "first_number", "second_number")
+    return _rename(work, fields, video, {first: second, second: first}, fields.whole("at"), END)
 
 
 def merge(work: Work, fields: Fields) -> Effect:
@@ -100,17 +100,17 @@ def freeze(work: Work, where: ColumnElement[bool]) -> None:
 
 def check_collisions(work: Work, kind: str) -> None:
     """Refuse two instances of one track in one frame, if this operation made them so; names the first frame."""
-    one, other = INSTANCES, INSTANCES.alias("other")
+    instance, other = INSTANCES, INSTANCES.alias("other")
     query = (
-        select(one.c.video, one.c.frame, one.c.name, one.c.track)
+        select(instance.c.video, instance.c.frame, instance.c.name, instance.c.track)
         .where(
             work.touched(INSTANCES),
-            one.c.alive.is_(True),
+            instance.c.alive.is_(True),
             other.c.alive.is_(True),
-            one.c.id != other.c.id,
-            *(one.c[name] == other.c[name] for name in ("video", "frame", "grp", "name", "track")),
+            instance.c.id != other.c.id,
+            *(instance.c[name] == other.c[name] for name in ("video", "frame", "grp", "name", "track")),
         )
-        .order_by(one.c.video, one.c.frame)
+        .order_by(instance.c.video, instance.c.frame)
         .limit(1)
     )
     row = work.connection.execute(query).first()
@@ -125,22 +125,22 @@ def _two_tracks(work: Work, fields: Fields, first: str, second: str) -> tuple[st
     """The video, and two tracks of one class whose numbers are in these fields."""
     video, group, name = fields.id("video"), fields.text("group"), fields.text("name")
     check_video(work, fields.path, video)
-    one, other = Track(group, name, fields.whole(first)), Track(group, name, fields.whole(second))
-    if one == other:
+    track, other = Track(group, name, fields.whole(first)), Track(group, name, fields.whole(second))
+    if track == other:
         raise fields.error(second, other.number, "another track")
-    return video, one, other
+    return video, track, other
 
 
 def _places(work: Work, fields: Fields, ids: list[str]) -> tuple[list[tuple[str, str, str, str, int]], int]:
     """Where instances are (id, video, group, class, frame) whose number is not set by hand, and how many others."""
-    given = rows_given(work.connection, INSTANCES, ["id"], [{"id": id} for id in ids])
+    wanted = rows_given(work.connection, INSTANCES, ["id"], [{"id": id} for id in ids])
     table = INSTANCES.c
     query = select(table.id, table.video, table.grp, table.name, table.frame, table.track_by)
-    found = work.rows(query.where(table.id == given.c.id, table.alive.is_(True)))
-    if len(found) < len(ids):
+    rows = work.rows(query.where(table.id == wanted.c.id, table.alive.is_(True)))
+    if len(rows) < len(ids):
         instance_rows(work, fields.path, ids)  # says which one is not there, and why
-    places = [(row.id, row.video, row.grp, row.name, row.frame) for row in found if row.track_by != "hand"]
-    return places, len(found) - len(places)
+    places = [(row.id, row.video, row.grp, row.name, row.frame) for row in rows if row.track_by != "hand"]
+    return places, len(rows) - len(places)
 
 
 def _assign(work: Work, fields: Fields, numbers: dict[int | None, list[str]], by: str) -> Effect:

@@ -38,7 +38,7 @@ def take_in(work: Work, fields: Fields) -> Effect:
     lists = {name: fields.objects(name) if fields.data.get(name) else [] for name in fields.data}
     if not any(lists.values()):
         raise fields.error("instances", "nothing", "something to take in")
-    removed = sum(_remove(work, one) for one in lists.get("replace", []))
+    removed = sum(_remove(work, removal) for removal in lists.get("replace", []))
     changed = _say(work, lists.get("images", [])) + _flag(work, lists.get("flags", []))
     _keep_words(work, lists.get("words", []))
     if lists.get("instances"):
@@ -46,11 +46,11 @@ def take_in(work: Work, fields: Fields) -> Effect:
     return Effect(changed, skipped=removed)
 
 
-def _remove(work: Work, one: Fields) -> int:
+def _remove(work: Work, fields: Fields) -> int:
     """Take away every instance of some frames of a video."""
-    video, frames = one.only("video", "frames").id("video"), one.items("frames")
+    video, frames = fields.only("video", "frames").id("video"), fields.items("frames")
     if not all(isinstance(frame, int) and not isinstance(frame, bool) and frame >= 0 for frame in frames):
-        raise one.error("frames", "another kind of value", "whole numbers")
+        raise fields.error("frames", "another kind of value", "whole numbers")
     return sum(
         work.touch(
             INSTANCES,
@@ -64,8 +64,8 @@ def _remove(work: Work, one: Fields) -> int:
 def _say(work: Work, images: Sequence[Fields]) -> int:
     """Values of whole frames; a frame that says so already is left alone."""
     wanted: dict[str, dict[int, dict[str, str | None]]] = {}
-    for one in images:
-        video, frame, values = _said(one)
+    for image in images:
+        video, frame, values = _said(image)
         wanted.setdefault(video, {})[frame] = values
     changed = 0
     for video, by_frame in sorted(wanted.items()):
@@ -87,29 +87,29 @@ def _say(work: Work, images: Sequence[Fields]) -> int:
 def _flag(work: Work, flags: Sequence[Fields]) -> int:
     """Problem frames; one that is flagged for that reason already stays as it is."""
     rows: dict[tuple[str, int, str], dict[str, Any]] = {}
-    for one in flags:
-        video, frame, reason, note = _flagged(one)
+    for flag in flags:
+        video, frame, reason, note = _flagged(flag)
         row = {"video": video, "frame": frame, "reason": reason, "note": note, "author": work.author}
         rows[video, frame, reason] = row
     for video in sorted({key[0] for key in rows}):
         check_frames(work, "flags", video, sorted({key[1] for key in rows if key[0] == video}))
-    place = tuple_(FLAGS.c.video, FLAGS.c.frame, FLAGS.c.reason)
+    flag_key = tuple_(FLAGS.c.video, FLAGS.c.frame, FLAGS.c.reason)
     changed, new = 0, dict(rows)
     for part in chunks(sorted(rows)):
-        for known in work.rows(select(FLAGS).where(place.in_(part))):
+        for known in work.rows(select(FLAGS).where(flag_key.in_(part))):
             key = (known.video, known.frame, known.reason)
             row = new.pop(key)
             if not known.alive:
-                said = {"note": row["note"], "author": row["author"], "alive": True}
-                changed += work.touch(FLAGS, place.in_([key]), said)
+                change = {"note": row["note"], "author": row["author"], "alive": True}
+                changed += work.touch(FLAGS, flag_key.in_([key]), change)
     return changed + work.insert(FLAGS, list(new.values()))
 
 
 def _keep_words(work: Work, words: Sequence[Fields]) -> None:
     """What files said of frames beyond labels, for writing back."""
     rows: dict[str, dict[str, Any]] = {}
-    for one in words:
-        key, value = _kept(one)
+    for frame_words in words:
+        key, value = _kept(frame_words)
         rows[key] = {"owner": WORDS, "key": key, "value": value}
     known: set[str] = set()
     for part in chunks(sorted(rows)):
@@ -121,20 +121,20 @@ def _keep_words(work: Work, words: Sequence[Fields]) -> None:
     work.insert(SETTINGS, [row for key, row in sorted(rows.items()) if key not in known])
 
 
-def _said(one: Fields) -> tuple[str, int, dict[str, str | None]]:
-    one.only("video", "frame", "values")
-    return one.id("video"), one.whole("frame"), one.values(required=True)
+def _said(fields: Fields) -> tuple[str, int, dict[str, str | None]]:
+    fields.only("video", "frame", "values")
+    return fields.id("video"), fields.whole("frame"), fields.values(required=True)
 
 
-def _flagged(one: Fields) -> tuple[str, int, str, str]:
-    one.only("video", "frame", "reason", "note")
-    return one.id("video"), one.whole("frame"), one.text("reason"), one.text("note", "", 500, empty=True)
+def _flagged(fields: Fields) -> tuple[str, int, str, str]:
+    fields.only("video", "frame", "reason", "note")
+    return fields.id("video"), fields.whole("frame"), fields.text("reason"), fields.text("note", "", 500, empty=True)
 
 
-def _kept(one: Fields) -> tuple[str, str]:
+def _kept(fields: Fields) -> tuple[str, str]:
     """The key of a frame's words, and these as text."""
-    one.only("video", "frame", "words")
-    value = json.dumps(one.data.get("words"), ensure_ascii=False, sort_keys=True)
-    if not isinstance(one.data.get("words"), dict) or len(value) > _MAX_WORDS or "\\u0000" in value:
-        raise one.error("words", f"{len(value)} characters", f"an object of at most {_MAX_WORDS}")
-    return words_key(one.id("video"), one.whole("frame")), value
+    fields.only("video", "frame", "words")
+    value = json.dumps(fields.data.get("words"), ensure_ascii=False, sort_keys=True)
+    if not isinstance(fields.data.get("words"), dict) or len(value) > _MAX_WORDS or "\\u0000" in value:
+        raise fields.error("words", f"{len(value)} characters", f"an object of at most {_MAX_WORDS}")
+    return words_key(fields.id("video"), fields.whole("frame")), value

@@ -33,9 +33,9 @@ def add(work: Work, fields: Fields) -> Effect:
     return Effect(insert_instances(work, fields, fields.objects("instances")))
 
 
-def insert_instances(work: Work, fields: Fields, given: Iterable[Fields]) -> int:
+def insert_instances(work: Work, fields: Fields, instances: Iterable[Fields]) -> int:
     """Put new instances into their frames; how many."""
-    rows = [_row(work, one) for one in given]
+    rows = [_row(work, instance) for instance in instances]
     _new_ids(work, fields, [row["id"] for row in rows])
     by_video: dict[str, set[int]] = {}
     for row in rows:
@@ -126,21 +126,21 @@ def fill_from_spans(work: Work, places: Iterable[tuple[str, Track, int]]) -> Non
             refresh(work, video, track, *tracks[track], spans)
 
 
-def instance_fields(one: Fields) -> dict[str, Any]:
+def instance_fields(fields: Fields) -> dict[str, Any]:
     """What is stored of a new instance, its values as they were given."""
-    one.only(*_FIELDS)
-    (x, y, w, h), polygons = one.geometry()
-    track = one.optional_whole("track")
-    by = one.choice("track_by", _TRACK_BY, "hand") if one.data.get("track_by") or track is not None else None
-    group = one.text("group")
+    fields.only(*_FIELDS)
+    (x, y, w, h), polygons = fields.geometry()
+    track = fields.optional_whole("track")
+    by = fields.choice("track_by", _TRACK_BY, "hand") if fields.data.get("track_by") or track is not None else None
+    group = fields.text("group")
     if group == IMAGE:
-        raise one.error("group", group, "a group of instances: values of the image belong to its frame")
+        raise fields.error("group", group, "a group of instances: values of the image belong to its frame")
     return {
-        "id": one.id("id"),
-        "video": one.id("video"),
-        "frame": one.whole("frame"),
+        "id": fields.id("id"),
+        "video": fields.id("video"),
+        "frame": fields.whole("frame"),
         "grp": group,
-        "name": one.text("name"),
+        "name": fields.text("name"),
         "track": track,
         "track_by": by,
         "x": x,
@@ -148,17 +148,17 @@ def instance_fields(one: Fields) -> dict[str, Any]:
         "w": w,
         "h": h,
         "polygons": polygons,
-        "values": {key: value for key, value in one.values().items() if value is not None},
-        "source": one.text("source", "hand"),
-        "score": one.optional_real("score"),
-        "state": "proposal" if one.flag("proposal", False) else "accepted",
-        "review": one.text("review", "", empty=True),
-        "extra": one.extra(),
+        "values": {key: value for key, value in fields.values().items() if value is not None},
+        "source": fields.text("source", "hand"),
+        "score": fields.optional_real("score"),
+        "state": "proposal" if fields.flag("proposal", False) else "accepted",
+        "review": fields.text("review", "", empty=True),
+        "extra": fields.extra(),
     }
 
 
-def _row(work: Work, one: Fields) -> dict[str, Any]:
-    row = instance_fields(one)
+def _row(work: Work, fields: Fields) -> dict[str, Any]:
+    row = instance_fields(fields)
     values = row.pop("values")
     own = work.labels.own_number({key: (value, work.seq) for key, value in values.items()})
     return {**row, "own": own, "label": work.labels.number(values)}

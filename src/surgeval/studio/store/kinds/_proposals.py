@@ -26,13 +26,13 @@ def add(work: Work, fields: Fields) -> Effect:
             INSTANCES.c.state == "proposal", INSTANCES.c.alive.is_(True),
         )  # fmt: skip
         gone = work.touch(INSTANCES, earlier, {"alive": False})
-    made = 0
+    added = 0
     if fields.data.get("instances"):
-        shown = fields.objects("instances")
-        for one in shown:
-            if not first <= one.whole("frame") <= last or one.id("video") != video:
-                raise one.error("frame", one.data.get("frame"), f"frames {first} to {last} of {video}")
-            if one.text("source", "") != source or not one.flag("proposal", False):
-                raise one.error("source", one.data.get("source"), f"a proposal of {source}")
-        made = insert_instances(work, fields, shown)
-    return Effect(made, gone)
+        proposals = fields.objects("instances")
+        for proposal in proposals:
+            if not first <= proposal.whole("frame") <= last or proposal.id("video") != video:
+                raise proposal.error("frame", proposal.data.get("frame"), f"frames {first} to {last} of {video}")
+            if proposal.text("source", "") != source or not proposal.flag("proposal", False):
+                raise proposal.error("source", proposal.data.get("source"), f"a proposal of {source}")
+        added = insert_instances(work, fields, proposals)
+    return Effect(added, gone)

@@ -49,7 +49,7 @@ def begin_round(work: Work, fields: Fields) -> Effect:
     """Another round of review, with the people who are to see every frame; its number is the next one."""
     fields.only("title", "reviewers")
     used = [work.connection.execute(select(func.max(column))).scalar() for column in (ROUNDS.c.number, REVIEWS.c.round)]
-    number = 1 + max(int(one or 0) for one in used)
+    number = 1 + max(int(latest or 0) for latest in used)
     row = {
         "number": number,
         "title": fields.text("title", "", empty=True),

@@ -91,15 +91,15 @@ def join(work: Work, fields: Fields) -> Effect:
     ids = fields.ids("ids")
     if len(ids) != 2:
         raise fields.error("ids", f"{len(ids)} spans", "two")
-    one, other = sorted((span_row(work, fields.path, id) for id in ids), key=lambda row: (row.first, row.id))
-    for column, what in (("video", "video"), ("tracks", "tracks"), ("written", "values")):
-        if getattr(one, column) != getattr(other, column):
-            raise fields.error("ids", f"spans of different {what}", f"two spans of the same {what}")
-    last, stamp = max(one.last, other.last), max(one.stamp, other.stamp)
-    work.touch(SPANS, SPANS.c.id == other.id, {"alive": False})
-    work.touch(SPANS, SPANS.c.id == one.id, {"last": last, "stamp": stamp})
-    effect = _again(work, one, one.first, last)
-    return Effect(effect.changed, created=(one.id,))
+    earlier, later = sorted((span_row(work, fields.path, id) for id in ids), key=lambda row: (row.first, row.id))
+    for column, name in (("video", "video"), ("tracks", "tracks"), ("written", "values")):
+        if getattr(earlier, column) != getattr(later, column):
+            raise fields.error("ids", f"spans of different {name}", f"two spans of the same {name}")
+    last, stamp = max(earlier.last, later.last), max(earlier.stamp, later.stamp)
+    work.touch(SPANS, SPANS.c.id == later.id, {"alive": False})
+    work.touch(SPANS, SPANS.c.id == earlier.id, {"last": last, "stamp": stamp})
+    effect = _again(work, earlier, earlier.first, last)
+    return Effect(effect.changed, created=(earlier.id,))
 
 
 def delete(work: Work, fields: Fields) -> Effect:
@@ -117,7 +117,7 @@ def _again(work: Work, row: Row[Any], first: int, last: int) -> Effect:
 def _tracks(fields: Fields) -> list[Track]:
     if not fields.data.get("tracks"):
         return [Track.image()]
-    tracks = list(dict.fromkeys(one.only("group", "name", "number").track() for one in fields.objects("tracks")))
+    tracks = list(dict.fromkeys(item.only("group", "name", "number").track() for item in fields.objects("tracks")))
     if len(tracks) > _MAX_TRACKS:
         raise fields.error("tracks", f"{len(tracks)} tracks", f"at most {_MAX_TRACKS}")
     if any(track.is_image for track in tracks):
@@ -130,8 +130,8 @@ def _written(
 ) -> dict[str, dict[str, str | None]]:
     written = {written_key(track): admitted(work, track.group, track.name, requested) for track in tracks}
     if not any(written.values()):
-        found = ", ".join(f"{key} {value}" for key, value in requested.items())
-        raise fields.error("values", found, f"values that the schema admits for {' or '.join(sorted(written))}")
+        listed = ", ".join(f"{key} {value}" for key, value in requested.items())
+        raise fields.error("values", listed, f"values that the schema admits for {' or '.join(sorted(written))}")
     return written
 
 

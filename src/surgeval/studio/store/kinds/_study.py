@@ -74,7 +74,7 @@ def answer(work: Work, fields: Fields) -> Effect:
     ids = fields.ids("ids")
     _check_shown(work, fields, study, ids)
     known = _known_answers(work, study.id, ids)
-    said: dict[tuple[str, str], list[str]] = defaultdict(list)
+    ids_by_answer: dict[tuple[str, str], list[str]] = defaultdict(list)
     skipped = 0
     for id in ids:
         row = known.get(id)
@@ -83,12 +83,12 @@ def answer(work: Work, fields: Fields) -> Effect:
         allowed = admitted(work, study.grp, new_name, values)
         skipped += len(allowed) < len(values)
         if allowed or named:
-            said[new_name, canonical(overlaid(old, allowed))].append(id)
-    if not said:
+            ids_by_answer[new_name, canonical(overlaid(old, allowed))].append(id)
+    if not ids_by_answer:
         raise fields.error(
             "values", ", ".join(map(str, values.values())), "values of the class that was answered before"
         )
-    changed = sum(_write(work, study.id, those, known, *what) for what, those in sorted(said.items()))
+    changed = sum(_write(work, study.id, those, known, *answer) for answer, those in sorted(ids_by_answer.items()))
     return Effect(changed, skipped)
 
 
@@ -104,7 +104,8 @@ def decide(work: Work, fields: Fields) -> Effect:
     choice = fields.choice("choice", _CHOICES)
     name, values = _decided(work, fields, study, choice)
     before = work.labels.values(row.label)
-    changed = _relabel(work, fields, row, name, {key: one for key, one in values.items() if before.get(key) != one})
+    differing = {key: value for key, value in values.items() if before.get(key) != value}
+    changed = _relabel(work, fields, row, name, differing)
     after = instance_rows(work, fields.path, [id])[0]
     number = work.connection.execute(select(func.coalesce(func.max(DECISIONS.c.number), 0)).where(same)).scalar_one()
     decision = {
@@ -134,19 +135,19 @@ def _study(work: Work, fields: Fields, name: str = "study") -> Row[Any]:
 
 
 def _segments(work: Work, fields: Fields) -> list[list[Any]]:
-    found: list[list[Any]] = []
-    given = fields.objects("segments")
-    if len(given) > _MOST_SEGMENTS:
-        raise fields.error("segments", f"{len(given)} segments", f"at most {_MOST_SEGMENTS}")
-    for one in given:
-        video, (first, last) = one.only("video", "first", "last").id("video"), one.frames()
-        check_frames(work, one.path, video, [first, last])
-        found.append([video, first, last])
-    ordered = sorted(found)
+    segments: list[list[Any]] = []
+    objects = fields.objects("segments")
+    if len(objects) > _MOST_SEGMENTS:
+        raise fields.error("segments", f"{len(objects)} segments", f"at most {_MOST_SEGMENTS}")
+    for segment in objects:
+        video, (first, last) = segment.only("video", "first", "last").id("video"), segment.frames()
+        check_frames(work, segment.path, video, [first, last])
+        segments.append([video, first, last])
+    ordered = sorted(segments)
     for (video, _, last), (other, first, _) in pairwise(ordered):
         if video == other and first <= last:
             raise fields.error("segments", f"two that share frame {first} of {video}", "segments that do not overlap")
-    return found
+    return segments
 
 
 def _inside(study: Row[Any], row: Row[Any]) -> bool:

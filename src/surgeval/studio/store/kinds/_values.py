@@ -40,8 +40,8 @@ def set_values(work: Work, fields: Fields) -> Effect:
     allowed = {(group, name): admitted(work, group, name, values) for group, name, _, _ in kinds}
     skipped = sum(len(allowed[row.grp, row.name]) < len(values) for row in rows)
     if not any(allowed.values()):
-        found = ", ".join(f"{key} {value}" for key, value in values.items())
-        raise fields.error("values", found, f"values that the schema admits for {rows[0].grp}.{rows[0].name}")
+        listed = ", ".join(f"{key} {value}" for key, value in values.items())
+        raise fields.error("values", listed, f"values that the schema admits for {rows[0].grp}.{rows[0].name}")
     changed = 0
     for group, name, own, label in kinds:
         if not allowed[group, name]:
@@ -59,8 +59,8 @@ def set_image_values(work: Work, fields: Fields) -> Effect:
     values = fields.values(required=True)
     check_frames(work, fields.path, video, [first, last])
     if admitted(work, IMAGE, IMAGE, values) != values:
-        found = ", ".join(f"{key} {value}" for key, value in values.items())
-        raise fields.error("values", found, "values that the schema admits for the image")
+        listed = ", ".join(f"{key} {value}" for key, value in values.items())
+        raise fields.error("values", listed, "values that the schema admits for the image")
     inside = and_(FRAMES.c.video == video, FRAMES.c.frame.between(first, last), FRAMES.c.alive.is_(True))
     kinds = work.rows(select(FRAMES.c.own, FRAMES.c.label).where(inside).distinct())
     changed = 0
@@ -169,7 +169,7 @@ def _replace_class(work: Work, fields: Fields, group: str, old: str, new: str) -
         if not any(track[:2] == [group, old] for track in tracks):
             continue
         renamed = [[g, new if (g, n) == (group, old) else n, number] for g, n, number in tracks]
-        unique = [track for place, track in enumerate(renamed) if track not in renamed[:place]]
+        unique = [track for position, track in enumerate(renamed) if track not in renamed[:position]]
         values = written.pop(f"{group}.{old}", {})
         written = {**written, f"{group}.{new}": {**values, **written.get(f"{group}.{new}", {})}}
         change = {
@@ -201,5 +201,5 @@ def _swapped(values: Mapping[str, str], attribute: str, old: str, new: str) -> V
 
 def said_change(work: Work, own: int, label: int, values: Mapping[str, str | None]) -> dict[str, int]:
     """The columns of a row after more was said of it."""
-    said = work.labels.own_number(work.labels.said(work.labels.own(own), values, work.seq))
-    return {"own": said, "label": work.labels.number(overlaid(work.labels.values(label), values))}
+    new_own = work.labels.own_number(work.labels.said(work.labels.own(own), values, work.seq))
+    return {"own": new_own, "label": work.labels.number(overlaid(work.labels.values(label), values))}
