@@ -159,7 +159,7 @@ def test_a_batch_in_parts_is_assigned_as_a_whole(monkeypatch: pytest.MonkeyPatch
     whole = assign_output(output, truth, "ivt", fixed_shapes=True)
     monkeypatch.setattr(module, "_BLOCK", 84 * 5 * 2)
     parts = assign_output(output, truth, "ivt", fixed_shapes=True)
-    for name in ("owner", "point", "row", "kept", "weight"):
+    for name in ("owner", "point", "row", "positive", "weight"):
         assert torch.equal(getattr(whole, name), getattr(parts, name))
 
 
