@@ -1,7 +1,8 @@
 """Processes that write videos, each one video at a time, spoken to through pipes and nothing else.
 
-The executor of the standard library hands work on in threads of its own, which trip over processes that are killed
-(sometimes as late as when the interpreter ends). Here no thread is involved, so a second Ctrl-C ends in silence.
+The executor of the standard library hands work on in a thread of its own. A second Ctrl-C while that thread is waited
+for makes Python take it for ended (bpo-45274); it runs on and trips over pipes that are closed, as late as when the
+interpreter ends. Here no thread is involved, so a second Ctrl-C ends in silence.
 """
 
 from __future__ import annotations
