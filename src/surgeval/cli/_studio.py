@@ -7,6 +7,8 @@ import secrets
 import signal
 import threading
 import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -72,9 +74,11 @@ def studio(
         raise BadInput("studio: found a folder and the demonstration, or neither, expected one of them")
     root = _demo() if folder is None else folder
     key = token or (None if binds_loopback(host) else secrets.token_urlsafe(24))
-    end = _asked_to_end()  # before anybody is told that there is something to end
-    with serve(root, author=author or getpass.getuser(), database=database, host=host, port=port, token=key,
-               names=name or (), detectors=detector or (), fps=fps) as running:  # fmt: skip
+    # Ctrl-C is heard before anybody is told that there is something to end.
+    with _asked_to_end() as end, serve(
+        root, author=author or getpass.getuser(), database=database, host=host, port=port, token=key,
+        names=name or (), detectors=detector or (), fps=fps,
+    ) as running:  # fmt: skip
         current = set_schema(running.project, schema) if schema is not None else None
         if current is not None:
             console().print(f"the labels here go by the schema {current}, which stays; the page's menu switches it "
@@ -88,12 +92,16 @@ def studio(
             pass
 
 
-def _asked_to_end() -> threading.Event:
+@contextmanager
+def _asked_to_end() -> Iterator[threading.Event]:
     """Set by Ctrl-C, or a polite request from outside; also where the parent process made us deaf to Ctrl-C."""
     end = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda _number, _frame: end.set())
-    return end
+    before = {number: signal.signal(number, lambda *_: end.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield end
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _demo() -> Path:

@@ -44,6 +44,8 @@ def _filled(render: Any, request: Mapping[str, Any], memory: int) -> dict[str, A
         longest = max(map(len, texts))
         if longest > request["longest"]:
             return {"problem": f"a conversation of {longest} characters"}
+        if not all(text.strip() for text in texts):
+            return {"problem": "a conversation without text"}
     except MemoryError:
         return {"problem": f"more than {memory >> 20} MB of memory"}
     except Exception as error:  # a template raises what it likes  # noqa: BLE001

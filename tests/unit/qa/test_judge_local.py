@@ -92,7 +92,8 @@ def test_a_model_without_chat_template_is_refused(tmp_path: Path) -> None:
     ("template", "reason"),
     [
         ("{{ ('clip' * 10**12) | length }}", "1024 MB of memory"),
-        ("{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}", "no text within 2 s"),
+        (f"{'{% for a in range(9999) %}' * 4}{'{% endfor %}' * 4}", "no text within 2 s"),
+        ("{% if messages %}{% endif %} ", "a conversation without text"),
         ("{{ 'clip' * 2000000 }}", "a conversation of 8000000 characters"),
     ],
 )
