@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -19,6 +20,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.table import Table
@@ -28,6 +30,8 @@ from surgeval.errors import visible
 
 if TYPE_CHECKING:
     import polars as pl
+
+_BEFORE_INTERVAL = re.compile(r" (?=\[[^\[\]]*\]$)")
 
 
 @contextmanager
@@ -101,6 +105,8 @@ def console() -> Console:
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """An aligned table; numbers go to the right, those of a column with as many decimals.
 
+    Where it is wider than the screen, intervals stand below their numbers: one that is broken cannot be read.
+
     >>> print_table("", ["video", "frames", "f1"], [("VID01", 9, 1.0), ("VID02", 1720, 0.625)])
     video  frames     f1
     VID01       9  1.000
@@ -112,9 +118,13 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
     table = Table(title=Text(visible(title)), title_justify="left", box=None, pad_edge=False, header_style="bold")
     for name, right in zip(columns, numeric, strict=True):
         table.add_column(Text(visible(name)), justify="right" if right else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(_cell(value, places)) for value, places in zip(row, decimals, strict=True)))
-    console().print(table)
+    screen = console()
+    cells = [[_cell(value, places) for value, places in zip(row, decimals, strict=True)] for row in rows]
+    if sum(max(map(cell_len, column)) + 2 for column in zip(columns, *cells, strict=True)) - 2 > screen.width:
+        cells = [[_BEFORE_INTERVAL.sub("\n", cell) for cell in row] for row in cells]
+    for row in cells:
+        table.add_row(*map(Text, row))
+    screen.print(table)
 
 
 def print_frame(title: str, frame: pl.DataFrame) -> None:

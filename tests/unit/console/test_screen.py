@@ -59,3 +59,16 @@ def test_a_column_has_one_way_of_writing_its_values(capsys: pytest.CaptureFixtur
     print_frame("", pl.DataFrame({"model": ["a", "b", "c"], **rows}))
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert lines[1:] == [["a", "1.000", "0.5", "yes"], ["b", "0.216", "2.0", "no"], ["c", "nan", "no"]]
+
+
+def test_an_interval_stands_whole_on_one_line_however_narrow_the_screen(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    intervals = ["45.9 % [27.0, 64.8]", "0.418 [-0.324, 0.513]"]
+    for columns in (80, 50):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        print_table("", ["", "phantom-clip-resnet", "IVT mAP50"], [["right when it is grounded", *intervals]])
+        shown = capsys.readouterr().out
+        assert "phantom-clip-resnet" in shown
+        assert all(part in shown for part in ("[27.0, 64.8]", "[-0.324, 0.513]"))
+    assert "45.9 % [" not in shown
