@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 _BEFORE_INTERVAL = re.compile(r" (?=\[[^\[\]]*\]$)")
+_PIECE = re.compile(r"\[[^\[\]]*\]|\S+")  # what no line should break: an interval, a word
 
 
 @contextmanager
@@ -115,16 +116,32 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
     rows = [list(row) for row in rows]
     numeric = [bool(rows) and all(_is_number(row[k]) for row in rows) for k in range(len(columns))]
     decimals = [max((_decimals(row[k]) for row in rows), default=0) for k in range(len(columns))]
-    table = Table(title=Text(visible(title)), title_justify="left", box=None, pad_edge=False, header_style="bold")
-    for name, right in zip(columns, numeric, strict=True):
-        table.add_column(Text(visible(name)), justify="right" if right else "left", overflow="fold")
     screen = console()
+    heads = [visible(name) for name in columns]
     cells = [[_cell(value, places) for value, places in zip(row, decimals, strict=True)] for row in rows]
-    if sum(max(map(cell_len, column)) + 2 for column in zip(columns, *cells, strict=True)) - 2 > screen.width:
+    room = screen.width - 2 * (len(heads) - 1)
+    if sum(max(map(cell_len, column)) for column in zip(heads, *cells, strict=True)) > room:
         cells = [[_BEFORE_INTERVAL.sub("\n", cell) for cell in row] for row in cells]
+    table = Table(title=Text(visible(title)), title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for head, right, width in zip(heads, numeric, _widths([heads, *cells], room), strict=True):
+        table.add_column(Text(head), justify="right" if right else "left", overflow="fold", width=width)
     for row in cells:
         table.add_row(*map(Text, row))
     screen.print(table)
+
+
+def _widths(rows: Sequence[Sequence[str]], room: int) -> list[int] | list[None]:
+    """Widths with which no word or interval is broken, where lines must be; the narrow columns share what is left."""
+    columns = list(zip(*rows, strict=True))
+    wanted = [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in columns]
+    widths = [max((cell_len(piece) for cell in column for piece in _PIECE.findall(cell)), default=0)
+              for column in columns]  # fmt: skip
+    if sum(wanted) <= room or sum(widths) > room:
+        return [None] * len(columns)
+    for _ in range(room - sum(widths)):
+        lacking = [number for number in range(len(columns)) if widths[number] < wanted[number]]
+        widths[min(lacking, key=widths.__getitem__)] += 1
+    return widths
 
 
 def print_frame(title: str, frame: pl.DataFrame) -> None:

@@ -69,6 +69,6 @@ def test_an_interval_stands_whole_on_one_line_however_narrow_the_screen(
         monkeypatch.setenv("COLUMNS", str(columns))
         print_table("", ["", "phantom-clip-resnet", "IVT mAP50"], [["right when it is grounded", *intervals]])
         shown = capsys.readouterr().out
-        assert "phantom-clip-resnet" in shown
+        assert "phantom-clip-resnet" in shown and max(map(len, shown.splitlines())) <= columns
         assert all(part in shown for part in ("[27.0, 64.8]", "[-0.324, 0.513]"))
     assert "45.9 % [" not in shown
