@@ -38,7 +38,7 @@ def few_video_notes(videos: int) -> tuple[str, ...]:
     >>> few_video_notes(20), few_video_notes(5)
     ((), ('only 5 videos: no test of so few can reach 0.05, so no difference is claimed',))
     >>> print(*few_video_notes(13))  # doctest: +ELLIPSIS
-    only 13 videos: in simulations with 12, equal models are told apart in at most 6 of 100 comparisons, and a...
+    only 13 videos: in simulations with 12, the next smaller number that was tried, equal models are told apart in...
     """
     if videos >= _ENOUGH:
         return ()
@@ -47,8 +47,9 @@ def few_video_notes(videos: int) -> tuple[str, ...]:
         return (f"only {count}: no test of so few can reach 0.05, so no difference is claimed",)
     row = max(count for count in _MEASURED if count <= videos)
     false, least, most = _MEASURED[row]
+    simulated = str(row) if row == videos else f"{row}, the next smaller number that was tried"
     return (
-        f"only {videos} videos: in simulations with {row}, equal models are told apart in at most {false} of 100 "
+        f"only {videos} videos: in simulations with {simulated}, equal models are told apart in at most {false} of 100 "
         f"comparisons, and a difference that 30 videos find in 63 to 84 of 100 is found in {least} to {most}",
     )
 

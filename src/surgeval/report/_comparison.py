@@ -103,6 +103,8 @@ def _verdict_table(verdicts: Mapping[str, Verdict]) -> Table:
 def readable_comparison(comparison: Comparison) -> dict[str, pl.DataFrame]:
     """The tables as people read them: both values, and the difference with its interval in one cell.
 
+    Numbers that fewer videos make up than others, such as those over right answers, say how many.
+
     >>> from surgeval.stats import paired_difference
     >>> gap = paired_difference([1, 1, 1, 0] * 4, [1, 0, 1, 0] * 4, [v for v in "abcdefgh" for _ in range(2)])
     >>> comparison = Comparison(protocol="focus", a="gaze", b="none", numbers=(Compared("accuracy", "accuracy", gap),))
@@ -113,12 +115,14 @@ def readable_comparison(comparison: Comparison) -> dict[str, pl.DataFrame]:
         (number.label, number_text(number.difference.a, number.unit), number_text(number.difference.b, number.unit),
          number.difference.interval.cell(gap_unit(number.unit)),
          "" if math.isnan(number.difference.p) else f"{number.difference.p:.4f}",
+         str(number.difference.interval.clusters),
          "; ".join(filter(None, (who(number, comparison.a, comparison.b), "" if _few(comparison) else reason(number)))))
         for number in comparison.numbers
     ]  # fmt: skip
-    heads = ["number", f"A: {comparison.a}", f"B: {comparison.b}", "A − B", "p", "better"]
+    heads = ["number", f"A: {comparison.a}", f"B: {comparison.b}", "A − B", "p", "videos", "better"]
+    table = pl.DataFrame(rows, schema=dict.fromkeys(heads, pl.String), orient="row")
     title = f"{comparison.a} − {comparison.b}, paired over {counted(comparison.clusters, 'video')}"
-    return {title: pl.DataFrame(rows, schema=dict.fromkeys(heads, pl.String), orient="row")}
+    return {title: table if table["videos"].n_unique() > 1 else table.drop("videos")}
 
 
 def tally(comparison: Comparison) -> str:
@@ -177,9 +181,11 @@ def _too_few(videos: int) -> str:
 
 
 def reason(number: Compared) -> str:
-    """Why nobody is called better where the interval leaves 0 out, or somebody is where it does not; else nothing."""
+    """Why nobody is called better where the interval leaves 0 out or is none, or somebody is where it reaches 0."""
     gap = number.difference
     low, high = gap.interval.low, gap.interval.high
+    if math.isnan(low):
+        return gap.interval.note
     if gap.told_apart:
         if number.higher_is_better is None:
             return "they differ, but neither more nor less is better"

@@ -242,7 +242,10 @@ def _decided(difference: Difference) -> Difference:
         low, high = min(low, 0.0), max(high, 0.0)
     elif low < 0 < high:
         low, high = (0.0, high) if interval.estimate > 0 else (low, 0.0)
-    return replace(difference, interval=replace(interval, low=low, high=high))
+    if (low, high) == (interval.low, interval.high):
+        return difference
+    note = "; ".join(filter(None, (interval.note, "an end was moved to 0, where the test decides")))
+    return replace(difference, interval=replace(interval, low=low, high=high, note=note))
 
 
 def _exchanged_mean(sample: Sample, point: Point, plan: Resampling, scale: float) -> float:

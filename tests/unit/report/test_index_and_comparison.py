@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +20,7 @@ from surgeval.protocols.verdict import Verdict
 from surgeval.report import read_outcomes_of, readable_comparison, write_comparison, write_index
 from surgeval.report._comparison import reason, tally, verdict, who
 from surgeval.report._index import _range, _tables
-from surgeval.stats import Difference, Interval
+from surgeval.stats import Difference, Interval, paired_difference
 
 
 def compared(low: float, high: float, clusters: int = 30, *, more: bool | None = True) -> Compared:
@@ -116,6 +117,20 @@ def test_where_interval_and_claim_part_the_reason_is_given() -> None:
     assert reason(compared(0.1, 0.3, clusters=5)) == "5 videos are too few for a claim"
     assert reason(compared(0.1, 0.3, more=None)) == "they differ, but neither more nor less is better"
     assert "but p = 0.06 decides" in verdict(named("x", compared(0.1, 0.3), p=0.06), "net", "twin")
+
+
+def test_numbers_over_fewer_videos_say_so_and_one_without_an_interval_says_why() -> None:
+    gap = paired_difference([1, 1, 1, 0] * 4, [1, 0, 1, 0] * 4, [v for v in "abcdefgh" for _ in range(2)])
+    fewer = replace(gap, interval=replace(gap.interval, clusters=6))
+    alone = replace(
+        gap, p=math.nan, interval=replace(gap.interval, low=math.nan, high=math.nan, note="one video has no interval")
+    )
+    numbers = tuple(Compared(key, key, d) for key, d in (("all", gap), ("right", fewer), ("wrong", alone)))
+    (frame,) = readable_comparison(Comparison(protocol="surgxbench", a="x", b="y", numbers=numbers)).values()
+    assert frame["videos"].to_list() == ["8", "6", "8"]
+    assert frame["better"].to_list() == ["", "", "one video has no interval"]
+    (same,) = readable_comparison(Comparison(protocol="surgxbench", a="x", b="y", numbers=numbers[:1])).values()
+    assert "videos" not in same.columns
 
 
 @pytest.mark.figures

@@ -193,3 +193,12 @@ def test_two_shares_differ_by_at_most_one(mixed: bool) -> None:
     tight = paired_statistic(share, "abcdefg", mixed=mixed, bounds=(-1.0, 1.0))
     assert loose.interval.high > 1 and tight.interval.high == 1.0
     assert (tight.estimate, tight.interval.low, tight.p) == (loose.estimate, loose.interval.low, loose.p)
+
+
+def test_an_end_that_was_moved_to_0_is_told() -> None:
+    a, b = np.tile([1, 1, 1, 0], 4), np.tile([1, 0, 1, 0], 4)
+    videos = [v for v in "abcdefgh" for _ in range(2)]
+    moved = paired_difference(a, b, videos)  # the interval alone would leave 0 out, the test does not
+    assert (moved.interval.low, moved.told_apart) == (0, False)
+    assert moved.interval.note == "an end was moved to 0, where the test decides"
+    assert not paired_difference(*two_models(0.5), VIDEOS).interval.note  # test and interval agree

@@ -26,6 +26,11 @@ _MODELS_OWN = ("method", "dtype", "questions", "max_tokens", "causal")
 _UNUSED = ("tasks", "motion", "curves", "sanity", "split", "videos")  # frames and tasks are compared themselves
 _MOTION = ("flow", "flow_source", "flow_gap", "fit", "motion_top", "motion_floor")  # only RAS depends on these
 
+_OWN_ANSWERS = (
+    "numbers over right or wrong answers are over each model's own, so the frames of the two differ; "
+    "beside each number stands in how many videos both have such answers"
+)
+
 
 def compare_surgxbench(a: SurgXScores | str | Path, b: SurgXScores | str | Path) -> Comparison:
     """Differences a − b of every headline number that both runs have; run folders or loaded runs.
@@ -56,10 +61,12 @@ def compare_surgxbench(a: SurgXScores | str | Path, b: SurgXScores | str | Path)
         raise BadInput(
             f"{first.name} and {second.name}: found no number that both have, expected runs of the same task"
         )
-    few = few_video_notes(numbers[0].difference.interval.clusters)
+    videos = {number.difference.interval.clusters for number in numbers}
+    own = (_OWN_ANSWERS,) if len(videos) > 1 else ()
     return Comparison(
         protocol="surgxbench", a=first.name, b=second.name, numbers=tuple(numbers),
-        settings={"resamples": first.resamples, "seed": first.seed}, notes=(*few, *_notes(first, second)),
+        settings={"resamples": first.resamples, "seed": first.seed},
+        notes=(*few_video_notes(max(videos)), *own, *_notes(first, second)),
     )  # fmt: skip
 
 

@@ -60,7 +60,9 @@ def score(
     ] = None,
     resamples: ResamplesOption = 1000,
     seed: SeedOption = 0,
-    name: Annotated[str | None, typer.Option(help="What to call the method. Default: the file's.")] = None,
+    name: Annotated[
+        str | None, typer.Option(help="What to call the method. Default: the folder's name, or the file's.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for report.html, tables, figures, scores.")] = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Write over scores of other predictions or settings in --out.")
@@ -105,7 +107,7 @@ def score(
             threshold_from=threshold_from,
             resamples=resamples,
             seed=seed,
-            name=name,
+            name=name or (out.resolve().name if out is not None else None),
             format=format,
             labels=labels,
             pred_format=pred_format,
