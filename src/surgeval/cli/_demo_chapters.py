@@ -15,7 +15,6 @@ from multiprocessing import active_children
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from surgeval._signals import deaf_children
 from surgeval.console import progress
 from surgeval.errors import MissingExtra, RunError
 from surgeval.progress import quiet
@@ -59,12 +58,11 @@ def telling(protocols: Sequence[Descriptor], data: Path, edition: str, out: Path
     before = set(active_children())
     pool = worker_pool(_AT_ONCE, light=True)
     try:
-        with deaf_children():
-            # The last chapter takes longest: begun first, it is not waited for alone at the end.
-            begun = {
-                protocol.name: pool.submit(_tell, protocol.name, data, edition, out / protocol.name, library_inside())
-                for protocol in (*protocols[-1:], *protocols[:-1])
-            }
+        # The last chapter takes longest: begun first, it is not waited for alone at the end.
+        begun = {
+            protocol.name: pool.submit(_tell, protocol.name, data, edition, out / protocol.name, library_inside())
+            for protocol in (*protocols[-1:], *protocols[:-1])
+        }
         yield (_awaited(protocol.name, begun[protocol.name]) for protocol in protocols)
     except BrokenProcessPool as error:
         raise RunError(f"{out}: a process of the demo died; the same command does the rest") from error

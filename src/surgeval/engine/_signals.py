@@ -47,12 +47,20 @@ class Stop:
 
 @contextmanager
 def graceful_stop(announce: bool) -> Iterator[Stop]:
-    """Handle SIGINT and SIGTERM for the time of a run; only the main thread can, elsewhere nothing is changed."""
+    """Handle SIGINT and SIGTERM for the time of a run; only the main thread can, elsewhere nothing is changed.
+
+    A signal that this process was started to ignore stays ignored, by the processes that it starts too: its parent
+    answers it (the demo's chapters), or somebody wanted it so (`nohup`).
+    """
     stop = Stop(announce)
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return
-    before = {signum: signal.signal(signum, stop.handle) for signum in (signal.SIGINT, signal.SIGTERM)}
+    before = {
+        signum: signal.signal(signum, stop.handle)
+        for signum in (signal.SIGINT, signal.SIGTERM)
+        if signal.getsignal(signum) is not signal.SIG_IGN
+    }
     try:
         yield stop
     finally:

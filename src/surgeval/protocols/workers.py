@@ -9,10 +9,12 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing import get_context, parent_process
 from multiprocessing.context import ForkServerContext, SpawnContext
 from typing import Any
+
+from surgeval._signals import deaf_children
 
 __all__ = ["process_context", "worker_pool"]
 
@@ -49,7 +51,18 @@ def worker_pool(
     []
     """
     context = get_context("spawn") if light else process_context()
-    return ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(initializer, initargs))
+    return _DeafPool(workers, mp_context=context, initializer=_begin, initargs=(initializer, initargs))
+
+
+class _DeafPool(ProcessPoolExecutor):
+    """Its processes, which begin when work is handed in, ignore Ctrl-C: the one that a person started answers.
+
+    To have been started so is not enough for what a process starts in turn: polars puts a handler of its own in place.
+    """
+
+    def submit(self, *work: Any, **named: Any) -> Future[Any]:
+        with deaf_children():
+            return super().submit(*work, **named)
 
 
 def _begin(initializer: Callable[..., None] | None, arguments: tuple[Any, ...]) -> None:

@@ -105,12 +105,15 @@ def _serve(pipe: Connection, work: Callable[[Any], None]) -> None:
     """In the new process: job after job, until the pipe is closed, by this process's end or by that of its parent."""
     while True:
         try:
-            job = pipe.recv()
+            pipe.send(_outcome(work, pipe.recv()))
         except (EOFError, OSError):
             return
-        try:
-            work(job)
-        except Exception as error:  # noqa: BLE001 - handed to the process that asked
-            pipe.send(error)
-        else:
-            pipe.send(None)
+
+
+def _outcome(work: Callable[[Any], None], job: Any) -> Exception | None:
+    """None, or the error that is for the process that asked."""
+    try:
+        work(job)
+    except Exception as error:  # noqa: BLE001
+        return error
+    return None
