@@ -29,7 +29,7 @@ from surgeval.cli.data import _phantom as _data_phantom
 from surgeval.cli.explain import _commands as _explain
 from surgeval.cli.questions import _commands as _questions
 from surgeval.cli.train import _commands as _train
-from surgeval.console import standard_streams
+from surgeval.console import release_folders, standard_streams
 from surgeval.console.panels import flow_help
 from surgeval.errors import MODEL_PACKAGES, MissingExtra, SurgevalError, visible
 from surgeval.progress import quiet
@@ -111,6 +111,8 @@ def run(argv: Sequence[str]) -> int:
             return _exit_code(argv)
     except OSError as error:  # what was printed last could not be stored
         return _complain(_os_sentence(error), 2)
+    finally:
+        release_folders()
 
 
 def _exit_code(argv: Sequence[str]) -> int:

@@ -4,7 +4,7 @@ Protocols bring their own commands, so this lies below them; the tree of command
 """
 
 from surgeval.console._extras import models_missing, require_models
-from surgeval.console._given import claim_folder, open_named
+from surgeval.console._given import claim_folder, open_named, release_folders
 from surgeval.console._progress import Progress, keep_times, progress, say_times
 from surgeval.console._screen import console, print_frame, print_json, print_pieces, print_table, standard_streams
 from surgeval.console._takes import takes
@@ -21,6 +21,7 @@ __all__ = [
     "print_pieces",
     "print_table",
     "progress",
+    "release_folders",
     "require_models",
     "say_times",
     "standard_streams",

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from surgeval.errors import BadInput
+from surgeval.files import LOCK, write_atomically
 
 if TYPE_CHECKING:
     from surgeval.datasets import Dataset
     from surgeval.vocab import LabelSpace
 
 _HEAD = 1 << 16  # bytes of a page in which its generator is named
+_FIRST = ("run.json", "scores.json", "replies.sqlite")  # marks that are written before anything else
+_UNFINISHED = ".unfinished"
+_claimed: dict[Path, list[Path]] = {}  # folders of this command, and those that had to be made for each
 
 
 def open_named(
@@ -42,17 +47,54 @@ def open_named(
 def claim_folder(out: str | Path, mark: str) -> None:
     """Refuse to write into a folder that holds something else than our own earlier output, known by its `mark`.
 
+    A mark is often the last thing that is written. Until then a hidden file says whose folder it is, so that after
+    Ctrl-C or a kill the same command goes on; `release_folders` takes it back.
+
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     claim_folder(Path(folder), "run.json")  # empty: fine
+    ...     claim_folder(Path(folder), "report.html")  # empty: fine
+    ...     (Path(folder) / "tables").mkdir()
+    ...     claim_folder(Path(folder), "report.html")  # not finished, and ours
+    ...     release_folders()
     """
     out = Path(out)
     if out.exists() and not out.is_dir():
         raise BadInput(f"{out}: found a file, expected a folder to write to")
     if (out / "run.json").exists() and mark not in ("run.json", "scores.json"):
         raise BadInput(f"{out}: found a run there, expected a folder of its own for this page")
-    if out.is_dir() and any(out.iterdir()) and not _is_ours(out / mark):
+    ours = _is_ours(out / mark)
+    if out.is_dir() and any(path.name != LOCK for path in out.iterdir()) and not (ours or _is_unfinished(out, mark)):
         raise BadInput(f"{out}: found other files there, expected a new or empty folder or one with our own {mark}")
+    if not ours and mark not in _FIRST:
+        made = [folder for folder in (out, *out.parents) if not folder.exists()]
+        out.mkdir(parents=True, exist_ok=True)
+        write_atomically(out / _UNFINISHED, mark.encode())
+        _claimed[out] = made
+
+
+def release_folders() -> None:
+    """At the end of a command: take back the hidden files of folders that got their mark, or nothing else.
+
+    >>> release_folders()
+    """
+    for out, made in _claimed.items():
+        unfinished = out / _UNFINISHED
+        if unfinished.is_file():
+            mark = unfinished.read_text(encoding="utf-8")
+            if _is_ours(out / mark) or [path.name for path in out.iterdir()] == [_UNFINISHED]:
+                unfinished.unlink()
+        for folder in made:
+            with suppress(OSError):  # there is something in it
+                folder.rmdir()
+    _claimed.clear()
+
+
+def _is_unfinished(out: Path, mark: str) -> bool:
+    unfinished = out / _UNFINISHED
+    if unfinished.is_symlink() or not unfinished.is_file():
+        return False
+    with unfinished.open("rb") as file:
+        return file.read(_HEAD) == mark.encode()
 
 
 def _is_ours(path: Path) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from surgeval.console import claim_folder
+from surgeval.console import claim_folder, release_folders
 from surgeval.errors import BadInput
 from surgeval.pages import Section, write_page
 
@@ -30,3 +30,33 @@ def test_a_link_to_our_page_does_not(tmp_path: Path) -> None:
     (tmp_path / "b" / "index.html").symlink_to(page)
     with pytest.raises(BadInput, match="found other files there"):
         claim_folder(tmp_path / "b", "index.html")
+
+
+def test_what_a_stopped_command_left_is_written_on_by_the_same_one_only(tmp_path: Path) -> None:
+    out = tmp_path / "pages" / "a"
+    claim_folder(out, "report.html")
+    (out / "tables").mkdir()
+    claim_folder(out, "report.html")
+    with pytest.raises(BadInput, match="found other files there"):
+        claim_folder(out, "index.html")
+    release_folders()  # it was stopped: there is no page
+    claim_folder(out, "report.html")
+    write_page(out / "report.html", "Runs", [Section("All", "none")])
+    release_folders()
+    assert sorted(path.name for path in out.iterdir() if path.suffix != ".js") == ["report.html", "tables"]
+    claim_folder(out, "report.html")
+
+
+def test_a_command_that_wrote_nothing_leaves_nothing(tmp_path: Path) -> None:
+    claim_folder(tmp_path / "pages" / "a", "report.html")
+    release_folders()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_link_to_a_strangers_claim_is_none(tmp_path: Path) -> None:
+    claim_folder(tmp_path / "a", "report.html")
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / ".unfinished").symlink_to(tmp_path / "a" / ".unfinished")
+    with pytest.raises(BadInput, match="found other files there"):
+        claim_folder(tmp_path / "b", "report.html")
+    release_folders()
