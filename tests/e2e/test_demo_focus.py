@@ -67,6 +67,7 @@ def test_the_ranking_finds_the_order_that_was_built_in(dataset: MemoryDataset, t
     assert [name for name, beats in ranking.gate.final.items() if beats] == ["oracle", "keen", "vague"]
     told = ranking_of(replace(made, ranking={**made.ranking, "outer": 4}), tmp_path / "ranking")
     assert told.feedback.is_file() and "late" in told.page.read_text()
+    assert told.table.columns[:3] == ["place", "model", "ahead of the next by"]
     assert json.loads((tmp_path / "ranking/ranking.json").read_text())["statuses"][0]["late"] == 0
     teams = sorted(path.parent.name for path in (tmp_path / "ranking/feedback").glob("*/feedback.html"))
     assert teams == ["keen", "oracle", "vague"]

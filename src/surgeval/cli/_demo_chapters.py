@@ -105,7 +105,14 @@ def told_or_left_out(protocol: Descriptor, demo: Demo) -> Chapter | str:
 
 def ranking_of(chapter: Chapter, out: Path) -> RankedRuns:
     """The chapter's runs, ranked as `surgeval rank` does."""
-    from surgeval.report import read_outcomes_of, score_name_of, study_ranking, write_feedback, write_ranking_report
+    from surgeval.report import (
+        read_outcomes_of,
+        score_name_of,
+        study_ranking,
+        terminal_tables,
+        write_feedback,
+        write_ranking_report,
+    )
     from surgeval.stats import Outcomes, rank
 
     options = dict(chapter.ranking or {})
@@ -117,6 +124,5 @@ def ranking_of(chapter: Chapter, out: Path) -> RankedRuns:
     feedback = write_feedback(study, tables, out / "feedback")
     shown = ("models", "copeland", "final_rank", "final_order", "bucket_rank", "win_rate")
     plain = ranking.to_json()
-    return RankedRuns(
-        ranking.to_frame().drop("win_rate_error"), page, feedback, {key: plain[key] for key in shown if key in plain}
-    )
+    table = terminal_tables(study)[0].frame
+    return RankedRuns(table, page, feedback, {key: plain[key] for key in shown if key in plain})

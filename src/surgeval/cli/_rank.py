@@ -124,28 +124,20 @@ def rank_models(
 
 
 def _print(study: RankingStudy, page: Path | None, index: Path | None) -> None:
-    from surgeval.report import findings, leading
+    from surgeval.report import findings, leading, terminal_tables
 
     say = console().print
-    heads = {
-        "win_rate": "win rate",
-        "mean_accuracy": study.ranking.score_name,
-        "against_baselines": "against baselines",
-    }
     for text in (leading(study), *findings(study)):
         say(visible(text.replace("\u00a0", " ")))
     say()
-    print_frame("ranking", study.ranking.to_frame().drop("win_rate_error").rename(heads, strict=False))
-    say()
-    if study.places is not None:
-        print_frame("places on resampled videos", study.places.to_frame())
-        say()
-    if study.statuses is not None:
-        print_frame("answers that were not in order", study.statuses)
+    for table in terminal_tables(study):
+        print_frame(table.title, table.frame)
+        if table.note:
+            say(table.note)
         say()
     for part in (study.without_bucket, study.without_model):
         if part is not None:
-            turned = [name for name, pairs in zip(part.left_out, part.swaps, strict=True) if pairs]
+            turned = [name for name, pairs in zip(part.shown, part.swaps, strict=True) if pairs]
             say(f"order turns round without the {part.kind}: {', '.join(map(visible, turned)) or 'none'}")
     for path in (page, index):
         if path is not None:

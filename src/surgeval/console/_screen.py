@@ -121,7 +121,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
     cells = [[_cell(value, places) for value, places in zip(row, decimals, strict=True)] for row in rows]
     room = screen.width - 2 * (len(heads) - 1)
     if sum(max(map(cell_len, column)) for column in zip(heads, *cells, strict=True)) > room:
-        cells = [[_BEFORE_INTERVAL.sub("\n", cell) for cell in row] for row in cells]
+        heads, *cells = [[_BEFORE_INTERVAL.sub("\n", cell) for cell in row] for row in (heads, *cells)]
     table = Table(title=Text(visible(title)), title_justify="left", box=None, pad_edge=False, header_style="bold")
     for head, right, width in zip(heads, numeric, _widths([heads, *cells], room), strict=True):
         table.add_column(Text(head), justify="right" if right else "left", overflow="fold", width=width)

@@ -72,3 +72,7 @@ def test_an_interval_stands_whole_on_one_line_however_narrow_the_screen(
         assert "phantom-clip-resnet" in shown and max(map(len, shown.splitlines())) <= columns
         assert all(part in shown for part in ("[27.0, 64.8]", "[-0.324, 0.513]"))
     assert "45.9 % [" not in shown
+    for columns in range(34, 50):  # a heading's too
+        monkeypatch.setenv("COLUMNS", str(columns))
+        print_table("", ["model", "pre-evaluation score, % [95 %]"], [["a_long_model_name", "21.6 [15.5, 35.1]"]])
+        assert "[95 %]" in capsys.readouterr().out

@@ -114,7 +114,7 @@ def test_the_ranking_page_says_what_is_untestable_and_what_turns_round() -> None
     study = study_ranking(rank(right, buckets, videos, resamples=200), outer=0)
     assert study.places is None
     text = {section.title: section.text for section in ranking_sections(study)}
-    assert "Nothing is decided in few|ood: fewer than 6 videos." in text["What these videos cannot tell"]
+    assert "Nothing is decided in few/ood: fewer than 6 videos." in text["What these videos cannot tell"]
     assert "On other videos" not in text
 
 
@@ -134,8 +134,11 @@ def test_models_of_one_name_are_refused(tmp_path: Path) -> None:
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "net.csv").write_text("qID,video,group,ood,correctness\nq,v,g,0,1\n")
-    with pytest.raises(BadInput, match="found the name 'net' twice"):
-        read_outcomes_of([tmp_path / "a" / "net.csv", tmp_path / "b" / "net.csv"])
+    first, second = (tmp_path / folder / "net.csv" for folder in ("a", "b"))
+    with pytest.raises(BadInput, match=r"found the name 'net' twice .* after its folder or file: give one of the two"):
+        read_outcomes_of([first, second])
+    with pytest.raises(BadInput, match=r"models: found .*net.csv twice, expected every model once"):
+        read_outcomes_of([first, first])
 
 
 @pytest.mark.parametrize("name", ["net[1]*?.csv", os.fsdecode(b"net\xff.csv"), "Überblick v0.2.csv"])

@@ -105,6 +105,8 @@ def test_a_teams_page_says_place_distance_troubles_and_its_answers(folder: Path)
     why = dict(answers.select("status", "why").unique().iter_rows())
     assert why == {"late": "after 21 s mark0", "flagged": "orders the judge about mark0", "ok": None}
     assert "median of all entries" in page
+    assert "verbs/id" in page and "verbs|id" not in (folder / "Nightingale -b-" / "feedback.html").read_text()
+    assert set(answers["bucket"]) == {"verbs|id", "targets|id"}  # as every stored table calls them
 
 
 def test_the_organiser_may_show_references(challenge: Any, tmp_path: Path) -> None:
@@ -167,9 +169,11 @@ def test_the_distance_is_enough_and_one_less_is_not() -> None:
 def test_the_page_counts_troubles_brackets_ties_and_names_the_weakest_bucket(challenge: Any) -> None:
     study, _ = challenge
     table = ranking_sections(study)[0].tables[0].frame
-    assert {"missing", "late", "invalid", "flagged", "weakest bucket"} <= set(table.columns)
+    assert {"late", "flagged", "weakest bucket"} <= set(table.columns)
+    assert not {"missing", "invalid"} & set(table.columns)  # all zeros would only take room
+    assert ranking_sections(study)[0].tables[0].note.endswith("No answer is known to be missing or invalid.")
     assert table["late"].to_list() == [5] * 5
-    assert all("|id (" in cell for cell in table["weakest bucket"])
+    assert all("/id (" in cell for cell in table["weakest bucket"])
     same = [1, 0] * 40
     tied = rank({"a": same, "b": same, "c": [0] * 80}, ["x|id"] * 80, [k // 10 for k in range(80)], resamples=200)
     table = ranking_sections(study_ranking(tied, outer=0, challenges=0))[0].tables[0].frame

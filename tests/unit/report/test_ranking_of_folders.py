@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import shutil
 from pathlib import Path
 
 import pytest
@@ -83,11 +84,20 @@ def test_a_folder_with_runs_of_two_protocols_is_refused(runs: Path) -> None:
         surgeval.rank(runs)
 
 
+def test_two_runs_of_one_name_say_how_to_tell_them_apart(runs: Path, tmp_path: Path) -> None:
+    shutil.copytree(runs / "right", tmp_path / "more" / "right")
+    with pytest.raises(
+        BadInput, match=r"found the name 'right' twice .*different names; a run is called after its folder"
+    ):
+        surgeval.rank([runs, tmp_path / "more"])
+
+
 def test_a_folder_that_only_holds_what_cannot_be_ranked_says_what_that_is(runs: Path, tmp_path: Path) -> None:
     (tmp_path / "others").mkdir()
     (runs / "boxes").rename(tmp_path / "others" / "boxes")
-    with pytest.raises(DataError, match="found a folder with runs of triplets only, expected a run, a folder of runs"):
+    with pytest.raises(DataError, match="found a folder with runs of triplets only, expected a run, a folder") as said:
         surgeval.rank(tmp_path / "others")
+    assert str(said.value).endswith("; two runs of triplets can be compared")
     with pytest.raises(DataError, match="found no such file or folder, expected a run, a folder of runs or a results"):
         surgeval.rank(str(tmp_path / "nowhere"))
 

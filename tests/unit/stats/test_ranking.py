@@ -55,7 +55,7 @@ def test_five_videos_decide_nothing_and_still_break_ties() -> None:
     assert found.untestable == ("verb|id",) and not found.better.any() and np.isnan(found.p).all()
     assert found.bucket_rank.tolist() == [[1, 1]] and found.copeland.tolist() == [0, 0]
     assert found.final_order == [["right"], ["wrong"]] and found.win_rate.tolist() == [1, 0]
-    assert "fewer than 6 videos: verb|id" in found.notes[0]
+    assert "fewer than 6 videos: verb/id" in found.notes[0]
     assert rank({"right": [1] * 60, "wrong": [0] * 60}, ["verb|id"] * 60, videos, min_clusters=5).better.any()
 
 

@@ -76,7 +76,7 @@ def test_only_whole_videos_are_exchanged() -> None:
 def test_too_few_swaps_for_a_correction_are_noted_and_detect_nothing() -> None:
     right, video = answers(4, 6, models=8)
     found = ranked(right, video, correction="holm")
-    assert any("too few ways to exchange the videos of b|id" in note for note in found.notes)
+    assert any("too few ways to exchange the videos of b/id" in note for note in found.notes)
     assert np.isnan(minimum_detectable_difference(found).median).all()
     uncorrected = minimum_detectable_difference(ranked(right, video)).median
     assert uncorrected > minimum_detectable_difference(ranked(right, video, test="bootstrap")).median

@@ -58,9 +58,9 @@ def test_right_and_wrong_are_read_in_any_spelling(words: tuple[object, object]) 
         (put(table(), "video", 3, "v99"), "b: qID q03: video: found v99, expected v01, as in a"),
         (
             put(table(), "group", 5, "phases"),
-            r"b: qID q05: group and ood: found phases\|id, expected verbs\|id, as in a",
+            r"b: qID q05: group and ood: found phases/id, expected verbs/id, as in a",
         ),
-        (put(table(), "ood", 7, True), r"b: qID q07: group and ood: found verbs\|ood, expected verbs\|id"),
+        (put(table(), "ood", 7, True), r"b: qID q07: group and ood: found verbs/ood, expected verbs/id"),
         (put(table(), "qID", 1, "q00"), "b: qID: found q00 more than once, expected every question once"),
         (put(table(), "video", 2, None), "b: qID q02: video: found nothing, expected a video"),
         (put(table(), "qID", 2, "  "), "b: row 2: qID: found nothing, expected a qID"),

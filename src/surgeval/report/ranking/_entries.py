@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-__all__ = ["TROUBLES", "status_counts", "status_of"]
+__all__ = ["TROUBLES", "status_counts", "status_of", "troubles"]
 
 # What an answer's status costs, as it is told to a reader.
 TROUBLES = {
@@ -41,3 +41,15 @@ def status_counts(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame | None:
         for name, status in statuses.items()
     ]
     return pl.DataFrame(rows, schema={"model": pl.String, **dict.fromkeys(TROUBLES, pl.Int64)})
+
+
+def troubles(counts: pl.DataFrame | None) -> pl.DataFrame | None:
+    """The counts that are not 0 for every model; None where there are none: zeros would only take room.
+
+    >>> troubles(pl.DataFrame({"model": ["net", "prior"], "missing": [0, None], "late": [0, 2]})).columns
+    ['model', 'late']
+    """
+    if counts is None:
+        return None
+    some = [name for name in counts.columns[1:] if counts[name].sum()]
+    return counts.select("model", *some) if some else None

@@ -21,7 +21,7 @@ from surgeval.pages import Evidence, Link, Section, Table, save_tables, write_pa
 from surgeval.report.ranking._entries import TROUBLES, status_of
 from surgeval.report.ranking._study import RankingStudy
 from surgeval.report.ranking._words import NARROW, listed, percent, place_span, points
-from surgeval.stats import distance_to_next_place
+from surgeval.stats import distance_to_next_place, shown_bucket
 
 __all__ = ["write_feedback"]
 
@@ -160,7 +160,7 @@ def _bucket_table(study: RankingStudy, m: int) -> Table:
     ranking = study.ranking
     own = ranking.accuracy[:, m]
     columns: dict[str, object] = {
-        "bucket": list(ranking.buckets),
+        "bucket": [shown_bucket(name) for name in ranking.buckets],
         "questions": list(ranking.questions),
         "videos": list(ranking.videos),
         "accuracy, %": [points(value) for value in own],
@@ -179,7 +179,8 @@ def _bucket_table(study: RankingStudy, m: int) -> Table:
 def _bucket_text(study: RankingStudy, m: int) -> str:
     ranking = study.ranking
     worst = int(np.argmin(ranking.accuracy[:, m]))
-    text = f"The weakest bucket is {ranking.buckets[worst]} with {points(ranking.accuracy[worst, m])}{NARROW}% right."
+    text = f"The weakest bucket is {shown_bucket(ranking.buckets[worst])} with "
+    text += f"{points(ranking.accuracy[worst, m])}{NARROW}% right."
     if len(ranking.models) < _FIELD:
         text += f" A median of the field is shown from {_FIELD} entries on: with fewer it would give another one away."
     return text
@@ -272,7 +273,7 @@ def _evidence(team: str, answers: pl.DataFrame) -> Evidence:
     cases = answers.select(
         *(text(own).alias(name) for name, own in columns.items()),
         verdict.alias("verdict"),
-        "bucket",
+        pl.Series("bucket", [shown_bucket(name) for name in answers["bucket"]], pl.String),
         *([pl.col("latency, s").cast(pl.Float64, strict=False).alias("latency")] if "latency, s" in answers else []),
     )
     verdicts = set(cases["verdict"])

@@ -18,21 +18,23 @@ from surgeval.figures import (
     StabilityLines,
 )
 from surgeval.report.ranking._study import RankingStudy
+from surgeval.report.ranking._tables import bucket_order
+from surgeval.stats import shown_bucket
 
 __all__ = ["ranking_figures"]
 
 
 def ranking_figures(study: RankingStudy) -> dict[str, Figure]:
     ranking = study.ranking
-    order = ranking.order
+    order, buckets = ranking.order, bucket_order(ranking)
     names = tuple(ranking.models[m] for m in order)
     figures: dict[str, Figure] = {
         "significance": SignificanceMap(
             "Buckets in which one model is better", names, _rows(ranking.wins[np.ix_(order, order)]),
             len(ranking.buckets),
         ),
-        "accuracy": Heatmap("Accuracy by bucket", names, ranking.buckets,
-                            _rows(np.round(100 * ranking.accuracy[:, order].T, 1)), "% right", whole=100),
+        "accuracy": Heatmap("Accuracy by bucket", names, tuple(shown_bucket(ranking.buckets[k]) for k in buckets),
+                            _rows(np.round(100 * ranking.accuracy[np.ix_(buckets, order)].T, 1)), "% right", whole=100),
     }  # fmt: skip
     if len(ranking.outcomes.videos) > 1:
         numbers = np.column_stack([ranking.mean_accuracy, ranking.mean_interval()])[order]
@@ -47,7 +49,7 @@ def ranking_figures(study: RankingStudy) -> dict[str, Figure]:
     decided = [k for k, name in enumerate(ranking.buckets) if name not in ranking.untestable]
     if decided:  # elsewhere all share the first rank, which would put the weakest on the podium
         figures["podium"] = Podium(
-            "Places by bucket", names, tuple(ranking.buckets[k] for k in decided),
+            "Places by bucket", names, tuple(shown_bucket(ranking.buckets[k]) for k in decided),
             _rows(ranking.accuracy[np.ix_(decided, order)]), _rows(ranking.bucket_rank[np.ix_(decided, order)]),
             "accuracy", "buckets",
         )  # fmt: skip
@@ -60,7 +62,7 @@ def ranking_figures(study: RankingStudy) -> dict[str, Figure]:
             each = order if part.kind == "model" else list(range(len(part.left_out)))
             places = np.vstack([part.full, part.final_rank[each]])[:, order].T
             rows = tuple(tuple(rank or None for rank in row) for row in places.tolist())
-            conditions = ("none", *(part.left_out[k] for k in each))
+            conditions = ("none", *(part.shown[k] for k in each))
             figures[name] = StabilityLines(f"One {part.kind} left out", names, conditions, rows, kind)
     rules = np.array(list(study.variants.values()))[:, order].T
     figures["variants"] = StabilityLines("Other rules", names, tuple(study.variants), _rows(rules), "rule")

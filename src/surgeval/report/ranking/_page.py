@@ -7,20 +7,19 @@ show is computed by `study_ranking`.
 from __future__ import annotations
 
 import json
-from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from surgeval.errors import BadInput
 from surgeval.files import write_atomically
-from surgeval.pages import Fact, Plot, Section, Table, distinct, save_figures, save_tables, write_page
+from surgeval.pages import Fact, Plot, Section, Table, save_figures, save_tables, write_page
 from surgeval.report.ranking._findings import equal_models, findings, leading
 from surgeval.report.ranking._study import RankingStudy
-from surgeval.report.ranking._words import NARROW, listed, percent, place_span, points
-from surgeval.stats import STEADY, Ranking, Stability
+from surgeval.report.ranking._tables import bucket_table, place_table, score_table, stability_table
+from surgeval.report.ranking._words import listed, percent
+from surgeval.stats import STEADY, Ranking, Stability, shown_bucket
 
 __all__ = ["ranking_sections", "write_ranking_report"]
 
@@ -82,15 +81,14 @@ def ranking_sections(study: RankingStudy) -> tuple[Section, ...]:
         return tuple(plots[name] for name in names if name in plots)
 
     sections = [
-        Section("Places", "\n\n".join(findings(study)), tables=(_place_table(study), *_gate_table(study.ranking))),
+        Section("Places", "\n\n".join(findings(study)), tables=(place_table(study), *_gate_table(study.ranking))),
         Section("Who is better than whom", "A claim is made only where the test over videos supports it. A pair "
                 "without one is not equal: these videos do not tell it apart.", facts=_facts(study),
                 figures=drawn("significance"),
-                tables=(_score_table(study.ranking), _pair_table(study.ranking))),
+                tables=(score_table(study.ranking), _pair_table(study.ranking))),
         Section("Buckets", "A bucket is a capability group, in (id) or out of distribution (ood).",
                 figures=drawn("mean_accuracy", "accuracy", "podium"),
-                tables=(Table("Accuracy in %, and the rank in brackets", _bucket_table(study.ranking),
-                              file="tables/buckets.csv"),)),
+                tables=(bucket_table(study.ranking),)),
         *_equal(study),
         Section("On other videos", _stability_text(study.places), figures=drawn("blobs"),
                 tables=_stability(study.places)),
@@ -127,92 +125,6 @@ def _facts(study: RankingStudy) -> tuple[Fact, ...]:
     return tuple(facts)
 
 
-def _place_table(study: RankingStudy) -> Table:
-    ranking, order = study.ranking, study.ranking.order
-    mean, ends = ranking.mean_accuracy, ranking.mean_interval()
-    accuracies = [
-        points(mean[m])
-        if np.isnan(ends[m]).any()
-        else f"{points(mean[m])}{NARROW}[{points(ends[m, 0])},{NARROW}{points(ends[m, 1])}]"
-        for m in order
-    ]
-    columns: dict[str, list[Any]] = {
-        "place": [place_span(ranking.final_rank, m) for m in order],
-        "model": [ranking.models[m] for m in order],
-        "ahead of the next by": _reasons(ranking),
-        f"{ranking.score_name}, % [95 %]": accuracies,
-    }
-    if study.verdicts:
-        own_verdicts = [study.verdicts.get(ranking.models[m]) for m in order]
-        columns["its own verdict"] = ["–" if verdict is None else verdict.grade for verdict in own_verdicts]
-    if study.places is not None:
-        span = study.places.interval()
-        same_place = (study.places.places == ranking.final_rank).mean(axis=0)
-        columns["place on other videos (95 %)"] = [
-            str(span[m, 0]) if span[m, 0] == span[m, 2] else f"{span[m, 0]}{NARROW}to{NARROW}{span[m, 2]}"
-            for m in order
-        ]
-        columns["keeps its place"] = [percent(float(same_place[m])) for m in order]
-    if study.statuses is not None:
-        rows = {row["model"]: row for row in study.statuses.iter_rows(named=True)}
-        for status in ("missing", "late", "invalid", "flagged"):
-            columns[status] = [rows.get(ranking.models[m], {}).get(status) for m in order]
-    if len(ranking.buckets) > 1:
-        columns["weakest bucket"] = [_weakest(ranking, m) for m in order]
-    note = (
-        "Shared places show as a span, on other videos as its first. Ahead by tests: better than the next in more "
-        "buckets. By tests with others: these two are not told apart, third models put them in order. By "
-        "tie-break only: no evidence. "
-        f"{_capital(ranking.score_name)}: mean over buckets of the share of right answers, its interval from "
-        "leaving out each video in turn (Student's t)."
-    )
-    if np.isnan(ends).any():
-        note += " No interval: leaving out a video changes nothing or too little is left, so other videos may differ."
-    return Table("The ranking", pl.DataFrame(columns, strict=False), note, file="tables/ranking.csv")
-
-
-def _score_table(ranking: Ranking) -> Table:
-    order, rate, error = ranking.order, ranking.win_rate, ranking.win_rate_error
-    above = ranking.wins > ranking.wins.T
-    columns = {
-        "place": [place_span(ranking.final_rank, m) for m in order],
-        "model": [ranking.models[m] for m in order],
-        "dominates": [int(above[m].sum()) for m in order],
-        "dominated by": [int(above[:, m].sum()) for m in order],
-        "Copeland score": [int(ranking.copeland[m]) for m in order],
-        "win rate in the tie": [f"{rate[m]:.3f} ± {error[m]:.3f}" if np.isfinite(rate[m]) else "–" for m in order],
-    }
-    note = (
-        "A model dominates another when it is better in more buckets than the other way round; the Copeland score is "
-        "how many it dominates minus how many dominate it. The win rate breaks ties at the top and is no evidence; "
-        "± is the error of its resampling alone."
-    )
-    return Table("How the places come about", pl.DataFrame(columns), note, file="tables/ranking.csv")
-
-
-def _reasons(ranking: Ranking) -> list[str]:
-    """What puts each model ahead of the one in the next row."""
-    reasons = []
-    for own, following in pairwise(ranking.order):
-        if ranking.final_rank[own] == ranking.final_rank[following]:
-            reasons.append("nothing: shared")
-        elif ranking.wins[own, following] > ranking.wins[following, own]:
-            reasons.append("tests")
-        else:
-            equal = ranking.copeland[own] == ranking.copeland[following]
-            reasons.append("tie-break only" if equal else "tests with others")
-    return [*reasons, "–"]
-
-
-def _capital(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"
-
-
-def _weakest(ranking: Ranking, model: int) -> str:
-    worst = int(np.argmin(ranking.accuracy[:, model]))
-    return f"{ranking.buckets[worst]} ({points(ranking.accuracy[worst, model])}{NARROW}%)"
-
-
 def _gate_table(ranking: Ranking) -> tuple[Table, ...]:
     gate = ranking.gate
     if gate is None:
@@ -242,19 +154,9 @@ def _gate_table(ranking: Ranking) -> tuple[Table, ...]:
     return (Table(f"Against the baseline{several} {listed(gate.baselines)}", frame, note),)
 
 
-def _bucket_table(ranking: Ranking) -> pl.DataFrame:
-    """One row per bucket, hardest first, one column per model: accuracy in % and, in brackets, the rank if decided."""
-    order = ranking.order
-    columns: list[list[Any]] = [list(ranking.buckets), list(ranking.questions), list(ranking.videos)]
-    for m in order:
-        ranks = [
-            "–" if name in ranking.untestable else rank
-            for name, rank in zip(ranking.buckets, ranking.bucket_rank[:, m], strict=True)
-        ]
-        columns.append([f"{points(a)}\u00a0({rank})" for a, rank in zip(ranking.accuracy[:, m], ranks, strict=True)])
-    heads = distinct(["bucket", "questions", "videos", *(ranking.models[m] for m in order)])
-    frame = pl.DataFrame([pl.Series(head, column) for head, column in zip(heads, columns, strict=True)])
-    return frame.select(pl.all().gather(np.argsort(ranking.accuracy.mean(axis=1), kind="stable").tolist()))
+def _shown(frame: pl.DataFrame) -> pl.DataFrame:
+    """The table with its buckets as pages write them."""
+    return frame.with_columns(pl.Series("bucket", [shown_bucket(name) for name in frame["bucket"]], pl.String))
 
 
 def _pair_table(ranking: Ranking) -> Table:
@@ -262,7 +164,7 @@ def _pair_table(ranking: Ranking) -> Table:
     frame = ranking.pair_table().sort(
         pl.col("better").is_null(), pl.col("difference").abs(), descending=[False, True], maintain_order=True
     )
-    return Table("Every pair in every bucket", frame, file="tables/pairs.csv", folded=True)
+    return Table("Every pair in every bucket", _shown(frame), file="tables/pairs.csv", folded=True)
 
 
 def _equal(study: RankingStudy) -> tuple[Section, ...]:
@@ -282,7 +184,8 @@ def _equal(study: RankingStudy) -> tuple[Section, ...]:
     shown = shown.with_columns(pl.Series("equal pairs called different", shares, dtype=pl.String))
     return (
         Section("How often equal models would be separated", f"{' '.join(equal_models(study))}\n\n{text}",
-                tables=(Table("False claims by bucket", shown, file="tables/calibration.csv"),)),
+                tables=(Table("False claims by bucket", _shown(shown), "Most false claims first.",
+                              file="tables/calibration.csv"),)),
     )  # fmt: skip
 
 
@@ -313,13 +216,7 @@ def _stability_text(places: Stability | None) -> str:
 def _stability(places: Stability | None) -> tuple[Table, ...]:
     if places is None:
         return ()
-    table = places.to_frame()
-    shares = {"first": "first", "top_three": "among three", "same_place": "same place"}
-    shown = table.select(
-        "model", "place", "low", "median", "high",
-        *(pl.Series(head, [percent(value) for value in table[name]]) for name, head in shares.items()),
-    )  # fmt: skip
-    return (Table("Places on resampled videos", shown, file="tables/stability.csv"),)
+    return (Table("Places on resampled videos", stability_table(places), file="tables/stability.csv"),)
 
 
 def _sensitivity(study: RankingStudy) -> tuple[Table, ...]:
@@ -328,7 +225,7 @@ def _sensitivity(study: RankingStudy) -> tuple[Table, ...]:
         if part is not None:
             swaps = ["; ".join(f"{a} passes {b}" for a, b in pairs) or "none" for pairs in part.swaps]
             frame = part.to_frame().select(
-                pl.nth(0).alias(f"without {name}"), "tau", pl.Series("order that turns round", swaps)
+                pl.Series(f"without {name}", part.shown), "tau", pl.Series("order that turns round", swaps)
             )
             tables.append(Table(f"Without each {name}", frame, "Tau compares with the full ranking.",
                                 file=f"tables/without_{name}.csv", folded=frame.height > 12))  # fmt: skip
@@ -342,9 +239,8 @@ def _unknown(study: RankingStudy) -> Section:
         "power. What is smaller is unknown, not equal."
     )
     if ranking.untestable:
-        text += (
-            f"\n\nNothing is decided in {listed(ranking.untestable)}: fewer than {ranking.options.min_clusters} videos."
-        )
+        names = listed([shown_bucket(name) for name in ranking.untestable])
+        text += f"\n\nNothing is decided in {names}: fewer than {ranking.options.min_clusters} videos."
     table = detectable.to_frame().rename(
         {"median": "median pair", "easiest": "easiest pair", "hardest": "hardest pair"}
     )  # fmt: skip
@@ -358,7 +254,7 @@ def _unknown(study: RankingStudy) -> Section:
     return Section(
         "What these videos cannot tell",
         text,
-        tables=(Table("Detectable differences", shown, file="tables/detectable.csv"),),
+        tables=(Table("Detectable differences", _shown(shown), file="tables/detectable.csv"),),
     )
 
 

@@ -104,9 +104,7 @@ def read_outcomes_of(paths: Sequence[str | Path]) -> dict[str, pl.DataFrame]:
     for path in (entry for named in paths for entry in _entries(Path(named))):
         name = _name(path)
         if name in places:
-            raise BadInput(
-                visible(f"models: found the name {name!r} twice ({places[name]} and {path}), expected different names")
-            )
+            raise BadInput(visible(_named_twice(name, places[name], path)))
         places[name] = path
         tables[name] = _outcomes(path, kinds)
     if len(kinds) > 1:
@@ -143,6 +141,15 @@ def _name(path: Path) -> str:
     return name.encode("utf-8", "replace").decode()
 
 
+def _named_twice(name: str, first: Path, second: Path) -> str:
+    if first.resolve() == second.resolve():
+        return f"models: found {second} twice, expected every model once"
+    rule = "a run is called after its folder: give one of the folders another name"
+    if not (first.is_dir() and second.is_dir()):
+        rule = "a model is called after its folder or file: give one of the two another name"
+    return f"models: found the name {name!r} twice ({first} and {second}), expected different names; {rule}"
+
+
 def left_out(paths: Sequence[str | Path]) -> tuple[str, ...]:
     """A sentence for the runs in folders of runs that know no right and wrong, and so are not ranked; else nothing.
 
@@ -175,6 +182,8 @@ def _entries(path: Path) -> list[Path]:
         kinds = dict.fromkeys(descriptor_of(run).name for run in runs)
         found = f"a folder with runs of {', '.join(kinds)} only" if runs else "a folder with none of them"
         expected = "a run, a folder of runs that know right and wrong, or one with tables/results.csv"
+        if runs:
+            expected += f"; {_comparable(' or of '.join(kinds))}"
         raise DataError(path, found=found, expected=expected)
     return rankable
 
@@ -187,8 +196,13 @@ def _outcomes(path: Path, kinds: dict[str, Path]) -> pl.DataFrame:
         known = ", ".join(name for name, other in descriptors().items() if other.outcomes)
         raise BadInput(
             f"{path}: found a run of {kind.name}, which has no right and wrong to rank,"
-            f" expected runs of one of {known}; two runs of {kind.name} can be compared"
+            f" expected runs of one of {known}; {_comparable(kind.name)}"
         )
     kinds.setdefault(kind.name, path)
     table: pl.DataFrame = kind.part("outcomes")(load_run(path))
     return table
+
+
+def _comparable(kind: str) -> str:
+    """What can be done with runs that cannot be ranked."""
+    return f"two runs of {kind} can be compared"

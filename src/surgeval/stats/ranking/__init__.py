@@ -28,7 +28,7 @@ from surgeval.stats.ranking._stability import (
     leave_one_model_out,
     stability,
 )
-from surgeval.stats.ranking._tables import MAX_UNSCORED
+from surgeval.stats.ranking._tables import MAX_UNSCORED, shown_bucket
 
 __all__ = [
     "MAX_UNSCORED",
@@ -60,5 +60,6 @@ __all__ = [
     "minimum_detectable_difference",
     "rank",
     "read_outcomes",
+    "shown_bucket",
     "stability",
 ]

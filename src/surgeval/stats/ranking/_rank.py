@@ -31,6 +31,7 @@ from surgeval.stats.ranking._options import (
 )
 from surgeval.stats.ranking._order import RankDecision, decide
 from surgeval.stats.ranking._result import Ranking
+from surgeval.stats.ranking._tables import shown_bucket
 from surgeval.stats.ranking._tests import BucketEvidence, buckets_of, examine
 
 __all__ = ["Gate", "Outcomes", "RankOptions", "Ranking", "rank"]
@@ -99,7 +100,7 @@ def _notes(
     evidence: Sequence[BucketEvidence], models: tuple[str, ...], options: RankOptions, decision: RankDecision
 ) -> list[str]:
     notes = []
-    untestable = [bucket.name for bucket in evidence if bucket.p is None]
+    untestable = [shown_bucket(bucket.name) for bucket in evidence if bucket.p is None]
     if untestable:
         notes.append(f"no claim in buckets with fewer than {options.min_clusters} videos: {', '.join(untestable)}")
     tested = [bucket for bucket in evidence if bucket.p is not None]
@@ -113,7 +114,7 @@ def _notes(
                 f"{options.resamples} resamples cannot {goal}: at least {options.needed(len(models))} are needed"
             )
         else:
-            names = ", ".join(bucket.name for bucket in powerless)
+            names = ", ".join(shown_bucket(bucket.name) for bucket in powerless)
             notes.append(f"there are too few ways to exchange the videos of {names} to {goal}")
     for score in np.unique(decision.copeland):
         group = np.flatnonzero((decision.copeland == score) & np.isfinite(decision.win_rate))

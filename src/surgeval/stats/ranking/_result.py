@@ -20,6 +20,7 @@ from surgeval.stats.ranking._gate import Gate
 from surgeval.stats.ranking._input import Outcomes
 from surgeval.stats.ranking._options import RankOptions
 from surgeval.stats.ranking._order import RankDecision
+from surgeval.stats.ranking._tables import shown_bucket
 from surgeval.stats.ranking._tests import BucketEvidence, buckets_of
 from surgeval.stats.statistic import bootstrap_vector, with_still_parts
 
@@ -128,7 +129,8 @@ class Ranking(RankDecision, Result):
         """`accuracy`: models by place, and their accuracy in each bucket."""
         shares = tuple(tuple(round(100 * float(value), 1) for value in self.accuracy[:, m]) for m in self.order)
         models = tuple(self.models[m] for m in self.order)
-        return {"accuracy": Heatmap("Accuracy by bucket", models, self.buckets, shares, "% right", whole=100)}
+        buckets = tuple(map(shown_bucket, self.buckets))
+        return {"accuracy": Heatmap("Accuracy by bucket", models, buckets, shares, "% right", whole=100)}
 
     def __repr__(self) -> str:
         places = ", ".join(" = ".join(group) for group in self.final_order)

@@ -21,6 +21,7 @@ from surgeval.stats._streams import stream
 from surgeval.stats.ranking._gate import Gate, gate_of
 from surgeval.stats.ranking._order import decide
 from surgeval.stats.ranking._result import Ranking
+from surgeval.stats.ranking._tables import shown_bucket
 from surgeval.stats.ranking._tests import Bucket, buckets_of, examine
 
 __all__ = [
@@ -119,6 +120,11 @@ class Sensitivity(Tabular):
     final_rank: Ints
     tau: Floats
     swaps: tuple[tuple[tuple[str, str], ...], ...]
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """`left_out` as pages write it."""
+        return tuple(map(shown_bucket, self.left_out)) if self.kind == "bucket" else self.left_out
 
     def to_frame(self) -> pl.DataFrame:
         """One row per thing left out: tau, the number of swaps, and each model's place."""

@@ -16,12 +16,22 @@ from surgeval.arrays import Bools
 from surgeval.errors import DataError
 from surgeval.results import counted
 
-__all__ = ["MAX_UNSCORED", "SideBySide", "joined_results"]
+__all__ = ["MAX_UNSCORED", "SideBySide", "joined_results", "shown_bucket"]
 
 COLUMNS = ("qID", "video", "group", "ood", "correctness")
 WRONG = ("missing", "late", "invalid")  # statuses that count as a wrong answer where correctness is empty
 MAX_UNSCORED = 0.05
 _TRUTH = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
+
+
+def shown_bucket(name: str) -> str:
+    """A bucket as pages and messages write it; stored tables and JSON have the name itself.
+
+    >>> shown_bucket("verbs|ood"), shown_bucket("verbs|id"), shown_bucket("a|b")
+    ('verbs/ood', 'verbs/id', 'a|b')
+    """
+    group, bar, side = name.rpartition("|")
+    return f"{group}/{side}" if bar and side in ("id", "ood") else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +122,11 @@ def _aligned(first: pl.DataFrame, table: pl.DataFrame, reference: str, name: str
         differs = verdicts[column] != here
         if differs.any():
             row = int(differs.to_numpy().argmax())
-            expected = f"{verdicts[column][row]}, as in {reference}"
-            raise DataError(name, record=f"qID {verdicts['qID'][row]}", field=field, found=here[row], expected=expected)
+            found, other = (
+                shown_bucket(one) if column == "bucket" else one for one in (here[row], verdicts[column][row])
+            )
+            record, expected = f"qID {verdicts['qID'][row]}", f"{other}, as in {reference}"
+            raise DataError(name, record=record, field=field, found=found, expected=expected)
     return verdicts["correctness_here"]
 
 
