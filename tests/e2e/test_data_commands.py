@@ -318,7 +318,7 @@ def test_a_folder_of_runs_is_reported_on_although_a_film_lies_beside_them(
     save_scored(tmp_path / "runs" / below / "net", Manifest("triplets", model="net"), cases=1)
     _film(tmp_path / "runs" / "operation.mp4")
     code, said, errors = quick("report", "runs", "--out", "pages")
-    assert code == 0, errors
+    assert code == 1 and "net: found no scores.json" in errors
     assert "pages/index.html" in said and (tmp_path / "pages" / "index.html").is_file()
     assert not (tmp_path / "pages" / "report.html").exists()
     code, said, errors = quick("data", "check", "runs", "--no-images")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,23 @@ def test_the_summary_names_classes_frames_and_rate(quick: Quick, detector: Path,
     assert "grasper" in out
     assert "1 frames" in out
     assert "frames a second" in out
+    assert out.splitlines()[-1] == "one.csv"  # a picture alone has no labels to score with
+
+
+@pytest.mark.parametrize("more", [(), ("--format", "phantom"), ("--every", "2")], ids=" ".join)
+def test_the_last_line_is_the_command_that_scores_the_table(
+    quick: Quick, detector: Path, small_phantom: Path, more: tuple[str, ...]
+) -> None:
+    code, out, err = quick("detect", "--model", detector, "--data", small_phantom, "--out", "my found.csv", *more)
+    assert code == 0, err
+    said, _, command = " ".join(out.split()).rpartition("my found.csv: score it with: surgeval ")
+    assert bool(said) is (more[:1] != ("--every",))  # frames that nobody looked at would count as missed
+    if said:
+        assert command == shlex.join(
+            ["score", "triplets", "--data", str(small_phantom), "--pred", "my found.csv", *more]
+        )
+        code, _, err = quick(*shlex.split(command), "--resamples", 20)
+        assert code == 0, err
 
 
 def test_nothing_sure_enough_to_track_or_draw_is_told(quick: Quick, detector: Path, small_phantom: Path) -> None:

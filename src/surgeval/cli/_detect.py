@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
@@ -27,6 +28,7 @@ OVERSIGHT = (
     "for a decision about a patient."
 )
 _SHOWN = 15  # classes in the summary
+_UNLABELLED = ("video", "images")  # formats that hold pictures only
 
 
 def register(app: typer.Typer, models: typer.Typer) -> None:
@@ -157,6 +159,15 @@ def detect(asked: DetectOptions) -> None:
         print_json(_as_json(done, network.name))
     else:
         _print(done, network.name, asked)
+        console().print(visible(f"{done.out}{_next(asked, source)}"))
+
+
+def _next(asked: DetectOptions, source: Source) -> str:
+    """The command that scores what was found, where there are labels of the same classes for every frame looked at."""
+    if source.foreign or source.dataset.format in _UNLABELLED or asked.every > 1 or asked.fps or asked.video:
+        return ""
+    words = ["surgeval", "score", "triplets", "--data", str(asked.data), "--pred", str(asked.out)]
+    return f": score it with: {shlex.join([*words, *(['--format', asked.format] if asked.format else [])])}"
 
 
 def _frames_of(source: Source) -> int | None:
@@ -188,7 +199,6 @@ def _print(done: Detected, name: str, asked: DetectOptions) -> None:
         say(f"the film shows no box: the best score is {best:.2f}, and boxes are drawn from {asked.show:g} (--show)")
     for film in done.films:
         say(f"open {visible(str(film))}")
-    say(visible(str(done.out)))
 
 
 def _as_json(done: Detected, name: str) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,7 +46,8 @@ def report(
     """Write one offline page: about a dataset, about a run from what it stored, or an index of several runs.
 
     A dataset with errors gets its page too, with the errors on it, and exit code 2. A folder with runs in it, or one
-    folder further down, is a folder of runs; `--format` reads it as a dataset all the same.
+    folder further down, is a folder of runs; `--format` reads it as a dataset all the same. Of its runs those that
+    cannot be read are named, with exit code 1.
 
     Example: [bold]surgeval report my_dataset --out my_report[/bold]
 
@@ -79,16 +81,20 @@ def report(
         raise BadInput(f"{path}: found a {kind.noun}, expected it alone, or runs only: a {kind.noun} has its own page")
     if not runs and len(paths) > 1:
         raise BadInput(f"{paths[1]}: found a second dataset, expected one dataset or several run folders")
+    unread: list[str] = []
     if runs:
-        page = _of_runs(runs, out)
+        page = _of_runs(runs, out, unread)
     elif format is None and paths[0].is_dir() and _holds_runs(paths[0]):  # first: a film may lie beside the runs
-        page = _of_folder(paths[0], out, "index.html", "reading the runs and writing their pages", write_index)
+        write = partial(write_index, on_problem=unread.append)
+        page = _of_folder(paths[0], out, "index.html", "reading the runs and writing their pages", write)
     else:
         if format is None and not is_dataset(paths[0]):
             raise BadInput(f"{paths[0]}: {_instead(paths[0])}, expected a dataset, a run or a folder of runs")
         return _of_dataset(paths[0], _needed(out), format, labels, json)
-    _tell(page, json)
-    return 0
+    _tell(page, json, **({"unread": unread} if unread else {}))
+    for problem in unread:
+        typer.echo(f"surgeval: {visible(problem)}", err=True)
+    return 1 if unread else 0
 
 
 def _holds_runs(folder: Path) -> bool:
@@ -114,7 +120,7 @@ def _of_dataset(path: Path, out: Path, format: str | None, labels: str | None, j
     return 2 if errors else 0
 
 
-def _tell(page: Path, json: bool, **more: int) -> None:
+def _tell(page: Path, json: bool, **more: int | list[str]) -> None:
     if json:
         print_json({"report": str(page), **more})
     else:
@@ -127,7 +133,8 @@ def _needed(out: Path | None) -> Path:
     return out
 
 
-def _of_runs(folders: list[Path], out: Path | None) -> Path:
+def _of_runs(folders: list[Path], out: Path | None, unread: list[str]) -> Path:
+    """The page about these runs; those of an index that could not be read are put into `unread`."""
     from surgeval.report import write_run_pages
 
     if len(folders) > 1 and out is None:
@@ -137,8 +144,8 @@ def _of_runs(folders: list[Path], out: Path | None) -> Path:
     if out is not None:
         claim_folder(out, "report.html")
     with progress("pages") as bar:
-        bar.phase("reading the run and writing its page")
-        return write_run_pages(folders, out)
+        bar.phase(f"reading the {'runs and writing their' if len(folders) > 1 else 'run and writing its'} page")
+        return write_run_pages(folders, out, on_problem=unread.append)
 
 
 def _of_folder(

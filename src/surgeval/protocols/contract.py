@@ -96,6 +96,11 @@ class RunResult(Result):
     protocol: str
     notes: tuple[str, ...]
 
+    @property
+    def data_identity(self) -> str:
+        """What identifies the scored data, where the result knows it better than `dataset` of run.json; else empty."""
+        return ""
+
     def headlines(self) -> tuple[Headline, ...]:
         """The numbers to read first, best known first."""
         raise NotImplementedError

@@ -132,13 +132,29 @@ def descriptor_of(folder: str | Path) -> Descriptor:
     """
     from surgeval.engine import load_record  # the command line lists protocols before it needs tables
 
+    _refuse_other(Path(folder))
     record, known = load_record(folder), descriptors()
     if record.manifest.protocol not in known:
         raise DataError(
             Path(folder) / "run.json", field="protocol", found=record.manifest.protocol,
-            expected=f"one of {', '.join(known)}",
+            expected=f"one of {', '.join(known)}, or that the package that offers it is installed",
         )  # fmt: skip
     return known[record.manifest.protocol]
+
+
+def _refuse_other(folder: Path) -> None:
+    """Say what a folder is that is no run, where that can be told."""
+    if not folder.is_dir() or is_run(folder):
+        return
+    if (kind := folder_kind_of(folder)) is not None:
+        raise DataError(folder, found=f"a {kind.noun}", expected="the folder of a run")
+    if runs := runs_in(folder):
+        many = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
+        raise DataError(folder, found=f"a folder of {many}", expected=f"one of them, such as {runs[0]}")
+    from surgeval.datasets import is_dataset
+
+    if is_dataset(folder):
+        raise DataError(folder, found="a dataset", expected="the folder of a run")
 
 
 def load_run(folder: str | Path) -> RunResult:

@@ -1,13 +1,16 @@
-"""The index page over runs: headline numbers of each, chance beside them, and links to their pages."""
+"""The index page over runs: headline numbers of each, chance below them, and links to their pages."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
+from surgeval.engine import load_record
 from surgeval.errors import BadInput, SurgevalError
 from surgeval.files import leads_out
 from surgeval.pages import Link, Section, Table, distinct, write_page
@@ -15,6 +18,7 @@ from surgeval.protocols.contract import Headline, RunResult
 from surgeval.protocols.descriptor import Descriptor
 from surgeval.protocols.evidence_page import evidence_of, side_by_side
 from surgeval.protocols.registry import descriptor_of, descriptors, folder_kinds, load_run, runs_in
+from surgeval.protocols.verdict import Verdict
 from surgeval.stats import number_text
 
 __all__ = ["write_index", "write_run_pages"]
@@ -22,10 +26,36 @@ __all__ = ["write_index", "write_run_pages"]
 _OPEN = 12  # runs whose verdicts stand open
 _LEVELS = {"chance": "chance", "unseeing": "one who never looks"}
 _FIRST = 4  # numbers beside each run; the folded table has them all
+_SHORT, _LONGEST = 8, 60  # letters of a fingerprint, and of a dataset's name, that a title shows
+_APART = "Runs on other data, or with other first numbers, have a table of their own."
 
 
-def write_run_pages(folders: Sequence[str | Path], out: str | Path | None = None) -> Path:
+def _on_the_page(problem: str) -> None:
+    """What could not be read stands on the page already."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A run of the index: its name there, and its data as what identifies them and as a title calls them."""
+
+    name: str
+    run: RunResult
+    headlines: tuple[Headline, ...]
+    data: str = ""
+    data_name: str = ""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The numbers that stand beside it."""
+        return tuple(dict.fromkeys(headline.label for headline in self.headlines))[:_FIRST]
+
+
+def write_run_pages(
+    folders: Sequence[str | Path], out: str | Path | None = None, *, on_problem: Callable[[str], None] = _on_the_page
+) -> Path:
     """The page of a run (into its own folder, or `out`), of several runs side by side, or an index of unlike runs.
+
+    Runs of an index that cannot be read are named on it, and to `on_problem`.
 
     >>> import tempfile
     >>> from surgeval import score_recognition
@@ -48,7 +78,8 @@ def write_run_pages(folders: Sequence[str | Path], out: str | Path | None = None
         raise BadInput("several runs: found no folder for their page, expected one")
     runs = [(folder, kind) for folder, kind in zip(paths, kinds, strict=True)]
     alike = len({kind.name for kind in kinds}) == 1
-    return _index(runs, Path(out), "report.html", "Runs", beside=evidence_sections(paths) if alike else ())
+    beside = evidence_sections(paths) if alike else ()
+    return _index(runs, Path(out), "report.html", "Runs", beside=beside, on_problem=on_problem)
 
 
 def evidence_sections(folders: Sequence[Path]) -> tuple[Section, ...]:
@@ -59,11 +90,12 @@ def evidence_sections(folders: Sequence[Path]) -> tuple[Section, ...]:
 
 def write_index(
     folder: str | Path, out: str | Path | None = None, *, title: str | None = None,
-    links: Mapping[str, str | Path] | None = None, lead: str = "",
+    links: Mapping[str, str | Path] | None = None, lead: str = "", on_problem: Callable[[str], None] = _on_the_page,
 ) -> Path:  # fmt: skip
     """`index.html` over all runs in a folder; a run without a page of its own gets one.
 
-    `links` are further pages. What protocols left beside runs, such as a training, has a section of its own.
+    `links` are further pages. What protocols left beside runs, such as a training, has a section of its own. Runs that
+    cannot be read are named on the page, and to `on_problem`.
 
     >>> import tempfile
     >>> from surgeval import score_recognition
@@ -94,14 +126,15 @@ def write_index(
             kinds.append((run, descriptor_of(run)))
         except SurgevalError as error:  # a run that cannot be read must not hide the others
             unread.append(str(error))
+            on_problem(str(error))
     name = title or folder.resolve().name or "Runs"
-    return _index(kinds, target, "index.html", name, links or {}, lead, unread, beside)
+    return _index(kinds, target, "index.html", name, links or {}, lead, unread, beside, on_problem)
 
 
 def _index(
     runs: Sequence[tuple[Path, Descriptor]], out: Path, file: str, title: str,
     links: Mapping[str, str | Path] | None = None, lead: str = "", unread: Sequence[str] = (),
-    beside: Sequence[Section] = (),
+    beside: Sequence[Section] = (), on_problem: Callable[[str], None] = _on_the_page,
 ) -> Path:  # fmt: skip
     sections = []
     if links:
@@ -109,7 +142,7 @@ def _index(
         sections.append(Section("Start here", links=listed))
     for kind in descriptors().values():
         folders = [folder for folder, own in runs if own.name == kind.name]
-        sections += [_section(kind, folders, out)] if folders else []
+        sections += [_section(kind, folders, out, on_problem)] if folders else []
     sections += beside
     sections += [Section("Runs that could not be read", "\n\n".join(unread))] if unread else []
     many = f"{len(runs)} run{'s' if len(runs) != 1 else ''} with their headline numbers; e" if runs else "E"
@@ -117,7 +150,7 @@ def _index(
     return write_page(out / file, title, sections, kind="runs", lead=opening)
 
 
-def _section(kind: Descriptor, folders: Sequence[Path], out: Path) -> Section:
+def _section(kind: Descriptor, folders: Sequence[Path], out: Path, on_problem: Callable[[str], None]) -> Section:
     loaded: dict[Path, RunResult] = {}
     problems: list[str] = []
     for folder in folders:
@@ -128,40 +161,87 @@ def _section(kind: Descriptor, folders: Sequence[Path], out: Path) -> Section:
                 kind.part("page")([loaded[folder]], folder)
         except SurgevalError as error:  # a run that is not finished must not hide the others
             problems.append(str(error))
+            on_problem(str(error))
             loaded.pop(folder, None)
-    tables = _tables(list(loaded.values())) if loaded else ()
     names = distinct(run.name for run in loaded.values())
+    shown = [
+        _Shown(name, run, run.headlines(), *_data_of(folder, run))
+        for name, (folder, run) in zip(names, loaded.items(), strict=True)
+    ]
     links = tuple(Link(name, _relative(run / "report.html", out)) for name, run in zip(names, loaded, strict=True))
-    return Section(kind.name, "\n\n".join([kind.question, *problems]), tables=tables, links=links)
+    text = [kind.question, *([_APART] if len(_alike(shown)) > 1 else []), *problems]
+    return Section(kind.name, "\n\n".join(text), tables=_tables(shown), links=links)
 
 
-def _tables(runs: Sequence[RunResult]) -> tuple[Table, ...]:
-    """A row per run with the first numbers and what chance reaches; every number is folded below."""
-    numbers = _by_number(runs)
-    first, names = list(numbers)[:_FIRST], distinct(run.name for run in runs)
-    verdicts = [run.verdict() for run in runs]
-    judged = any(verdicts)
-    grades = [[verdict.grade if verdict else "–"] if judged else [] for verdict in verdicts]
-    rows = [[name, *grades[n], *(_cell(numbers[label], n) for label in first)] for n, name in enumerate(names)]
+def _data_of(folder: Path, run: RunResult) -> tuple[str, str]:
+    """What identifies the data of a run, and what a title calls them; empty where the run does not say."""
+    manifest = load_record(folder).manifest
+    stated = manifest.dataset if isinstance(manifest.dataset, Mapping) else {"content": manifest.dataset}
+    content = run.data_identity or stated.get("content")
+    rest = {key: value for key, value in stated.items() if key != "name"}  # the same data, whatever they are called
+    name = stated.get("name") or manifest.config.get("label_space")
+    known = str(name or "data")[:_LONGEST]
+    short = f" ({content[:_SHORT]})" if content and isinstance(content, str) else ""
+    return run.data_identity or json.dumps(rest, sort_keys=True), f"{known}{short}" if name or short else ""
+
+
+def _alike(runs: Sequence[_Shown]) -> list[list[_Shown]]:
+    """Runs on the same data with the same first numbers, which stand in one table with their floors."""
+    sets: dict[tuple[str, tuple[str, ...]], list[_Shown]] = {}
+    for one in runs:
+        sets.setdefault((one.data, one.columns), []).append(one)
+    return list(sets.values())
+
+
+def _titles(sets: Sequence[Sequence[_Shown]]) -> list[str]:
+    """Behind a table's title, what tells these sets apart: their data and first numbers; nothing where all agree."""
+    several = len({alike[0].data for alike in sets}) > 1
+    titles = []
+    for first in (alike[0] for alike in sets):
+        mains = {alike[0].columns[:1] for alike in sets if alike[0].data == first.data}
+        where = f" on {first.data_name}" if several and first.data_name else ""
+        titles.append(where + (f": {''.join(first.columns[:1]) or 'no number'}" if len(mains) > 1 else ""))
+    return distinct(titles)
+
+
+def _tables(runs: Sequence[_Shown]) -> tuple[Table, ...]:
+    """A table for each set of runs that belong together, why their verdicts are so, and every number folded below."""
+    sets = _alike(runs)
+    titles = _titles(sets)
+    verdicts = {one.name: one.run.verdict() for one in runs}
+    tables = [_first_numbers(alike, verdicts, title) for alike, title in zip(sets, titles, strict=True)]
+    if any(verdicts.values()):
+        because = [[name, verdict.sentence if verdict else "–"] for name, verdict in verdicts.items()]
+        tables.append(Table("Why", _frame(["run", "because"], because), folded=len(runs) > _OPEN))
+    for alike, title in zip(sets, titles, strict=True):
+        numbers = _by_number(alike)
+        if len(numbers) > _FIRST:
+            every = [[label, *(_cell(known, n) for n in range(len(alike)))] for label, known in numbers.items()]
+            heads = distinct(["number", *(one.name for one in alike)])
+            tables.append(Table(f"All headline numbers{title}", _frame(heads, every), folded=True))
+    return tuple(tables)
+
+
+def _first_numbers(alike: Sequence[_Shown], verdicts: Mapping[str, Verdict | None], title: str) -> Table:
+    """A row per run with its first numbers, then what one reaches who guesses or never looks."""
+    numbers = _by_number(alike)
+    first = alike[0].columns
+    own = [verdicts[one.name] for one in alike]
+    judged = any(own)
+    grades = [[verdict.grade if verdict else "–"] if judged else [] for verdict in own]
+    rows = [[one.name, *grades[n], *(_cell(numbers[label], n) for label in first)] for n, one in enumerate(alike)]
     for level in ("chance", "unseeing"):
         cells = [_range(numbers[label].values(), level) for label in first]
         rows += [[_LEVELS[level], *[""] * judged, *cells]] if any(cells) else []
     heads = distinct(["run", *["verdict"] * judged, *first])
-    tables = [Table("Verdicts and headline numbers" if judged else "Headline numbers", _frame(heads, rows))]
-    if judged:
-        because = [[name, verdict.sentence if verdict else "–"] for name, verdict in zip(names, verdicts, strict=True)]
-        tables.append(Table("Why", _frame(["run", "because"], because), folded=len(runs) > _OPEN))
-    if len(numbers) > _FIRST:
-        every = [[label, *(_cell(known, n) for n in range(len(runs)))] for label, known in numbers.items()]
-        tables.append(Table("All headline numbers", _frame(distinct(["number", *names]), every), folded=True))
-    return tuple(tables)
+    return Table(f"{'Verdicts and headline numbers' if judged else 'Headline numbers'}{title}", _frame(heads, rows))
 
 
-def _by_number(runs: Sequence[RunResult]) -> dict[str, dict[int, Headline]]:
+def _by_number(runs: Sequence[_Shown]) -> dict[str, dict[int, Headline]]:
     """Label → number of the run → headline."""
     headlines: dict[str, dict[int, Headline]] = {}
     for n, run in enumerate(runs):
-        for headline in run.headlines():
+        for headline in run.headlines:
             headlines.setdefault(headline.label, {})[n] = headline
     return headlines
 

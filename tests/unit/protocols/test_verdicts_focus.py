@@ -163,13 +163,14 @@ def test_answers_without_verdict_and_answers_that_steer_limit_the_verdict() -> N
         assert answered(replace(found, counts={**found.counts, **count})).grade == "not shown"
 
 
-def test_the_chance_of_a_headline_is_what_the_prior_scores() -> None:
+def test_beside_a_headline_stands_what_one_reaches_who_never_looked() -> None:
     ask, truth, right = _questions()
     scores = score_focus(ask, truth, [{"qID": name, "content": text} for name, text in right.items()], resamples=50)
     assert scores.floor is not None
-    chance = {one.key: one.chance for one in scores.headlines()}
-    assert chance["flat_accuracy"] == pytest.approx(np.mean(list(scores.floor.values())))
-    assert None not in chance.values()
+    unseeing = {one.key: one.unseeing for one in scores.headlines()}
+    assert unseeing["flat_accuracy"] == pytest.approx(np.mean(list(scores.floor.values())))
+    assert None not in unseeing.values()
+    assert {one.chance for one in scores.headlines()} == {None}  # nobody guessed
 
 
 def test_a_submission_says_how_many_answers_wait_for_a_judge() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,14 +14,16 @@ from typing import get_args, get_type_hints
 import polars as pl
 import pytest
 
-from surgeval.engine import Manifest, save_scored
-from surgeval.errors import BadInput
+from surgeval import score_focus, score_recognition
+from surgeval.cli._main import run as command
+from surgeval.engine import Manifest, load_record, save_scored
+from surgeval.errors import BadInput, DataError
 from surgeval.protocols.contract import Compared, Comparison, Headline, RunResult
-from surgeval.protocols.registry import descriptors, runs_in
+from surgeval.protocols.registry import descriptors, load_run, runs_in
 from surgeval.protocols.verdict import Verdict
 from surgeval.report import read_outcomes_of, readable_comparison, write_comparison, write_index
 from surgeval.report._comparison import reason, tally, verdict, who
-from surgeval.report._index import _range, _tables
+from surgeval.report._index import _data_of, _range, _Shown, _tables
 from surgeval.stats import Difference, Interval, paired_difference
 
 
@@ -159,38 +163,155 @@ def test_runs_that_judge_themselves_differently_say_so_before_the_numbers(tmp_pa
 def test_runs_are_rows_chance_is_the_last_and_the_rest_is_folded() -> None:
     numbers = [headline(f"n{k}", 0.5 + k / 100) for k in range(4)]
     first, every = _tables([
-        Shown("net", headline("run", 0.4, 0.25), *numbers), Shown("net", headline("run", 0.6, 0.2)),
+        shown("net", headline("run", 0.4, 0.25), *numbers), shown("twin", headline("run", 0.6, 0.2), *numbers[:3]),
     ])  # fmt: skip
+    assert first.title == "Headline numbers" and every.title == "All headline numbers"
     assert first.frame.columns == ["run", "run (2)", "n0", "n1", "n2"]
-    assert first.frame.get_column("run").to_list() == ["net", "net (2)", "chance"]
+    assert first.frame.get_column("run").to_list() == ["net", "twin", "chance"]
     assert first.frame.row(0)[1] == "0.400 [0.300, 0.500]"
-    assert first.frame.row(1)[2] == "–"
     assert first.frame.row(2)[1] == "0.200 to 0.250"
     assert every.folded and every.frame.height == 5
+    assert every.frame.row(4)[2] == "–"  # a number that is not among the first makes no second table
     usual = replace(headline("top-1", 0.6, 0.25), unseeing=0.9)
-    (named,) = _tables([Shown("net", usual)])
+    (named,) = _tables([shown("net", usual)])
     assert named.frame.rows()[1:] == [("chance", "0.250"), ("one who never looks", "0.900")]
     assert _range([headline("lift", 1, 10.25), headline("lift", 1, 9.5)]) == "9.500 to 10.250"
 
 
-def test_runs_that_cannot_be_read_do_not_hide_the_others(tmp_path: Path) -> None:
+def shown(name: str, *headlines: Headline, data: str = "") -> _Shown:
+    return _Shown(name, Shown(name, *headlines), headlines, data, f"{data} (1f)" if data else "")
+
+
+def test_runs_of_other_data_or_other_first_numbers_have_their_own_table() -> None:
+    """Beside each run its main number, and below it the floor of its own dataset."""
+    triplets, tools = (headline(f"IVT {name}", 0.5, 0.02) for name in ("mAP", "F1")), headline("I mAP", 0.8, 0.3)
+    ivt = tuple(triplets)
+    runs = [shown("a", tools, data="endo"), shown("b", *ivt, data="chole"), shown("c", tools, data="chole"),
+            shown("d", *ivt, data="chole"), shown("e", replace(tools, chance=0.1), data="third")]  # fmt: skip
+    tables = {table.title.removeprefix("Headline numbers on "): table.frame for table in _tables(runs)}
+    assert list(tables) == ["endo (1f)", "chole (1f): IVT mAP", "chole (1f): I mAP", "third (1f)"]
+    assert tables["chole (1f): IVT mAP"].columns == ["run", "IVT mAP", "IVT F1"]
+    assert [frame["run"].to_list() for frame in tables.values()] == [
+        ["a", "chance"], ["b", "d", "chance"], ["c", "chance"], ["e", "chance"],
+    ]  # fmt: skip
+    assert [frame.row(-1)[1] for frame in tables.values()] == ["0.300", "0.020", "0.300", "0.100"]
+    later = _tables([shown("a", tools), shown("b", tools, *ivt)])
+    assert [table.title for table in later] == ["Headline numbers", "Headline numbers (2)"]
+
+
+def test_the_index_tells_stored_runs_apart_by_their_data(tmp_path: Path) -> None:
+    video = ["v1", "v1", "v2", "v2"]
+    for name, labels in (("a", [[1, 0], [0, 1]] * 2), ("b", [[1, 1], [0, 1]] * 2), ("c", [[1, 0], [0, 1]] * 2)):
+        score_recognition(labels, labels, video, resamples=20, name=name).save(tmp_path / name)
+    stored = {name: load_record(tmp_path / name).manifest.dataset for name in "ab"}
+    page = write_index(tmp_path).read_text(encoding="utf-8")
+    for data in stored.values():
+        assert f"eadline numbers on data ({data[:8]})" in page
+    assert "have a table of their own" in page
+    shutil.rmtree(tmp_path / "b")
+    page = write_index(tmp_path).read_text(encoding="utf-8")
+    assert "eadline numbers on" not in page and "have a table of their own" not in page
+
+
+def test_the_same_data_under_another_name_are_the_same_data(tmp_path: Path) -> None:
+    for name, content in (("here", "1f" * 9), ("there", "1f" * 9), ("other", "2e" * 9)):
+        save_scored(tmp_path / name, Manifest("toy", dataset={"name": name, "content": content}), cases=1)
+    save_scored(tmp_path / "silent", Manifest("toy"), cases=1)
+    here, there, other, silent = (
+        _data_of(tmp_path / name, Shown(name)) for name in ("here", "there", "other", "silent")
+    )
+    assert here[0] == there[0] != other[0]
+    assert (here[1], other[1], silent[1]) == ("here (1f1f1f1f)", "other (2e2e2e2e)", "")
+
+
+def test_questions_that_were_asked_and_answers_that_were_scored_stand_in_one_table(tmp_path: Path) -> None:
+    """run.json of a run that asked holds another fingerprint of the same questions."""
+    ask = [{"qID": "q1", "videoID": "v", "start_time": 0, "end_time": 0, "procedure_type": "", "question": "?"}]
+    truth = [{"qID": "q1", "primary": "3a", "format": "number", "answer": "3"}]
+    for name in ("asked", "scored"):
+        score_focus(ask, truth, [{"qID": "q1", "content": "3"}], name=name, resamples=20).save(tmp_path / name)
+    record = json.loads((tmp_path / "asked" / "run.json").read_text())
+    (tmp_path / "asked" / "run.json").write_text(json.dumps({**record, "dataset": "as it was asked"}))
+    assert "have a table of their own" not in write_index(tmp_path).read_text(encoding="utf-8")
+
+
+def test_runs_that_cannot_be_read_do_not_hide_the_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     save_scored(tmp_path / "alien", Manifest("alien", model="net"), cases=1)
     (tmp_path / "cut").mkdir()
     (tmp_path / "cut" / "run.json").write_text("{")
     save_scored(tmp_path / "deep" / "lost", Manifest("triplets", model="net"), cases=1)
     (tmp_path / "linked").symlink_to(tmp_path / "deep" / "lost")
     assert [run.name for run in runs_in(tmp_path)] == ["alien", "cut", "linked", "lost"]
-    page = write_index(str(tmp_path)).read_text(encoding="utf-8")
-    for said in ("found alien, expected one of", "cut off at line 1", "found no scores.json"):
-        assert said in page, said
+    told: list[str] = []
+    page = write_index(str(tmp_path), on_problem=told.append).read_text(encoding="utf-8")
+    said = (
+        "found alien, expected one of",
+        "cut off at line 1",
+        "linked: found no scores.json",
+        "lost: found no scores",
+    )
+    assert len(told) == 4 and all(text in page and text in one for text, one in zip(said, told, strict=True)), told
+    assert command(["report", str(tmp_path)]) == 1
+    printed = capsys.readouterr()
+    assert "index.html" in printed.out and all(f"surgeval: {problem}" in printed.err for problem in told)
+    assert command(["report", str(tmp_path), "--json"]) == 1
+    assert json.loads(capsys.readouterr().out) == {"report": str(tmp_path / "index.html"), "unread": told}
+
+
+def test_a_run_whose_protocol_is_not_installed_says_what_to_do(tmp_path: Path) -> None:
+    save_scored(tmp_path, Manifest("alien", model="net"), cases=1)
+    with pytest.raises(DataError, match=r"alien, expected one of triplets, .* package that offers it is installed"):
+        load_run(tmp_path)
+
+
+def test_a_named_run_that_cannot_be_read_stands_on_the_page_of_unlike_runs_and_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    score_recognition([[1, 0], [0, 1]], [[1, 0], [0, 1]], ["a", "b"], resamples=20).save(tmp_path / "good")
+    save_scored(tmp_path / "bad", Manifest("focus", model="net"), cases=1)
+    assert (
+        command(["report", *(str(tmp_path / name) for name in ("good", "bad")), "--out", str(tmp_path / "both")]) == 1
+    )
+    assert "bad: found a run whose answers are not scored" in capsys.readouterr().err
+    assert "found a run whose answers are not scored" in (tmp_path / "both" / "report.html").read_text("utf-8")
+
+
+def test_a_folder_that_is_no_run_is_named_for_what_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("b", "a"):
+        save_scored(tmp_path / "runs" / name, Manifest("triplets", model="net"), cases=1)
+    with pytest.raises(DataError, match=r"runs: found a folder of 2 runs, expected one of them, such as .*runs/a$"):
+        load_run(tmp_path / "runs")
+    (tmp_path / "data" / "labels").mkdir(parents=True)
+    (tmp_path / "data" / "labels" / "VID01_000012.txt").write_text("3 0.5 0.5 0.2 0.1")
+    with pytest.raises(DataError, match="data: found a dataset, expected the folder of a run"):
+        load_run(tmp_path / "data")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match=r"run\.json: found no such file"):
+        load_run(tmp_path / "empty")
+    monkeypatch.setitem(load_run.__globals__, "folder_kind_of", lambda _: SimpleNamespace(noun="training"))
+    with pytest.raises(DataError, match="empty: found a training, expected the folder of a run"):
+        load_run(tmp_path / "empty")
+
+
+@pytest.mark.parametrize(("many", "said"), [(1, "reading the run and writing its page"),
+                                            (2, "reading the runs and writing their page")])  # fmt: skip
+def test_the_progress_line_counts_the_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, many: int, said: str
+) -> None:
+    phases: list[str] = []
+    shown = nullcontext(SimpleNamespace(phase=phases.append))
+    monkeypatch.setattr("surgeval.cli._report.progress", lambda _unit: shown)
+    monkeypatch.setattr("surgeval.report.write_run_pages", lambda *_, **__: tmp_path / "report.html")
+    for number in range(many):
+        save_scored(tmp_path / str(number), Manifest("triplets", model="net"), cases=1)
+    folders = [str(tmp_path / str(number)) for number in range(many)]
+    assert command(["report", *folders, "--out", str(tmp_path / "page")]) == 0
+    assert phases == [said]
 
 
 def test_a_record_of_impossible_state_is_refused(tmp_path: Path) -> None:
     save_scored(tmp_path, Manifest("triplets", model="net"), cases=1)
     good = json.loads((tmp_path / "run.json").read_text())
-    from surgeval.engine import load_record
-    from surgeval.errors import DataError
-
     assert load_record(tmp_path).finished == 1 and load_record(tmp_path).failed == 0
     for key, value in (("status", "banana"), ("units", -3), ("cases", True)):
         (tmp_path / "run.json").write_text(json.dumps({**good, key: value}))
@@ -239,9 +360,6 @@ def test_a_run_that_cannot_be_ranked_names_those_that_can(tmp_path: Path) -> Non
 
 
 def test_a_runs_page_is_no_run(tmp_path: Path) -> None:
-    from surgeval.engine import load_record
-    from surgeval.errors import DataError
-
     page = tmp_path / "report.html"
     page.write_text("")
     with pytest.raises(DataError, match=r"report\.html: found a file, expected the folder of a run"):

@@ -130,10 +130,16 @@ class FocusScores(RunResult):
         """`qID` and a column per judge: true, false, or null where it failed or was not asked."""
         return vote_table(self.verdicts)
 
+    @property
+    def data_identity(self) -> str:
+        """The fingerprint of questions and references: the same whether the run asked them or scored answers."""
+        return self.questions
+
     def headlines(self) -> tuple[Headline, ...]:
         """The pre-evaluation score and the two accuracies, as far as anything could be scored.
 
-        Chance is what one reaches who never looked: the better of two blind answers to the same wording.
+        What one reaches who never looked, the better of two blind answers to the same wording, stands beside them;
+        chance is not known.
         """
         known = (
             ("pre_evaluation_score", "pre-evaluation score", self.pre_evaluation),
@@ -142,7 +148,7 @@ class FocusScores(RunResult):
         )
         floors = floors_of(self)
         return tuple(
-            Headline(key, label, interval, chance=floors.get(key))
+            Headline(key, label, interval, unseeing=floors.get(key))
             for key, label, interval in known
             if interval is not None
         )
