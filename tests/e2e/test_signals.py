@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from surgeval.phantom import write_phantom
+
 
 def _start(cwd: Path, *args: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
@@ -52,3 +54,21 @@ def test_a_reader_that_leaves_early_is_not_a_failed_case(tmp_path: Path) -> None
     )
     assert done.returncode == 0
     assert "Traceback" not in done.stderr
+
+
+def test_a_page_that_ctrl_c_stopped_is_written_by_the_same_command(tmp_path: Path) -> None:
+    write_phantom(tmp_path / "D", seed=7, videos=2, seconds=4, processes=1)
+    words = ("report", "D", "--out", "R")
+    process = _start(tmp_path, *words)
+    deadline = time.monotonic() + 60
+    while not list((tmp_path / "R").glob("[a-z]*")) and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert not (tmp_path / "R" / "report.html").exists()
+    again = _start(tmp_path, *words)
+    again.communicate(timeout=60)
+    assert again.returncode == 0
+    assert (tmp_path / "R" / "report.html").exists()
+    assert not list((tmp_path / "R").glob(".*"))

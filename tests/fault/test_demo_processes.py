@@ -56,3 +56,29 @@ def test_no_process_outlives_the_one_that_is_killed(tmp_path: Path) -> None:
             os.kill(innermost, signal.SIGKILL)
             raise AssertionError("a worker of a worker goes on after both are gone")
         time.sleep(0.05)
+
+
+DEAF = """
+import signal, sys
+from surgeval._signals import deaf_children
+from surgeval.engine._signals import graceful_stop
+from surgeval.protocols import workers
+workers._HEAVY = ()
+def ignores():
+    return signal.getsignal(signal.SIGINT) is signal.SIG_IGN  # as it began; polars only passes signals on
+def outer():
+    import polars  # puts a handler of its own in place
+    with graceful_stop(False), workers.worker_pool(1) as pool:
+        return pool.submit(ignores).result()
+if __name__ == "__main__":
+    with workers.worker_pool(1, light=True) as pool:
+        print(pool.submit(ignores).result(), pool.submit(outer).result(), ignores())
+"""
+
+
+def test_ctrl_c_is_for_the_process_that_a_person_started(tmp_path: Path) -> None:
+    (tmp_path / "deaf.py").write_text(DEAF)
+    done = subprocess.run(
+        [sys.executable, tmp_path / "deaf.py"], capture_output=True, text=True, timeout=PATIENCE, check=True
+    )
+    assert done.stdout.split() == ["True", "True", "False"]
