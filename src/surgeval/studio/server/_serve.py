@@ -106,6 +106,8 @@ def serve(
     ...         running.address.startswith("http://127.0.0.1:")
     True
     """
+    if database is not None and "://" not in database:  # as a file's name it would be stored, password and all
+        raise BadInput("database: found no URL, expected postgresql://user@host/name")
     offered = tuple(_there(Path(detector)) for detector in detectors)
     listening = _listen_for(Path(folder), host, port)
     try:
