@@ -163,6 +163,7 @@ def _repeated(known: Row[Any], request: Request, payload: str) -> OperationOutco
 def check_author(text: str, name: str = "author", *, blank: bool = False) -> None:
     """Raise `BadInput` where nobody can be called that.
 
+    >>> check_author("Ada")
     >>> check_author(" ")
     Traceback (most recent call last):
     surgeval.errors.BadInput: author: found ' ', expected at most 100 printable letters
