@@ -23,6 +23,7 @@ from surgeval.cli import (
     _studio,
     _weak,
 )
+from surgeval.cli._texts import take_only_text
 from surgeval.cli.data import _commands as _data
 from surgeval.cli.data import _frames, _import
 from surgeval.cli.data import _phantom as _data_phantom
@@ -87,6 +88,7 @@ for _title, _names in _PANELS.items():
         if _group.name in _names:
             _group.rich_help_panel = _title
 flow_help(app)
+take_only_text(app)
 
 
 def _version(value: bool) -> None:

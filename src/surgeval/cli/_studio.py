@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import secrets
 import signal
 import threading
@@ -14,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from surgeval.cli._texts import login_name
 from surgeval.console import console, require_models
 from surgeval.console.panels import grouped
 from surgeval.errors import BadInput
@@ -76,7 +76,7 @@ def studio(
     key = token or (None if binds_loopback(host) else secrets.token_urlsafe(24))
     # Ctrl-C is heard before anybody is told that there is something to end.
     with _asked_to_end() as end, serve(
-        root, author=author or getpass.getuser(), database=database, host=host, port=port, token=key,
+        root, author=author or login_name(), database=database, host=host, port=port, token=key,
         names=name or (), detectors=detector or (), fps=fps,
     ) as running:  # fmt: skip
         current = set_schema(running.project, schema) if schema is not None else None

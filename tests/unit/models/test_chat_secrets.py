@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import time
 from collections.abc import Iterator
 from urllib.parse import quote
 
@@ -177,9 +178,44 @@ def test_a_long_key_in_disguise_is_hidden(disguise: str) -> None:
     assert told[len(told) // 2 :][:10] not in hidden and told[-10:] not in hidden
 
 
+SPELLINGS = {
+    "\\u": r"\u{:04x}", "\\U": r"\U{:08X}", "\\u twice": r"\\u{:04x}", "\\u{}": r"\u{{{:x}}}", "\\x": r"\x{:02x}",
+    "\\x, upper": r"\X{:02X}", "\\ooo": r"\{:03o}", "%u": "%u{:04X}", "% twice": "%25{:02x}", "&#": "&#{};",
+    "&#x": "&#x{:X};", "&#0": "&#0{}", "&amp;#": "&amp;#{};", "&amp;amp;#x": "&amp;amp;#x{:x};", "0x": "0x{:02x} ",
+    "0X,": "0X{:02X},", "0x joined": "0x{:02x}", "U+": "U+{:04X} ", "u+ joined": "u+{:04x}", "decimal": "{} ",
+    "list": "{}, ", "lines": "{}\n", "dashes": "{}-", "calls": "chr({})+", "octal": "{:o} ", "octal, 0": "{:04o} ",
+    "binary": "{:08b} ", "bits": "{:b} ",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("key", ["sk-Ab/12+34", "sk-proj-Q7xR2mVt9LpW4zNb8KcY"])
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_a_key_spelt_letter_by_letter_is_hidden(spelling: str, key: str) -> None:
+    told = "".join(SPELLINGS[spelling].format(ord(letter)) for letter in key)
+    assert Secrets([key]).hide(f"Your key was {told}, thank you for 2 calls.") == HIDDEN
+    if len(key) > 16:
+        encoded = base64.b64encode(told.encode()).decode()
+        assert Secrets([key]).hide(f"Your key was {encoded}, thank you.") == HIDDEN
+        some = "".join(letter if k % 3 else SPELLINGS["\\u"].format(ord(letter)) for k, letter in enumerate(key))
+        assert Secrets([key]).hide(some) == HIDDEN
+
+
+def test_a_long_answer_is_looked_through_quickly() -> None:
+    secrets, answer = Secrets([LONG]), "The grasper retracts the gallbladder, then the hook dissects. " * 1000
+    begun = time.perf_counter()
+    assert secrets.hide(answer) == answer
+    plain = time.perf_counter() - begun
+    for hostile in ("\\" * 60_000, "&amp;" * 12_000, "%25" * 20_000, "0x" * 30_000, "7" * 60_000, "115 " * 15_000,
+                    "\\u0" * 20_000, "u+0000" * 10_000, " " * 60_000):  # fmt: skip
+        begun = time.perf_counter()
+        assert secrets.hide(hostile) == hostile
+        assert time.perf_counter() - begun < 20 * plain + 1
+
+
 WORDS = st.sampled_from([
     "the", "grasper", "laparoscopic", "cholecystectomy", "electrocauterization", "Calot's", "sk-proj-", "Bearer",
     "2024-06-11", "3.14159265358979", "000000000000", "<box>12,44,120,300</box>", '{"answer": "B"}', "VID68_000123",
+    "0x1f", "U+00B5", "\\u00b5m", "&amp;", "50%25", "115", "01100001",
 ])  # fmt: skip
 HONEST = st.lists(WORDS | st.uuids().map(str) | st.integers().map(str) | st.binary().map(bytes.hex), max_size=30)
 

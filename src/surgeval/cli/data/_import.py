@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from surgeval.cli._texts import login_name
 from surgeval.console import console, print_json, progress
 from surgeval.console.options import FormatOption, JsonOption
 from surgeval.errors import BadInput, visible
@@ -55,7 +55,7 @@ def import_labels(
     from surgeval.studio.media import find_films, register
     from surgeval.studio.store import reading
 
-    films, user = find_films(into), author or getpass.getuser()
+    films, user = find_films(into), author or login_name()
     with _project(into, dry_run) as (database, new):
         _settle_schema(database, new, schema or (_schema_of(source, format) if new else None), user)
         register(database, films)

@@ -2,7 +2,8 @@
 
 A server may echo what it was sent, in a reply or in an error. `Secrets.hide` replaces each known secret, as it is or as
 programs write it (percent signs, JSON and HTML escapes, hex, base32, base64), before a text is stored, printed or cut.
-A text that holds a part of a long secret in disguise (spaced, reversed, encoded once or twice) is hidden as a whole.
+A text that holds one letter by letter in escapes or codes (`&amp;#115;`, `0x73`, `U+0073`, `115 107`), or a part of a
+long one in disguise (spaced, reversed, encoded once or twice), is hidden as a whole.
 """
 
 from __future__ import annotations
@@ -26,8 +27,12 @@ _WINDOW = 12  # letters and digits of a long secret that no other text holds by 
 _VARIED = 5  # of them different: "000000000000" is in many texts
 _SHORTEST = 6  # anything shorter ("EMPTY", "1") is no secret, and hiding it would change honest answers
 _ROUNDS = 2  # of decoding
+_QUOTED = 4  # times that percent signs or entities may have been escaped
+_CODE = re.compile(r"(?:\\[ux]|0x|u\+|%u)\{?0*([0-9a-f]{2})[\s,;}]*", re.IGNORECASE)
+_CODE_SIGNS = ("\\", "0x", "0X", "u+", "U+", "%u", "%U")  # looked for first: most texts have none
+_NUMBER = re.compile(r"[0-9]+")
+_BASES = {10: re.compile(r"0?[0-9]{2,3}"), 8: re.compile(r"0?[0-7]{2,3}"), 2: re.compile(r"[01]{6,8}")}
 _RUN = re.compile(r"[A-Za-z0-9+/_-]{16,}")
-_BREAK = re.compile(r"\s*[\r\n]+\s*")
 _HEX = re.compile(r"[0-9A-Fa-f]+")
 _BASE32 = re.compile(r"[A-Za-z2-7]+")
 
@@ -53,7 +58,9 @@ class Secrets:
         if self._pattern is None:
             return text
         shown = self._pattern.sub(HIDDEN, text)
-        return HIDDEN if any(map(self._holds, _views(shown))) else shown
+        readings = _readings(shown)
+        spelt = any(map(self._pattern.search, readings - {shown}))
+        return HIDDEN if spelt or any(map(self._holds, _views(shown, readings))) else shown
 
     def _holds(self, view: str) -> bool:
         return not self._windows.isdisjoint(_parts(view, _WINDOW)) or any(part in view for part in self._most)
@@ -110,21 +117,41 @@ def _windows(form: str) -> Iterable[str]:
             yield part.casefold()
 
 
-def _views(text: str) -> Iterable[str]:
-    """The text as it is, without percent signs or entities, and what its runs of hex, base32 or base64 stand for."""
-    plain = {text, unquote(text), html.unescape(text)}
-    yield from {_fold(view) for view in plain}
-    coded = text
+def _views(text: str, readings: set[str]) -> Iterable[str]:
+    """The letters of a text's readings, and of those of what its runs of hex, base32 or base64 stand for."""
+    yield from {_fold(reading) for reading in readings}
     for _ in range(_ROUNDS):
-        coded = " ".join(_decoded(coded))
-        if not coded:
+        text = " ".join(_decoded(text))
+        if not text:
             return
-        yield _fold(coded)
+        yield from {_fold(reading) for reading in _readings(text)}
+
+
+def _readings(text: str) -> set[str]:
+    """The text as it is, without percent signs, entities or escapes, and what its numbers spell as characters."""
+    plain = text
+    for _ in range(_QUOTED):
+        before, plain = plain, html.unescape(unquote(plain))
+        if plain == before:
+            break
+    readings = {text, unquote(text), html.unescape(text), plain}
+    if any(sign in plain for sign in _CODE_SIGNS):
+        readings.add(_CODE.sub(lambda code: chr(int(code[1], 16)), plain))
+    numbers = _NUMBER.findall(plain)
+    if len(numbers) >= _SHORTEST:
+        readings.update(_spelt(numbers, base) for base in _BASES)
+    return readings
+
+
+def _spelt(numbers: Iterable[str], base: int) -> str:
+    """What the numbers that can be codes of characters spell, written in this base."""
+    codes = (int(number, base) for number in numbers if _BASES[base].fullmatch(number))
+    return "".join(chr(code) for code in codes if 32 < code < 127)
 
 
 def _decoded(text: str) -> Iterable[str]:
     """What each long run of letters, digits and signs may stand for; lines that were wrapped are joined."""
-    for run in _RUN.findall(_BREAK.sub("", text)):
+    for run in _RUN.findall("".join(map(str.strip, text.splitlines()))):
         if _HEX.fullmatch(run):
             for first in range(2):
                 whole = run[first:]

@@ -22,7 +22,7 @@ from surgeval.studio.pictures import Pictures
 from surgeval.studio.schema import builtin_schema, builtin_schema_names, read_schema
 from surgeval.studio.server._app import build_app
 from surgeval.studio.server._served import Served
-from surgeval.studio.store import SCHEMA, STORE_FILE, Database, Request, apply, reading
+from surgeval.studio.store import SCHEMA, STORE_FILE, Database, Request, apply, check_author, reading
 
 if TYPE_CHECKING:
     from surgeval.studio.question_desk import QuestionDesk
@@ -106,6 +106,9 @@ def serve(
     ...         running.address.startswith("http://127.0.0.1:")
     True
     """
+    check_author(author)
+    if database is not None and "://" not in database:  # as a file's name it would be stored, password and all
+        raise BadInput("database: found no URL, expected postgresql://user@host/name")
     offered = tuple(_there(Path(detector)) for detector in detectors)
     listening = _listen_for(Path(folder), host, port)
     try:

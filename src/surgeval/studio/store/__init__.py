@@ -7,7 +7,7 @@
 from surgeval.studio.store import _read as reading
 from surgeval.studio.store import _read_study as study_reading
 from surgeval.studio.store._columns import NO_NUMBER, Columns, FrameColumns
-from surgeval.studio.store._commit import apply, apply_all, preview
+from surgeval.studio.store._commit import apply, apply_all, check_author, preview
 from surgeval.studio.store._engine import STORE_FILE, Database
 from surgeval.studio.store._errors import Conflict, NoRoom, NotStored
 from surgeval.studio.store._records import (
@@ -59,6 +59,7 @@ __all__ = [
     "VideoState",
     "apply",
     "apply_all",
+    "check_author",
     "check_taken",
     "dump",
     "preview",

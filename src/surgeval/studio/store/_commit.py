@@ -28,7 +28,7 @@ from surgeval.studio.store._undo import REDO, UNDO, restore, to_redo, to_undo
 from surgeval.studio.store._work import Work
 from surgeval.studio.store.kinds import KINDS
 
-__all__ = ["apply", "apply_all", "logged", "preview", "repeat"]
+__all__ = ["apply", "apply_all", "check_author", "logged", "preview", "repeat"]
 
 _ID = re.compile(r"[A-Za-z0-9_.:#@-]{1,80}")  # shorter than other ids, which are made from it
 _MAX_AUTHOR = 100
@@ -160,16 +160,26 @@ def _repeated(known: Row[Any], request: Request, payload: str) -> OperationOutco
     return replace(logged(known).outcome, repeated=True)
 
 
+def check_author(text: str, name: str = "author", *, blank: bool = False) -> None:
+    """Raise `BadInput` where nobody can be called that.
+
+    >>> check_author("Ada")
+    >>> check_author(" ")
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: author: found ' ', expected at most 100 printable letters
+    """
+    if len(text) > _MAX_AUTHOR or visible(text) != text or not (blank or text.strip()):
+        shown = visible(repr(text[:60]))
+        raise BadInput(f"{name}: found {shown}, expected at most {_MAX_AUTHOR} printable letters")
+
+
 def _checked(request: Request) -> str:
     """The payload as the text that is stored and applied, and whether the rest of the request can be used."""
     if not _ID.fullmatch(request.id):
         shown = visible(repr(request.id[:90]))
         raise BadInput(f"operation id: found {shown}, expected 1 to 80 letters, digits and _ . : # @ -")
-    for name, text in (("author", request.author), ("session", request.session)):
-        if len(text) > _MAX_AUTHOR or visible(text) != text or not (text.strip() or name == "session"):
-            raise BadInput(
-                f"{name}: found {visible(repr(text[:60]))}, expected at most {_MAX_AUTHOR} printable letters"
-            )
+    check_author(request.author)
+    check_author(request.session, "session", blank=True)
     try:
         payload = canonical(dict(request.payload))
         payload.encode()

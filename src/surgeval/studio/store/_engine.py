@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import Connection, Engine, create_engine, event, exc, insert, inspect, make_url, select, text, update
+from sqlalchemy import Connection, Engine, create_engine, event, exc, insert, inspect, select, text, update
 
 from surgeval.errors import BadInput, DataError, MissingExtra
 from surgeval.files import make_folder
+from surgeval.studio.store._address import postgres_address
 from surgeval.studio.store._errors import NoRoom, NotStored
 from surgeval.studio.store._sound import check_layout, check_rows
 from surgeval.studio.store._tables import HEAD, LAYOUT, METADATA
@@ -28,6 +29,7 @@ __all__ = ["STORE_FILE", "Database"]
 STORE_FILE = "studio.sqlite"
 _PATIENCE = 60  # seconds to wait for another writer
 _POOL: dict[str, Any] = {"pool_size": 8, "max_overflow": 32}  # as many as a web server has threads
+_SHORTEST = 4  # letters of a password: hiding an "a" in a sentence would tell it
 _NO_ROOM = ("full", "disk i/o error", "no space", "53100", "file too large")
 
 
@@ -91,7 +93,7 @@ class Database(AbstractContextManager["Database"]):
         try:
             yield
         except (exc.SQLAlchemyError, sqlite3.Error, OSError) as error:
-            cause = str(getattr(error, "orig", None) or error).splitlines()[0]
+            cause = self._cause(error)
             if any(sign in cause.lower() for sign in _NO_ROOM):
                 advice = "free some space and do it again; what was stored before is safe"
                 raise NoRoom(f"{self.name}: {failure}: found no room ({cause}), expected some: {advice}") from None
@@ -126,6 +128,12 @@ class Database(AbstractContextManager["Database"]):
                 self._make_tables()
         elif present != known:
             raise DataError(self.name, found=f"{len(present)} of {len(known)} tables", expected="a studio project")
+
+    def _cause(self, error: Exception) -> str:
+        """What the database said, in one line, without the password that it was sent."""
+        cause = (str(getattr(error, "orig", None) or error).splitlines() or [type(error).__name__])[0]
+        password = self.engine.url.password or ""
+        return cause.replace(password, "[hidden]") if len(password) >= _SHORTEST else cause
 
     @property
     def _lite(self) -> bool:
@@ -177,19 +185,22 @@ def _reading_address(path: Path) -> str:
 
 
 def _postgres(url: str) -> tuple[str, Engine]:
+    name, address = postgres_address(url)
     try:
-        parsed = make_url(url)
-    except exc.ArgumentError:
-        raise BadInput("database: found a URL that cannot be read, expected postgresql://user@host/name") from None
-    backend = parsed.get_backend_name()
-    if backend != "postgresql":
-        raise BadInput(f"database: found a URL of {backend}, expected postgresql://… or a folder")
-    try:
-        import pg8000  # noqa: F401 (SQLAlchemy would say the same in a traceback)
+        import pg8000
     except ImportError:
         raise MissingExtra("a project on PostgreSQL", "pg8000", "postgres") from None
     # The pool logs every connection that a server dropped, with a traceback; whoever asked is told in a sentence.
     logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
-    address, waits = parsed.set(drivername="postgresql+pg8000"), {"timeout": _PATIENCE}
-    engine = create_engine(address, pool_pre_ping=True, connect_args=waits, **_POOL)
-    return parsed.render_as_string(hide_password=True), engine
+    engine = create_engine(address, pool_pre_ping=True, connect_args={"timeout": _PATIENCE}, **_POOL)
+
+    @event.listens_for(engine, "do_connect")
+    def _connect(_dialect: object, _record: object, _args: object, settings: dict[str, Any]) -> Any:
+        try:
+            return pg8000.connect(**settings)
+        except (pg8000.Error, OSError):
+            raise
+        except Exception as error:  # noqa: BLE001 (its parser raises anything at an answer that it does not know)
+            raise pg8000.InterfaceError(f"no login, or no answer of PostgreSQL ({type(error).__name__})") from None
+
+    return name, engine
