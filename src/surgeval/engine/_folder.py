@@ -67,13 +67,14 @@ def load_cases(folder: str | Path) -> pl.LazyFrame:
     return cases
 
 
-def check_filled(cases: pl.DataFrame, columns: Iterable[str], path: Path, *, failed: bool = False) -> None:
+def check_filled(cases: pl.DataFrame, columns: Iterable[str], path: str | Path, *, failed: bool = False) -> None:
     """Refuse cases of the file at `path` that lack one of these values, naming the first row (from 1) and the column.
 
     Cases that failed may lack them, unless `failed` says that those need them too.
 
     >>> cases = pl.DataFrame({"status": ["ok", "ok", "missing"], "frame": ["000001", None, None]})
-    >>> check_filled(cases, ["frame"], Path("cases.parquet"))
+    >>> check_filled(cases.filter(pl.col("frame").is_not_null()), ["frame"], "cases.parquet")  # all are there
+    >>> check_filled(cases, ["frame"], "cases.parquet")
     Traceback (most recent call last):
     surgeval.errors.DataError: cases.parquet: row 2: frame: found nothing, expected text
     """
