@@ -7,10 +7,12 @@ for one of these.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 
-__all__ = ["MODEL_PACKAGES", "BadInput", "DataError", "MissingExtra", "RunError", "SurgevalError", "bounded",
-           "printable", "visible"]  # fmt: skip
+__all__ = ["MODEL_PACKAGES", "BadInput", "DataError", "LeftOut", "MissingExtra", "RunError", "SurgevalError", "bounded",
+           "code_of_others", "printable", "told", "visible"]  # fmt: skip
 
 _LONGEST = 300  # characters of one part of a sentence
 _LONGEST_MESSAGE = 16_000  # of a message that lists problems or names
@@ -73,6 +75,41 @@ class DataError(SurgevalError):
 
 class RunError(SurgevalError):
     """A run folder that cannot be used: locked, made with other settings, or out of space."""
+
+
+class LeftOut(UserWarning):
+    """A part of another package that cannot be used: everything else works without it."""
+
+
+@contextmanager
+def code_of_others(what: str) -> Iterator[None]:
+    """Whatever another package's code raises, or ends the process with, becomes one `BadInput`; Ctrl-C passes.
+
+    >>> with code_of_others("protocol crowd"):
+    ...     raise SystemExit(3)
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: protocol crowd: SystemExit: 3
+    """
+    try:
+        yield
+    except (KeyboardInterrupt, SurgevalError):
+        raise
+    except BaseException as error:
+        raise BadInput(f"{what}: {told(error)}") from error
+
+
+def told(error: BaseException) -> str:
+    r"""An exception in one line, whatever its class and message are; ours are sentences already.
+
+    >>> told(ValueError("Empty\nmodule")), told(BadInput("found nothing, expected a name"))
+    ('ValueError: Empty\\nmodule', 'found nothing, expected a name')
+    """
+    try:
+        said = str(error)
+    except Exception:  # noqa: BLE001 - a stranger's class can fail at this too
+        said = ""
+    kind = "" if isinstance(error, SurgevalError) else type(error).__name__
+    return bounded(visible(": ".join(part for part in (kind, said) if part)))
 
 
 def sentence(file: str, record: str | None, field: str | None, found: str, expected: str) -> str:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -151,6 +152,12 @@ def test_the_demo_leaves_out_the_chapter_whose_packages_are_absent(
     told = told_or_left_out(descriptors()["surgxbench"], given)
     assert told == "surgxbench: found no torch, expected the models extra: pip install 'surgeval[models]'"
     assert not (tmp_path / "chapter").exists()
+
+
+def test_the_demo_leaves_out_the_chapter_of_a_package_that_is_broken(tmp_path: Path) -> None:
+    given = Demo(dataset=MemoryDataset(load_labels("cholect50"), ()), edition="phantom-v1", out=tmp_path / "chapter")
+    told = told_or_left_out(replace(descriptors()["surgxbench"], chapter=":chapter"), given)
+    assert told == "protocol surgxbench: chapter = ':chapter': ValueError: Empty module name"
 
 
 def test_an_output_that_is_not_utf8_is_no_reason_to_stop(tmp_path: Path) -> None:

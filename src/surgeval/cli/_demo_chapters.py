@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from surgeval.console import progress
-from surgeval.errors import MissingExtra, RunError
+from surgeval.errors import BadInput, MissingExtra, RunError
 from surgeval.progress import quiet
 from surgeval.protocols.workers import worker_pool
 
@@ -95,9 +95,13 @@ def _tell(name: str, data: Path, edition: str, out: Path, inside: bool) -> ToldC
 
 
 def told_or_left_out(protocol: Descriptor, demo: Demo) -> Chapter | str:
-    """The protocol's chapter, or what the light install lacks for it."""
+    """The protocol's chapter, or what the light install lacks for it, or why another package's cannot be imported."""
     try:
-        chapter: Chapter = protocol.part("chapter")(demo)
+        tell = protocol.part("chapter")
+    except BadInput as error:
+        return str(error)
+    try:
+        chapter: Chapter = tell(demo)
     except MissingExtra as missing:
         return str(missing)
     return chapter

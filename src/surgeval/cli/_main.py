@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Sequence
-from typing import Annotated
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any
 
 import typer
 from typer.exceptions import Abort, Exit, TyperException
@@ -23,6 +25,7 @@ from surgeval.cli import (
     _studio,
     _weak,
 )
+from surgeval.cli._markup import literal
 from surgeval.cli._texts import take_only_text
 from surgeval.cli.data import _commands as _data
 from surgeval.cli.data import _frames, _import
@@ -32,7 +35,7 @@ from surgeval.cli.questions import _commands as _questions
 from surgeval.cli.train import _commands as _train
 from surgeval.console import release_folders, standard_streams
 from surgeval.console.panels import flow_help
-from surgeval.errors import MODEL_PACKAGES, MissingExtra, SurgevalError, visible
+from surgeval.errors import MODEL_PACKAGES, LeftOut, MissingExtra, SurgevalError, visible
 from surgeval.progress import quiet
 from surgeval.protocols.registry import descriptors
 
@@ -43,7 +46,7 @@ app = typer.Typer(
         "Start with [bold]surgeval demo[/bold]: it makes a small surgical phantom and takes it through the protocols. "
         "Then look at your own data: [bold]surgeval data check FOLDER[/bold], [bold]surgeval report FOLDER[/bold].\n\n"
         "The protocols, each with its question:\n\n"
-        + "\n\n".join(f"[bold]{protocol.name}[/bold]  {protocol.question}" for protocol in descriptors().values())
+        + "\n\n".join(f"[bold]{literal(one.name)}[/bold]  {literal(one.question)}" for one in descriptors().values())
     ),
     no_args_is_help=True,
     rich_markup_mode="rich",
@@ -109,12 +112,28 @@ def _root(
 def run(argv: Sequence[str]) -> int:
     """Run one command line and return its exit code."""
     try:
-        with standard_streams(), quiet("--json" in argv):
+        with standard_streams(), quiet("--json" in argv), _notes():
             return _exit_code(argv)
     except OSError as error:  # what was printed last could not be stored
         return _complain(_os_sentence(error), 2)
     finally:
         release_folders()
+
+
+@contextmanager
+def _notes() -> Iterator[None]:
+    """Parts of other packages that are left out are told in a line each, without the place in our source."""
+    usual = warnings.formatwarning
+
+    def told(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> str:
+        note = f"surgeval: note: {visible(str(message))}\n"
+        return note if issubclass(category, LeftOut) else usual(message, category, *where, **more)
+
+    setattr(warnings, "formatwarning", told)  # noqa: B010 (an assignment would need its exact signature)
+    try:
+        yield
+    finally:
+        warnings.formatwarning = usual
 
 
 def _exit_code(argv: Sequence[str]) -> int:

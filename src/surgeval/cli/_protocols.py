@@ -7,8 +7,10 @@ from typing import Any
 
 import typer
 
+from surgeval.cli._markup import literal, sound_help
 from surgeval.cli._single_file import writes_pages
-from surgeval.errors import BadInput, visible
+from surgeval.errors import BadInput, code_of_others, visible
+from surgeval.protocols.descriptor import Descriptor
 from surgeval.protocols.registry import broken_protocols, descriptors
 
 
@@ -27,16 +29,27 @@ def _group(kind: str, says: str) -> typer.Typer:
     commands: dict[str, Callable[..., Any]] = {}
     for protocol in (protocol for protocol in descriptors().values() if getattr(protocol, kind)):
         try:
-            commands[protocol.name] = protocol.part(kind)
+            commands[protocol.name] = _command(protocol, kind)
         except BadInput as error:  # a package of somebody else's must not take the command line away
             typer.echo(f"surgeval: note: {visible(str(error))}", err=True)
-    asked = "\n\n".join(f"[bold]{name}[/bold]: {descriptors()[name].question}" for name in commands)
+    asked = "\n\n".join(f"[bold]{literal(name)}[/bold]: {literal(descriptors()[name].question)}" for name in commands)
     text = "\n\n".join((says, asked, _example(next(iter(commands.values())).__doc__ if commands else "")))
-    group = typer.Typer(help=text, no_args_is_help=True, rich_markup_mode="rich")
+    group = typer.Typer(help=sound_help(text), no_args_is_help=True, rich_markup_mode="rich")
     group.callback()(_keep_names)
     for name, command in commands.items():
-        group.command(name)(writes_pages(command))
+        group.command(name)(command)
     return group
+
+
+def _command(protocol: Descriptor, kind: str) -> Callable[..., Any]:
+    """A protocol's command with what all have; built once here, since one that Typer cannot build stops all others."""
+    with code_of_others(f"protocol {protocol.name}: {kind} = {getattr(protocol, kind)!r}"):
+        command = writes_pages(protocol.part(kind))
+        command.__doc__ = sound_help(command.__doc__ or "")
+        alone = typer.Typer()
+        alone.command(protocol.name)(command)
+        typer.main.get_command(alone)
+    return command
 
 
 def _example(doc: str | None) -> str:

@@ -8,7 +8,15 @@
 from surgeval.datasets._base import Dataset, Format, OnProblem, Problem, raise_errors
 from surgeval.datasets._kinds import PROBLEM_KINDS
 from surgeval.datasets._memory import MemoryDataset
-from surgeval.datasets._registry import dataset_formats, is_dataset, open_dataset, open_images, open_video, writers
+from surgeval.datasets._registry import (
+    dataset_formats,
+    fits,
+    is_dataset,
+    open_dataset,
+    open_images,
+    open_video,
+    writers,
+)
 from surgeval.datasets.formats._focus import focus_rows, has_focus_columns, read_focus_pair
 from surgeval.datasets.formats._intent import check_media, intent_record, media_paths
 from surgeval.datasets.formats._intent_items import SKILLS, read_intent_items
@@ -60,6 +68,7 @@ __all__ = [
     "dataset_formats",
     "draw_frame",
     "export_losses",
+    "fits",
     "focus_rows",
     "frame_quality",
     "has_focus_columns",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal, Protocol, TypeAlias
+from typing import ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
 from surgeval.errors import DataError, bounded, sentence
 from surgeval.records import Frame, Question, Video
@@ -92,6 +92,7 @@ def left_out(source: Dataset) -> tuple[str, ...]:
     return tuple(told()) if told else ()
 
 
+@runtime_checkable
 class Format(Protocol):
     """One source format: how it is recognised, opened and (where it can be) written.
 

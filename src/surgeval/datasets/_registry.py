@@ -7,8 +7,9 @@ surgeval above this one (the studio's projects).
 from __future__ import annotations
 
 import sys
+import warnings
 from functools import cache, lru_cache
-from importlib.metadata import EntryPoints, entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from surgeval.datasets._base import Dataset, Format
@@ -31,10 +32,10 @@ from surgeval.datasets.io._files import existing
 from surgeval.datasets.io._image_folder import ImageFolder
 from surgeval.datasets.io._video import VideoDataset, VideoFormat
 from surgeval.datasets.tools._join_boxes import join_boxes
-from surgeval.errors import BadInput
+from surgeval.errors import BadInput, LeftOut, SurgevalError, code_of_others
 from surgeval.vocab import LabelSpace, load_labels
 
-__all__ = ["dataset_formats", "open_dataset", "open_images", "open_video", "writers"]
+__all__ = ["dataset_formats", "fits", "is_dataset", "open_dataset", "open_images", "open_video", "writers"]
 
 GROUP = "surgeval.datasets"
 
@@ -48,9 +49,28 @@ def _builtin() -> dict[str, Format]:
 
 
 @lru_cache(maxsize=1)
-def _from_outside(search: tuple[str, ...]) -> EntryPoints:
-    """The formats that packages on this search path add; cached, since looking through all takes milliseconds."""
-    return entry_points(group=GROUP)
+def _from_outside(search: tuple[str, ...]) -> dict[str, Format]:
+    """The formats that packages on this search path add; cached, since looking through all takes milliseconds.
+
+    One that cannot be had is left out with a warning: it must not take the others away.
+    """
+    known = {}
+    for entry in entry_points(group=GROUP):
+        try:
+            known[entry.name] = _loaded(entry)
+        except SurgevalError as error:
+            warnings.warn(str(error), LeftOut, stacklevel=2)
+    return known
+
+
+def _loaded(entry: EntryPoint) -> Format:
+    where = f"entry point {GROUP}.{entry.name}: found {entry.value}"
+    with code_of_others(f"{where}, which is left out as it fails with"):
+        loaded = entry.load()
+        format: object = loaded() if isinstance(loaded, type) else loaded
+        if not isinstance(format, Format) or {type(format.name), type(format.title)} != {str}:
+            raise BadInput(f"{where}, which is left out, expected a Format: name, title, detect and open")
+    return format
 
 
 def dataset_formats() -> dict[str, Format]:
@@ -59,16 +79,23 @@ def dataset_formats() -> dict[str, Format]:
     >>> list(dataset_formats())[:3]
     ['phantom', 'cholect50', 'voc']
     """
-    result = dict(_builtin())
-    for entry in _from_outside(tuple(sys.path)):
-        try:
-            loaded = entry.load()
-            result[entry.name] = loaded() if isinstance(loaded, type) else loaded
-        except (ImportError, AttributeError, TypeError) as error:
-            raise BadInput(
-                f"entry point {GROUP}.{entry.name}: found {entry.value}, which fails with: {error}"
-            ) from error
-    return result
+    return _builtin() | _from_outside(tuple(sys.path))
+
+
+def fits(format: Format, path: str | Path) -> bool:
+    """Whether a format recognises this folder or file; one of another package that fails at this does not.
+
+    >>> fits(dataset_formats()["voc"], "nowhere")
+    False
+    """
+    if any(format is ours for ours in _builtin().values()):
+        return format.detect(Path(path))
+    try:
+        with code_of_others(f"dataset format {format.name}: detect is left out as it fails with"):
+            return bool(format.detect(Path(path)))
+    except SurgevalError as error:
+        warnings.warn(str(error), LeftOut, stacklevel=2)
+        return False
 
 
 def is_dataset(path: str | Path) -> bool:
@@ -77,7 +104,7 @@ def is_dataset(path: str | Path) -> bool:
     >>> is_dataset("nowhere")
     False
     """
-    return any(format.detect(Path(path)) for format in dataset_formats().values())
+    return any(fits(format, path) for format in dataset_formats().values())
 
 
 def writers() -> dict[str, Writer]:
@@ -139,7 +166,7 @@ def _found(path: Path, format: str | None) -> Format:
         if format not in known:
             raise BadInput(f"format {format!r}: expected one of {', '.join(known)}")
         return known[format]
-    fitting = [name for name, candidate in known.items() if candidate.detect(path)]
+    fitting = [name for name, candidate in known.items() if fits(candidate, path)]
     fitting = [name for name in fitting if getattr(known[name], "marked", False)] or fitting
     if "video" in fitting and len(fitting) > 1:
         fitting.remove("video")  # a folder of labels may well hold the films too

@@ -8,7 +8,7 @@ one, whatever the executor.
 from surgeval.engine._canonical import canonical_json, fingerprint
 from surgeval.engine._evaluate import Worker
 from surgeval.engine._executors import Executor, worker_index
-from surgeval.engine._folder import load_cases, load_units
+from surgeval.engine._folder import check_filled, load_cases, load_units
 from surgeval.engine._manifest import (
     COMPLETE,
     Manifest,
@@ -35,6 +35,7 @@ __all__ = [
     "Unit",
     "Worker",
     "canonical_json",
+    "check_filled",
     "fingerprint",
     "folder_lock",
     "library_versions",

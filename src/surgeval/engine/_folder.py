@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
 
+from surgeval.engine._columns import BASE
 from surgeval.engine._manifest import COMPLETE, Manifest, differences, load_record
 from surgeval.engine._parts import Damaged, inspect, read_part
 from surgeval.errors import DataError, RunError
 from surgeval.files import LOCK, collect_parquet, folder_lock, make_folder, remove_temporary, scan_parquet_file
 
-__all__ = ["load_cases", "load_units", "open_folder"]
+__all__ = ["check_filled", "load_cases", "load_units", "open_folder"]
 
 _MOST_KEYS = 8
+_FILLED = ("id", "cluster", "status")  # what every case has; scores that were made elsewhere have no unit
 
 
 @contextmanager
@@ -38,7 +40,7 @@ def load_cases(folder: str | Path) -> pl.LazyFrame:
     """All cases of a complete run, in the order of its units: `id, cluster, status, reason, unit` and the values.
 
     A run that is not complete is refused: numbers over the units that happened to finish are not the run's numbers, nor
-    are those over the cases that somebody left in the file.
+    are those over the cases that somebody left in the file. So is a case without id, cluster or status.
 
     >>> import tempfile
     >>> from surgeval.engine import Manifest, Unit, run
@@ -61,7 +63,29 @@ def load_cases(folder: str | Path) -> pl.LazyFrame:
     stored = int(collect_parquet(cases.select(pl.len()), path, "the cases of the run").item())
     if stored != record.cases:
         raise DataError(path, found=f"{stored} cases", expected=f"the {record.cases} that run.json counts")
+    _check_fixed(cases, path)
     return cases
+
+
+def check_filled(cases: pl.DataFrame, columns: Iterable[str], path: str | Path, *, failed: bool = False) -> None:
+    """Refuse cases of the file at `path` that lack one of these values, naming the first row (from 1) and the column.
+
+    Cases that failed may lack them, unless `failed` says that those need them too.
+
+    >>> cases = pl.DataFrame({"status": ["ok", "ok", "missing"], "frame": ["000001", None, None]})
+    >>> check_filled(cases.filter(pl.col("frame").is_not_null()), ["frame"], "cases.parquet")  # all are there
+    >>> check_filled(cases, ["frame"], "cases.parquet")
+    Traceback (most recent call last):
+    surgeval.errors.DataError: cases.parquet: row 2: frame: found nothing, expected text
+    """
+    needed = pl.lit(True) if failed else pl.col("status") == "ok"
+    for name in columns:
+        empty = cases.select(pl.col(name).is_null() & needed).to_series()
+        if empty.any():
+            expected = "text" if cases[name].dtype == pl.String else "a value"
+            raise DataError(
+                path, record=f"row {(empty.arg_max() or 0) + 1}", field=name, found="nothing", expected=expected
+            )
 
 
 def load_units(folder: str | Path) -> pl.DataFrame:
@@ -83,6 +107,17 @@ def load_units(folder: str | Path) -> pl.DataFrame:
         rows.append((info.unit, info.cases, info.failed, info.seconds))
     schema = {"unit": pl.String, "cases": pl.Int64, "failed": pl.Int64, "seconds": pl.Float64}
     return pl.DataFrame(rows, schema=schema, orient="row").sort("unit")
+
+
+def _check_fixed(cases: pl.LazyFrame, path: Path) -> None:
+    """The columns that all runs have are text, and those that a case is known by have no gaps."""
+    schema = collect_parquet(cases.head(0), path, "the cases of the run").schema
+    for name, dtype in BASE.items():
+        found = schema.get(name)
+        if found != dtype and (name in _FILLED or found is not None):
+            said = "no such column" if found is None else f"a column of {found}"
+            raise DataError(path, field=name, found=said, expected="a column of text")
+    check_filled(collect_parquet(cases.select(_FILLED), path, "the cases of the run"), _FILLED, path, failed=True)
 
 
 def _refuse_foreign(folder: Path) -> None:

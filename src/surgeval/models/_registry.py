@@ -14,7 +14,7 @@ from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
-from surgeval.errors import MODEL_PACKAGES, BadInput, DataError, MissingExtra
+from surgeval.errors import MODEL_PACKAGES, BadInput, DataError, MissingExtra, code_of_others
 from surgeval.models._embedded import EMBEDDED, EMBEDDED_DETECTORS, EMBEDDED_GENERATIVE, embedded_folder
 from surgeval.models._hub import hub_folder
 from surgeval.models.contrastive import Contrastive
@@ -142,11 +142,9 @@ def open_model(spec: str | Path, device: str = "cpu", dtype: str = "float32") ->
 
 
 def _plugin(spec: ModelSpec) -> Contrastive | Generative:
-    try:
+    with code_of_others(f"entry point {GROUP}.{spec.kind}: found an opener that fails with"):
         opener = plugins()[spec.kind].load()
         model = opener(spec.text.partition(":")[2])
-    except (ImportError, AttributeError, TypeError) as error:
-        raise BadInput(f"entry point {GROUP}.{spec.kind}: found an opener that fails with: {error}") from error
     if not isinstance(model, Contrastive | Generative):
         raise BadInput(f"entry point {GROUP}.{spec.kind}: found a {type(model).__name__}, expected a Contrastive or "
                        "a Generative model")  # fmt: skip

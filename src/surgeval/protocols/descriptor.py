@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from surgeval.errors import MODEL_PACKAGES, BadInput, MissingExtra
+from surgeval.errors import MODEL_PACKAGES, BadInput, MissingExtra, code_of_others
 
 __all__ = ["Descriptor"]
 
@@ -71,19 +71,19 @@ class Descriptor:
         return cls(name=name, question=question, ranks_by=ranks_by, several=several, order=order, **parts)
 
     def part(self, name: str) -> Callable[..., Any]:
-        """The function behind one of the parts, imported now."""
+        """The function behind one of the parts, imported now; whatever goes wrong there is `BadInput`."""
         address = getattr(self, name)
         module, colon, attribute = address.partition(":")
         if not colon:
             raise BadInput(f"protocol {self.name}: {name}: found {address!r}, expected MODULE:FUNCTION")
-        try:
-            function: Callable[..., Any] = getattr(import_module(module), attribute)
-        except ModuleNotFoundError as error:
-            if (error.name or "").partition(".")[0] in MODEL_PACKAGES:
+        where = f"protocol {self.name}: {name} = {address!r}"
+        with code_of_others(where):
+            try:
+                function: Callable[..., Any] = getattr(import_module(module), attribute)
+            except ModuleNotFoundError as error:
+                if (error.name or "").partition(".")[0] not in MODEL_PACKAGES:
+                    raise
                 raise MissingExtra(f"protocol {self.name}", error.name or "") from error
-            raise BadInput(f"protocol {self.name}: {name} = {address!r}: {error}") from error
-        except (ImportError, AttributeError) as error:
-            raise BadInput(f"protocol {self.name}: {name} = {address!r}: {error}") from error
-        if not callable(function):
-            raise BadInput(f"protocol {self.name}: {name} = {address!r}: found {function!r:.60}, expected a function")
+            if not callable(function):
+                raise BadInput(f"{where}: found {function!r:.60}, expected a function")
         return function

@@ -11,7 +11,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from surgeval.errors import BadInput, DataError
+from surgeval.errors import BadInput, DataError, LeftOut, code_of_others, told
 from surgeval.protocols.descriptor import Descriptor
 
 if TYPE_CHECKING:
@@ -55,9 +55,10 @@ def _installed() -> tuple[dict[str, Descriptor], tuple[str, ...]]:
             if loaded.name in known:
                 raise BadInput("found a second protocol of this name, expected another name")
             known[loaded.name] = loaded
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a stranger's module does
-            trouble = str(error) if isinstance(error, BadInput) else f"{type(error).__name__}: {error}"
-            problems.append(f"protocol {point.name} ({point.value}) is left out: {trouble}")
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever a stranger's module does
+            problems.append(f"protocol {point.name} ({point.value}) is left out: {told(error)}")
     return dict(sorted(known.items(), key=lambda item: (item[1].order, item[0]))), tuple(problems)
 
 
@@ -99,7 +100,7 @@ def runs_in(folder: str | Path) -> list[Path]:
 
 
 def folder_kinds() -> list[FolderKind]:
-    """The kinds of folders that protocols leave beside runs; one that cannot be imported costs a warning.
+    """The kinds of folders that protocols leave beside runs; one that cannot be had costs a warning.
 
     >>> [kind.noun for kind in folder_kinds()]
     ['training']
@@ -107,10 +108,21 @@ def folder_kinds() -> list[FolderKind]:
     kinds = []
     for descriptor in (descriptor for descriptor in descriptors().values() if descriptor.folders):
         try:
-            kinds.append(descriptor.part("folders")())
+            kinds.append(_folder_kind(descriptor))
         except BadInput as error:  # a package of somebody else's must not take the pages of runs away
-            warnings.warn(str(error), stacklevel=2)
+            warnings.warn(str(error), LeftOut, stacklevel=2)
     return kinds
+
+
+def _folder_kind(descriptor: Descriptor) -> FolderKind:
+    from surgeval.protocols.contract import FolderKind  # listing protocols needs no tables
+
+    where = f"protocol {descriptor.name}: folders = {descriptor.folders!r}"
+    with code_of_others(where):
+        kind = descriptor.part("folders")()
+        if not isinstance(kind, FolderKind):
+            raise BadInput(f"{where}: found {kind!r:.60}, expected a FolderKind")
+    return kind
 
 
 def folder_kind_of(folder: str | Path) -> FolderKind | None:
@@ -120,7 +132,16 @@ def folder_kind_of(folder: str | Path) -> FolderKind | None:
     True
     """
     folder = Path(folder)
-    return None if is_run(folder) else next((kind for kind in folder_kinds() if kind.holds(folder)), None)
+    return None if is_run(folder) else next((kind for kind in folder_kinds() if _holds(kind, folder)), None)
+
+
+def _holds(kind: FolderKind, folder: Path) -> bool:
+    try:
+        with code_of_others(f"folders of a {kind.noun}: telling one fails with"):
+            return kind.holds(folder)
+    except BadInput as error:
+        warnings.warn(str(error), LeftOut, stacklevel=2)
+        return False
 
 
 def descriptor_of(folder: str | Path) -> Descriptor:

@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -24,7 +25,8 @@ import surgeval
 from surgeval.asking import Answered, Unanswered
 from surgeval.datasets import CheckReport, ConvertReport, MemoryDataset
 from surgeval.engine import RunSummary
-from surgeval.errors import RunError
+from surgeval.errors import DataError, RunError, SurgevalError
+from surgeval.files import trust_parquet
 from surgeval.metrics import DetectionResult
 from surgeval.protocols.asked import AskedRun
 from surgeval.protocols.contract import Comparison, FinishedRun, RunResult
@@ -244,3 +246,43 @@ def test_a_run_does_not_differ_from_itself(result: RunResult) -> None:
     known = [one for one in compared.to_frame()["difference"] if one is not None]
     assert known and set(known) == {0.0}
     assert "<table" in compared._repr_html_() and "\n" not in repr(compared)
+
+
+def _spoilt(run: Path, out: Path, file: Path, column: pl.Expr) -> Path:
+    """A copy of a run with one column of one of its tables replaced."""
+    shutil.copytree(run, out, dirs_exist_ok=True)
+    pl.read_parquet(run / file).with_columns(column).write_parquet(out / file)
+    trust_parquet(out / file)  # readable it is: no child needs to try that
+    return out
+
+
+KNOWN_BY = {"surgxbench": ("task", "frame"), "quality": ("name",)}  # beside what every case has
+
+
+def test_a_case_without_what_it_is_known_by_is_refused(run: Path, tmp_path: Path) -> None:
+    if not (run / "cases.parquet").exists():
+        return  # its scores are kept in another file
+    second = pl.int_range(pl.len()) == 1
+    for name in ("id", "cluster", "status"):
+        for column, said in (
+            (pl.when(~second).then(name), f"row 2: {name}: found nothing, expected text"),
+            (pl.lit(7).alias(name), f"{name}: found a column of Int32, expected a column of text"),
+            (pl.lit(None).alias(name), f"{name}: found a column of Null, expected a column of text"),
+        ):
+            with pytest.raises(DataError, match=rf"cases\.parquet: {said}"):
+                load_run(_spoilt(run, tmp_path / "run", Path("cases.parquet"), column))
+    for name in KNOWN_BY.get(load_run(run).protocol, ()):
+        with pytest.raises(DataError, match=rf"cases\.parquet: row 2: {name}: found nothing, expected text"):
+            load_run(_spoilt(run, tmp_path / "run", Path("cases.parquet"), pl.when(~second).then(name)))
+
+
+def test_gaps_in_any_table_of_a_run_are_harmless_or_named(run: Path, tmp_path: Path) -> None:
+    """One value of each column is missing; of numbers that are then computed, none ends in a traceback."""
+    files = [file.relative_to(run) for file in run.glob("*.parquet")]
+    for file in files:
+        for name in pl.read_parquet_schema(run / file):
+            out = _spoilt(run, tmp_path / file.stem / name, file, pl.when(pl.int_range(pl.len()) > 0).then(name))
+            with suppress(SurgevalError):
+                loaded = load_run(out)
+                loaded.headlines()
+                descriptors()[loaded.protocol].part("compare")(load_run(run), loaded)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -112,53 +109,3 @@ def test_a_key_in_disguise_is_hidden(said: str) -> None:
     assert Secrets([KEY]).hide("the clip is open") == "the clip is open"
     # A short value of an address's query is hidden as it is, not where an honest answer begins like it.
     assert Secrets(["2024-05-01"]).hide("on 2024-05-11") == "on 2024-05-11"
-
-
-@pytest.mark.parametrize(
-    ("entry", "module", "said"),
-    [
-        ("gone:D", "", "ModuleNotFoundError"),
-        ("bad:D", "D = 5", "expected its Descriptor"),
-        ("bad:D", "raise SystemExit(3)", "SystemExit"),
-        ("bad:D", "from surgeval.protocols.descriptor import Descriptor as C\n"
-         "D = C(name='bad', question='?', load='a:b', page='a:b', compare='a:b', run='nomodule:run')", "nomodule"),
-        ("bad:D", "from surgeval.protocols.descriptor import Descriptor as C\n"
-         "D = C(name='bad', question='?', load='a:b', page='a:b', compare='a:b', order='x')", "whole number"),
-    ],
-)  # fmt: skip
-def test_a_broken_protocol_of_another_package_leaves_the_others_alone(
-    tmp_path: Path, entry: str, module: str, said: str
-) -> None:
-    (tmp_path / "bad.py").write_text(module)
-    info = tmp_path / "bad-1.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: bad\nVersion: 1\n")
-    (info / "entry_points.txt").write_text(f"[surgeval.protocols]\nbad = {entry}\n")
-    paths = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH", "")]))
-    done = subprocess.run(
-        [sys.executable, "-m", "surgeval", "run", "--help"], env={**os.environ, "PYTHONPATH": paths},
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert said in done.stderr and "Traceback" not in done.stderr
-    assert "surgxbench" in done.stdout
-
-
-def test_a_second_protocol_of_one_name_does_not_replace_ours(tmp_path: Path) -> None:
-    (tmp_path / "twin.py").write_text(
-        "from surgeval.protocols.descriptor import Descriptor as C\n"
-        "D = C(name='triplets', question='Mine now', load='a:b', page='a:b', compare='a:b')"
-    )
-    info = tmp_path / "twin-1.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: twin\nVersion: 1\n")
-    (info / "entry_points.txt").write_text("[surgeval.protocols]\ntriplets = twin:D\n")
-    script = (
-        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "from surgeval.protocols.registry import broken_protocols, descriptors\n"
-        "import json; print(json.dumps([descriptors()['triplets'].question, broken_protocols()]))"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
-    question, problems = json.loads(done.stdout)
-    assert "Mine" not in question
-    assert "second protocol" in problems[0]

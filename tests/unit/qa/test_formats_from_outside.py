@@ -48,6 +48,15 @@ def test_a_broken_entry_point_is_named(tmp_path: Path) -> None:
     assert "BadInput: entry point surgeval.qa_formats.side: found sides:Missing, which fails with" in done.stderr
 
 
+def test_an_entry_point_that_ends_the_process_is_named(tmp_path: Path) -> None:
+    (tmp_path / "ends.py").write_text("raise SystemExit(3)")
+    done = _ask(tmp_path, "side = ends:Side", "judge_format('binary', {}, 'yes', 'yes')")
+    assert (
+        "BadInput: entry point surgeval.qa_formats.side: found ends:Side, which fails with: SystemExit: 3"
+        in done.stderr
+    )
+
+
 def test_a_format_cannot_replace_one_of_the_challenge(tmp_path: Path) -> None:
     done = _ask(tmp_path, "binary = sides:Side", "judge_format('binary', {}, 'yes', 'yes')")
     assert "found a second format of this name" in done.stderr

@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 
 from surgeval.datasets import DropProposal, FrameQuality, QualityLimits, propose_drops
-from surgeval.engine import RunRecord, load_cases, load_record
+from surgeval.engine import RunRecord, check_filled, load_cases, load_record
 from surgeval.errors import DataError
 from surgeval.figures import Bars, Figure, Histogram, Series
 from surgeval.pages import Evidence
@@ -169,10 +169,9 @@ def _read(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
         trouble = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
         raise DataError(folder / "cases.parquet", found=f"a table that cannot be read ({trouble})",
                         expected="the cases of a run") from None  # fmt: skip
+    check_filled(known, kinds, folder / "cases.parquet")
     named = known.rename({"cluster": "video"})
     good = named.filter(pl.col("status") == "ok").select("video", *kinds)
-    if good.null_count().sum_horizontal().item():
-        raise DataError(folder / "cases.parquet", found="frames without their measures", expected="all of them")
     bad = named.filter(pl.col("status") != "ok")
     return good, bad.select("video", pl.col("name").alias("frame"), "reason")
 

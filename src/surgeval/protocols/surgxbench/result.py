@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from surgeval.engine import RunRecord, load_cases, load_record
+from surgeval.engine import RunRecord, check_filled, load_cases, load_record
 from surgeval.errors import BadInput, DataError, printable
 from surgeval.figures import Figure
 from surgeval.metrics.grounding import FLAGS, prediction_sets
@@ -227,6 +227,7 @@ def _read(folder: Path) -> pl.DataFrame:
     except (pl.exceptions.PolarsError, OSError) as error:
         trouble = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
         raise DataError(file, found=f"a table that cannot be read ({trouble})", expected="the cases of a run") from None
+    check_filled(cases, ("task", "frame"), file)
     lengths = cases.filter(pl.col("task") == "curves").select(pl.col(name).list.len() for name in _CURVES)
     sizes = {size for row in lengths.iter_rows() for size in row}
     if len(sizes) > 1 or sizes & {None, 0, 1}:

@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from importlib.metadata import entry_points
 from typing import Any
 
-from surgeval.errors import BadInput
+from surgeval.errors import BadInput, code_of_others
 from surgeval.qa.formats._base import AnswerFormat, AnswerVerdict, Unreadable
 from surgeval.qa.formats._compat import COMPAT, Aborts
 from surgeval.qa.formats._judged import Matching, OpenEnded
@@ -38,13 +38,9 @@ def formats() -> dict[str, AnswerFormat]:
     )  # fmt: skip
     known = {format.name: format for format in builtin}
     for entry in entry_points(group=GROUP):
-        try:
+        with code_of_others(f"entry point {GROUP}.{entry.name}: found {entry.value}, which fails with"):
             named = entry.load()
             format = named() if isinstance(named, type) else named
-        except (ImportError, AttributeError, TypeError) as error:
-            raise BadInput(
-                f"entry point {GROUP}.{entry.name}: found {entry.value}, which fails with: {error}"
-            ) from error
         if not isinstance(format, AnswerFormat):
             raise BadInput(f"entry point {GROUP}.{entry.name}: found {entry.value}, expected an AnswerFormat")
         if entry.name in known:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from surgeval.datasets import dataset_formats
+from surgeval.datasets import dataset_formats, fits
 from surgeval.datasets.io import names
 from surgeval.errors import BadInput
 from surgeval.studio.media import EXPORTS, IMPORTS
@@ -49,7 +49,7 @@ def look(folder: str | Path, path: str) -> Offer:
     """
     folder = Path(folder)
     every = {name: format for name, format in dataset_formats().items() if name not in _NOT}
-    return Offer(path, tuple(name for name, format in every.items() if format.detect(folder / path)))
+    return Offer(path, tuple(name for name, format in every.items() if fits(format, folder / path)))
 
 
 def _places(folder: Path) -> list[str]:
