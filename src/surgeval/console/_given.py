@@ -62,10 +62,10 @@ def claim_folder(out: str | Path, mark: str) -> None:
         raise BadInput(f"{out}: found a file, expected a folder to write to")
     if (out / "run.json").exists() and mark not in ("run.json", "scores.json"):
         raise BadInput(f"{out}: found a run there, expected a folder of its own for this page")
-    ours = _is_ours(out / mark)
-    if out.is_dir() and any(path.name != LOCK for path in out.iterdir()) and not (ours or _is_unfinished(out, mark)):
+    ours, unfinished = _is_ours(out / mark), _is_unfinished(out, mark)
+    if out.is_dir() and any(path.name != LOCK for path in out.iterdir()) and not (ours or unfinished):
         raise BadInput(f"{out}: found other files there, expected a new or empty folder or one with our own {mark}")
-    if not ours and mark not in _FIRST:
+    if mark not in _FIRST and (unfinished or not ours):  # both: killed when all but this was done
         made = [folder for folder in (out, *out.parents) if not folder.exists()]
         out.mkdir(parents=True, exist_ok=True)
         write_atomically(out / _UNFINISHED, mark.encode())

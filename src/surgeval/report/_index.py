@@ -188,8 +188,8 @@ def _data_of(folder: Path, run: RunResult) -> tuple[str, str]:
 def _alike(runs: Sequence[_Shown]) -> list[list[_Shown]]:
     """Runs on the same data with the same first numbers, which stand in one table with their floors."""
     sets: dict[tuple[str, tuple[str, ...]], list[_Shown]] = {}
-    for one in runs:
-        sets.setdefault((one.data, one.columns), []).append(one)
+    for shown in runs:
+        sets.setdefault((shown.data, shown.columns), []).append(shown)
     return list(sets.values())
 
 
@@ -208,7 +208,7 @@ def _tables(runs: Sequence[_Shown]) -> tuple[Table, ...]:
     """A table for each set of runs that belong together, why their verdicts are so, and every number folded below."""
     sets = _alike(runs)
     titles = _titles(sets)
-    verdicts = {one.name: one.run.verdict() for one in runs}
+    verdicts = {shown.name: shown.run.verdict() for shown in runs}
     tables = [_first_numbers(alike, verdicts, title) for alike, title in zip(sets, titles, strict=True)]
     if any(verdicts.values()):
         because = [[name, verdict.sentence if verdict else "–"] for name, verdict in verdicts.items()]
@@ -217,7 +217,7 @@ def _tables(runs: Sequence[_Shown]) -> tuple[Table, ...]:
         numbers = _by_number(alike)
         if len(numbers) > _FIRST:
             every = [[label, *(_cell(known, n) for n in range(len(alike)))] for label, known in numbers.items()]
-            heads = distinct(["number", *(one.name for one in alike)])
+            heads = distinct(["number", *(shown.name for shown in alike)])
             tables.append(Table(f"All headline numbers{title}", _frame(heads, every), folded=True))
     return tuple(tables)
 
@@ -226,10 +226,10 @@ def _first_numbers(alike: Sequence[_Shown], verdicts: Mapping[str, Verdict | Non
     """A row per run with its first numbers, then what one reaches who guesses or never looks."""
     numbers = _by_number(alike)
     first = alike[0].columns
-    own = [verdicts[one.name] for one in alike]
+    own = [verdicts[shown.name] for shown in alike]
     judged = any(own)
     grades = [[verdict.grade if verdict else "–"] if judged else [] for verdict in own]
-    rows = [[one.name, *grades[n], *(_cell(numbers[label], n) for label in first)] for n, one in enumerate(alike)]
+    rows = [[shown.name, *grades[n], *(_cell(numbers[label], n) for label in first)] for n, shown in enumerate(alike)]
     for level in ("chance", "unseeing"):
         cells = [_range(numbers[label].values(), level) for label in first]
         rows += [[_LEVELS[level], *[""] * judged, *cells]] if any(cells) else []
