@@ -214,7 +214,11 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_is_not_understood_is_refused_in_one_sentence(case: str, frames: Any, tmp_path: Path) -> None:
+def test_what_is_not_understood_is_refused_in_one_sentence(
+    case: str, frames: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A slow machine takes two seconds to fill a gigabyte, and which bound is met first is not the claim.
+    monkeypatch.setattr("surgeval.models._template._SECONDS", 20.0)
     folder = write_llava(tmp_path / "llava")
     change, said = REFUSED[case]
     change(folder)
