@@ -82,6 +82,8 @@ def test_scores_of_a_phantom_are_saved_reported_and_compared(
                         "--out", quality, "--resamples", 20)  # fmt: skip
         assert done.returncode == 0, done.stderr
         assert f"open {quality}/report.html" in done.stdout
+        assert "ranked together" in done.stdout and "Rare classes" not in done.stdout  # the page has the others
+        assert f"more tables are on the page and, unrounded, in {quality}/tables" in done.stdout
     assert {path.name.partition("-")[0] for path in (tmp_path / "good").iterdir()} == {
         "plotly", "report.html", "run.json", "run.lock", "scores.json", "details.json", "replicates.parquet",
         "objects.parquet", "pictures.parquet", "ranked.parquet", "counts.parquet", "tables", "figures",

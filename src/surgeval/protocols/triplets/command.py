@@ -158,9 +158,11 @@ def _print(scores: TripletScores, page: Path | None) -> None:
     verdict = scores.verdict()
     if verdict is not None:
         say(visible(f"{scores.name}: {verdict}"))
-    for table in readable_scores(scores):
+    first, *others = readable_scores(scores)
+    for table in [first] if page is not None else [first, *others]:  # without a page there is no other place for them
         print_pieces(table.title, table.frame)
     for note in scores.notes:
         say(f"note: {note}")
     if page is not None:
+        say(f"{len(others)} more tables are on the page and, unrounded, in {page.parent / 'tables'}")
         say(f"open {page}")
