@@ -79,3 +79,42 @@ def test_a_refused_round_can_be_sent_again_as_it_was_typed(studio: Studio) -> No
     expect(studio.by_id("round-people")).to_have_value("")
     assert [one["reviewers"] for one in studio.get("/api/rounds")][-1] == ["bo", "cy"]
     studio.complaints.clear()  # of the refusal
+
+
+def test_the_edge_of_a_span_is_dragged_before_the_list_of_spans_has_come_again(studio: Studio) -> None:
+    studio.fill(*track(1, range(41)))
+    studio.click("object-forceps1-0")
+    held: list[Route] = []
+    slow = [True]
+    studio.page.route("**/videos/V1/spans", lambda route: held.append(route) if slow[0] else route.continue_())
+    studio.keys("z")
+    studio.go(20)
+    studio.keys("x", "1", "e")
+    studio.eventually(lambda: len(studio.spans()) == 1)
+    studio.slide(studio.on_timeline(21, "tools/forceps/1"), studio.on_timeline(31, "tools/forceps/1"))
+    studio.eventually(lambda: studio.spans()[0]["last"] == 30)
+    slow[0] = False
+    for route in held:
+        route.continue_()
+    studio.saved()
+    studio.click("tab-spans")
+    expect(studio.by_id(f"span-{studio.spans()[0]['id']}")).to_have_attribute("data-last", "30")
+
+
+def test_a_refused_span_goes_from_the_list_and_the_next_one_stays(studio: Studio) -> None:
+    def refuse(route: Route) -> None:
+        route.fulfill(status=400, content_type="application/json", body='{"error": "not now"}')
+
+    studio.fill(*track(1, range(41)))
+    studio.click("object-forceps1-0")
+    studio.click("tab-spans")
+    listed = studio.page.locator("[data-testid^=span-][data-first]")
+    studio.page.route("**/api/operations", refuse, times=1)
+    studio.keys("z", "d", "x", "1", "e")
+    studio.hears("not now")
+    expect(listed).to_have_count(0)
+    studio.keys("z", "d", "x", "1", "e")
+    studio.eventually(lambda: len(studio.spans()) == 1)
+    studio.saved()
+    expect(listed).to_have_count(1)
+    studio.complaints.clear()  # of the refusal

@@ -2,7 +2,7 @@
 
 import { edgeMoved, frameWithin, merged, neighbour, passedOn, rangeOf, type Edge, type Range } from '../lib/spans'
 import { Refused } from '../lib/queue'
-import type { Outcome, Span, Track } from '../lib/types'
+import { IMAGE, type Outcome, type Span, type Track } from '../lib/types'
 import { t } from '../text/i18n.svelte'
 import { answerOver } from './answers'
 import { messages } from './messages.svelte'
@@ -89,7 +89,7 @@ class Draft {
       if (!this.active && studio.video?.id === video) Object.assign(this, { start, end, values })
       return
     }
-    const outcome = await studio.edit(...request)
+    const outcome = await store(...request)
     if (!outcome) return
     const { changed, skipped, absent } = outcome
     messages.info(t('spanStored', { changed, skipped, absent }))
@@ -97,20 +97,30 @@ class Draft {
 
   /** The edit that is meant: a span, or in a blind study an answer for every instance in it. */
   private async request(): Promise<[string, Record<string, unknown>]> {
-    if (!studio.blind || !this.range) return ['span.add', this.payload()]
-    return ['study.answer', await answerOver(this.tracks, this.range, $state.snapshot(this.values))]
-  }
-
-  private payload(): Record<string, unknown> {
-    const tracks = this.tracks.map(({ group, name, number }) => ({ group, name, number }))
-    return {
-      id: studio.queue.newId(), video: studio.video?.id, ...this.range, values: $state.snapshot(this.values),
-      ...(tracks.length ? { tracks } : {}),
-    }
+    const values = $state.snapshot(this.values)
+    if (!this.range) throw new Error('a span without both ends was asked for')
+    if (!studio.blind) return ['span.add', newSpan(this.tracks, this.range, values)]
+    return ['study.answer', await answerOver(this.tracks, this.range, values)]
   }
 }
 
 export const draft = new Draft()
+
+/** What the server is sent of a span; without a track it is about the whole frame. */
+function newSpan(on: Track[], range: Range, values: Record<string, string | null>): Record<string, unknown> {
+  const tracks = on.map(({ group, name, number }) => ({ group, name, number }))
+  return { id: studio.queue.newId(), video: studio.video?.id, ...range, values, ...(tracks.length ? { tracks } : {}) }
+}
+
+/** Send it. A span is shown and can be held at once: the list of them comes again a while after the last edit. */
+function store(kind: string, payload: Record<string, unknown>): Promise<Outcome | null> {
+  if (kind === 'span.add' && payload.video === studio.video?.id) {
+    const unsaid = { tracks: [{ group: IMAGE, name: IMAGE, number: null }], source: 'hand' }
+    const stamp = { author: studio.project?.author ?? '', time: Date.now() / 1000, overridden_by: [], version: 0 }
+    studio.spans = [...studio.spans, { ...unsaid, ...payload, ...stamp } as unknown as Span]
+  }
+  return studio.edit(kind, payload)
+}
 
 interface Held {
   attribute: string
@@ -145,17 +155,13 @@ class Hold {
     const held = this.current
     if (!held || key !== held.key) return
     this.current = null
-    const tracks = held.tracks.map(({ group, name, number }) => ({ group, name, number }))
     const values = { [held.attribute]: held.value }
     const ranges = merged(held.passed)
-    const store = async (range: Range): Promise<Outcome | null> =>
+    const write = async (range: Range): Promise<Outcome | null> =>
       studio.blind
-        ? studio.edit('study.answer', await answerOver(held.tracks, range, values))
-        : studio.edit('span.add', {
-            id: studio.queue.newId(), video: studio.video?.id, ...range, values, ...(tracks.length ? { tracks } : {}),
-            source: 'playing',
-          })
-    const outcomes = await Promise.all(ranges.map(store)).catch((error: Error) => {
+        ? store('study.answer', await answerOver(held.tracks, range, values))
+        : store('span.add', { ...newSpan(held.tracks, range, values), source: 'playing' })
+    const outcomes = await Promise.all(ranges.map(write)).catch((error: Error) => {
       messages.error(error.message)
       return []
     })
