@@ -15,7 +15,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from surgeval.engine._columns import BASE, Schema, common_type, fit
-from surgeval.engine._parts import Damaged, inspect, part_path, read_frame, read_part, read_schema
+from surgeval.engine._parts import Damaged, part_path, read_frame, read_schema, stored_part
 from surgeval.engine._units import Job
 from surgeval.errors import RunError
 from surgeval.files import atomic_file, trust_parquet
@@ -63,11 +63,9 @@ def compact(folder: Path, jobs: Sequence[Job]) -> None:
 
 def _read(path: Path, name: str) -> pl.DataFrame:
     try:
-        data = read_part(path)
-        inspect(data, name)
+        return read_frame(stored_part(path, name)[0])
     except Damaged as error:
         raise RunError(f"{path}: {error}, although it was whole before; run the same command again") from None
-    return read_frame(data)
 
 
 def _sink(frames: Callable[..., Iterator[pl.DataFrame]], schema: Schema, file: BinaryIO) -> None:

@@ -10,7 +10,7 @@ import polars as pl
 
 from surgeval.engine._columns import BASE
 from surgeval.engine._manifest import COMPLETE, Manifest, differences, load_record
-from surgeval.engine._parts import Damaged, inspect, read_part
+from surgeval.engine._parts import Damaged, stored_part
 from surgeval.errors import DataError, RunError
 from surgeval.files import LOCK, collect_parquet, folder_lock, make_folder, remove_temporary, scan_parquet_file
 
@@ -101,7 +101,7 @@ def load_units(folder: str | Path) -> pl.DataFrame:
     rows = []
     for path in sorted((Path(folder) / "parts").glob("*.parquet")):
         try:
-            info = inspect(read_part(path), path.stem)
+            _, info = stored_part(path, path.stem)
         except Damaged as error:
             raise RunError(f"{path}: {error}; run the same command again to repair it") from None
         rows.append((info.unit, info.cases, info.failed, info.seconds))

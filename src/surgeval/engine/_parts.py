@@ -18,11 +18,12 @@ from pathlib import Path
 import polars as pl
 
 from surgeval.engine._columns import Schema, case_frame
-from surgeval.files import NotRegular, read_regular
+from surgeval.errors import DataError
+from surgeval.files import NotRegular, check_parquet, parse_json, read_regular
 from surgeval.records import Case
 
-__all__ = ["Damaged", "Failure", "PartInfo", "encode", "inspect", "part_path", "read_frame", "read_part",
-           "read_schema"]  # fmt: skip
+__all__ = ["Damaged", "Failure", "PartInfo", "encode", "inspect", "part_path", "read_frame",
+           "read_schema", "stored_part"]  # fmt: skip
 
 # A control character, which JSON never contains: no reason of a failure can imitate the mark. Text of cases could, but
 # stands before the footer's key-value section, and the last mark of the file is the one that counts.
@@ -88,26 +89,51 @@ def encode(name: str, unit: str, cases: Sequence[Case], seconds: float) -> bytes
 
 
 def inspect(data: bytes, name: str) -> PartInfo:
-    """Check the bytes of a part against its digest and its name, and say what it holds; raises Damaged."""
+    """Check the bytes of a part against its digest and its name, and say what it holds; raises Damaged.
+
+    For parts of this process: what others stored is read by `stored_part`.
+    """
+    _check_digest(data)
+    return _about(data, name)
+
+
+def stored_part(path: Path, name: str) -> tuple[bytes, PartInfo]:
+    """The bytes of a part in a folder and what it holds; raises Damaged.
+
+    The digest tells accidents, not intent: whoever hands on a run can write one that fits. So what lies in a folder is
+    Parquet of strangers, which is tried in another process before it is opened here.
+    """
+    try:
+        data = read_regular(path)
+    except NotRegular as error:
+        raise Damaged(f"it is {error}") from None
+    _check_digest(data)
+    try:
+        check_parquet(path)
+    except DataError as error:
+        raise Damaged(f"found {error.found}") from None
+    return data, _about(data, name)
+
+
+def _check_digest(data: bytes) -> None:
     start = data.rfind(_MARK) + len(_MARK)
     end = start + len(_BLANK)
     if start < len(_MARK) or end > len(data):
         raise Damaged("it is cut short" if data else "it is empty")
     if data[start:end] != _digest(data[:start] + _BLANK + data[end:]).encode():
         raise Damaged("its bytes are not those that were written")
-    about = json.loads(pl.read_parquet_metadata(io.BytesIO(data))["surgeval.part"])  # ours: the digest says so
-    if about["name"] != name:
-        raise Damaged("it belongs to another unit")
-    failures = tuple(Failure(*failure) for failure in about["failures"])
-    return PartInfo(about["name"], about["unit"], about["cases"], failures, about["seconds"])
 
 
-def read_part(path: Path) -> bytes:
-    """The bytes of a part; raises Damaged where something else than a file is in its place."""
+def _about(data: bytes, name: str) -> PartInfo:
     try:
-        return read_regular(path)
-    except NotRegular as error:
-        raise Damaged(f"it is {error}") from None
+        about = parse_json(pl.read_parquet_metadata(io.BytesIO(data))["surgeval.part"], finite=True)
+        failures = tuple(Failure(str(status), str(reason), int(cases)) for status, reason, cases in about["failures"])
+        info = PartInfo(str(about["name"]), str(about["unit"]), int(about["cases"]), failures, float(about["seconds"]))
+    except (KeyError, TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
+        raise Damaged("what it says about itself cannot be read") from None
+    if info.name != name:
+        raise Damaged("it belongs to another unit")
+    return info
 
 
 def read_frame(data: bytes) -> pl.DataFrame:

@@ -19,7 +19,7 @@ from surgeval.engine._evaluate import Worker
 from surgeval.engine._executors import Executor, serial
 from surgeval.engine._folder import open_folder
 from surgeval.engine._manifest import Manifest, RunRecord, save_record
-from surgeval.engine._parts import Damaged, PartInfo, inspect, part_path, read_part, read_schema
+from surgeval.engine._parts import Damaged, PartInfo, inspect, part_path, read_schema, stored_part
 from surgeval.engine._processes import processes as processes_executor
 from surgeval.engine._progress import show_steps
 from surgeval.engine._signals import Stop, graceful_stop
@@ -27,7 +27,7 @@ from surgeval.engine._summary import RunInterrupted, RunSummary
 from surgeval.engine._tally import RunTally
 from surgeval.engine._units import Job, Unit, name_jobs
 from surgeval.errors import BadInput, RunError
-from surgeval.files import NO_ROOM, write_atomically
+from surgeval.files import NO_ROOM, trust_parquet, try_parquets, write_atomically
 from surgeval.progress import Display, advance, phases
 
 __all__ = ["run"]
@@ -104,6 +104,7 @@ def _compute(
 ) -> None:
     """Check the parts that are there, then do the rest, or as much of it as can be done before being asked to stop."""
     schema, todo = RunSchema(), []
+    try_parquets(part_path(folder, job.name) for job in jobs)
     for job in jobs:
         info = _found(folder, job, schema, tally, shown)
         if info is None or (retry and info.failures):
@@ -117,7 +118,8 @@ def _compute(
         for job, data in finished:
             info = inspect(data, job.name)
             schema.add(job.unit.key, read_schema(data))
-            write_atomically(part_path(folder, job.name), data)
+            write_atomically(part := part_path(folder, job.name), data)
+            trust_parquet(part)
             tally.add(info, resumed=False)
             if not kinds:
                 advance("units")
@@ -126,8 +128,7 @@ def _compute(
 def _found(folder: Path, job: Job, schema: RunSchema, tally: RunTally, shown: Display) -> PartInfo | None:
     """What the unit's part says, or None when there is none that can be trusted."""
     try:
-        data = read_part(part_path(folder, job.name))
-        info = inspect(data, job.name)
+        data, info = stored_part(part_path(folder, job.name), job.name)
     except FileNotFoundError:
         return None
     except Damaged as damage:

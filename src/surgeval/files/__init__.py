@@ -11,7 +11,14 @@ from surgeval.files._jpeg import too_many_scans
 from surgeval.files._json import MAX_DEPTH, BrokenJson, parse_json, read_json_file, read_json_object, too_deep
 from surgeval.files._lock import LOCK, folder_lock
 from surgeval.files._names import DistinctNames, check_text_path, leads_out, path_inside, safe_name
-from surgeval.files._parquet import check_parquet, collect_parquet, read_parquet_file, scan_parquet_file, trust_parquet
+from surgeval.files._parquet import (
+    check_parquet,
+    collect_parquet,
+    read_parquet_file,
+    scan_parquet_file,
+    trust_parquet,
+    try_parquets,
+)
 from surgeval.files._partial import atomic_folder, atomic_path
 from surgeval.files._regular import (
     FOLDER,
@@ -69,6 +76,7 @@ __all__ = [
     "too_deep",
     "too_many_scans",
     "trust_parquet",
+    "try_parquets",
     "unguard",
     "write_atomically",
 ]

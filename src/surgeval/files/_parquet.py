@@ -7,10 +7,12 @@ child (0.2 s) reads the file first, in bounded memory. What was tried, or writte
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,14 +24,15 @@ from surgeval.files._regular import NotRegular, open_regular
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["check_parquet", "collect_parquet", "read_parquet_file", "scan_parquet_file", "trust_parquet"]
+__all__ = ["check_parquet", "collect_parquet", "read_parquet_file", "scan_parquet_file", "trust_parquet",
+           "try_parquets"]  # fmt: skip
 
 _MAGIC = b"PAR1"
 _LEAST = 12  # both magic words and the length of the footer
 _ROOM = 2 << 30  # bytes of decoded values that any file may hold; larger ones that many times their own size
 _GROWTH = 64
 _SECONDS, _BYTES_PER_SECOND = 120, 10_000_000
-_MOST_REMEMBERED = 10_000
+_MOST_REMEMBERED = 100_000
 _tried: dict[str, tuple[tuple[int, ...], str]] = {}  # absolute path → which file it was, and what was wrong with it
 
 
@@ -48,21 +51,40 @@ def check_parquet(path: str | Path, expected: str = "a readable Parquet file") -
     path = Path(path)
     check_text_path(path)
     try:
-        with open_regular(path) as file:
-            stamp = _stamp(os.fstat(file.fileno()))
-            before, wrong = _tried.get(_key(path), ((), ""))
-            wrong = wrong if before == stamp else _outside(file, stamp[-1])
+        stamp, wrong = _known(path)
     except FileNotFoundError:
         raise DataError(path, found="no such file", expected=expected) from None
     except NotRegular as error:
         raise DataError(path, found=error, expected=expected) from None
     except OSError as error:
         raise DataError(path, found=error.strerror or type(error).__name__, expected=expected) from None
-    if before != stamp:
-        wrong = wrong or _try(path, stamp[-1])
+    if wrong is None:
+        (wrong,) = _try([(path, stamp[-1])])
         _remember(path, stamp, wrong)
     if wrong:
         raise DataError(path, found=wrong, expected=expected)
+
+
+def try_parquets(paths: Iterable[Path]) -> None:
+    """Try many files in one child, so that checking each of them afterwards starts none; absent ones are passed over.
+
+    >>> try_parquets([Path("cases.parquet")])
+    """
+    untried = []
+    for path in paths:
+        with suppress(OSError, NotRegular):
+            stamp, wrong = _known(path)
+            untried += [(path, stamp)] if wrong is None else []
+    for (path, stamp), wrong in zip(untried, _try([(path, stamp[-1]) for path, stamp in untried]), strict=True):
+        _remember(path, stamp, wrong)
+
+
+def _known(path: Path) -> tuple[tuple[int, ...], str | None]:
+    """Which file it is, and what is known to be wrong with it: empty where nothing is, None where it was not tried."""
+    with open_regular(path) as file:
+        stamp = _stamp(os.fstat(file.fileno()))
+        before, wrong = _tried.get(_key(path), ((), ""))
+        return stamp, wrong if before == stamp else _outside(file, stamp[-1]) or None
 
 
 def scan_parquet_file(path: str | Path, expected: str = "a readable Parquet file") -> pl.LazyFrame:
@@ -163,19 +185,29 @@ def _outside(file: BufferedReader, size: int) -> str:
     return f"a footer of {length} bytes in a file of {size}" if length > size - _LEAST else ""
 
 
-def _try(path: Path, size: int) -> str:
-    """What the child says is wrong with the file."""
-    most = _ROOM + _GROWTH * size
-    command = [sys.executable, "-P", str(Path(__file__).with_name("_parquet_child.py")), _key(path)]
+def _try(files: Sequence[tuple[Path, int]]) -> Iterator[str]:
+    """What the child says is wrong with each file of so many bytes; after one that ends it, another child goes on."""
+    left = list(files)
+    while left:
+        replies, end = _answered(left)
+        yield from replies
+        if len(replies) < len(left):
+            yield f"a damaged file ({end})"
+        left = left[len(replies) + 1 :]
+
+
+def _answered(files: Sequence[tuple[Path, int]]) -> tuple[list[str], str]:
+    """What one child says of the files until it ends, and how it ended."""
+    rooms = [(_key(path), _ROOM + _GROWTH * size) for path, size in files]
+    requests = "".join(json.dumps([path, 2 * most + (4 << 30), most]) + "\n" for path, most in rooms)
     try:
         child = subprocess.run(  # noqa: S603 (our own interpreter and program)
-            [*command, str(2 * most + (4 << 30)), str(most)],
-            stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_SECONDS + size / _BYTES_PER_SECOND,
+            [sys.executable, "-P", str(Path(__file__).with_name("_parquet_child.py"))], input=requests.encode(),
+            capture_output=True, check=False, timeout=_SECONDS + sum(size for _, size in files) / _BYTES_PER_SECOND,
             env={**os.environ, "POLARS_MAX_THREADS": "1"},
         )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return "a damaged file (reading it does not end)"
-    complaint = child.stdout.decode("utf-8", "replace").strip()
-    if complaint or child.returncode == 0:
-        return complaint
-    return f"a damaged file (reading it ended the reader with status {child.returncode})"
+    except subprocess.TimeoutExpired as late:
+        said, end = late.stdout or b"", "reading it does not end"
+    else:
+        said, end = child.stdout, f"reading it ended the reader with status {child.returncode}"
+    return [str(json.loads(line)) for line in said.splitlines(keepends=True) if line.endswith(b"\n")], end

@@ -1,11 +1,12 @@
-"""The child process of `_parquet`: reads a Parquet file once, so that whatever breaks breaks here.
+"""The child process of `_parquet`: reads Parquet files once, so that whatever breaks breaks here.
 
-Started as `python _parquet_child.py FILE MEMORY BYTES`: with at most MEMORY bytes of address space, and stopping at
-BYTES of decoded values. It prints what is wrong with the file, or nothing.
+One request a line on standard input, a JSON list of FILE, MEMORY and BYTES: the file is read with at most MEMORY bytes
+of address space, up to BYTES of decoded values. One reply a line: what is wrong with it as JSON text, empty if nothing.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import Any
 
@@ -13,7 +14,15 @@ _MAX_DEPTH = 16  # of lists and structures in one column
 _TOO_DEEP = "columns that are nested too deeply"
 
 
-def main(path: str, memory: int, most: int) -> str:
+def main() -> None:
+    """Answer requests until there are no more."""
+    replies, sys.stdout = sys.stdout.buffer, sys.stderr  # whatever a library prints is no reply
+    for line in sys.stdin.buffer:
+        replies.write(json.dumps(_tried(*json.loads(line))).encode() + b"\n")
+        replies.flush()
+
+
+def _tried(path: str, memory: int, most: int) -> str:
     """What is wrong with the file; empty where it can be read."""
     if sys.platform != "win32":
         import resource
@@ -50,4 +59,4 @@ def _depth(kind: Any) -> int:
 
 
 if __name__ == "__main__":
-    sys.stdout.buffer.write(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])).encode("utf-8", "replace"))
+    main()

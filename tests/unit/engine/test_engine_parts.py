@@ -1,19 +1,24 @@
 from __future__ import annotations
 
 import enum
+import hashlib
+import io
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.files.test_parquet_guard import nested
 
 from surgeval.engine._columns import case_frame, common_type, fit
 from surgeval.engine._compact import RunSchema
-from surgeval.engine._parts import Damaged, encode, inspect, read_frame
+from surgeval.engine._parts import Damaged, encode, inspect, read_frame, stored_part
 from surgeval.errors import BadInput, RunError
-from surgeval.files import atomic_file, remove_temporary, write_atomically
+from surgeval.files import atomic_file, remove_temporary, try_parquets, write_atomically
 from surgeval.records import Case
 
 NAME = "0" * 32
@@ -63,6 +68,63 @@ def test_any_flipped_bit_and_any_cut_is_noticed(data: st.DataObject) -> None:
 def test_a_part_under_another_units_name_is_not_trusted() -> None:
     with pytest.raises(Damaged, match="another unit"):
         inspect(encode(NAME, "VID01", [], 0.0), "1" * 32)
+
+
+MARK, BLANK = b"\x01surgeval-digest:", b"0" * 64
+
+
+def signed(data: bytes) -> bytes:
+    """Bytes with the mark and the digest that fits them, as whoever hands on a run can make it."""
+    return data.replace(MARK + BLANK, MARK + hashlib.blake2b(data, digest_size=32).hexdigest().encode())
+
+
+def forged(about: str) -> bytes:
+    buffer = io.BytesIO()
+    pl.DataFrame({"id": ["a"]}).write_parquet(
+        buffer, metadata={"surgeval.part": about, "surgeval.digest": (MARK + BLANK).decode()}
+    )
+    return signed(buffer.getvalue())
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        signed(b"PAR1" + MARK + BLANK + b"PAR1"),
+        signed(b"PAR1" + MARK + BLANK + nested(200_000)[4:]),  # ends the interpreter that reads it
+        *map(forged, ["", "{}", "[]", "1e999", "[" * 99, f'{{"name": "{NAME}", "unit": 1, "cases": 1e400}}']),
+        forged(f'{{"name": "{NAME}", "unit": "u", "cases": 1, "failures": [["error"]], "seconds": 0}}'),
+        forged(f'{{"name": "{NAME}", "unit": "u", "cases": "x", "failures": 7, "seconds": null}}'),
+    ],
+)
+def test_a_part_whose_digest_was_made_to_fit_is_damaged_and_nothing_else(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / f"{NAME}.parquet"
+    path.write_bytes(data)
+    with pytest.raises(Damaged):
+        stored_part(path, NAME)
+
+
+def test_many_parts_are_tried_by_one_child_and_one_that_ends_it_costs_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad = 3
+    for k in range(8):
+        whole = encode(NAME, "VID01", [Case("a", "VID01")], 0.0)
+        (tmp_path / f"{k}.parquet").write_bytes(
+            signed(b"PAR1" + MARK + BLANK + nested(200_000)[4:]) if k == bad else whole
+        )
+    started: list[Any] = []
+    begin = subprocess.run
+    monkeypatch.setattr(subprocess, "run", lambda *given, **named: (started.append(given), begin(*given, **named))[1])
+    paths = [tmp_path / f"{k}.parquet" for k in range(8)]
+    try_parquets([*paths, tmp_path / "absent.parquet"])
+    assert len(started) == 2  # another one after the file that ended the first
+    for k, path in enumerate(paths):
+        if k == bad:
+            with pytest.raises(Damaged, match=r"damaged file|nested too deeply"):
+                stored_part(path, NAME)
+        else:
+            assert stored_part(path, NAME)[1].cases == 1
+    assert len(started) == 2
 
 
 def test_a_part_is_a_parquet_file_like_any_other(tmp_path: Path) -> None:

@@ -169,14 +169,6 @@ def mutated(data: bytes, seed: int) -> bytes:
     return bytes(work)
 
 
-_TRY = """
-import importlib.util, json, sys
-spec = importlib.util.spec_from_file_location("child", sys.argv[1])
-child = importlib.util.module_from_spec(spec); spec.loader.exec_module(child)
-print(json.dumps([child.main(path, 8 << 30, 1 << 30) for path in sys.argv[2:]]))
-"""
-
-
 def test_no_damaged_byte_is_a_traceback_in_the_child(tmp_path: Path, long: bool) -> None:
     from surgeval.files import _parquet
 
@@ -186,9 +178,11 @@ def test_no_damaged_byte_is_a_traceback_in_the_child(tmp_path: Path, long: bool)
         path.write_bytes(mutated(encoded(("zstd", "snappy", "uncompressed")[seed % 3]), seed))
         paths.append(str(path))
     child = str(Path(_parquet.__file__).with_name("_parquet_child.py"))
-    done = subprocess.run([sys.executable, "-c", _TRY, child, *paths], capture_output=True, check=False)
+    requests = "".join(json.dumps([path, 8 << 30, 1 << 30]) + "\n" for path in paths)
+    done = subprocess.run([sys.executable, "-P", child], input=requests.encode(), capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()[-500:]
-    said = json.loads(done.stdout)
+    said = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(said) == len(paths)
     assert 0.4 * len(paths) < sum(map(bool, said)) < len(paths)  # some bytes do not matter, most do
 
 
@@ -196,8 +190,8 @@ def test_no_damaged_byte_is_a_traceback_in_the_child(tmp_path: Path, long: bool)
 def test_the_child_may_take_no_more_memory_than_it_is_told(tmp_path: Path) -> None:
     table().write_parquet(tmp_path / "t.parquet")
     code = (
-        "import resource, sys; from surgeval.files._parquet_child import main;"
-        "print(repr(main(sys.argv[1], 6 << 30, 1 << 30)));"
+        "import resource, sys; from surgeval.files._parquet_child import _tried;"
+        "print(repr(_tried(sys.argv[1], 6 << 30, 1 << 30)));"
         "print(resource.getrlimit(resource.RLIMIT_AS)[0] == 6 << 30, resource.getrlimit(resource.RLIMIT_CORE)[0])"
     )
     done = subprocess.run([sys.executable, "-c", code, tmp_path / "t.parquet"], capture_output=True, text=True)
