@@ -178,6 +178,14 @@ def test_runs_are_rows_chance_is_the_last_and_the_rest_is_folded() -> None:
     assert _range([headline("lift", 1, 10.25), headline("lift", 1, 9.5)]) == "9.500 to 10.250"
 
 
+def test_the_floor_of_triplets_in_an_index_is_not_called_chance(tmp_path: Path) -> None:
+    labels = [[1, 0], [0, 1]] * 4
+    score_recognition(labels, labels, [f"v{k // 2}" for k in range(8)], resamples=20).save(tmp_path / "net")
+    page = write_index(tmp_path).read_text(encoding="utf-8")
+    assert "<td>one who never looks</td>" in page and "<td>chance</td>" not in page
+    assert "One who never looks answers without any picture" in page
+
+
 def shown(name: str, *headlines: Headline, data: str = "") -> _Shown:
     return _Shown(name, Shown(name, *headlines), headlines, data, f"{data} (1f)" if data else "")
 
