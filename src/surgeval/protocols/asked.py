@@ -14,8 +14,9 @@ from surgeval.errors import BadInput
 from surgeval.protocols.contract import FinishedRun
 from surgeval.qa.chat import Usage
 
-__all__ = ["AskedRun", "check_limit", "draw_evenly"]
+__all__ = ["NO_MEDIA", "UNKNOWN_MEDIA", "AskedRun", "check_limit", "draw_evenly", "was_shown"]
 
+NO_MEDIA, UNKNOWN_MEDIA = "none", "unknown"  # what run.json says where nothing was shown, and of answers made elsewhere
 
 _STATUS = {"ok": "answered", "missing": "without a response"}  # what a count of answers is called
 
@@ -62,6 +63,15 @@ class AskedRun(FinishedRun):
 
     def __str__(self) -> str:
         return "\n".join((str(self.summary), f"{self.model}: {self.said}", *self.notes))
+
+
+def was_shown(media: object) -> bool | None:
+    """Whether pictures were shown, by what run.json says of the media; None where nobody knows.
+
+    >>> was_shown("dataset 3f1c"), was_shown(NO_MEDIA), was_shown(UNKNOWN_MEDIA)
+    (True, False, None)
+    """
+    return None if not isinstance(media, str) or media == UNKNOWN_MEDIA else media != NO_MEDIA
 
 
 def check_limit(limit: int | None) -> None:

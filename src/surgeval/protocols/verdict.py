@@ -16,7 +16,7 @@ from surgeval.results import percent
 from surgeval.stats import FEW_CLUSTERS, Interval
 
 __all__ = ["FEW_VIDEOS", "GRADES", "Claim", "Effect", "Grade", "Reason", "Rule", "Verdict", "above", "changed",
-           "every_one", "listed", "share", "verdict_of"]  # fmt: skip
+           "every_one", "listed", "share", "shown_nothing", "verdict_of"]  # fmt: skip
 
 Grade: TypeAlias = Literal["supported", "in these videos", "not shown", "contradicted"]
 Effect: TypeAlias = Literal["decides", "limits", "remark"]
@@ -137,6 +137,12 @@ def _sentence(opening: str, reasons: Sequence[Reason]) -> str:
     clauses = [reason.clause for reason in reasons if reason.clause][:_MOST_CLAUSES]
     start = opening.removesuffix(".")
     return f"{start}: {'; '.join(clauses)}." if clauses else f"{start}."
+
+
+def shown_nothing(rule: Rule) -> Reason:
+    """Why no answerer that saw no picture can have its claim supported, in every protocol that asks about pictures."""
+    return Reason(rule, "It was shown no picture: whatever it says comes from language.", False,
+                  "it was shown no picture")  # fmt: skip
 
 
 def above(interval: Interval, floor: float = 0.0, margin: float = 0.0) -> bool | None:

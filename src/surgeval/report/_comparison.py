@@ -23,6 +23,11 @@ _COMMON = (
     "Both runs are measured on the same videos, so the difficulty of the videos cancels out. The p-values are "
     "two-sided and not adjusted for their number; below six videos there is none, because no test could reach 0.05."
 )
+_SAME = "no difference in any of these videos; other videos may show one"
+_SAME_METHOD = (
+    "An interval [0, 0] is no estimate: both runs scored the same in every one of these videos. It does not say that "
+    "they are one model. Of six such videos up to 46 % of other videos may yet show a difference, of twenty up to 17 %."
+)
 _METHOD = {
     "exchange": "p is that of the exchange test: if the runs were equally good, their results on any video could have "
     "been swapped, and p is the share of such swaps whose difference is at least as large. The interval leaves out "
@@ -181,7 +186,7 @@ def _too_few(videos: int) -> str:
 
 
 def reason(number: Compared) -> str:
-    """Why nobody is called better where the interval leaves 0 out or is none, or somebody is where it reaches 0."""
+    """Why nobody is called better where the interval leaves 0 out, is none or has no width, or somebody is at 0."""
     gap = number.difference
     low, high = gap.interval.low, gap.interval.high
     if math.isnan(low):
@@ -190,6 +195,8 @@ def reason(number: Compared) -> str:
         if number.higher_is_better is None:
             return "they differ, but neither more nor less is better"
         return "p decides, although the interval reaches 0" if low <= 0 <= high else ""
+    if low == high == 0:
+        return _SAME
     if not (low > 0 or high < 0):
         return ""
     if gap.interval.few_clusters:
@@ -221,7 +228,8 @@ def verdict(number: Compared, a: str, b: str) -> str:
 
 def _methods(comparison: Comparison) -> list[str]:
     used = dict.fromkeys(number.difference.test for number in comparison.numbers)
-    return [_METHOD[test] for test in used if test in _METHOD]
+    same = any(reason(number) == _SAME for number in comparison.numbers)
+    return [*(_METHOD[test] for test in used if test in _METHOD), *[_SAME_METHOD] * same]
 
 
 def _facts(comparison: Comparison) -> tuple[Fact, ...]:

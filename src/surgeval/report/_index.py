@@ -1,4 +1,4 @@
-"""The index page over runs: headline numbers of each, chance below them, and links to their pages."""
+"""The index page over runs: headline numbers of each, chance and floors below them, and links to their pages."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ _OPEN = 12  # runs whose verdicts stand open
 _LEVELS = {"chance": "chance", "unseeing": "one who never looks"}
 _FIRST = 4  # numbers beside each run; the folded table has them all
 _SHORT, _LONGEST = 8, 60  # letters of a fingerprint, and of a dataset's name, that a title shows
+_UNSEEING = "One who never looks answers without any picture: the page of each run says how."
 _APART = "Runs on other data, or with other first numbers, have a table of their own."
 
 
@@ -169,7 +170,9 @@ def _section(kind: Descriptor, folders: Sequence[Path], out: Path, on_problem: C
         for name, (folder, run) in zip(names, loaded.items(), strict=True)
     ]
     links = tuple(Link(name, _relative(run / "report.html", out)) for name, run in zip(names, loaded, strict=True))
-    text = [kind.question, *([_APART] if len(_alike(shown)) > 1 else []), *problems]
+    text = [kind.question, *([_APART] if len(_alike(shown)) > 1 else [])]
+    text += [_UNSEEING] if any(headline.unseeing is not None for run in shown for headline in run.headlines) else []
+    text += problems
     return Section(kind.name, "\n\n".join(text), tables=_tables(shown), links=links)
 
 

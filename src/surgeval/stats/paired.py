@@ -121,7 +121,8 @@ def paired_difference(
     bounds = (-1.0, 1.0) if fractions else UNBOUNDED
     if plan.method == "t":
         if not sample.constant:
-            ends = t_ends(estimate, jackknife(sample, point)[0], sample.terms(point)[1], plan.level, bounds)
+            left_out = snapped(jackknife(sample, point)[0], scale)
+            ends = t_ends(estimate, left_out, sample.terms(point)[1], plan.level, bounds)
         p, used, test = _exchanged_mean(sample, point, plan, scale), 0, "exchange"
     else:
         drawn = snapped(replicates(sample, scheme, point, plan), scale)
@@ -129,7 +130,9 @@ def paired_difference(
             ends = interval_ends(estimate, drawn, lambda: jackknife(sample, point), plan)
         p, used, test = float(two_sided_p(drawn)), plan.resamples, "bootstrap"
     interval = replace(interval, low=ends[0], high=ends[1], method=str(plan.method), resamples=used, note=note)
-    return _decided(Difference(means[0], means[1], _open(interval, sample.terms(point)[1], bounds), p, test))
+    if gap.any():
+        interval = _open(interval, sample.terms(point)[1], bounds)
+    return _decided(Difference(means[0], means[1], interval, p, test))
 
 
 def paired_statistic(
@@ -209,9 +212,8 @@ def paired_vector(
             [t_p(float(resampled.estimate[k]), *without[:2], float(scale[k])) for k, without in enumerate(known)]
         )
         test = "t"
-    intervals = [
-        _open(interval_of(resampled, k, plan, name, bounds), resampled.sizes, bounds) for k, name in enumerate(names)
-    ]
+    measured = [interval_of(resampled, k, plan, name, bounds) for k, name in enumerate(names)]
+    intervals = [_open(one, resampled.sizes, bounds) if one.estimate else one for one in measured]
     return tuple(
         _decided(Difference(float(a[k]), float(b[k]), interval, float(p[k]), test))
         for k, interval in enumerate(intervals)
@@ -219,11 +221,13 @@ def paired_vector(
 
 
 def _open(interval: Interval, sizes: Floats, bounds: Bounds) -> Interval:
-    """A difference that is the same in every video is not certain for that; that there is none may be.
+    """A difference that is the same in every video is not certain for that.
 
+    Not called where both did the same in everything that was scored: that there is no difference is then no estimate
+    but a fact about these videos, which keeps [0, 0]. Differences of rows that cancel in every video are no such fact.
     The bootstrap stays what it is: rules of challenges are written for it.
     """
-    return unmoved(interval, sizes, bounds) if interval.estimate and interval.method == "t" else interval
+    return unmoved(interval, sizes, bounds) if interval.method == "t" else interval
 
 
 def _decided(difference: Difference) -> Difference:

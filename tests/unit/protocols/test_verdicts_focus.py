@@ -12,7 +12,7 @@ from tests.unit.protocols.planted_verdicts import near
 
 from surgeval.protocols.focus import verdict as focus
 from surgeval.protocols.focus.method import score_focus
-from surgeval.protocols.verdict import Reason, Verdict, verdict_of
+from surgeval.protocols.verdict import Reason, Verdict
 from surgeval.qa.judging import ExactJudge, Panel
 
 # focus
@@ -45,7 +45,7 @@ def _submission(said: Mapping[str, str]) -> focus.FocusFacts:
 
 
 def answered(facts: focus.FocusFacts) -> Verdict:
-    return verdict_of(focus.CLAIM, focus.reasons_of(facts), facts.videos)
+    return focus.verdict_on(facts)
 
 
 def test_planted_submissions_get_the_verdict_they_deserve() -> None:
@@ -100,6 +100,19 @@ def test_a_wording_of_one_video_does_not_answer_itself() -> None:
     ask, truth = _balanced(8, 1)
     floor = score_focus(ask, truth, [], resamples=50).floor
     assert floor is not None and np.mean(list(floor.values())) == 0.5
+
+
+def test_who_was_shown_no_picture_is_one_who_never_looked_however_right() -> None:
+    right = _submission(_questions()[2])
+    blind = answered(replace(right, pictured=False))
+    assert str(blind) == "contradicted, for it is itself one who never looked: it was shown no picture."
+    assert blind.reasons[0].text == "It was shown no picture: whatever it says comes from language."
+    for known in (True, None):  # of a file nobody knows
+        seen = answered(replace(right, pictured=known))
+        assert seen.grade == "supported" and "pictures" not in [one.rule.name for one in seen.reasons]
+    few = answered(replace(right, pictured=False, videos=3))
+    assert few.grade == "not shown"
+    assert few.sentence.startswith("In these 3 videos it is itself one who never looked: it was shown no picture;")
 
 
 def _part(lead: float, p: float, clusters: int = 20) -> focus.Part:

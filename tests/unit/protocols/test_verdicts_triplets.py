@@ -10,11 +10,13 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.protocols.conftest import SPACE, moment
 from tests.unit.protocols.planted_verdicts import near, rank_of
 
 from surgeval.datasets import MemoryDataset
 from surgeval.protocols.triplets import verdict as triplets
 from surgeval.protocols.triplets.method import score_triplets
+from surgeval.protocols.triplets.scoring._constant import SEVERAL_BOXES
 from surgeval.protocols.verdict import Reason, Verdict, verdict_of
 
 # triplets
@@ -123,9 +125,19 @@ def test_planted_detectors_get_the_verdict_they_deserve(theatre: MemoryDataset, 
 
 
 def test_the_floor_of_a_detector_is_what_the_constant_detector_scores(theatre: MemoryDataset, oracle: Any) -> None:
-    floor = {one.key: one.chance for one in score_triplets(theatre, oracle(theatre), resamples=20).headlines()}
-    constant = score_triplets(theatre, None, resamples=20).number("ivt")
-    assert floor["global|ivt|mAP50"] == pytest.approx(constant.estimate, abs=0.02)
+    floor = {one.key: one.unseeing for one in score_triplets(theatre, oracle(theatre), resamples=20).headlines()}
+    constant = score_triplets(theatre, None, resamples=20)
+    assert floor["global|ivt|mAP50"] == pytest.approx(constant.number("ivt").estimate, abs=0.02)
+
+
+def test_of_instruments_alone_the_constant_file_says_more_than_the_floor_and_says_so() -> None:
+    """Every frame shows an instrument twice, in two triplets side by side: a file has a box for each, the floor one."""
+    both = MemoryDataset(SPACE, [moment(video, n, 0, 1) for video in ("v1", "v2") for n in range(4)])
+    constant = score_triplets(both, None, resamples=20)
+    floor = {one.label: one.unseeing for one in constant.headlines()}
+    assert (constant.number("ivt").estimate, floor["IVT mAP50"]) == (1, 1)
+    assert (constant.number("i").estimate, floor["I mAP50"]) == (1, 0)  # the median box lies between the two
+    assert SEVERAL_BOXES in constant.notes
 
 
 @given(st.floats(0, 0.9), st.floats(0, 0.5))

@@ -178,6 +178,28 @@ def test_runs_are_rows_chance_is_the_last_and_the_rest_is_folded() -> None:
     assert _range([headline("lift", 1, 10.25), headline("lift", 1, 9.5)]) == "9.500 to 10.250"
 
 
+def test_a_difference_without_width_says_that_other_videos_may_show_one(tmp_path: Path) -> None:
+    videos = [f"v{k // 2}" for k in range(16)]
+    same = Compared("n", "accuracy", paired_difference([1, 0] * 8, [1, 0] * 8, videos))
+    comparison = Comparison(protocol="focus", a="net", b="twin", numbers=(same,))
+    (table,) = readable_comparison(comparison).values()
+    assert table.row(0)[3:] == (
+        "0.000 [0.000, 0.000]", "1.0000", "no difference in any of these videos; other videos may show one",
+    )  # fmt: skip
+    assert "It does not say that they are one model." in write_comparison(comparison, tmp_path).read_text("utf-8")
+    other = replace(same, difference=paired_difference([1, 1] * 8, [1, 0] * 8, videos))
+    page = write_comparison(replace(comparison, numbers=(other,)), tmp_path).read_text("utf-8")
+    assert "one model" not in page
+
+
+def test_the_floor_of_triplets_in_an_index_is_not_called_chance(tmp_path: Path) -> None:
+    labels = [[1, 0], [0, 1]] * 4
+    score_recognition(labels, labels, [f"v{k // 2}" for k in range(8)], resamples=20).save(tmp_path / "net")
+    page = write_index(tmp_path).read_text(encoding="utf-8")
+    assert "<td>one who never looks</td>" in page and "<td>chance</td>" not in page
+    assert "One who never looks answers without any picture" in page
+
+
 def shown(name: str, *headlines: Headline, data: str = "") -> _Shown:
     return _Shown(name, Shown(name, *headlines), headlines, data, f"{data} (1f)" if data else "")
 

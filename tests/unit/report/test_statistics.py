@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from surgeval.errors import DataError
 from surgeval.pages import save_tables
 from surgeval.records import Box, Frame, Instance, IntentQuestion, Triplet, Video, VqaQuestion
-from surgeval.report import dataset_statistics
+from surgeval.report import dataset_sections, dataset_statistics
 from surgeval.report.dataset._margins import component_counts, pair_counts, together_counts, triplet_counts
 from surgeval.vocab import load_labels
 
@@ -96,6 +96,16 @@ def test_a_hole_ends_an_action(make: Any, moment: Any, between: str) -> None:
     frames = [moment(0, A), moment(1, A), *hole[between], moment(3, A), moment(4, A), moment(5, A)]
     s = dataset_statistics(make({Video("v"): frames}))
     assert (s.actions[0].runs, s.actions[0].seconds, s.actions[0].longest) == (2, 5, 3)
+
+
+def test_the_gap_that_most_labels_have_is_called_usual_because_others_are_longer(make: Any, moment: Any) -> None:
+    frames = [moment(time, A) for time in (16, 23, 33, 34, 35)]
+    s = dataset_statistics(make({Video("v"): frames}))
+    assert s.tables["videos"]["usual gap between labels, seconds"].to_list() == [1.0]
+    (videos,) = (table for table in dataset_sections(s)[0].tables if table.title == "Each video")
+    assert videos.note.startswith("The usual gap between labels is the commonest one")
+    untimed = dataset_statistics(make({Video("v"): [moment(16, A)]}))
+    assert not any(table.note for table in dataset_sections(untimed)[0].tables)
 
 
 def test_an_action_does_not_reach_into_the_next_video(make: Any, moment: Any) -> None:

@@ -154,6 +154,16 @@ def test_a_difference_that_every_video_shows_alike_is_not_certain() -> None:
     assert unbounded.estimate == 2 and np.isnan(unbounded.low) and unbounded.method == "none"
 
 
+def test_answers_that_cancel_in_every_video_are_no_proof_of_equal_models() -> None:
+    """By hand: of six videos a share of 1 − 0.025^(1/6) = 0.4593 may yet show anything from −1 to 1."""
+    videos = [f"v{k // 2}" for k in range(12)]
+    found = paired_difference([1, 0] * 6, [0, 1] * 6, videos)
+    assert (found.estimate, found.p, found.interval.method) == (0, 1, "bound")
+    assert (found.interval.low, found.interval.high) == pytest.approx((-0.4593, 0.4593), abs=1e-4)
+    noisy = paired_difference([0.3, 0.1, 0.2] * 6, [0.1, 0.2, 0.3] * 6, [f"v{k // 3}" for k in range(18)])
+    assert (noisy.interval.low, noisy.interval.high) == (found.interval.low, found.interval.high)
+
+
 def test_no_difference_and_the_bootstrap_of_the_challenges_stay_as_they_are() -> None:
     none = paired_difference([1, 0, 1], [1, 0, 1], ["a", "b", "c"]).interval
     assert (none.low, none.high) == (0, 0)

@@ -76,6 +76,7 @@ def check(
         list[str] | None,
         typer.Option(metavar="KIND", help="A kind of problem that is known and accepted (repeatable)."),
     ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit code 2 for warnings too.")] = False,
     images: Annotated[bool, typer.Option(help="Decode every image; without it only their headers are read.")] = True,
     quality: Annotated[
         bool, typer.Option("--quality", help="Also measure every frame and propose the ones to drop.")
@@ -89,7 +90,10 @@ def check(
     limit: Annotated[int, typer.Option(min=0, help="Examples to print of equal problems.")] = 3,
     json: JsonOption = False,
 ) -> int:
-    """Name every problem in a dataset, with file and record; exit code 2 if there is any.
+    """Name every problem in a dataset, with file and record.
+
+    Exit code 2 when there are errors: records that cannot be used. Warnings are odd but usable and end with 0, unless
+    --strict.
 
     Example: [bold]surgeval data check cholect50/ --allow frame-unlabelled[/bold]
 
@@ -128,7 +132,7 @@ def check(
         _print_check(report, accepted)
         if drops is not None:
             print_quality(drops)
-    if listing.found:
+    if listing.errors or (strict and listing.found):
         return 2
     return drops.summary.exit_code if drops else 0
 
@@ -161,6 +165,11 @@ class _Listing:
     def __init__(self, accepted: frozenset[str], limit: int) -> None:
         self.found: list[Problem] = []
         self._accepted, self._limit = accepted, limit
+
+    @property
+    def errors(self) -> bool:
+        """Whether any of them makes a record unusable."""
+        return any(problem.level == "error" for problem in self.found)
 
     def __call__(self, problem: Problem) -> None:
         if problem.kind not in self._accepted:
@@ -228,6 +237,8 @@ def _check_json(path: Path, report: CheckReport, listing: _Listing, drops: Quali
         **{name: getattr(report, name) for name in counts},
         "problems": [{"kind": p.kind, "level": p.level, "sentence": str(p)} for p in listing.found],
         "counts": dict(report.counts),
+        "errors": report.errors,
+        "warnings": report.warnings,
     }
     return {**value, **quality_json(drops)} if drops is not None else value
 

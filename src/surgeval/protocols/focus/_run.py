@@ -20,6 +20,7 @@ from surgeval.asking import (
     Asking,
     DatasetFrames,
     Media,
+    Replay,
     Shown,
     VideoFiles,
     open_answerer,
@@ -30,7 +31,7 @@ from surgeval.engine import Manifest, fingerprint, load_cases, run
 from surgeval.errors import BadInput, DataError, RunError, printable
 from surgeval.files import write_atomically
 from surgeval.models.chat import ChatOptions
-from surgeval.protocols.asked import AskedRun, check_limit
+from surgeval.protocols.asked import NO_MEDIA, UNKNOWN_MEDIA, AskedRun, check_limit, was_shown
 from surgeval.protocols.focus._files import as_sources
 from surgeval.protocols.focus._prompt import PROMPT_VERSION, question_messages
 from surgeval.protocols.focus._rules import latency_limit
@@ -58,8 +59,8 @@ _SCHEMA = {
 class FocusRun(AskedRun):
     """A finished run: one row per question in `answers` (`qID`, `video`, `status`, `reason`, `content`, `latency`, …).
 
-    `media` says what the model saw, `judged` whether some answers need judges, `subset` which part of the questions
-    was asked (empty: all), `track` which latency limit holds.
+    `media` says what the model saw (`none`; `unknown` of answers made elsewhere), `judged` whether some answers need
+    judges, `subset` which part of the questions was asked (empty: all), `track` which latency limit holds.
     """
 
     media: str
@@ -79,7 +80,9 @@ class FocusRun(AskedRun):
         if self.unasked:
             waiting = counted(self.unasked, "question")
             raise RunError(f"{self.folder}: found {waiting} without an answer, expected all: retry asks only those")
-        return score_focus(*self.sources, track=self.track, name=self.folder.resolve().name)
+        return score_focus(
+            *self.sources, track=self.track, name=self.folder.resolve().name, pictured=was_shown(self.media)
+        )
 
     @property
     def tables(self) -> dict[str, pl.DataFrame]:
@@ -107,7 +110,7 @@ class FocusRun(AskedRun):
         return self.folder / "requests.json", self.folder / "references.json", self.folder / "responses.json"
 
     def __str__(self) -> str:
-        shown = "no frames shown" if self.media == "none" else "frames shown"
+        shown = {True: "frames shown", False: "no frames shown", None: "made elsewhere"}[was_shown(self.media)]
         subset = (f"a subset: {self.subset}",) if self.subset else ()
         return "\n".join((str(self.summary), f"{self.model}: {self.said}; {shown}", *subset, *self.notes))
 
@@ -163,7 +166,7 @@ def run_focus(
     )
     films = Path(media) if media is not None else None
     eyes = open_media(question_set, questions, films, looks=answerer.looks)
-    seen = eyes.identity if eyes else "none"
+    seen = eyes.identity if eyes else UNKNOWN_MEDIA if isinstance(answerer, Replay) else NO_MEDIA
     config = {
         "media": seen, "limit": limit, "track": track,
         "frames": shown.frames if eyes else 0, "overlay": overlay and eyes is not None,

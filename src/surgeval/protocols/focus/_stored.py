@@ -48,6 +48,7 @@ _PARTS: dict[str, tuple[str, Any]] = {  # of FocusScores: its key in the file, a
     "compat": ("compat", str | None),
     "settings": ("settings", Mapping[str, str | int | float | None]),
     "questions": ("questions", str),
+    "pictured": ("pictured", bool | None),
     "buckets": ("buckets", tuple[BucketScore, ...]),
     "counts": ("counts", Mapping[str, int]),
     "unrankable": ("unrankable", str),

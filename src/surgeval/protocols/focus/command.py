@@ -113,7 +113,7 @@ def score(
     from surgeval.protocols.focus._sources import scored_sources
     from surgeval.protocols.focus.method import score_focus
     from surgeval.protocols.focus.page import write_focus_report
-    from surgeval.protocols.focus.result import check_scores_folder
+    from surgeval.protocols.focus.result import check_scores_folder, pictured_in
     from surgeval.protocols.pictures import load_pictures
     from surgeval.qa.judging import read_verdicts
     from surgeval.qa.screening import FlagPolicy
@@ -133,7 +133,7 @@ def score(
             max_latency=max_latency, compat=compat, strict=strict,
             flags=None if flags == "off" else FlagPolicy(flags), max_judge_errors=max_judge_errors,
             scheme=scheme, resamples=resamples, seed=seed, concurrency=concurrency,
-            progress=bar.reach, name=name or _name(out),
+            progress=bar.reach, name=name or _name(out), pictured=pictured_in(out, responses),
         )  # fmt: skip
     if part:
         scores = replace(scores, notes=(*scores.notes, part))
@@ -284,6 +284,7 @@ def _scored(
     run: FocusRun, judge: list[str], track: Track | None, json: bool, pictures: int
 ) -> tuple[FocusScores | None, Path | None]:
     """The scores, unless a failed question would count as wrong or an answer would be left without a verdict."""
+    from surgeval.protocols.asked import was_shown
     from surgeval.protocols.focus.method import score_focus
     from surgeval.protocols.focus.page import write_focus_report
 
@@ -294,7 +295,10 @@ def _scored(
         panel = _panel(stack, judge, run.folder / "verdicts.sqlite", "judge_error", None, False, None, json)
         bar = stack.enter_context(progress("answers", show=not _interactive(panel)))
         bar.phase("scoring")
-        scores = score_focus(*run.sources, judge=panel, track=track, name=_name(run.folder), progress=bar.reach)
+        scores = score_focus(
+            *run.sources, judge=panel, track=track, name=_name(run.folder), pictured=was_shown(run.media),
+            progress=bar.reach,
+        )  # fmt: skip
         bar.phase("page")
         if run.subset:
             scores = replace(scores, notes=(*scores.notes, f"a subset was asked: {run.subset}"))

@@ -1,7 +1,8 @@
 """The demo's chapter on questions: five answerers of the phantom's FOCUS questions, scored, reported and ranked.
 
-None of them looks at a frame. Two are simulated models that are right with a probability by capability group, so the
-truth about them is known: `keen` is the better one in every group, by 10 to 30 points.
+Three are reference rows, which are shown no picture; their pages say so. Two are simulated models, scored like files of
+answers. They are right with a probability by capability group, so the truth about them is known: `keen` is the better
+one in every group, by 10 to 30 points.
 """
 
 from __future__ import annotations
@@ -104,6 +105,7 @@ def chapter(demo: Demo) -> Chapter:
                 concurrency=1,
                 resamples=RESAMPLES,
                 name=name,
+                pictured=None if name in SKILLS else False,
             )
             pages[name] = write_focus_report(scored[name], out / name)
     rows = [

@@ -17,7 +17,7 @@ from inspect_ai.solver import TaskState
 
 from surgeval.asking import Shown, ShownFrame, Unanswered, answer_of_output, pictures
 from surgeval.models.chat import open_chat
-from surgeval.protocols.asked import check_limit
+from surgeval.protocols.asked import NO_MEDIA, check_limit
 from surgeval.protocols.focus._files import as_sources, read_focus
 from surgeval.protocols.focus._judge import ask_judges
 from surgeval.protocols.focus._prompt import PROMPT_VERSION, question_messages
@@ -72,7 +72,7 @@ def focus(
         scorer=rows,
         config=GenerateConfig(temperature=0.0, max_tokens=MAX_TOKENS),
         fail_on_error=False,  # a sample whose frame is damaged costs no other its answer
-        metadata={"prompt": PROMPT_VERSION, "media": eyes.identity if eyes else "none"},
+        metadata={"prompt": PROMPT_VERSION, "media": eyes.identity if eyes else NO_MEDIA},
     )
 
 

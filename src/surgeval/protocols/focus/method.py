@@ -49,6 +49,7 @@ def score_focus(
     concurrency: int = 8,
     progress: Progress | None = None,
     name: str = "submission",
+    pictured: bool | None = None,
 ) -> FocusScores:
     """Score a submission; sources are paths of the challenge's JSON files or the lists they hold.
 
@@ -56,7 +57,8 @@ def score_focus(
     what an answer that tries to steer the judges costs. When more than the share `max_judge_errors` of the judged
     answers has no verdict, the submission is scored but not to be ranked. Intervals resample videos; the scheme
     `two_level`, the default of compat mode, also the questions inside each. `concurrency` answers are judged at a time,
-    and `progress(done, all)` is told. A dataset's questions and a model's answers become sources by `as_sources`.
+    and `progress(done, all)` is told. `pictured` says whether who answered was shown pictures; None: nobody knows. A
+    dataset's questions and a model's answers become sources by `as_sources`.
 
     >>> ask = [{"qID": "q1", "videoID": "v", "start_time": 0, "end_time": 0, "procedure_type": "", "question": "?"}]
     >>> truth = [{"qID": "q1", "primary": "3a", "format": "number", "answer": "3"}]
@@ -92,7 +94,7 @@ def score_focus(
         settings={"flags": flags.value if flags else "off", "max_judge_errors": max_judge_errors, "scheme": drawn,
                   "resamples": resamples, "seed": seed},
         floor=without_looking(questions), questions=_fingerprint(questions),
-        unrankable=_unrankable(counts, judged, flags, max_judge_errors),
+        unrankable=_unrankable(counts, judged, flags, max_judge_errors), pictured=pictured,
     )  # fmt: skip
 
 

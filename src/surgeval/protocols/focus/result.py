@@ -22,6 +22,7 @@ from surgeval.errors import BadInput, DataError, RunError
 from surgeval.figures import Figure
 from surgeval.files import make_folder
 from surgeval.pages import Evidence
+from surgeval.protocols.asked import was_shown
 from surgeval.protocols.contract import Headline, RunResult, refuse_dataset
 from surgeval.protocols.focus._admission import Admission, admission_gate
 from surgeval.protocols.focus._agreement import judge_agreement
@@ -37,7 +38,7 @@ from surgeval.qa.chat import Price
 from surgeval.qa.judging import PanelReport, PanelVerdict, summarise_verdicts, vote_table
 from surgeval.stats import Interval
 
-__all__ = ["Admission", "FocusScores", "admission_gate", "check_scores_folder", "load_focus", "outcomes"]
+__all__ = ["Admission", "FocusScores", "admission_gate", "check_scores_folder", "load_focus", "outcomes", "pictured_in"]
 
 SAID = ("when", "question", "answer", "reference")  # beside right and wrong, for a team that asks what it said
 
@@ -51,8 +52,9 @@ class FocusScores(RunResult):
     `flags`, `judged`, and `orphan`, `unreferenced` and `duplicate` records. `flat` and `video_mean` are the two
     accuracies, None when nothing could be scored. `human` are verdicts of people that judges are compared with,
     `prices` what judges' tokens cost, `floor` which questions one who never looked gets right, `admission` whether it
-    passed the gate. `questions` identifies what was asked, `said` has question, answer and reference of each row of the
-    results, `pictures` what the model was shown, by qID.
+    passed the gate, `pictured` whether who answered was shown pictures (None: nobody knows). `questions` identifies
+    what was asked, `said` has question, answer and reference of each row of the results, `pictures` what the model was
+    shown, by qID.
     """
 
     name: str
@@ -79,6 +81,7 @@ class FocusScores(RunResult):
     prices: Mapping[str, Price] = field(default_factory=dict)
     admission: Admission | None = None
     floor: Mapping[str, bool] | None = None
+    pictured: bool | None = None
 
     @property
     def flat_accuracy(self) -> float:
@@ -255,6 +258,13 @@ def check_scores_folder(folder: str | Path) -> None:
             raise BadInput(f"{folder}: found a run of {protocol}, expected a new folder or one of focus")
     elif not (folder / "scores.json").exists():
         refuse_dataset(folder)
+
+
+def pictured_in(folder: Path, responses: Path) -> bool | None:
+    """Whether the answers of a file were given to pictures: known where the run of this folder gave them, else None."""
+    if not _asked(folder) or responses.resolve() != (folder / "responses.json").resolve():
+        return None
+    return was_shown(load_record(folder, "focus").manifest.config.get("media"))
 
 
 def outcomes(result: FocusScores) -> pl.DataFrame:

@@ -44,6 +44,7 @@ def focus_json(scores: FocusScores) -> dict[str, Any]:
         "compat": scores.compat,
         "settings": dict(scores.settings),
         "questions": scores.questions,
+        "pictured": scores.pictured,
         "flat_accuracy": _plain(scores.flat_accuracy),
         "accuracy_mean_of_video_means": _plain(scores.accuracy_mean_of_video_means),
         "pre_evaluation_score": _plain(scores.pre_evaluation_score),

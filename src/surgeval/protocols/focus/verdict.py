@@ -15,16 +15,17 @@ import polars as pl
 
 from surgeval.errors import visible
 from surgeval.protocols.focus._summary import with_clusters
-from surgeval.protocols.verdict import Claim, Reason, Rule, Verdict, above, listed, verdict_of
+from surgeval.protocols.verdict import Claim, Reason, Rule, Verdict, above, listed, shown_nothing, verdict_of
 from surgeval.results import percent
 from surgeval.stats import FEW_CLUSTERS, Interval, number_text, paired_difference
 
 if TYPE_CHECKING:
     from surgeval.protocols.focus.result import FocusScores
 
-__all__ = ["CLAIM", "RULES", "FocusFacts", "Part", "Usual", "facts_of", "floors_of", "judge", "reasons_of"]
+__all__ = ["RULES", "FocusFacts", "Part", "Usual", "facts_of", "floors_of", "judge", "reasons_of", "verdict_on"]
 
 CLAIM = Claim("It answers better than one who never looked.", "It answers worse than one who never looked.")
+BLIND = Claim(CLAIM.yes, "It is itself one who never looked.")  # however many of its answers are right
 MOST_UNUSABLE, MOST_UNJUDGED, CONSTANT, MORE, ENOUGH, LEVEL = 0.2, 0.01, 0.9, 0.1, 10, 0.05
 _LONGEST = 40  # characters of an answer in a sentence
 _KINDS = {"binary": "yes/no", "fo_class": "object", "open_ended": "open"}
@@ -34,6 +35,8 @@ RULES = {
         Rule("floor", "Right answers against those of one who never looked (the better of two blind answers to "
              "questions of the same wording), question by question: the interval of the difference lies above 0; "
              "contradicted where it lies below.", "decides"),
+        Rule("pictures", "It was shown pictures. Contradicted where none was shown; answers from a file, of which "
+             "nobody knows, are not held to it.", "decides"),
         Rule("parts", f"In no capability, in or out of distribution, of {FEW_CLUSTERS} or more videos is it worse than "
              f"one who never looked, at {LEVEL} after Holm's correction for their number.", "limits"),
         Rule("shift", "Out of distribution it is not worse than one who never looked: the interval of the difference "
@@ -82,17 +85,24 @@ class FocusFacts:
     counts: Mapping[str, int]
     problems: int = 0
     usual: Mapping[str, Usual] = field(default_factory=dict)  # by format
+    pictured: bool | None = None  # whether it was shown pictures; None where nobody knows
 
 
 def judge(scores: FocusScores) -> Verdict | None:
     """The verdict on a submission; None where nothing could be scored."""
     facts = facts_of(scores)
-    return None if facts is None else verdict_of(CLAIM, reasons_of(facts), facts.videos)
+    return None if facts is None else verdict_on(facts)
+
+
+def verdict_on(facts: FocusFacts) -> Verdict:
+    """What the rules say together."""
+    return verdict_of(BLIND if facts.pictured is False else CLAIM, reasons_of(facts), facts.videos)
 
 
 def reasons_of(facts: FocusFacts) -> tuple[Reason, ...]:
     """Every rule that has its number, in the order of the page."""
-    reasons = [_floor(facts), _usable(facts.counts)]
+    reasons = [shown_nothing(RULES["pictures"])] if facts.pictured is False else []
+    reasons += [_floor(facts), _usable(facts.counts)]
     reasons += [_parts(facts.buckets)] if len(facts.buckets) > 1 else []
     reasons += [_shift(facts.sides)] if len(facts.sides) > 1 else []
     usual = {name: commonest for name, commonest in facts.usual.items() if commonest.answers >= ENOUGH}
@@ -228,13 +238,13 @@ def facts_of(scores: FocusScores) -> FocusFacts | None:
         empty: Mapping[str, Part] = {}
         return FocusFacts(videos=scores.flat.clusters, accuracy=scores.flat, whole=None, buckets=empty, groups=empty,
                         sides=empty, counts=scores.counts, problems=len(scores.problems),
-                        usual=_usual(scores))  # fmt: skip
+                        usual=_usual(scores), pictured=scores.pictured)  # fmt: skip
     side = pl.when("ood").then(pl.lit("ood")).otherwise(pl.lit("id"))
     rows = rows.with_columns(side=side, bucket=pl.concat_str("group", pl.lit("/"), side))
     return FocusFacts(
         videos=scores.flat.clusters, accuracy=scores.flat, whole=_part(scores, rows),
         buckets=_by(scores, rows, "bucket"), groups=_by(scores, rows, "group"), sides=_by(scores, rows, "side"),
-        counts=scores.counts, problems=len(scores.problems), usual=_usual(scores),
+        counts=scores.counts, problems=len(scores.problems), usual=_usual(scores), pictured=scores.pictured,
     )  # fmt: skip
 
 

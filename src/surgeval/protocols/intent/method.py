@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal
 
-from surgeval.protocols.intent.asking._cases import UNKNOWN_MEDIA
+from surgeval.protocols.asked import UNKNOWN_MEDIA
 from surgeval.protocols.intent.asking._items import open_items
 from surgeval.protocols.intent.asking._look import Eyes, Seeing
 from surgeval.protocols.intent.asking._responses import Responses, Source

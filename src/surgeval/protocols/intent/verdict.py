@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from surgeval.protocols.intent.scoring._weights import SKILLS
-from surgeval.protocols.verdict import Claim, Reason, Rule, Verdict, above, changed, share, verdict_of
+from surgeval.protocols.verdict import Claim, Reason, Rule, Verdict, above, changed, share, shown_nothing, verdict_of
 from surgeval.results import percent
 from surgeval.stats import FEW_CLUSTERS, Interval
 
@@ -119,8 +119,7 @@ def _competent(facts: IntentFacts) -> Reason:
 def _pictures(facts: IntentFacts) -> Reason:
     gain = facts.picture_gain
     if not facts.pictured:
-        return Reason(RULES["pictures"], "It was shown no picture: whatever it says comes from language.", False,
-                      "it was shown no picture")  # fmt: skip
+        return shown_nothing(RULES["pictures"])
     if gain is None or facts.text_only is None:
         clause = "it was never asked without the pictures"
         return Reason(RULES["pictures"], "It was never asked without the pictures, so language alone may answer.", None,

@@ -23,6 +23,7 @@ from surgeval.metrics import CONVENTIONS, Convention, evaluate, rare_classes
 from surgeval.protocols.triplets.evidence import kept_pictures
 from surgeval.protocols.triplets.result import TripletScores, load_triplets
 from surgeval.protocols.triplets.scoring._assemble import ScoringPlan, assemble_detection, assemble_recognition
+from surgeval.protocols.triplets.scoring._constant import SEVERAL_BOXES
 from surgeval.protocols.triplets.scoring._groups import Folds, VideoGroups, choose_videos
 from surgeval.protocols.triplets.scoring._inputs import (
     Predictions,
@@ -131,6 +132,8 @@ def score_triplets(
     thresholds, origin = _thresholds(threshold_from, source, dataset, scheme, truth, scored, convention)
     more = {"components": list(scored), "convention": convention, "iou": 0.5, "threshold": origin.split(":")[0]}
     notes = (*detections.notes(scored), *((f"P, R and F1 are read at {origin}",) if thresholds else ()))
+    if predictions is None and "ivt" in scored and len(scored) > 1:
+        notes += (SEVERAL_BOXES,)
     if truth.size_assumed:
         notes += ("no image told the frame size, which was assumed: predictions must use the same",)
     main = "ivt" if "ivt" in scored else scored[0]

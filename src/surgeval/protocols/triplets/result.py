@@ -116,12 +116,12 @@ class TripletScores(RunResult):
         return key.label if self.settings["label_space"] else key.label.removeprefix(f"{NAMES['ivt']} ")
 
     def headlines(self) -> tuple[Headline, ...]:
-        """The defined numbers to read first; chance is what the same answer in every frame reaches, known of mAPs."""
+        """The defined numbers to read first; of mAPs also what one reaches who never looks: the same answer always."""
         intervals = {number.key: number.interval for number in self.numbers}
         metric = "mAP50" if self.task == "detection" else "mAP"
-        chance = {Key("global", component, metric): value for component, value in floors_of(self).items()}
+        unseeing = {Key("global", component, metric): value for component, value in floors_of(self).items()}
         return tuple(
-            Headline(key.text, self.label_of(key), intervals[key], chance=chance.get(key))
+            Headline(key.text, self.label_of(key), intervals[key], unseeing=unseeing.get(key))
             for key in reading_order(intervals, self.main)[0]
             if not math.isnan(intervals[key].estimate) and key not in self.repeated
         )

@@ -23,6 +23,10 @@ from surgeval.report.dataset._tables import problem_tables
 
 _MOST_PROBLEMS = 200  # listed on the page
 _MOST_VIDEO_ROWS = 12  # shown without being asked
+_USUAL_GAP = (
+    "The usual gap between labels is the commonest one among the first frames of a video, or their median where none "
+    "is common: where labels have holes, other gaps are longer."
+)
 _EXAMPLES = 3  # of each kind of problem
 
 
@@ -177,6 +181,7 @@ def _overview(s: DatasetStatistics, shelf: _Shelf, sheet: Image | None, check: C
     pictures = []
     if sheet is not None:
         pictures.append(Picture(sheet, "Contact sheet of labelled frames", "Sample frames with their labels."))
+    usual = _USUAL_GAP if any(row.step for row in s.videos) else ""
     return Section(
         "Overview",
         findings=dataset_findings(s, check),
@@ -184,7 +189,7 @@ def _overview(s: DatasetStatistics, shelf: _Shelf, sheet: Image | None, check: C
         images=tuple(pictures),
         tables=(
             *shelf.table("splits", "Videos, frames and instances by split and source"),
-            *shelf.table("videos", "Each video", folded=len(s.videos) > _MOST_VIDEO_ROWS),
+            *shelf.table("videos", "Each video", usual, folded=len(s.videos) > _MOST_VIDEO_ROWS),
             *shelf.table("overview", "All totals", folded=True),
         ),
     )

@@ -100,7 +100,7 @@ def _videos(s: DatasetStatistics) -> pl.DataFrame:
         "split": [row.video.split for row in s.videos],
         "procedure": [row.video.procedure for row in s.videos],
         "seconds": [_rounded(row.seconds) for row in s.videos],
-        "seconds between labels": [_rounded(row.step) for row in s.videos],
+        "usual gap between labels, seconds": [_rounded(row.step) for row in s.videos],
     }
     return _table(
         {

@@ -16,7 +16,6 @@ from surgeval.errors import DataError
 __all__ = [
     "CONDITIONS",
     "SCHEMA",
-    "UNKNOWN_MEDIA",
     "case_id",
     "is_condition",
     "load_intent_cases",
@@ -25,7 +24,6 @@ __all__ = [
 ]
 
 CONDITIONS = ("plain", "gaze", "text-only", "wrong-gaze", "again")  # and `rotated-1` to `rotated-7`
-UNKNOWN_MEDIA = "unknown"  # what run.json says of replies that were made elsewhere
 _ROTATED = re.compile(r"rotated-([1-7])", re.ASCII)
 
 SCHEMA = pl.Schema(

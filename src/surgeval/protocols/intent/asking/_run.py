@@ -19,9 +19,9 @@ from surgeval.asking import BLOCK, Answerer, Asking, FrameSampling, Shown, open_
 from surgeval.engine import Manifest, RunSummary, Unit, fingerprint, run
 from surgeval.errors import BadInput, DataError, printable
 from surgeval.models.chat import ChatOptions, open_chat
-from surgeval.protocols.asked import AskedRun, check_limit
+from surgeval.protocols.asked import NO_MEDIA, UNKNOWN_MEDIA, AskedRun, check_limit
 from surgeval.protocols.contract import refuse_dataset
-from surgeval.protocols.intent.asking._cases import UNKNOWN_MEDIA, load_intent_cases
+from surgeval.protocols.intent.asking._cases import load_intent_cases
 from surgeval.protocols.intent.asking._conditions import (
     DEFAULT_INTERVENTIONS,
     INTERVENTIONS,
@@ -151,7 +151,7 @@ def run_intent(
 def _media(answerer: Answerer[IntentQuestion], eyes: Eyes) -> str:
     if isinstance(answerer, Responses):
         return UNKNOWN_MEDIA
-    return eyes.media.identity if answerer.looks else "none"
+    return eyes.media.identity if answerer.looks else NO_MEDIA
 
 
 def _check(concurrency: int, limit: int | None, invalid: str) -> None:

@@ -3,6 +3,10 @@
 It knows the scored labels' frequencies, and of every class one usual box: a floor, and a measure of how much of a score
 the class distribution gives away. For recognition no constant does better. For detection one may: several typical boxes
 per class can reach more without looking, so a model above this floor has beaten this constant and no other.
+
+Scored as a file (`--constant`) it says one box of every triplet, so its I, V and T come from several boxes of a class;
+the floor beside a model's I, V and T (`constant_average_precision`) is one box of each of their own classes. For the
+triplets themselves both are the same number.
 """
 
 from __future__ import annotations
@@ -14,8 +18,12 @@ from surgeval.arrays import Floats
 from surgeval.datasets.predictions import GroundTruth
 from surgeval.metrics import DetectionSet
 
-__all__ = ["constant_average_precision", "constant_detections", "constant_recognition"]
+__all__ = ["SEVERAL_BOXES", "constant_average_precision", "constant_detections", "constant_recognition"]
 
+SEVERAL_BOXES = (
+    "the constant predictor says one box of every triplet, so several of an instrument, verb or target: its I, V and T "
+    "are not the floor, which says one box of each of those"
+)
 _OVERLAP, _TINY = 0.5, 1e-12
 _RECALLS = np.linspace(0, 1, 101)
 
