@@ -201,7 +201,7 @@ def test_the_floor_of_triplets_in_an_index_is_not_called_chance(tmp_path: Path) 
 
 
 def shown(name: str, *headlines: Headline, data: str = "") -> _Shown:
-    return _Shown(name, Shown(name, *headlines), headlines, data, f"{data} (1f)" if data else "")
+    return _Shown(name, headlines, None, data, f"{data} (1f)" if data else "")
 
 
 def test_runs_of_other_data_or_other_first_numbers_have_their_own_table() -> None:
