@@ -35,8 +35,8 @@ _RECOGNITION = (
 _FLOOR = (
     "The same answer in every frame, the floor of mAP50, says the median box of every class everywhere, with one "
     "score. It knows the labels of the scored videos, as no model does, and still finds next to nothing. I, V and T "
-    "have floors of their own: one box of each instrument, verb or target. A file that says one box of every triplet, "
-    "as --constant does, says several boxes of an instrument, verb or target, and its I, V and T may lie above that."
+    "have floors of their own: one box of each instrument, verb or target. Predictions of one box of every triplet say "
+    "several boxes of an instrument, verb or target, and their I, V and T may lie above that."
 )
 _INTERVALS = (
     "Intervals (95 %): each video is left out in turn and every number is computed anew, its best-F1 threshold too; "
