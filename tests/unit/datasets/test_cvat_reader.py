@@ -307,10 +307,14 @@ def test_a_name_that_leaves_the_folder_is_refused(
     frames = read(open_dataset(tmp_path / "data", labels=PROSTATD), heard)
     assert heard.of("path-escape")
     assert all(frame.image is None for frame in frames)
-    report = convert(open_dataset(tmp_path / "data", labels=PROSTATD), tmp_path / "out", "coco", images=False,
+    home = tmp_path / "deep" / "deeper"
+    home.mkdir(parents=True)
+    before = set(tmp_path.rglob("*"))
+    report = convert(open_dataset(tmp_path / "data", labels=PROSTATD), home / "out", "coco", images=False,
                      on_problem=heard)  # fmt: skip
     assert report.frames == 1
-    assert all(path.is_relative_to(tmp_path / "out") for path in (tmp_path / "out").rglob("*"))
+    written = set(tmp_path.rglob("*")) - before
+    assert home / "out" in written and all(path.is_relative_to(home / "out") for path in written)
 
 
 @pytest.mark.parametrize(
