@@ -12,6 +12,7 @@ import typer
 
 from surgeval._signals import deaf_children
 from surgeval.cli._demo_chapters import telling
+from surgeval.cli._markup import literal
 from surgeval.cli._report import write_checked
 from surgeval.cli._single_file import writes_pages
 from surgeval.cli.data._phantom import rendering
@@ -107,6 +108,11 @@ def demo(
     say(f"\nOpen {index}\n" if not film.exitcode else f"\nOpen {index} (the film could not be made)\n")
     say(f"  {out / 'operation.mp4'}   eight seconds of an operation with its truth drawn")
     say(f"  {data / 'frames'}   the frames")
+    untold = [protocol for protocol in descriptors().values() if not protocol.chapter and protocol.run]
+    if untold:
+        say("\nNot in the demo:")
+    for protocol in untold:
+        say(literal(f"  surgeval run {protocol.name} --data {data} --out runs/{protocol.name}   {protocol.question}"))
     say("\nThen your own data:\n  surgeval data check FOLDER\n  surgeval report FOLDER --out report")
     return code
 

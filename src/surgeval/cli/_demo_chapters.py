@@ -61,10 +61,11 @@ def telling(protocols: Sequence[Descriptor], data: Path, edition: str, out: Path
     before = set(active_children())
     pool = worker_pool(_AT_ONCE, light=True)
     try:
-        # The last chapter takes longest: begun first, it is not waited for alone at the end.
+        # The last of our chapters takes longest: begun first, it is not waited for alone at the end.
+        longest = [protocol for protocol in protocols if protocol.is_ours("chapter")][-1:]
         begun = {
             protocol.name: pool.submit(_tell, protocol.name, data, edition, out / protocol.name, library_inside())
-            for protocol in (*protocols[-1:], *protocols[:-1])
+            for protocol in (*longest, *(other for other in protocols if other not in longest))
         }
         yield (_awaited(protocol.name, begun[protocol.name]) for protocol in protocols)
     except BrokenProcessPool as error:

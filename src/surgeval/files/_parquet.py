@@ -72,7 +72,7 @@ def try_parquets(paths: Iterable[Path]) -> None:
     """
     untried = []
     for path in paths:
-        with suppress(OSError, NotRegular):
+        with suppress(OSError):
             stamp, wrong = _known(path)
             untried += [(path, stamp)] if wrong is None else []
     for (path, stamp), wrong in zip(untried, _try([(path, stamp[-1]) for path, stamp in untried]), strict=True):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from surgeval.pages._page import jpeg_bytes, render_page, write_page
     from surgeval.pages._parts import Card, Fact, Finding, LegendKey, Link, Picture, Plot, Section, Table, Term
     from surgeval.pages._safety import script_data
+    from surgeval.pages._title import title_of
 
 _HOMES = {
     "_breaks": "unbroken",
@@ -29,6 +30,7 @@ _HOMES = {
     "_page": "jpeg_bytes render_page write_page",
     "_parts": "Card Fact Finding LegendKey Link Picture Plot Section Table Term",
     "_safety": "script_data",
+    "_title": "title_of",
 }
 
 __all__ = [
@@ -54,6 +56,7 @@ __all__ = [
     "save_tables",
     "script_data",
     "single_file",
+    "title_of",
     "unbroken",
     "unguarded",
     "write_page",

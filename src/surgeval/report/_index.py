@@ -20,6 +20,7 @@ from surgeval.protocols.descriptor import Descriptor
 from surgeval.protocols.evidence_page import evidence_of, side_by_side
 from surgeval.protocols.registry import descriptor_of, descriptors, folder_kinds, load_run, runs_in
 from surgeval.protocols.verdict import Verdict
+from surgeval.report._beside import pages_beside
 from surgeval.stats import number_text
 
 __all__ = ["write_index", "write_run_pages"]
@@ -29,6 +30,7 @@ _LEVELS = {"chance": "chance", "unseeing": "one who never looks"}
 _FIRST = 4  # numbers beside each run; the folded table has them all
 _SHORT, _LONGEST = 8, 60  # letters of a fingerprint, and of a dataset's name, that a title shows
 _UNSEEING = "One who never looks answers without any picture: the page of each run says how."
+_OTHERS = "Rankings, comparisons and reports that lie beside the runs."
 _APART = "Runs on other data, or with other first numbers, have a table of their own."
 
 
@@ -97,8 +99,9 @@ def write_index(
 ) -> Path:  # fmt: skip
     """`index.html` over all runs in a folder; a run without a page of its own gets one.
 
-    `links` are further pages. What protocols left beside runs, such as a training, has a section of its own. Runs that
-    cannot be read are named on the page, and to `on_problem`.
+    `links` are pages to start with. What protocols left beside runs, such as a training, has a section of its own, and
+    so have the other pages there: rankings, comparisons, reports. Runs that cannot be read are named on the page, and
+    to `on_problem`.
 
     >>> import tempfile
     >>> from surgeval import score_recognition
@@ -131,6 +134,8 @@ def write_index(
             if leads_out(run, folder):
                 raise BadInput(f"{run}: found a link that leads elsewhere, expected a folder")
             kinds.append((run, descriptor_of(run)))
+    if others := pages_beside(folder, [Path(page) for page in (links or {}).values()]):
+        beside.append(Section("Other pages", _OTHERS, links=_links(others, target)))
     name = title or folder.resolve().name or "Runs"
     return _index(kinds, target, "index.html", name, links or {}, lead, unread, beside, on_problem)
 
@@ -152,8 +157,7 @@ def _index(
 ) -> Path:  # fmt: skip
     sections, failed = list[Section](), list(unread)
     if links:
-        listed = tuple(Link(text, _relative(Path(page), out)) for text, page in links.items())
-        sections.append(Section("Start here", links=listed))
+        sections.append(Section("Start here", links=_links(links, out)))
     for kind in descriptors().values():
         folders = [folder for folder, own in runs if own.name == kind.name]
         with _telling(failed, on_problem), kind.answers_for("load"):
@@ -270,6 +274,10 @@ def _range(headlines: Collection[Headline], level: str = "chance") -> str:
 
 def _frame(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=dict.fromkeys(heads, pl.String), orient="row")
+
+
+def _links(pages: Mapping[str, str | Path], out: Path) -> tuple[Link, ...]:
+    return tuple(Link(text, _relative(Path(page), out)) for text, page in pages.items())
 
 
 def _relative(page: Path, out: Path) -> str:

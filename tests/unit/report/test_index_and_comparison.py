@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shutil
 from contextlib import nullcontext
 from dataclasses import replace
@@ -18,6 +19,7 @@ from surgeval import score_focus, score_recognition
 from surgeval.cli._main import run as command
 from surgeval.engine import Manifest, load_record, save_scored
 from surgeval.errors import BadInput, DataError
+from surgeval.pages import Section, write_page
 from surgeval.protocols.contract import Compared, Comparison, Headline, RunResult
 from surgeval.protocols.registry import descriptors, load_run, runs_in
 from surgeval.protocols.verdict import Verdict
@@ -386,3 +388,26 @@ def test_a_runs_page_is_no_run(tmp_path: Path) -> None:
     page.write_text("")
     with pytest.raises(DataError, match=r"report\.html: found a file, expected the folder of a run"):
         load_record(page)
+
+
+def test_rankings_comparisons_and_reports_beside_the_runs_are_linked(tmp_path: Path) -> None:
+    labels = [[1, 0], [0, 1]] * 2
+    for name in ("net", "teams/other"):
+        score_recognition(labels, labels, ["v1", "v1", "v2", "v2"], resamples=20).save(tmp_path / name)
+    for place, title in {"both": "A & <b>", "teams/ranking": "Who is first", "again": "A & <b>"}.items():
+        write_page(tmp_path / place / "report.html", title, [Section("Result")], kind="comparison")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "report.html").write_text("<title>somebody's own · page</title>")
+    (tmp_path / "pipe").mkdir()
+    os.mkfifo(tmp_path / "pipe" / "report.html")
+    outside = write_page(tmp_path.parent / f"{tmp_path.name}-outside" / "report.html", "Elsewhere", [])
+    (tmp_path / "link").symlink_to(outside.parent)
+    html = write_index(tmp_path, links={"The first": tmp_path / "teams" / "ranking" / "report.html"}).read_text()
+    assert html.count('href="./teams/ranking/report.html"') == 1  # it stands at the top already
+    others = html[html.rindex("Other pages") :]
+    for place in ("again", "both"):
+        assert f'href="./{place}/report.html"' in others
+        assert f"A &amp; &lt;b&gt; · comparison ({place}/report.html)" in others
+    assert "somebody" not in html and "Elsewhere" not in html and "net/report.html" not in others
+    again = write_index(tmp_path, links={}).read_text()
+    assert "Who is first · comparison" in again  # an index made again has lost no page
