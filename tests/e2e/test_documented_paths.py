@@ -32,6 +32,7 @@ PROBLEM = re.compile(r"(?<!no )problem|bad_reference")
 SECONDS = 12 if LONG else 4
 SERVER = "http://localhost:8000/v1"
 SLOW = (
+    "--out tinted",
     "--out runs/clip",
     "--out runs/shortcut",
     "compare runs/clip",
@@ -107,6 +108,21 @@ def test_every_start_page_can_be_followed(
     page = (DOCS / "start" / f"{name}.md").read_text()
     assert PHANTOM in page
     assert follow(page.replace(SERVER, address).replace("--seconds 12", f"--seconds {SECONDS}"), tmp_path, quick) >= 4
+
+
+def test_the_path_of_an_engineer_says_what_to_do_when_nothing_is_shown() -> None:
+    page = (DOCS / "start" / "engineer.md").read_text()
+    assert re.findall(r"^```text\n(supported|contradicted)\b", page, re.MULTILINE) == ["supported", "contradicted"]
+    assert "## 5. When it says *not shown*" in page
+
+
+@pytest.mark.long
+def test_the_path_of_an_engineer_ends_with_two_verdicts_that_decide(quick: Quick, tmp_path: Path) -> None:
+    page = (DOCS / "start" / "engineer.md").read_text()
+    lines = [line for line in re.findall(r"^\$ (surgeval .*)$", page, re.MULTILINE) if " tinted " in line]
+    told = [_run(line, tmp_path, quick) for line in lines]
+    printed = [grade for said in told for grade in re.findall(r"^(supported|contradicted)\b", said, re.MULTILINE)]
+    assert printed == ["supported", "contradicted"]
 
 
 def follow(page: str, folder: Path, quick: Quick, *, sound: bool = False) -> int:
