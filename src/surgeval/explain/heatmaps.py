@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from surgeval.errors import BadInput
+from surgeval.errors import BadInput, bounded
 from surgeval.explain._maps import Maps, Method
 from surgeval.explain.cross import cross_attention
 from surgeval.explain.gradcam import gradcam
@@ -33,6 +33,8 @@ def method_for(model: Contrastive | Generative, method: Method | None = None) ->
     ['rollout', 'gradcam']
     """
     method = method or Method()
+    if not isinstance(method, Method):
+        raise BadInput(f"method: found {bounded(repr(method))}, expected a Method, such as Method('gradcam')")
     answers = isinstance(model, Generative)
     if method.name != "auto":
         if answers != (method.name == "token-gradcam"):

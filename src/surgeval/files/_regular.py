@@ -7,15 +7,17 @@ what was opened (the name may lead elsewhere by then).
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import stat
 from io import BufferedReader
 from pathlib import Path
 
 from surgeval.errors import DataError
 
-__all__ = ["FOLDER", "HOLES", "NONBLOCK", "NOT_REGULAR", "NotRegular", "check_regular", "open_regular", "read_bounded",
-           "read_regular"]  # fmt: skip
+__all__ = ["FOLDER", "HOLES", "NONBLOCK", "NOT_REGULAR", "NotRegular", "check_regular", "copy_regular", "open_regular",
+           "read_bounded", "read_regular"]  # fmt: skip
 
 FOLDER = "a folder"
 NOT_REGULAR = "a named pipe, a device or the like"
@@ -40,9 +42,29 @@ def check_regular(opened: int | str | Path) -> None:
     status = os.fstat(opened) if isinstance(opened, int) else Path(opened).stat()
     if not stat.S_ISREG(status.st_mode):
         raise NotRegular(FOLDER if stat.S_ISDIR(status.st_mode) else NOT_REGULAR)
-    allocated = 512 * getattr(status, "st_blocks", 0)  # 0 where a disk does not tell
-    if status.st_size > _LARGE and 0 < allocated < status.st_size // _PACKED:
+    allocated = 512 * getattr(status, "st_blocks", 0)  # 0 where a disk does not tell, and for one single hole
+    if status.st_size > _LARGE and allocated < status.st_size // _PACKED and (allocated or _is_one_hole(opened)):
         raise NotRegular(HOLES)
+
+
+def _is_one_hole(opened: int | str | Path) -> bool:
+    """Whether there is no data at all in a file; disks that know nothing of holes say that all of it is data."""
+    if not hasattr(os, "SEEK_DATA"):
+        return False
+    if not isinstance(opened, int):
+        descriptor = os.open(opened, os.O_RDONLY | NONBLOCK)
+        try:
+            return _is_one_hole(descriptor)
+        finally:
+            os.close(descriptor)
+    before = os.lseek(opened, 0, os.SEEK_CUR)
+    try:
+        os.lseek(opened, 0, os.SEEK_DATA)
+    except OSError as error:
+        return error.errno == errno.ENXIO  # what it says where no data follow
+    finally:
+        os.lseek(opened, before, os.SEEK_SET)
+    return False
 
 
 def open_regular(path: str | Path) -> BufferedReader:
@@ -111,3 +133,20 @@ def read_bounded(path: str | Path, limit: int, expected: str) -> bytes:
     if len(data) > limit:
         raise DataError(path, found=f"{max(size, len(data))} bytes", expected=f"{expected} of at most {limit} bytes")
     return data
+
+
+def copy_regular(source: str | Path, target: str | Path, expected: str) -> None:
+    """Copy a file with content; anything else raises `DataError`, as holes would be written out as zeros.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "clip.mp4").write_bytes(b"film")
+    ...     copy_regular(Path(folder, "clip.mp4"), Path(folder, "copy.mp4"), "the media of a question")
+    ...     Path(folder, "copy.mp4").read_bytes()
+    b'film'
+    """
+    try:
+        check_regular(source)
+    except NotRegular as error:
+        raise DataError(source, found=error, expected=expected) from None
+    shutil.copyfile(source, target)

@@ -52,6 +52,8 @@ class Boxes:
         if boxes.ndim != 2 or boxes.shape[1] != 4:
             raise BadInput(f"{name}: xywh: found shape {boxes.shape}, expected four numbers per row")
         scores = np.ones(n) if score is None else plain_numbers(score, f"{name}: score")
+        if scores.ndim != 1:
+            raise BadInput(f"{name}: score: found shape {scores.shape}, expected one number per row")
         columns = {component: whole_numbers(values, f"{name}: {component}") for component, values in classes.items()}
         sizes = {"xywh": len(boxes), "score": len(scores)} | {key: len(ids) for key, ids in columns.items()}
         for column, size in sizes.items():

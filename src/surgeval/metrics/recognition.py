@@ -18,6 +18,7 @@ import numpy.typing as npt
 from surgeval._jit import kernel
 from surgeval.arrays import AnyArray, AnyFloats, Bools, Floats, Ints
 from surgeval.errors import BadInput
+from surgeval.metrics._columns import plain_numbers
 from surgeval.metrics._mean import mean_along, mean_of
 from surgeval.metrics._sort import radix_order, sort_keys
 from surgeval.results import Tabular
@@ -249,7 +250,7 @@ def _checked(targets: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Bools, AnyF
             raise BadInput("targets: found other values, expected only 0 and 1")
         labels = labels.astype(np.bool_)
     if values.dtype not in (np.float32, np.float64):
-        values = values.astype(np.float64)
+        values = plain_numbers(values, "scores")
     if not np.isfinite(values).all():
         frame, column = (int(n) for n in np.argwhere(~np.isfinite(values))[0])
         raise BadInput(f"scores: frame {frame}: class {column}: found {values[frame, column]}, expected a finite score")

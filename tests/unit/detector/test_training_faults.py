@@ -198,7 +198,8 @@ def refused(folder: Path) -> str:
 @pytest.mark.parametrize(
     ("counters", "sentence"),
     [
-        ({"epochs": 0}, f"epochs: found 0, expected a number from 1 to {2**53}"),
+        ({"epochs": 0}, "epochs: found 0, expected a number from 1 to 2"),
+        ({"epochs": 2**53, "epoch": 1, "done": False}, f"epochs: found {2**53}, expected a number from 1 to 2"),
         ({"pieces": 10**9}, "pieces: found 1000000000, expected a number from 1 to 65536"),
         ({"seconds": -5.0}, f"seconds: found -5.0, expected a number from 0 to {2**53}"),
         ({"epoch": 10**30}, f"epoch: found {10**30}, expected a number from 0 to {2**53}"),
@@ -268,6 +269,35 @@ def test_a_curve_without_its_seconds_is_refused(finished: Path, tmp_path: Path, 
     unfinished(tmp_path / "run", epoch=1, done=False)
     (tmp_path / "run" / "curves.jsonl").write_text(f"{line}\n")
     assert refused(tmp_path / "run").startswith("curves.jsonl: epoch 1: seconds: found ")
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"images_per_second": None}, "epoch 2: images_per_second: found null, expected a number"),
+        ({"images_per_second": [1]}, "epoch 2: images_per_second: found [1], expected a number"),
+        ({"mAP50": [float("nan")]}, "line 2: found the value NaN, expected a JSON object"),
+    ],
+)
+def test_a_best_epoch_that_no_training_wrote_is_refused(
+    finished: Path, tmp_path: Path, changed: dict[str, object], sentence: str
+) -> None:
+    shutil.copytree(finished, tmp_path / "run")
+    unfinished(tmp_path / "run")
+    curves = tmp_path / "run" / "curves.jsonl"
+    first, second = curves.read_text().splitlines()
+    curves.write_text(f"{first}\n{json.dumps(json.loads(second) | changed)}\n")
+    assert refused(tmp_path / "run") == f"curves.jsonl: {sentence}"
+
+
+def test_a_pipe_in_place_of_the_best_detector_is_named(finished: Path, tmp_path: Path) -> None:
+    shutil.copytree(finished, tmp_path / "run")
+    unfinished(tmp_path / "run")
+    (tmp_path / "run" / "best.safetensors").unlink()
+    os.mkfifo(tmp_path / "run" / "best.safetensors")
+    assert refused(tmp_path / "run") == (
+        "best.safetensors: found a named pipe, a device or the like, expected the best detector of this training"
+    )
 
 
 @pytest.mark.parametrize("result", [{"teacher": 5}, {"teacher": {"epoch": [1]}}, {"teacher": {"epoch": 1}}])

@@ -122,14 +122,3 @@ def test_a_number_as_large_as_infinity_is_none_where_numbers_are_finite(number: 
     assert math.isinf(parse_json(f"[{number}]")[0])
     with pytest.raises(BrokenJson, match="which is too large"):
         parse_json(f"[{number}]", finite=True)
-
-
-def test_a_file_of_holes_is_not_read(tmp_path: Path) -> None:
-    path = tmp_path / "a.json"
-    path.write_bytes(b"{}")
-    os.truncate(path, 1 << 40)
-    if not 0 < path.stat().st_blocks < 1000:
-        pytest.skip("a disk that fills holes or does not tell")
-    for read in (lambda: read_bounded(path, 1 << 50, "a file"), lambda: read_json_file(path, expected="a file")):
-        with pytest.raises(DataError, match="found a file that is almost nothing but holes"):
-            read()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -49,6 +50,19 @@ def test_a_method_of_the_other_kind_is_refused(folder: Path) -> None:
         explain_image(_frame(), str(folder), ASKED, method=Method("rollout"))
     with pytest.raises(BadInput, match="found heatmap method token-gradcam, expected a method for models that score"):
         explain_image(_frame(), "phantom-clip", ASKED, method=Method("token-gradcam"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"prompts": None}, "prompts: found None, expected a sentence or a list of them"),
+        ({"prompts": ["The hook", 5]}, r"prompts: found \['The hook', 5\], expected a sentence or a list of them"),
+        ({"prompts": "The hook", "method": "gradcam"}, r"method: found 'gradcam', expected a Method, such as"),
+    ],
+)
+def test_prompts_and_methods_of_another_type_are_refused_in_one_sentence(asked: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadInput, match=f"^{message}"):
+        explain_image(np.zeros((64, 96, 3), np.uint8), "phantom-clip", **asked)
 
 
 def test_the_command_prints_the_reply_and_draws_its_words(folder: Path, tmp_path: Path) -> None:

@@ -204,6 +204,48 @@ def test_arrays_that_do_not_fit_are_refused_in_one_sentence(
     assert sentence in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"video": None}, "predictions: video: found NoneType, expected a column"),
+        ({"frame": np.array(5)}, "predictions: frame: found ndarray, expected a column"),
+        ({"frame": [np.array([[1j]])]}, "predictions: frame: found lists or the like, expected whole numbers or text"),
+        ({"class": [[0, [1]]]}, "predictions: class: found rows of several lengths, expected one column"),
+        ({"class": [np.inf]}, "predictions: class: found float64 values that are no whole numbers"),
+        ({"score": [[0.5, 0.5]]}, r"predictions: score: found shape \(1, 2\), expected one number per row"),
+        ({"score": [10**400]}, "predictions: score: found int too large to convert to float, expected numbers"),
+        ({"score": [1j]}, "predictions: score: found complex numbers, expected numbers"),
+    ],
+)
+def test_columns_that_hold_no_numbers_are_refused_in_one_sentence(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadInput, match=f"^{message}"):
+        score_detection(TRUTH, {**TRUTH, "score": [0.5], **changed})
+
+
+LABELS = [[1, 0], [0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("targets", "scores", "videos", "options", "message"),
+    [
+        ([[1, 0], [0]], LABELS, ["a", "b"], {}, "targets: found rows of several lengths, expected"),
+        (LABELS, [[1, 0], [0]], ["a", "b"], {}, "scores: found rows of several lengths, expected"),
+        (LABELS, [["x", "y"]] * 2, ["a", "b"], {}, "scores: found could not convert string to float"),
+        (LABELS, [[1j, 0]] * 2, ["a", "b"], {}, "scores: found complex numbers, expected numbers"),
+        (LABELS, LABELS, None, {}, "videos: found NoneType, expected the video of each frame"),
+        (LABELS, LABELS, ["a", "\ud800"], {}, r"videos: found \\ud800, expected names in Unicode"),
+        (LABELS, LABELS, ["a", "b"], {"components": ["x"]}, "component 'x': expected one of ivt"),
+        (LABELS, LABELS, ["a", "b"], {"components": "ivt"}, "components: found 'ivt', expected a list of ivt"),
+        (LABELS, LABELS, ["a", "b"], {"space": 5}, "space: found int, expected a label space or the name of one"),
+    ],
+)
+def test_labels_and_scores_that_are_no_arrays_are_refused_in_one_sentence(
+    targets: Any, scores: Any, videos: Any, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(BadInput, match=f"^{message}"):
+        score_recognition(targets, scores, videos, **options)
+
+
 def test_a_list_is_not_a_table() -> None:
     with pytest.raises(BadInput, match="truth: found list, expected columns by name"):
         score_detection([], {})  # type: ignore[arg-type]

@@ -11,7 +11,8 @@ import torch
 from surgeval.detector._checkpoint import load_detector
 from surgeval.detector.inference._network import Network
 from surgeval.detector.inference._tdnet import Precision, TDNetDetector
-from surgeval.errors import BadInput
+from surgeval.errors import BadInput, DataError
+from surgeval.files import NotRegular, open_regular
 from surgeval.models import EMBEDDED_DETECTORS, embedded_detector
 
 __all__ = ["TRAINED", "detector_digest", "detector_files", "open_detector"]
@@ -107,8 +108,11 @@ def detector_digest(spec: str | Path) -> str:
     """
     total = hashlib.sha256()
     for path in detector_files(spec):
-        with path.open("rb") as stream:
-            total.update(hashlib.file_digest(stream, "sha256").digest())
+        try:
+            with open_regular(path) as stream:
+                total.update(hashlib.file_digest(stream, "sha256").digest())
+        except NotRegular as error:
+            raise DataError(path, found=error, expected=_EXPECTED) from None
     return total.hexdigest()
 
 

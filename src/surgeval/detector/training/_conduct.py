@@ -56,11 +56,14 @@ def conduct(
 def _check_result(file: Path, result: Mapping[str, Any]) -> None:
     """A result that was written by `best_row`, stage by stage, and by nobody else."""
     for stage, row in result.items():
-        for name in ("epoch", "epochs", "images_per_second", "total_seconds"):
-            value = row.get(name) if isinstance(row, Mapping) else None
-            if type(value) not in (int, float):
-                found = json.dumps(value)[:60]
-                raise DataError(file, record=f"result of {stage[:40]}", field=name, found=found, expected="a number")
+        _check_row(file, f"result of {stage[:40]}", row)
+
+
+def _check_row(file: Path, record: str, row: object) -> None:
+    for name in ("epoch", "epochs", "images_per_second", "total_seconds"):
+        value = row.get(name) if isinstance(row, Mapping) else None
+        if type(value) not in (int, float):
+            raise DataError(file, record=record, field=name, found=json.dumps(value)[:60], expected="a number")
 
 
 def _told(folder: TrainFolder, progress: Tell) -> Tell:
@@ -143,4 +146,6 @@ def best_row(folder: Path, ended: Counters) -> dict[str, Any]:
     row = next((row for row in read_curves(folder) if row["epoch"] == ended.best_epoch), None)
     if row is None:
         raise DataError(folder / CURVES, found=f"no line of epoch {ended.best_epoch}", expected="one: it is the best")
-    return {**row, "epochs": ended.epoch, "total_seconds": round(ended.seconds, 3)}
+    row = {**row, "epochs": ended.epoch, "total_seconds": round(ended.seconds, 3)}
+    _check_row(folder / CURVES, f"epoch {ended.best_epoch}", row)
+    return row

@@ -49,7 +49,7 @@ def read_curves(folder: Path | str) -> list[dict[str, Any]]:
     rows = []
     for number, line in enumerate(whole.splitlines(), start=1):
         try:
-            row = parse_json(line)
+            row = parse_json(line, finite=True)
         except BrokenJson as error:
             raise DataError(path, record=f"line {number}", found=str(error), expected="a JSON object") from None
         if not isinstance(row, dict) or type(row.get("epoch")) is not int:

@@ -53,10 +53,12 @@ def keep_place(
     save_state(path, tensors, {"kind": _KIND, **asdict(counters)})
 
 
-def take_place(path: Path, network: nn.Module, average: nn.Module) -> tuple[Counters, dict[str, torch.Tensor]]:
+def take_place(
+    path: Path, network: nn.Module, average: nn.Module, most_epochs: int
+) -> tuple[Counters, dict[str, torch.Tensor]]:
     """Put the stored weights into both networks; the counters and the momentum."""
     with StateFile(path, expected=_EXPECTED) as file:
-        counters = _counters(path, file.metadata)
+        counters = _counters(path, file.metadata, most_epochs)
         tensors = file.tensors()
     _fill(path, network, tensors, "network.")
     _fill(path, average, tensors, "average.")
@@ -80,7 +82,7 @@ def _fill(path: Path, network: nn.Module, tensors: Mapping[str, torch.Tensor], p
         wanted[name].copy_(stored[name])
 
 
-def _counters(path: Path, metadata: Mapping[str, Any]) -> Counters:
+def _counters(path: Path, metadata: Mapping[str, Any], most_epochs: int) -> Counters:
     if metadata.get("kind") != _KIND:
         raise DataError(path, field="kind", found=repr(metadata.get("kind"))[:60], expected=_EXPECTED)
     values: dict[str, Any] = {}
@@ -90,7 +92,7 @@ def _counters(path: Path, metadata: Mapping[str, Any]) -> Counters:
         if not whole and not (type(value) is kind and kind is not int):
             raise DataError(path, field=name, found=repr(value)[:60], expected=f"a value of type {kind.__name__}")
         values[name] = kind(value)
-    for name, most in (("pieces", _MOST_PIECES), ("epochs", _MOST)):
+    for name, most in (("pieces", _MOST_PIECES), ("epochs", most_epochs)):
         if not 1 <= values[name] <= most:
             raise DataError(path, field=name, found=values[name], expected=f"a number from 1 to {most}")
     for name in ("epoch", "step", "updates", "best_epoch", "epoch_frames", "seconds", "scale"):

@@ -117,7 +117,7 @@ class _Run:
     def resume(self) -> None:
         last = self.stage.folder / LAST
         if last.exists():
-            self.counters, momentum = take_place(last, self.network, self.average.network)
+            self.counters, momentum = take_place(last, self.network, self.average.network, self.stage.epochs)
             self.optimiser.restore(momentum, last)
             self.scaler = self.compute.scaler(self.counters.scale)
             if not self.counters.done:

@@ -14,6 +14,7 @@ from torch import nn
 from surgeval.detector._checkpoint import load_detector, save_detector
 from surgeval.detector._classes import Classes
 from surgeval.detector._network import SIZES, TDNet, build_tdnet, student_of
+from surgeval.detector._state import LIMIT
 from surgeval.detector.assign import BatchTruth
 from surgeval.detector.data import Augment, TrainingSet
 from surgeval.detector.evaluation import Forward, evaluate_detector
@@ -29,7 +30,7 @@ from surgeval.detector.training._settings import TrainSettings
 from surgeval.detector.training._stage import BEST, VALIDATION, Measured, Stage, run_stage
 from surgeval.detector.training._student import background, distilling
 from surgeval.errors import BadInput
-from surgeval.files import read_regular, write_atomically
+from surgeval.files import read_bounded, write_atomically
 from surgeval.progress import advance
 
 __all__ = ["Trained", "train_tdnet"]
@@ -131,7 +132,7 @@ class _Training:
             ended = self._distil(ended.seconds)
             result["student"] = best_row(self.path / STUDENT, ended)
             source = self.path / STUDENT / BEST
-        write_atomically(self.path / DETECTOR, read_regular(source))
+        write_atomically(self.path / DETECTOR, read_bounded(source, LIMIT, "the best detector of this training"))
         return result
 
     def _teach(self, weights: str | Path | None) -> Counters:

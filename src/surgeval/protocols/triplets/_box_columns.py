@@ -13,20 +13,22 @@ import numpy as np
 import polars as pl
 
 from surgeval.arrays import Floats, Ints
-from surgeval.errors import BadInput
+from surgeval.errors import BadInput, bounded
 from surgeval.metrics import Boxes
 from surgeval.protocols.triplets._stored import MOST_CLASSES
-from surgeval.vocab import LabelSpace
+from surgeval.vocab import LabelSpace, load_labels
 
 __all__ = [
     "BoxColumns",
     "BoxFormat",
     "Columns",
     "class_counts",
+    "known_space",
     "number_frames",
     "plain_values",
     "read_boxes",
     "require_same_unit",
+    "scored_components",
 ]
 
 Columns: TypeAlias = Mapping[str, Any] | pl.DataFrame
@@ -66,6 +68,9 @@ def read_boxes(table: Columns, name: str, box_format: str) -> BoxColumns:
         if column not in known:
             raise BadInput(f"{name}: found {', '.join(known) or 'no column'}, expected a column {column!r}")
     columns = {column: plain_values(table[column]) for column in wanted}
+    for column, values in columns.items():
+        if not hasattr(values, "__len__") or getattr(values, "shape", None) == ():
+            raise BadInput(f"{name}: {column}: found {type(values).__name__}, expected a column")
     count = len(columns["video"])
     for column, values in columns.items():
         if len(values) != count:
@@ -90,6 +95,9 @@ def plain_values(column: Any) -> Any:
 
 def _ids(values: Any, name: str, column: str) -> pl.Series:
     """Names or whole numbers; an empty column fits both."""
+    plain = isinstance(values, np.ndarray) and values.dtype != object
+    if not plain and any(hasattr(value, "__len__") and not isinstance(value, str) for value in values):
+        raise BadInput(f"{name}: {column}: found lists or the like, expected whole numbers or text")  # polars panics
     try:
         series = pl.Series(column, values)
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
@@ -162,8 +170,26 @@ def class_counts(
     known = {main: count}
     if space is not None and space.triplets:
         known = {component: space.num_classes(component) for component in (*_PARTS, "iv", "it", "vt")}
-    scored = tuple(components) if components else tuple(component for component in _PARTS if component in known)
-    for component in scored:
+    usual = tuple(component for component in _PARTS if component in known)
+    return {component: known[component] for component in scored_components(components, tuple(known), usual)}
+
+
+def scored_components(
+    components: Sequence[str] | None, known: tuple[str, ...], usual: tuple[str, ...]
+) -> tuple[str, ...]:
+    """The components that are asked for, each one of those known; the usual ones where none is."""
+    if components is None:
+        return usual
+    if isinstance(components, str) or not isinstance(components, Sequence):
+        raise BadInput(f"components: found {bounded(repr(components))}, expected a list of {', '.join(known)}")
+    for component in components:
         if component not in known:
             raise BadInput(f"component {component!r}: expected one of {', '.join(known)}")
-    return {component: known[component] for component in scored}
+    return tuple(components) or usual
+
+
+def known_space(space: LabelSpace | str | None) -> LabelSpace | None:
+    """The label space, or the one of this name."""
+    if space is not None and not isinstance(space, LabelSpace | str):
+        raise BadInput(f"space: found {type(space).__name__}, expected a label space or the name of one")
+    return load_labels(space) if isinstance(space, str) else space

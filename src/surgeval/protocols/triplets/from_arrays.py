@@ -12,16 +12,18 @@ from typing import Any
 import numpy as np
 
 from surgeval.arrays import AnyArray, Bools, Ints
-from surgeval.errors import BadInput
+from surgeval.errors import BadInput, printable
 from surgeval.metrics import CONVENTIONS, Convention, DetectionSet, rare_classes
 from surgeval.protocols.triplets._box_columns import (
     BoxFormat,
     Columns,
     class_counts,
+    known_space,
     number_frames,
     plain_values,
     read_boxes,
     require_same_unit,
+    scored_components,
 )
 from surgeval.protocols.triplets.method import RECOGNITION, RESAMPLES
 from surgeval.protocols.triplets.result import TripletScores
@@ -30,7 +32,7 @@ from surgeval.protocols.triplets.scoring._groups import Group, VideoGroups
 from surgeval.protocols.triplets.scoring._inputs import Task, array_fingerprint
 from surgeval.protocols.triplets.scoring._numbers import Progress
 from surgeval.protocols.triplets.scoring._recognition import FrameScores
-from surgeval.vocab import LabelSpace, load_labels
+from surgeval.vocab import LabelSpace
 
 __all__ = ["score_detection", "score_recognition"]
 
@@ -68,7 +70,7 @@ def score_detection(
     """
     if convention not in CONVENTIONS:
         raise BadInput(f"convention {convention!r}: expected one of {', '.join(CONVENTIONS)}")
-    labels = load_labels(space) if isinstance(space, str) else space
+    labels = known_space(space)
     tables = [read_boxes(truth, "truth", box_format), read_boxes(predictions, "predictions", box_format)]
     require_same_unit(*tables)
     names, video, numbers = number_frames(tables[0], tables[1], videos)
@@ -111,17 +113,18 @@ def score_recognition(
     >>> print(score_recognition(labels, labels * 0.8, ["v1", "v1", "v2", "v2"]).number())
     1.000 [0.158, 1.000] (few clusters: 2)
     """
-    names = tuple(dict.fromkeys(map(str, videos)))
+    of_frame = _video_names(videos)
+    names = tuple(dict.fromkeys(of_frame))
     number = {video: k for k, video in enumerate(names)}
-    targets, scores = plain_values(targets), plain_values(scores)
-    labels = _truth(targets)
-    if labels.ndim != 2 or labels.shape != np.shape(scores) or len(labels) != len(videos) or not len(labels):
-        raise BadInput(f"found targets {labels.shape}, scores {np.shape(scores)} and {len(videos)} video names, "
+    labels, values = _truth(_array(targets, "targets")), _array(scores, "scores")
+    if labels.ndim != 2 or labels.shape != values.shape or len(labels) != len(of_frame) or not len(labels):
+        raise BadInput(f"found targets {labels.shape}, scores {values.shape} and {len(of_frame)} video names, "
                        "expected two frames × classes arrays and a video for each frame")  # fmt: skip
-    known = load_labels(space) if isinstance(space, str) else space
-    scored = tuple(components) if components else (RECOGNITION if known is not None else ("ivt",))
-    video = np.array([number[str(name)] for name in videos], dtype=np.int64)
-    frames = FrameScores(labels, np.asarray(scores), video, np.ones(len(labels), bool), known)
+    known = known_space(space)
+    offered = RECOGNITION if known is not None else ("ivt",)
+    scored = scored_components(components, offered, offered)
+    video = np.array([number[name] for name in of_frame], dtype=np.int64)
+    frames = FrameScores(labels, values, video, np.ones(len(labels), bool), known)
     settings = {"data": array_fingerprint(labels, video), "components": list(scored)}
     totals = labels.sum(axis=0)
     plan = _plan("recognition", name, names, known, settings, rare, totals, resamples, seed, progress)
@@ -141,9 +144,26 @@ def _plan(
     return ScoringPlan(name, scheme, {**common, **settings}, [rare_classes(totals, rare)], totals, (), progress)
 
 
-def _truth(targets: Any) -> Bools:
+def _video_names(videos: Sequence[str]) -> list[str]:
+    try:
+        names = [str(name) for name in videos]
+    except TypeError:
+        raise BadInput(f"videos: found {type(videos).__name__}, expected the video of each frame") from None
+    odd = next((name for name in names if printable(name) != name), None)
+    if odd is not None:
+        raise BadInput(f"videos: found {printable(odd)}, expected names in Unicode")
+    return names
+
+
+def _array(values: Any, name: str) -> AnyArray:
+    try:
+        return np.asarray(plain_values(values))
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"{name}: found rows of several lengths, expected a frames × classes array") from error
+
+
+def _truth(values: AnyArray) -> Bools:
     """Labels as true and false; anything but 0 and 1 is refused, since scores in their place would look perfect."""
-    values = np.asarray(targets)
     if values.dtype == bool:
         return values
     if values.dtype.kind not in "iuf":

@@ -13,7 +13,7 @@ from PIL.Image import Image as Picture
 
 from surgeval.arrays import Image, Singles
 from surgeval.datasets import read_image
-from surgeval.errors import BadInput
+from surgeval.errors import BadInput, bounded
 from surgeval.explain import Method, token_maps
 from surgeval.explain.heatmaps import heatmaps, method_for
 from surgeval.models import Contrastive, Generative, open_model
@@ -120,6 +120,9 @@ def explain_image(
     >>> found.heatmap.shape, found.to_frame().columns
     ((64, 96), ['prompt', 'score', 'area', 'flags'])
     """
+    given: object = prompts  # of whatever type a program passed
+    if not isinstance(given, Sequence) or not all(isinstance(prompt, str) for prompt in given):
+        raise BadInput(f"prompts: found {bounded(repr(prompts))}, expected a sentence or a list of them")
     asked = (prompts,) if isinstance(prompts, str) else tuple(prompts)
     if not asked or not all(prompt.strip() for prompt in asked):
         raise BadInput("prompt: found an empty one, expected a sentence such as 'The hook is in the image'")
