@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
 from surgeval.arrays import AnyFloats, Bools, Floats, Ints
 from surgeval.errors import BadInput
@@ -16,7 +16,7 @@ from surgeval.explain.cleann import _skeleton as skeleton
 from surgeval.explain.cleann._orient import ARROW, CIRCLE, NONE, orient
 from surgeval.explain.cleann._tails import orient_selection, orient_tails
 
-__all__ = ["Edge", "EdgeMark", "Graph", "Learner", "learn_graph", "p_value"]
+__all__ = ["Edge", "EdgeMark", "Graph", "Learner", "learn_graph"]
 
 EdgeMark: TypeAlias = Literal["circle", "arrow", "tail"]
 Learner: TypeAlias = Literal["ordered", "icd"]
@@ -57,17 +57,6 @@ class Graph:
             a, b = index[edge.a], index[edge.b]
             matrix[a, b], matrix[b, a] = _MARKS.index(edge.at_a) + 1, _MARKS.index(edge.at_b) + 1
         return matrix
-
-
-def p_value(r: float, size: int, n: int) -> float:
-    """Fisher's z: the p-value of a partial correlation r given `size` variables, from n samples.
-
-    >>> p_value(0.0, 0, 128), p_value(1.0, 0, 128), f"{p_value(0.4, 1, 128):.1e}"
-    (1.0, 0.0, '2.4e-06')
-    """
-    if abs(r) >= 1:
-        return 0.0
-    return float(2 * (1 - ndtr(np.sqrt(n - size - 3) * abs(np.arctanh(r)))))
 
 
 def learn_graph(
