@@ -7,6 +7,7 @@ from surgeval.files._append import append_line
 from surgeval.files._atomic import NO_ROOM, atomic_file, make_folder, remove_temporary, write_atomically
 from surgeval.files._cells import guard, unguard
 from surgeval.files._csv import BrokenCsv, parse_csv
+from surgeval.files._digest import file_digest
 from surgeval.files._jpeg import too_many_scans
 from surgeval.files._json import MAX_DEPTH, BrokenJson, parse_json, read_json_file, read_json_object, too_deep
 from surgeval.files._lock import LOCK, folder_lock
@@ -49,6 +50,7 @@ __all__ = [
     "check_regular",
     "check_text_path",
     "collect_parquet",
+    "file_digest",
     "folder_lock",
     "guard",
     "leads_out",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,6 +12,7 @@ from surgeval.detector.inference._network import Network
 from surgeval.detector.inference._tdnet import Precision, TDNetDetector
 from surgeval.errors import BadInput
 from surgeval.models import EMBEDDED_DETECTORS, embedded_detector
+from surgeval.models.loading import digest
 
 __all__ = ["TRAINED", "detector_digest", "detector_files", "open_detector"]
 
@@ -105,11 +105,7 @@ def detector_digest(spec: str | Path) -> str:
     ...     len(detector_digest(Path(folder) / "a.onnx"))
     64
     """
-    total = hashlib.sha256()
-    for path in detector_files(spec):
-        with path.open("rb") as stream:
-            total.update(hashlib.file_digest(stream, "sha256").digest())
-    return total.hexdigest()
+    return digest(detector_files(spec))
 
 
 def _name(spec: str | Path, file: Path) -> str:
