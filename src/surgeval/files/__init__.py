@@ -4,7 +4,14 @@
 """
 
 from surgeval.files._append import append_line
-from surgeval.files._atomic import NO_ROOM, atomic_file, make_folder, remove_temporary, write_atomically
+from surgeval.files._atomic import (
+    NO_ROOM,
+    atomic_file,
+    copy_atomically,
+    make_folder,
+    remove_temporary,
+    write_atomically,
+)
 from surgeval.files._cells import guard, unguard
 from surgeval.files._csv import BrokenCsv, parse_csv
 from surgeval.files._digest import file_digest
@@ -50,6 +57,7 @@ __all__ = [
     "check_regular",
     "check_text_path",
     "collect_parquet",
+    "copy_atomically",
     "file_digest",
     "folder_lock",
     "guard",

@@ -8,7 +8,6 @@ from __future__ import annotations
 import filecmp
 import json
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,7 +15,15 @@ from typing import Any
 
 from surgeval.datasets import intent_record, read_intent_items
 from surgeval.errors import BadInput, DataError
-from surgeval.files import DistinctNames, leads_out, make_folder, path_inside, safe_name, write_atomically
+from surgeval.files import (
+    DistinctNames,
+    copy_atomically,
+    leads_out,
+    make_folder,
+    path_inside,
+    safe_name,
+    write_atomically,
+)
 from surgeval.questions.records import SourceRecord, read_records, write_records
 from surgeval.questions.template import Template, open_template, templates
 from surgeval.records import IntentQuestion
@@ -118,6 +125,6 @@ def copy_media(folder: Path, out: Path, names: set[str]) -> dict[str, str]:
         copy = path_inside(out, "media", group, target)
         copy.parent.mkdir(parents=True, exist_ok=True)
         if not copy.is_file() or not filecmp.cmp(source, copy, shallow=False):
-            shutil.copyfile(source, copy)
+            copy_atomically(source, copy)
         copies[name] = f"media/{group}/{target}"
     return copies
