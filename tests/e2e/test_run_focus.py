@@ -363,5 +363,5 @@ def test_published_rows_come_from_a_folder_or_from_the_hub(
         absent = installed(*command, "--data", "hub:owner/absent", "--out", "no-run")
         hub.shutdown()
     assert absent.returncode == 2
-    assert "hub:owner/absent: found no way to fetch it" in absent.stderr
+    assert "dataset 'hub:owner/absent': found no dataset of that name on the hub (" in absent.stderr
     assert responses(tmp_path / "hub-run") == responses(tmp_path / "local-run") == {f"q{n}": str(n) for n in range(5)}

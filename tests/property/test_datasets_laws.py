@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.run_lengths import encode_counts
 
 from surgeval.datasets import MemoryDataset, MergeMap, merged
 from surgeval.datasets.io._json import Members
-from surgeval.datasets.io._outline import decode_counts, encode_counts
+from surgeval.datasets.io._outline import decode_counts
 from surgeval.datasets.io._values import Place
 from surgeval.records import Frame, Instance, Mask, Triplet, Video
 from surgeval.vocab import LabelSpace, load_labels

@@ -109,9 +109,11 @@ class Asking(Generic[Question]):
                 raise
         return [cases[question.id] for question in questions]
 
-    def _unanswered(self, questions: Sequence[Question], cases: dict[str, Case]) -> Iterator[list[_Seen[Question]]]:
+    def _unanswered(
+        self, questions: Sequence[Question], cases: dict[str, Case]
+    ) -> Iterator[list[_ShownQuestion[Question]]]:
         """Batches of what must be asked, each with its frames; what is stored or cannot be shown is a case at once."""
-        batch: list[_Seen[Question]] = []
+        batch: list[_ShownQuestion[Question]] = []
         for question in questions:
             stored = self._store.find(question.id) if self._store is not None else None
             if stored is not None:
@@ -119,7 +121,7 @@ class Asking(Generic[Question]):
                 cases[question.id] = self._settled(question, stored, row[0] if row else None)
                 continue
             try:
-                batch.append(_Seen(question, self._look(question) if self._look is not None else ()))
+                batch.append(_ShownQuestion(question, self._look(question) if self._look is not None else ()))
             except DataError as error:
                 cases[question.id] = self._settled(question, Unanswered(str(error), "media_error"), None)
             if len(batch) == self._batch:
@@ -128,10 +130,10 @@ class Asking(Generic[Question]):
         if batch:
             yield batch
 
-    def _asked(self, batch: Sequence[_Seen[Question]]) -> list[Case]:
+    def _asked(self, batch: Sequence[_ShownQuestion[Question]]) -> list[Case]:
         return [self._stored(seen, answer) for seen, answer in zip(batch, self._answers(batch), strict=True)]
 
-    def _answers(self, batch: Sequence[_Seen[Question]]) -> Sequence[Answered | Unanswered]:
+    def _answers(self, batch: Sequence[_ShownQuestion[Question]]) -> Sequence[Answered | Unanswered]:
         if self._batch > 1 and isinstance(self._answerer, Batching):
             try:
                 answers = self._answerer.answer_all([seen.question for seen in batch], [seen.frames for seen in batch])
@@ -149,7 +151,7 @@ class Asking(Generic[Question]):
         except Exception as error:  # noqa: BLE001 - its fault costs its question, not the block
             return _fault(error)
 
-    def _stored(self, seen: _Seen[Question], answer: Answered | Unanswered) -> Case:
+    def _stored(self, seen: _ShownQuestion[Question], answer: Answered | Unanswered) -> Case:
         shown = shown_record(seen.frames) if self._look is not None else None
         try:
             if isinstance(answer, Answered) and self._store is not None:
@@ -174,7 +176,7 @@ class Asking(Generic[Question]):
 
 
 @dataclass(frozen=True)
-class _Seen(Generic[Question]):
+class _ShownQuestion(Generic[Question]):
     """A question with the frames that it is shown with."""
 
     question: Question

@@ -24,7 +24,7 @@ _WORD = re.compile(r"[^\W_]+")
 _UNSEEN = 0.3  # what stands for the counts of options that were never offered
 
 
-class _Counts(NamedTuple):
+class _ClueCounts(NamedTuple):
     """How often a clue went with a right option, and with a wrong one."""
 
     right: Counter[Hashable]
@@ -68,8 +68,8 @@ class ChoicePrior:
         return max(range(len(item.options)), key=lambda index: score(item.options[index]))
 
 
-def _count(items: Iterable[IntentQuestion]) -> _Counts:
-    counts = _Counts(Counter(), Counter())
+def _count(items: Iterable[IntentQuestion]) -> _ClueCounts:
+    counts = _ClueCounts(Counter(), Counter())
     for item in items:
         for index, option in enumerate(item.options):
             tally = counts.right if index == item.answer else counts.wrong

@@ -40,7 +40,7 @@ KEYS_5095 = {"AP_5095": "AP_5095", "AR_5095": "AR"}
 
 
 @dataclass
-class _Video:
+class _VideoRows:
     """Rows of one video, 9 columns each (7-column rows have verb and target −1)."""
 
     n_frames: int = 0
@@ -50,7 +50,7 @@ class _Video:
     frames: dict[str, list[Ints]] = field(default_factory=lambda: {"gt": [], "pd": []})
 
 
-class Detection(ByVideo[_Video]):
+class Detection(ByVideo[_VideoRows]):
     """Detection and association metrics of surgical triplets, as ivtdmetrics computes them.
 
     >>> metric = Detection(num_class=89, num_tool=7)
@@ -76,8 +76,8 @@ class Detection(ByVideo[_Video]):
         self._convention: Convention = "ivtd" if mode == "fixed" else "ivtd-legacy"
         super().__init__(mode)
 
-    def _new_video(self) -> _Video:
-        return _Video()
+    def _new_video(self) -> _VideoRows:
+        return _VideoRows()
 
     def update(self, targets: Sequence[Any], predictions: Sequence[Any], format: str = "list") -> None:
         """Add frames: for each, the rows of its ground truths and of its predictions.
@@ -154,7 +154,7 @@ class Detection(ByVideo[_Video]):
 
     def _table(self, videos: tuple[int, ...], verbs: bool) -> tuple[DetectionSet, Visits]:
         """Boxes of these videos; with `verbs`, of the frames that have verbs and targets only."""
-        selected = [self._videos.get(v, _Video()) for v in videos]
+        selected = [self._videos.get(v, _VideoRows()) for v in videos]
         scored = np.array([flag for v in selected for flag in v.with_verbs], dtype=bool)
         filled = np.array([flag for v in selected for flag in v.filled], dtype=bool)
         everywhere = bool(scored[filled].all())

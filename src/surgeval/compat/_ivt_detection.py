@@ -34,7 +34,7 @@ Hits = list[tuple[float, bool]]
 
 
 @dataclass
-class _Video:
+class _CountedVideo:
     """What has been counted in one video: per component and class the hits with their scores, and the truths."""
 
     sizes: dict[str, int]
@@ -48,7 +48,7 @@ class _Video:
         self.truths = {name: [0] * size for name, size in self.sizes.items()}
 
 
-class Detection(ByVideo[_Video]):
+class Detection(ByVideo[_CountedVideo]):
     """Detection and association of surgical triplets, as ivtmetrics computes them.
 
     >>> metric = Detection()
@@ -71,8 +71,8 @@ class Detection(ByVideo[_Video]):
         self._sizes = {"ivt": num_class, "i": num_tool}
         super().__init__(mode)
 
-    def _new_video(self) -> _Video:
-        return _Video(self._sizes)
+    def _new_video(self) -> _CountedVideo:
+        return _CountedVideo(self._sizes)
 
     def update(self, targets: Sequence[Any], predictions: Sequence[Any], format: str = "list") -> None:
         """Add frames: for each, the rows of its ground truths and of its predictions.
@@ -102,7 +102,7 @@ class Detection(ByVideo[_Video]):
     def compute_AP(self, component: str = "ivt") -> dict[str, Any]:
         """Numbers of the last video: the current one, or the one just ended."""
         last = self._count - 1 if self._ended else self._count
-        return self._numbers([self._videos.get(last, _Video(self._sizes))], component)
+        return self._numbers([self._videos.get(last, _CountedVideo(self._sizes))], component)
 
     def compute_video_AP(self, component: str = "ivt") -> dict[str, Any]:
         """Video-wise numbers: per class the mean over videos."""
@@ -220,7 +220,7 @@ class Detection(ByVideo[_Video]):
         namesake = next((k for k, truth in enumerate(truths) if truth[0] == row[0]), None)
         return None if namesake == 0 and self.mode == "legacy" else namesake
 
-    def _numbers(self, videos: list[_Video], component: str) -> dict[str, Any]:
+    def _numbers(self, videos: list[_CountedVideo], component: str) -> dict[str, Any]:
         if component not in COLUMN and self.mode == "fixed":
             raise BadInput(f"component {component!r}: expected ivt or i")
         name = "ivt" if component == "ivt" else "i"

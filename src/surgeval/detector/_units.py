@@ -11,10 +11,10 @@ from torch.nn import functional as F  # noqa: N812 - torch's own name for it
 from surgeval.detector._attention import AreaAttention
 from surgeval.detector._convolution import Cbs
 
-__all__ = ["A2C2f", "AttentionBlock", "Bottleneck", "C3k", "C3k2"]
+__all__ = ["A2C2f", "AttentionBlock", "C3k", "C3k2", "CspBottleneck"]
 
 
-class Bottleneck(nn.Module):
+class CspBottleneck(nn.Module):
     """Two 3×3 convolutions, and the input added where the channels agree."""
 
     def __init__(self, inputs: int, outputs: int, expansion: float) -> None:
@@ -37,7 +37,7 @@ class C3k(nn.Module):
         half = outputs // 2
         self.through = Cbs(inputs, half, 1)
         self.past = Cbs(inputs, half, 1)
-        self.units = nn.Sequential(*(Bottleneck(half, half, 1.0) for _ in range(2)))
+        self.units = nn.Sequential(*(CspBottleneck(half, half, 1.0) for _ in range(2)))
         self.join = Cbs(2 * half, outputs, 1)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -52,7 +52,7 @@ class C3k2(nn.Module):
         hidden = int(outputs * expansion)
         self.split = Cbs(inputs, 2 * hidden, 1)
         self.units = nn.ModuleList(
-            C3k(hidden, hidden) if deep else Bottleneck(hidden, hidden, 0.5) for _ in range(repeats)
+            C3k(hidden, hidden) if deep else CspBottleneck(hidden, hidden, 0.5) for _ in range(repeats)
         )
         self.join = Cbs((2 + repeats) * hidden, outputs, 1)
 

@@ -20,7 +20,7 @@ from surgeval.engine._manifest import (
 )
 from surgeval.engine._run import run
 from surgeval.engine._summary import FailureGroup, RunInterrupted, RunSummary
-from surgeval.engine._units import Job, Unit, unit_name
+from surgeval.engine._units import Job, Unit
 from surgeval.files import folder_lock
 
 __all__ = [
@@ -45,6 +45,5 @@ __all__ = [
     "run",
     "save_record",
     "save_scored",
-    "unit_name",
     "worker_index",
 ]

@@ -14,7 +14,7 @@ from surgeval.engine._canonical import fingerprint
 from surgeval.engine._manifest import Manifest
 from surgeval.errors import BadInput
 
-__all__ = ["Job", "Unit", "name_jobs", "unit_name"]
+__all__ = ["Job", "Unit", "name_jobs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +40,6 @@ class Job:
 
     name: str
     unit: Unit
-
-
-def unit_name(manifest: Manifest, unit: Unit) -> str:
-    """The hash of everything that determines the unit's cases.
-
-    >>> a = unit_name(Manifest("triplets", config={"iou": 0.5}), Unit("VID01", {"video": "VID01"}))
-    >>> b = unit_name(Manifest("triplets", config={"iou": 0.7}), Unit("VID01", {"video": "VID01"}))
-    >>> len(a), a == b
-    (32, False)
-    """
-    return _name(manifest.identity(), unit)
 
 
 def name_jobs(manifest: Manifest, units: Sequence[Unit]) -> list[Job]:

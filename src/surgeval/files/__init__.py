@@ -4,9 +4,17 @@
 """
 
 from surgeval.files._append import append_line
-from surgeval.files._atomic import NO_ROOM, atomic_file, make_folder, remove_temporary, write_atomically
+from surgeval.files._atomic import (
+    NO_ROOM,
+    atomic_file,
+    copy_atomically,
+    make_folder,
+    remove_temporary,
+    write_atomically,
+)
 from surgeval.files._cells import guard, unguard
 from surgeval.files._csv import BrokenCsv, parse_csv
+from surgeval.files._digest import file_digest
 from surgeval.files._jpeg import too_many_scans
 from surgeval.files._json import MAX_DEPTH, BrokenJson, parse_json, read_json_file, read_json_object, too_deep
 from surgeval.files._lock import LOCK, folder_lock
@@ -27,7 +35,6 @@ from surgeval.files._regular import (
     NOT_REGULAR,
     NotRegular,
     check_regular,
-    copy_regular,
     open_regular,
     read_bounded,
     read_regular,
@@ -57,7 +64,8 @@ __all__ = [
     "check_regular",
     "check_text_path",
     "collect_parquet",
-    "copy_regular",
+    "copy_atomically",
+    "file_digest",
     "folder_lock",
     "guard",
     "leads_out",

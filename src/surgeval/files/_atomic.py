@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,9 +17,19 @@ from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
+from surgeval.errors import DataError
 from surgeval.files._names import check_text_path
+from surgeval.files._regular import NotRegular, open_regular
 
-__all__ = ["NO_ROOM", "atomic_file", "make_folder", "remove_temporary", "sync_folder", "write_atomically"]
+__all__ = [
+    "NO_ROOM",
+    "atomic_file",
+    "copy_atomically",
+    "make_folder",
+    "remove_temporary",
+    "sync_folder",
+    "write_atomically",
+]
 
 _AT_WORK = 60.0  # seconds since the last byte: a process that writes a page or a table is not silent for longer
 _NUMBERS = count()
@@ -63,6 +74,25 @@ def write_atomically(path: str | Path, data: bytes) -> None:
     """
     with atomic_file(path) as file:
         file.write(data)
+
+
+def copy_atomically(source: str | Path, path: str | Path, expected: str = "a file that can be copied") -> None:
+    """Copy a file, in pieces, under a temporary name and rename the copy into place.
+
+    A pipe or a file of holes, which would be written out as zeros, raises `DataError`.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "a.jpg").write_bytes(b"a picture")
+    ...     copy_atomically(Path(folder, "a.jpg"), Path(folder, "b.jpg"))
+    ...     Path(folder, "b.jpg").read_bytes()
+    b'a picture'
+    """
+    try:
+        with open_regular(source) as stream, atomic_file(path) as file:
+            shutil.copyfileobj(stream, file)
+    except NotRegular as error:
+        raise DataError(source, found=error, expected=expected) from None
 
 
 def make_folder(path: str | Path) -> None:

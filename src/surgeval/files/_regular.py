@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import stat
 from io import BufferedReader
 from pathlib import Path
 
 from surgeval.errors import DataError
 
-__all__ = ["FOLDER", "HOLES", "NONBLOCK", "NOT_REGULAR", "NotRegular", "check_regular", "copy_regular", "open_regular",
+__all__ = ["FOLDER", "HOLES", "NONBLOCK", "NOT_REGULAR", "NotRegular", "check_regular", "open_regular",
            "read_bounded", "read_regular"]  # fmt: skip
 
 FOLDER = "a folder"
@@ -133,20 +132,3 @@ def read_bounded(path: str | Path, limit: int, expected: str) -> bytes:
     if len(data) > limit:
         raise DataError(path, found=f"{max(size, len(data))} bytes", expected=f"{expected} of at most {limit} bytes")
     return data
-
-
-def copy_regular(source: str | Path, target: str | Path, expected: str) -> None:
-    """Copy a file with content; anything else raises `DataError`, as holes would be written out as zeros.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "clip.mp4").write_bytes(b"film")
-    ...     copy_regular(Path(folder, "clip.mp4"), Path(folder, "copy.mp4"), "the media of a question")
-    ...     Path(folder, "copy.mp4").read_bytes()
-    b'film'
-    """
-    try:
-        check_regular(source)
-    except NotRegular as error:
-        raise DataError(source, found=error, expected=expected) from None
-    shutil.copyfile(source, target)

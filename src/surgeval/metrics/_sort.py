@@ -7,10 +7,9 @@ convention here demands.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from surgeval._jit import kernel
-from surgeval.arrays import AnyFloats, Floats, Ints
+from surgeval.arrays import AnyFloats, Floats, Ints, UInt64s
 
 __all__ = ["descending_order", "radix_order", "sort_keys"]
 
@@ -18,7 +17,7 @@ BITS = 11
 DIGITS = 6  # 6 × 11 bits cover 64
 
 
-def sort_keys(scores: AnyFloats) -> npt.NDArray[np.uint64]:
+def sort_keys(scores: AnyFloats) -> UInt64s:
     """Integers that ascend as the scores descend; equal scores (0 and −0 too) have equal keys."""
     bits = (np.asarray(scores, dtype=np.float64) + 0.0).view(np.uint64)
     sign = np.uint64(1) << np.uint64(63)
@@ -36,7 +35,7 @@ def descending_order(scores: Floats) -> Ints:
 
 
 @kernel
-def radix_order(keys: npt.NDArray[np.uint64]) -> Ints:
+def radix_order(keys: UInt64s) -> Ints:
     """Stable order of the keys, ascending; digits that all keys share cost one look."""
     n = len(keys)
     counts = np.zeros((DIGITS, 1 << BITS), np.int64)

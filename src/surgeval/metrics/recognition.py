@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from surgeval._jit import kernel
-from surgeval.arrays import AnyArray, AnyFloats, Bools, Floats, Ints
+from surgeval.arrays import AnyArray, AnyFloats, Bools, Floats, Int32s, Ints, UInt64s
 from surgeval.errors import BadInput
 from surgeval.metrics._columns import plain_numbers
 from surgeval.metrics._mean import mean_along, mean_of
@@ -169,7 +169,7 @@ class RecognitionRanked:
     """Frames of each class in descending score (C, N): what any resample of videos is scored from."""
 
     labels: Bools
-    video: npt.NDArray[np.int32]
+    video: Int32s
     last: Bools  # whether the frame is the last of its tied scores, where precision is read
     n_videos: int
 
@@ -190,7 +190,7 @@ def prepare_recognition(targets: npt.ArrayLike, scores: npt.ArrayLike, video: np
     return _ranked(labels, values, number, int(number.max(initial=-1)) + 1)
 
 
-def _ranked(labels: Bools, values: AnyFloats, video: npt.NDArray[np.int32], n_videos: int) -> RecognitionRanked:
+def _ranked(labels: Bools, values: AnyFloats, video: Int32s, n_videos: int) -> RecognitionRanked:
     ranked = RecognitionRanked(
         np.empty(labels.shape, np.bool_), np.empty(labels.shape, np.int32), np.empty(labels.shape, np.bool_), n_videos
     )
@@ -259,12 +259,12 @@ def _checked(targets: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Bools, AnyF
 
 @kernel
 def _arrange(
-    keys: npt.NDArray[np.uint64],
+    keys: UInt64s,
     order: Ints,
     labels: Bools,
-    video: npt.NDArray[np.int32],
+    video: Int32s,
     sorted_labels: Bools,
-    sorted_video: npt.NDArray[np.int32],
+    sorted_video: Int32s,
     last: Bools,
 ) -> None:
     n = len(order)
@@ -275,7 +275,7 @@ def _arrange(
 
 
 @kernel
-def _weighted(labels: Bools, video: npt.NDArray[np.int32], last: Bools, weight: Floats) -> Floats:
+def _weighted(labels: Bools, video: Int32s, last: Bools, weight: Floats) -> Floats:
     result = np.full(len(labels), np.nan)
     for c in range(len(labels)):
         area, above, hits, gained = 0.0, 0.0, 0.0, 0.0
@@ -294,7 +294,7 @@ def _weighted(labels: Bools, video: npt.NDArray[np.int32], last: Bools, weight: 
 
 
 @kernel
-def _per_video(labels: Bools, video: npt.NDArray[np.int32], last: Bools, n_videos: int) -> Floats:
+def _per_video(labels: Bools, video: Int32s, last: Bools, n_videos: int) -> Floats:
     """One walk down the ranking of all videos; each keeps its own counts and reads precision at its own ties."""
     result = np.full((n_videos, len(labels)), np.nan)
     for c in range(len(labels)):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         embedded_detector,
         embedded_folder,
     )
+    from surgeval.models._hub import hub_folder
     from surgeval.models._registry import MODEL_KINDS, PLACES, open_contrastive, open_generative, open_model, plugins
     from surgeval.models.contrastive import AttentionTower, Contrastive, ConvTower, CrossAttention, TextBank
     from surgeval.models.generative import Generated, Generative, Replayed
@@ -47,6 +48,7 @@ __all__ = [
     "check_model",
     "embedded_detector",
     "embedded_folder",
+    "hub_folder",
     "open_contrastive",
     "open_generative",
     "open_model",
@@ -59,6 +61,7 @@ _HOMES = {
     "_clip_resnet": "PhantomClipResnet",
     "_devices": "usable_device",
     "_embedded": "EMBEDDED EMBEDDED_DETECTORS EMBEDDED_GENERATIVE embedded_detector embedded_folder",
+    "_hub": "hub_folder",
     "_registry": "MODEL_KINDS PLACES open_contrastive open_generative open_model plugins",
     "contrastive": "AttentionTower Contrastive ConvTower CrossAttention TextBank",
     "generative": "Generated Generative Replayed",

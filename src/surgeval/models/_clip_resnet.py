@@ -17,6 +17,7 @@ import torch
 from torch import nn
 
 from surgeval.errors import DataError
+from surgeval.files import write_atomically
 from surgeval.models._resnet import small_resnet
 from surgeval.models._weights import build, configured, read_config, read_safetensors
 
@@ -66,17 +67,17 @@ class PhantomClipResnet(nn.Module):
 
     def save(self, folder: str | Path, dtype: torch.dtype = torch.float16) -> None:
         """Write config.json and model.safetensors; tokenizer and preprocessor_config.json are the trainer's."""
-        from safetensors.torch import save_file
+        from safetensors.torch import save
 
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         config = {"model_type": MODEL_TYPE, **self.config}
-        (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+        write_atomically(folder / "config.json", (json.dumps(config, indent=2, sort_keys=True) + "\n").encode())
         tensors = {
             name: (value.to(dtype) if value.is_floating_point() else value).detach().cpu().contiguous()
             for name, value in self.state_dict().items()
         }
-        save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+        write_atomically(folder / "model.safetensors", save(tensors, metadata={"format": "pt"}))
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:

@@ -1,20 +1,29 @@
-"""The local copy of a model on the Hugging Face hub: only data files are fetched, never code."""
+"""The local copy of a model or dataset on the Hugging Face hub: only data files are fetched, never code."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
-from surgeval.errors import BadInput
+from surgeval.errors import BadInput, MissingExtra, printable
 
 __all__ = ["hub_folder"]
 
 _HUB_NAME = re.compile(r"[\w-][\w.-]{0,95}/[\w-][\w.-]{0,95}")
+_LONGEST = 160  # characters of the client's own sentence
 
 
-def hub_folder(name: str, files: Sequence[str], *, text: str = "", others: Sequence[str] = ()) -> Path:
-    """The folder that holds `files` (patterns) of the hub's model OWNER/NAME.
+def hub_folder(
+    name: str,
+    files: Sequence[str],
+    *,
+    repo_type: Literal["model", "dataset"] = "model",
+    text: str = "",
+    others: Sequence[str] = (),
+) -> Path:
+    """The folder that holds `files` (patterns) of the hub's model or dataset OWNER/NAME, in the hub client's own cache.
 
     `text` is what the user wrote, `others` the names that would have been understood as well.
 
@@ -22,14 +31,19 @@ def hub_folder(name: str, files: Sequence[str], *, text: str = "", others: Seque
     Traceback (most recent call last):
     surgeval.errors.BadInput: model 'no-such-folder': found no such file or folder, expected one or a hub name ...
     """
-    text = text or name
+    what = f"{repo_type} {text or name!r}"
     if not _HUB_NAME.fullmatch(name):
         known = f", a hub name OWNER/NAME or one of {', '.join(others)}" if others else " or a hub name OWNER/NAME"
-        raise BadInput(f"model {text!r}: found no such file or folder, expected one{known}")
-    from huggingface_hub import snapshot_download
-
+        raise BadInput(f"{what}: found no such file or folder, expected one{known}")
     try:
-        return Path(snapshot_download(name, allow_patterns=list(files)))
-    except (OSError, ValueError) as error:
-        raise BadInput(f"model {text!r}: found no such folder, and the hub gave no model of that name "
-                       f"({type(error).__name__}), expected a folder or a reachable hub name") from error  # fmt: skip
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import HfHubHTTPError
+    except ImportError as error:
+        raise MissingExtra(what, error.name or "huggingface_hub") from None
+    failures: tuple[type[Exception], ...] = (OSError, ValueError, *HfHubHTTPError.__bases__)  # its HTTP client's own
+    try:
+        return Path(snapshot_download(name, repo_type=repo_type, allow_patterns=list(files)))
+    except failures as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise BadInput(f"{what}: found no {repo_type} of that name on the hub ({printable(reason)[:_LONGEST]}), "
+                       "expected a folder or a reachable hub name") from error  # fmt: skip

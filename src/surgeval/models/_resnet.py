@@ -24,7 +24,7 @@ class ResNet(nn.Module):
         self.bn1 = nn.BatchNorm2d(stem)
         self.relu = nn.ReLU()
         self.maxpool = nn.MaxPool2d(3, stride=2, padding=1) if bottleneck else nn.Identity()
-        block = Bottleneck if bottleneck else BasicBlock
+        block = ResNetBottleneck if bottleneck else BasicBlock
         channels = stem
         self.stages: list[str] = []
         for index, (width, count) in enumerate(zip(widths, blocks, strict=True)):
@@ -83,7 +83,7 @@ class BasicBlock(_Block):
         super().__init__(channels, stride, [(width, 3, stride), (width, 3, 1)])
 
 
-class Bottleneck(_Block):
+class ResNetBottleneck(_Block):
     """1×1, 3×3, 1×1 around a shortcut; the stride sits on the 3×3, as in torchvision."""
 
     expansion = 4

@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from surgeval.errors import BadInput, DataError
-from surgeval.files import read_json_object
+from surgeval.files import file_digest, read_json_object
 from surgeval.models._checkpoint import first_line, read_torch
 from surgeval.models._settings import refuse_kernels
 
@@ -259,9 +259,8 @@ def digest(files: Iterable[str | Path], *settings: object) -> str:
     (64, False)
     """
     total = hashlib.sha256()
-    for path in map(Path, files):
-        with path.open("rb") as stream:
-            total.update(hashlib.file_digest(stream, "sha256").digest())
+    for path in files:
+        total.update(bytes.fromhex(file_digest(path)))
     for setting in settings:
         total.update(hashlib.sha256(repr(setting).encode()).digest())
     return total.hexdigest()

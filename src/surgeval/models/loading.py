@@ -4,7 +4,6 @@ Nothing in them is run, no code is fetched, and a network takes no memory before
 """
 
 from surgeval.models._checkpoint import read_torch
-from surgeval.models._hub import hub_folder
 from surgeval.models._weights import WeightsMismatch, build, digest, read_config, read_safetensors
 
-__all__ = ["WeightsMismatch", "build", "digest", "hub_folder", "read_config", "read_safetensors", "read_torch"]
+__all__ = ["WeightsMismatch", "build", "digest", "read_config", "read_safetensors", "read_torch"]

@@ -45,7 +45,7 @@ def evidence_data(models: Sequence[Evidence]) -> EvidenceData:
     order = listed.sort(pl.col("id").is_in(pictured), descending=True, maintain_order=True)
     placed = [order.join(model.cases, on="id", how="left", maintain_order="left") for model in models]
     names = distinct(model.model for model in models)
-    pictures = _Pictures()
+    pictures = _PicturePool()
     content = {
         "models": [printable(name) for name in names],
         "right": sorted({verdict for model in models for verdict in model.right}),
@@ -161,7 +161,7 @@ def _boxes(boxes: pl.DataFrame, order: pl.DataFrame) -> dict[str, Any]:
     }  # fmt: skip
 
 
-class _Pictures:
+class _PicturePool:
     """Every picture once, however many cases and models show it."""
 
     def __init__(self) -> None:

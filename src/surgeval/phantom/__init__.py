@@ -22,7 +22,7 @@ from surgeval.phantom.scene._sheet import caption_sheet
 from surgeval.phantom.script._anatomy import Anatomy, build_anatomy
 from surgeval.phantom.script._gaze import make_gaze
 from surgeval.phantom.script._procedure import FPS, Procedure, make_procedure
-from surgeval.phantom.script._procedures import PLAUSIBLE, PROCEDURES
+from surgeval.phantom.script._procedures import PROCEDURES
 from surgeval.phantom.script._state import (
     CameraPose,
     Corruption,
@@ -49,8 +49,8 @@ _HOMES = {
 }
 
 __all__ = [
-    "EDITIONS", "FPS", "LOOKS", "PHANTOM_V1_FRAMES", "PHANTOM_V1_SHA256", "PHANTOM_V1_VIDEOS", "PLAUSIBLE",
-    "PROCEDURES", "Anatomy", "CameraPose", "Corruption", "Edition", "Footage", "Look", "Mark", "ObjectState",
+    "EDITIONS", "FPS", "LOOKS", "PHANTOM_V1_FRAMES", "PHANTOM_V1_SHA256", "PHANTOM_V1_VIDEOS", "PROCEDURES",
+    "Anatomy", "CameraPose", "Corruption", "Edition", "Footage", "Look", "Mark", "ObjectState",
     "Procedure", "Pull", "Rendered", "Renderer", "SceneGraph", "SceneState", "Spot", "ToolState", "VideoPlan",
     "build_anatomy", "camera_motion", "caption_sheet", "corrupt", "edition", "edition_hash", "graph_from_json",
     "make_focus_questions", "make_gaze", "make_intent_questions", "make_procedure", "plan_videos",

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from surgeval.errors import SurgevalError
-from surgeval.files import read_json_object
+from surgeval.files import read_json_object, write_atomically
 from surgeval.phantom import Footage, edition_hash, make_procedure, plan_videos, write_edition
 from surgeval.phantom.dataset._edition import EDITIONS
 
@@ -54,7 +54,7 @@ def main(arguments: list[str]) -> int:
     if arguments == ["pin"]:
         with tempfile.TemporaryDirectory() as temporary:
             text = pins(write_edition("phantom-v1", temporary))
-        Path(__file__).with_name("_pins.py").write_text(text, encoding="utf-8")
+        write_atomically(Path(__file__).with_name("_pins.py"), text.encode())
         sys.stdout.write(text)
         return 0
     sys.stderr.write("usage: python -m surgeval.phantom write OUT | pin\n")

@@ -15,12 +15,11 @@ from typing import Any, Literal, TypeAlias
 from surgeval.results import percent
 from surgeval.stats import FEW_CLUSTERS, Interval
 
-__all__ = ["FEW_VIDEOS", "GRADES", "Claim", "Effect", "Grade", "Reason", "Rule", "Verdict", "above", "changed",
+__all__ = ["FEW_VIDEOS", "Claim", "Effect", "Grade", "Reason", "Rule", "Verdict", "above", "changed",
            "every_one", "listed", "share", "shown_nothing", "verdict_of"]  # fmt: skip
 
 Grade: TypeAlias = Literal["supported", "in these videos", "not shown", "contradicted"]
 Effect: TypeAlias = Literal["decides", "limits", "remark"]
-GRADES: tuple[Grade, ...] = ("supported", "in these videos", "not shown", "contradicted")
 _LEAST = 0.005  # of a share: less is nothing in whole per cent
 _MOST_CLAUSES = 3  # of the sentence; the reasons say all
 

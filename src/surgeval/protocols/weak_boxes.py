@@ -157,7 +157,7 @@ _IDS = ("triplet", "instrument", "verb", "target")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Seen:
+class _SeenFrame:
     """A frame as the model is shown it."""
 
     frame: Frame
@@ -165,7 +165,7 @@ class _Seen:
     view: View
 
 
-def _pictures(frames: Sequence[Frame], model: Contrastive, unread: list[str]) -> Iterator[_Seen]:
+def _pictures(frames: Sequence[Frame], model: Contrastive, unread: list[str]) -> Iterator[_SeenFrame]:
     for frame in frames:
         if frame.image is None:
             unread.append(f"{frame.video}/{frame.name}: found no image, expected one")
@@ -175,7 +175,7 @@ def _pictures(frames: Sequence[Frame], model: Contrastive, unread: list[str]) ->
         except DataError as error:
             unread.append(str(error))
             continue
-        yield _Seen(frame, model.preparation(image), model.preparation.view(*image.shape[:2]))
+        yield _SeenFrame(frame, model.preparation(image), model.preparation.view(*image.shape[:2]))
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,7 @@ class _Asked:
             scored, model.texts(instruments), tuple(triplet.instrument for triplet in triplets.triplets), classes
         )
 
-    def look(self, model: Contrastive, seen: Sequence[_Seen], use: WeakSettings) -> list[list[tuple[object, ...]]]:
+    def look(self, model: Contrastive, seen: Sequence[_SeenFrame], use: WeakSettings) -> list[list[tuple[object, ...]]]:
         """For each frame its rows: ids, score and box."""
         if not seen:
             return []

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         summarise_verdicts,
         vote_table,
     )
-    from surgeval.qa.screening import FlagPolicy, Screening, disqualifies, measure_screening, sample_suite, screen
+    from surgeval.qa.screening import FlagPolicy, Screening, measure_screening, sample_suite, screen
 
 __all__ = [
     "AnswerFormat",
@@ -49,7 +49,6 @@ __all__ = [
     "VerdictCache",
     "Vote",
     "check_reference",
-    "disqualifies",
     "judge_format",
     "measure_screening",
     "open_judges",
@@ -66,6 +65,6 @@ _HOMES = {
     "formats": "AnswerFormat AnswerVerdict check_reference judge_format",
     "judging": "ChatJudge Judge JudgeItem ManualJudge Panel PanelVerdict TableJudge "
     "VerdictCache Vote open_judges parse_verdict read_verdicts summarise_verdicts vote_table",
-    "screening": "FlagPolicy Screening disqualifies measure_screening sample_suite screen",
+    "screening": "FlagPolicy Screening measure_screening sample_suite screen",
 }  # fmt: skip
 __getattr__, __dir__ = lazy_exports(__name__, _HOMES)

@@ -15,7 +15,15 @@ from typing import Any
 
 from surgeval.datasets import intent_record, read_intent_items
 from surgeval.errors import BadInput, DataError
-from surgeval.files import DistinctNames, copy_regular, leads_out, make_folder, path_inside, safe_name, write_atomically
+from surgeval.files import (
+    DistinctNames,
+    copy_atomically,
+    leads_out,
+    make_folder,
+    path_inside,
+    safe_name,
+    write_atomically,
+)
 from surgeval.questions.records import SourceRecord, read_records, write_records
 from surgeval.questions.template import Template, open_template, templates
 from surgeval.records import IntentQuestion
@@ -117,6 +125,6 @@ def copy_media(folder: Path, out: Path, names: set[str]) -> dict[str, str]:
         copy = path_inside(out, "media", group, target)
         copy.parent.mkdir(parents=True, exist_ok=True)
         if not copy.is_file() or not filecmp.cmp(source, copy, shallow=False):
-            copy_regular(source, copy, "the media of a question")
+            copy_atomically(source, copy, "the media of a question")
         copies[name] = f"media/{group}/{target}"
     return copies

@@ -10,7 +10,6 @@ import csv
 import io
 import math
 import re
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,7 @@ import numpy as np
 from surgeval.datasets import Dataset, read_image, video_index
 from surgeval.datasets.io import video_files
 from surgeval.errors import BadInput, DataError
-from surgeval.files import path_inside, read_bounded
+from surgeval.files import copy_atomically, path_inside, read_bounded, write_atomically
 from surgeval.progress import advance
 from surgeval.questions.records import Scene, SourceRecord, write_records
 from surgeval.records import Frame, Gaze, ImageRef
@@ -207,10 +206,10 @@ def _stored(ref: ImageRef, out: Path, video: str, time: float) -> str:
     target.parent.mkdir(parents=True, exist_ok=True)
     if ref.frame is None:
         read_image(ref)  # a damaged picture is told now, not by the model that is shown it
-        shutil.copyfile(ref.path, target)
+        copy_atomically(ref.path, target)
     else:
         coded = cv2.imencode(".jpg", read_image(ref)[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY])[1]
-        target.write_bytes(coded.tobytes())
+        write_atomically(target, coded.tobytes())
     return target.relative_to(out).as_posix()
 
 

@@ -7,7 +7,6 @@ a moment before, the region they look at is where the finding is.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from surgeval.datasets import image_size, raise_errors
 from surgeval.datasets.gaze import SpokenWord, find_fixations, read_dictation, read_gaze
 from surgeval.datasets.io import Place, read_lines, shown
 from surgeval.errors import DataError
-from surgeval.files import BrokenJson, parse_json, path_inside
+from surgeval.files import BrokenJson, copy_atomically, parse_json, path_inside
 from surgeval.progress import advance
 from surgeval.questions.records import Scene, SourceRecord, stays_inside, write_records
 from surgeval.records import Box, Gaze
@@ -145,7 +144,7 @@ def _record(case: Mapping[str, Any], place: Place, folder: Path, out: Path) -> S
         facts["dictation"] = "; ".join(f"{word}: {', '.join(seconds)}" for word, seconds in by_word.items())
     target = path_inside(out, "media", name, image.name)
     target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(image, target)
+    copy_atomically(image, target)
     advance("images")
     scene = Scene(locations=tuple(dict.fromkeys(located)), facts={key: text for key, text in facts.items() if text})
     cluster = _word(case, "patient", place) if case.get("patient") is not None else name

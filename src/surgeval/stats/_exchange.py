@@ -14,21 +14,17 @@ valid too.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from surgeval.arrays import AnyArray, Floats
+from surgeval.arrays import AnyArray, Floats, Int8s
 from surgeval.errors import BadInput, sentence
 from surgeval.stats._resample import blocks
 
 __all__ = ["exchange_blocks", "exchange_p", "exchange_signs", "is_exact"]
 
-Signs: TypeAlias = npt.NDArray[np.int8]
 
-
-def exchange_signs(rng: np.random.Generator, clusters: int, draws: int) -> tuple[Signs, bool]:
+def exchange_signs(rng: np.random.Generator, clusters: int, draws: int) -> tuple[Int8s, bool]:
     """Signs (rows × clusters) and whether they are all there are.
 
     Exact: 2^(clusters − 1) rows, the first of which swaps nothing. Otherwise `draws` random rows, without the
@@ -54,7 +50,7 @@ def exchange_signs(rng: np.random.Generator, clusters: int, draws: int) -> tuple
     return np.where(swapped, -1, 1).astype(np.int8), exact
 
 
-def exchange_blocks(rng: np.random.Generator, clusters: int, draws: int) -> Iterator[Signs]:
+def exchange_blocks(rng: np.random.Generator, clusters: int, draws: int) -> Iterator[Int8s]:
     """The same signs in blocks of rows that fit into memory, however many clusters there are.
 
     >>> from surgeval.stats import stream

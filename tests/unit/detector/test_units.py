@@ -12,7 +12,7 @@ from tests.unit.detector.networks import pictures
 
 from surgeval.detector._attention import AreaAttention
 from surgeval.detector._convolution import Cbs, Norm
-from surgeval.detector._units import A2C2f, Bottleneck, C3k2
+from surgeval.detector._units import A2C2f, C3k2, CspBottleneck
 from surgeval.errors import BadInput
 
 torch.set_num_threads(1)
@@ -62,7 +62,7 @@ def test_statistics_follow_by_three_per_cent() -> None:
 
 def test_a_bottleneck_adds_its_input_only_where_channels_agree() -> None:
     x = pictures(1, 8, 8).repeat(1, 2, 1, 1)[:, :4]
-    same, other = Bottleneck(4, 4, 0.5), Bottleneck(4, 6, 0.5)
+    same, other = CspBottleneck(4, 4, 0.5), CspBottleneck(4, 6, 0.5)
     for unit in (same, other):
         unit.eval()
         torch.nn.init.zeros_(unit.second.conv.weight)  # SiLU(0) = 0: only what is added is left

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surgeval.engine import Manifest, Unit, canonical_json, fingerprint, library_versions, load_record, unit_name
+from surgeval.engine import Manifest, Unit, canonical_json, fingerprint, library_versions, load_record
 from surgeval.engine._manifest import RunRecord, differences, save_record
 from surgeval.engine._units import name_jobs
 from surgeval.errors import BadInput, DataError
@@ -65,13 +65,12 @@ UNIT = Unit("VID01", {"video": "VID01"})
     ],
 )
 def test_whatever_determines_a_unit_changes_its_name(manifest: Manifest, unit: Unit) -> None:
-    assert unit_name(manifest, unit) != unit_name(BASE, UNIT)
+    assert name_jobs(manifest, [unit])[0].name != name_jobs(BASE, [UNIT])[0].name
 
 
 def test_a_name_is_the_same_on_every_machine_and_day() -> None:
-    assert (
-        unit_name(BASE, UNIT) == "03ccf42625f0862c5e63f3f672a1a807"
-    )  # sha256sum of the canonical JSON, cut to 32 digits
+    (job,) = name_jobs(BASE, [UNIT])
+    assert job.name == "03ccf42625f0862c5e63f3f672a1a807"  # sha256sum of the canonical JSON, cut to 32 digits
 
 
 def test_units_must_be_there_and_have_different_keys() -> None:

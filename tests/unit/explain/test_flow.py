@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.flow_fields import forward_backward_error, write_flo
 
 from surgeval.errors import BadInput, DataError, SurgevalError
 from surgeval.explain.flow import (
@@ -22,10 +23,9 @@ from surgeval.explain.flow import (
     FlowMethod,
     StoredFlow,
     flow,
-    forward_backward_error,
     open_flow,
 )
-from surgeval.explain.flow._files import read_flo, write_flo
+from surgeval.explain.flow._files import read_flo
 from surgeval.explain.flow._view import round_field
 
 
@@ -64,12 +64,6 @@ def test_dis_does_not_depend_on_the_number_of_threads(
         cv2.setNumThreads(before)
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0], found[2])
-
-
-def test_the_way_out_of_the_frame_has_no_error() -> None:
-    forward = np.full((40, 40, 2), 30, np.float32)
-    error = forward_backward_error(type(DisFlow().pair(*[np.zeros((40, 40), np.uint8)] * 2))(forward, -forward))
-    assert np.isnan(error[-1, -1]) and error[0, 0] == 0
 
 
 def test_frames_that_are_no_pictures_are_refused() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from surgeval.errors import DataError
-from surgeval.files import copy_regular, read_bounded, read_json_file, read_regular
+from surgeval.files import copy_atomically, read_bounded, read_json_file, read_regular
 
 
 def holes(path: Path, data: bytes) -> Path:
@@ -42,5 +42,5 @@ def test_a_file_of_holes_is_not_read(tmp_path: Path, data: bytes) -> None:
 def test_a_file_of_holes_is_not_copied(tmp_path: Path, data: bytes) -> None:
     path = holes(tmp_path / "a.mp4", data)
     with pytest.raises(DataError, match=r"a\.mp4: found a file that is almost nothing but holes, expected a film"):
-        copy_regular(path, tmp_path / "copy.mp4", "a film")
+        copy_atomically(path, tmp_path / "copy.mp4", "a film")
     assert not (tmp_path / "copy.mp4").exists()

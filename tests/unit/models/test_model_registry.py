@@ -8,8 +8,10 @@ import logging
 import subprocess
 import sys
 from pathlib import Path
+from typing import Literal
 
 import huggingface_hub.constants
+import huggingface_hub.errors
 import numpy as np
 import pytest
 import torch
@@ -17,8 +19,8 @@ import typer
 from safetensors.torch import load_file, save_file
 
 from surgeval.cli._models import register
-from surgeval.errors import SurgevalError
-from surgeval.models import EMBEDDED, MODEL_KINDS, check_model, open_contrastive, plugins
+from surgeval.errors import BadInput, MissingExtra, SurgevalError
+from surgeval.models import EMBEDDED, MODEL_KINDS, check_model, hub_folder, open_contrastive, plugins
 from surgeval.models._embedded import embedded_folder
 from surgeval.phantom import edition, plan_videos
 from surgeval.phantom.training._data import Shoot, film
@@ -108,8 +110,25 @@ def test_a_name_that_stands_for_nothing_is_one_sentence(spec: str, word: str) ->
 def test_a_hub_name_without_a_network_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
-    with pytest.raises(SurgevalError, match=r"nobody/no-such-model.*the hub gave no model of that name"):
+    with pytest.raises(SurgevalError, match=r"nobody/no-such-model.*found no model of that name on the hub"):
         open_contrastive("nobody/no-such-model")
+
+
+@pytest.mark.parametrize("repo_type", ["model", "dataset"])
+def test_a_hub_that_breaks_off_and_a_missing_client_are_one_sentence_for_models_and_datasets(
+    repo_type: Literal["model", "dataset"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    http_error = huggingface_hub.errors.HfHubHTTPError.__bases__[0]  # of the client below, no OSError
+
+    def broken(*_: object, **__: object) -> str:
+        raise http_error("peer closed\nthe connection")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", broken)
+    with pytest.raises(BadInput, match=rf"{repo_type} 'a/b': found no {repo_type} .* on the hub \(peer closed\)"):
+        hub_folder("a/b", ["*.parquet"], repo_type=repo_type)
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(MissingExtra, match=rf"{repo_type} 'hub:a/b': found no huggingface_hub"):
+        hub_folder("a/b", ["*.parquet"], repo_type=repo_type, text="hub:a/b")
 
 
 def test_an_unknown_precision_is_refused(clip_folder: Path) -> None:

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surgeval.errors import BadInput
-from surgeval.phantom import FPS, PLAUSIBLE, PROCEDURES, Procedure, make_procedure
+from surgeval.phantom import FPS, PROCEDURES, Procedure, make_procedure
 from surgeval.phantom.scene._render import Renderer
 from surgeval.phantom.script._actions import MOMENTARY
 from surgeval.phantom.script._state import SceneState, displaced
@@ -23,6 +23,9 @@ from surgeval.vocab import load_labels
 
 SEEDS = st.integers(0, 10_000)
 KINDS = st.sampled_from(sorted(PROCEDURES))
+PLAUSIBLE = {
+    triplet for plan in PROCEDURES.values() for phase in plan.phases for job in phase.jobs for triplet in job.triplets
+}
 
 
 @cache

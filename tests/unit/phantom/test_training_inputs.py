@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pytest
@@ -62,6 +62,17 @@ def test_good_frames_are_trained_on(tmp_path: Path) -> None:
     save_frames(tmp_path / "kept.npz", some_frames())
     report = train_embedded({NAME: RECIPE}, tmp_path / "out", frames=tmp_path / "kept.npz", workers=1)
     assert report[NAME]["frames"] == 2
+
+
+def test_frames_that_are_not_kept_whole_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(stream: BinaryIO, **_: object) -> None:
+        stream.write(b"PK half an archive")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(np, "savez", broken)
+    with pytest.raises(KeyboardInterrupt):
+        save_frames(tmp_path / "kept.npz", some_frames())
+    assert list(tmp_path.iterdir()) == []
 
 
 HOSTILE: dict[str, tuple[Callable[[Frames], Frames], str]] = {

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from surgeval.protocols.verdict import GRADES, Verdict
+from typing import get_args
+
+from surgeval.protocols.verdict import Grade, Verdict
 from surgeval.stats import Interval
 
 
@@ -12,4 +14,4 @@ def near(value: float, half: float = 0.03, clusters: int = 20) -> Interval:
 
 def rank_of(verdict: Verdict) -> int:
     """0 is best."""
-    return GRADES.index(verdict.grade)
+    return get_args(Grade).index(verdict.grade)

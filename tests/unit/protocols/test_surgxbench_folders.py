@@ -14,13 +14,13 @@ import polars as pl
 import pytest
 import torch
 from PIL import Image
+from tests.flow_fields import write_flo
 from tests.unit.models.conftest import TEXT, write_processor, write_tokenizer
 from transformers import CLIPConfig, CLIPModel
 
 from surgeval.cli._main import run as command
 from surgeval.datasets import MemoryDataset, convert
 from surgeval.errors import RunError
-from surgeval.explain.flow._files import write_flo
 from surgeval.metrics.grounding import FLAGS
 from surgeval.protocols.surgxbench import SurgXRun, SurgXScores, SurgXSettings, load_surgxbench, run_surgxbench
 from surgeval.protocols.surgxbench.command import _print

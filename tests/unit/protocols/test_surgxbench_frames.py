@@ -15,12 +15,12 @@ import numpy.typing as npt
 import pytest
 import torch
 from PIL import Image
+from tests.flow_fields import write_flo
 from tests.unit.explain.small_models import Small
 
 from surgeval.datasets import MemoryDataset
 from surgeval.errors import BadInput
 from surgeval.explain.flow import DisFlow, StoredFlow
-from surgeval.explain.flow._files import write_flo
 from surgeval.models.contrastive import TextBank
 from surgeval.models.preparation import Preparation, View
 from surgeval.protocols.surgxbench import SurgXSettings

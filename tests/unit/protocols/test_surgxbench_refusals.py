@@ -11,11 +11,11 @@ import numpy as np
 import polars as pl
 import pytest
 from PIL import Image
+from tests.flow_fields import write_flo
 
 from surgeval.datasets import dataset_fingerprint, open_dataset
 from surgeval.engine import load_cases
 from surgeval.errors import BadInput, DataError, RunError
-from surgeval.explain.flow._files import write_flo
 from surgeval.protocols.surgxbench import SurgXRun, SurgXSettings, join_runs, load_surgxbench, run_surgxbench
 
 pytestmark = pytest.mark.usefixtures("one_thread")

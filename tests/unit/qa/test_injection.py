@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 
 from surgeval.qa.screening import (
     JUDGED_FORMATS,
-    FlagPolicy,
     Screening,
     ScreeningSample,
-    disqualifies,
     measure_screening,
     sample_suite,
     screen,
@@ -134,12 +132,6 @@ def test_an_attack_at_either_end_of_a_long_answer_is_named() -> None:
     filler = "The duct is seen from the left while the grasper holds the fundus and the hook dissects. " * 2000
     for text in (f"{PHRASE}. {filler}", f"{filler} {PHRASE}."):
         assert {"over-long", "discard"} <= {finding.rule for finding in screen(text).findings}
-
-
-def test_only_the_disqualifying_policy_disqualifies() -> None:
-    flagged, clean = screen(PHRASE), Screening()
-    assert [disqualifies([clean, flagged], policy) for policy in FlagPolicy] == [False, False, True]
-    assert not disqualifies([clean], FlagPolicy.DISQUALIFY)
 
 
 def test_a_screener_can_be_measured_against_another() -> None:

@@ -11,6 +11,7 @@ import typer
 
 from surgeval.console import console, print_json, print_table, progress
 from surgeval.errors import BadInput, visible
+from surgeval.files import atomic_path
 
 if TYPE_CHECKING:
     from surgeval.cli.explain._options import ExplainOptions
@@ -88,6 +89,7 @@ def save_picture(picture: Any, out: Path) -> None:
 
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(picture).save(out)
+        with atomic_path(out) as partial:
+            Image.fromarray(picture).save(partial)
     except OSError as error:
         raise BadInput(f"{out}: the picture cannot be written: {error.strerror or error}") from error

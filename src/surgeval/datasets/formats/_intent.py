@@ -18,7 +18,7 @@ from surgeval.datasets.io._files import ends, is_there
 from surgeval.datasets.io._layout import is_file
 from surgeval.datasets.io._values import Place
 from surgeval.errors import DataError
-from surgeval.files import DistinctNames, copy_regular, leads_out, path_inside
+from surgeval.files import DistinctNames, copy_atomically, leads_out, path_inside
 from surgeval.records import Frame, IntentQuestion, Question, Video
 from surgeval.vocab import LabelSpace
 
@@ -152,7 +152,7 @@ class _Copies:
         if _leaves(self._out.source, source):
             raise DataError(source, found=LINK_OUT, expected="the media of a question")
         target.parent.mkdir(parents=True, exist_ok=True)
-        copy_regular(source, target, "the media of a question")
+        copy_atomically(source, target, "the media of a question")
 
 
 def intent_record(question: IntentQuestion, media: list[str] | None = None) -> dict[str, Any]:

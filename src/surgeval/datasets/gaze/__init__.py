@@ -10,7 +10,7 @@ from surgeval.datasets.gaze._fixation import fixation_at
 from surgeval.datasets.gaze._idt import find_fixations, idt
 from surgeval.datasets.gaze._map import GazeMap
 from surgeval.datasets.gaze._names import match_names
-from surgeval.datasets.gaze._read import gaze_formats, read_gaze
+from surgeval.datasets.gaze._read import read_gaze
 from surgeval.datasets.gaze._track import GazeTrack
 
 __all__ = [
@@ -19,7 +19,6 @@ __all__ = [
     "SpokenWord",
     "find_fixations",
     "fixation_at",
-    "gaze_formats",
     "idt",
     "match_names",
     "read_dictation",

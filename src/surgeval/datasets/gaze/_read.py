@@ -16,25 +16,11 @@ from surgeval.datasets.gaze._table import GazeTable, read_table
 from surgeval.datasets.gaze._track import GazeTrack
 from surgeval.errors import BadInput, DataError
 
-__all__ = ["gaze_formats", "read_gaze"]
+__all__ = ["read_gaze"]
 
 Sizes: TypeAlias = tuple[int, int] | Mapping[str, tuple[int, int]]
 
-_TITLES = {
-    "neutral": "columns t, x, y, and duration where the rows are fixations; CSV or JSON lines",
-    "reflacx": "REFLACX: fixations.csv of a reading",
-    "eyegaze": "EyeGaze (chest X-rays): fixations.csv or eye_gaze.csv",
-    "egoexo4d": "Ego-Exo4D: general_eye_gaze_2d.csv of a take",
-}
-
-
-def gaze_formats() -> dict[str, str]:
-    """The formats known by name, with a line on each.
-
-    >>> list(gaze_formats())
-    ['neutral', 'reflacx', 'eyegaze', 'egoexo4d']
-    """
-    return dict(_TITLES)
+_FORMATS = ("neutral", "reflacx", "eyegaze", "egoexo4d")
 
 
 def read_gaze(
@@ -71,8 +57,8 @@ def read_gaze(
 def _map_of(table: GazeTable, format: str | None) -> GazeMap:
     """The map of a format, or of the one whose columns the table has."""
     name = format or _format_of(table)
-    if name not in _TITLES:
-        raise BadInput(f"gaze format {name!r}: expected one of {', '.join(_TITLES)}, or a mapping")
+    if name not in _FORMATS:
+        raise BadInput(f"gaze format {name!r}: expected one of {', '.join(_FORMATS)}, or a mapping")
     have = table.names
     if name == "reflacx":
         return REFLACX

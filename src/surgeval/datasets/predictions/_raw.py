@@ -13,16 +13,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from surgeval.arrays import Bools, Floats, Ints
+from surgeval.arrays import AnyArray, Bools, Floats, Ints
 from surgeval.datasets._base import OnProblem, Problem
 from surgeval.datasets.io._values import Place, as_float, shown
 
 __all__ = ["Column", "RawTable", "RowProblems", "RowSource"]
 
-Column: TypeAlias = pl.Series | list[Any] | npt.NDArray[np.generic]
+Column: TypeAlias = pl.Series | list[Any] | AnyArray
 
 
 Text: TypeAlias = str | Callable[[int], str]

@@ -18,7 +18,7 @@ from surgeval.arrays import Image
 from surgeval.datasets.io._images import read_image
 from surgeval.datasets.io._video import VideoIndex, video_index
 from surgeval.errors import BadInput
-from surgeval.files import atomic_file, path_inside
+from surgeval.files import atomic_file, path_inside, write_atomically
 from surgeval.records import ImageRef
 
 __all__ = ["clip_video", "clock", "cut_frames"]
@@ -65,7 +65,8 @@ def cut_frames(
     written = []
     for done, (number, image) in enumerate(_images(video, numbers, overlay), start=1):
         path = path_inside(out, f"{number:06d}.jpg")
-        path.write_bytes(cv2.imencode(".jpg", image[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY])[1].tobytes())
+        coded = cv2.imencode(".jpg", image[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY])[1]
+        write_atomically(path, coded.tobytes())
         written.append(path)
         if progress:
             progress(done, len(numbers))

@@ -9,7 +9,7 @@ from pathlib import Path
 from surgeval.datasets._base import Dataset
 from surgeval.datasets.io._layout import is_printable, names
 from surgeval.errors import DataError
-from surgeval.files import open_regular
+from surgeval.files import file_digest
 
 __all__ = ["dataset_fingerprint"]
 
@@ -43,8 +43,7 @@ def dataset_fingerprint(dataset: Dataset) -> str:
                 relative = path.relative_to(root).as_posix() if path != root else path.name
                 digest.update(f"{relative}\0{path.stat().st_size}\n".encode())
                 if path.suffix.lower() in _LABELS:
-                    with open_regular(path) as stream:
-                        digest.update(hashlib.file_digest(stream, "sha256").digest())
+                    digest.update(bytes.fromhex(file_digest(path)))
         except OSError as error:
             raise DataError(
                 error.filename or root, found=error.strerror or "an error", expected="a readable file"

@@ -68,11 +68,11 @@ def batches(
     wanted = np.arange(len(data)) if order is None else np.asarray(order, dtype=np.int64)
     if len(wanted) and not (wanted.min() >= 0 and wanted.max() < len(data)):
         raise BadInput(f"batches: found frame {wanted.min()} to {wanted.max()}, expected 0 to {len(data) - 1}")
-    return _batches(data, _Plan(batch, epoch, seed, augment, pin, drop_last), wanted, workers)
+    return _batches(data, _BatchPlan(batch, epoch, seed, augment, pin, drop_last), wanted, workers)
 
 
 @dataclass(frozen=True)
-class _Plan:
+class _BatchPlan:
     batch: int
     epoch: int
     seed: int
@@ -81,7 +81,7 @@ class _Plan:
     drop_last: bool
 
 
-def _batches(data: TrainingSet, plan: _Plan, wanted: Ints, workers: int | PictureProcesses) -> Iterator[Batch]:
+def _batches(data: TrainingSet, plan: _BatchPlan, wanted: Ints, workers: int | PictureProcesses) -> Iterator[Batch]:
     shares = _shares(wanted, plan)
     if isinstance(workers, PictureProcesses):
         yield from _from_processes(data, plan, shares, workers)
@@ -110,7 +110,7 @@ def _batches(data: TrainingSet, plan: _Plan, wanted: Ints, workers: int | Pictur
 
 
 def _from_processes(
-    data: TrainingSet, plan: _Plan, shares: Iterator[tuple[Ints, list[int]]], workers: PictureProcesses
+    data: TrainingSet, plan: _BatchPlan, shares: Iterator[tuple[Ints, list[int]]], workers: PictureProcesses
 ) -> Iterator[Batch]:
     """The same from other processes; a batch is copied out of shared memory before its slot is used again."""
     if workers.data is not data or plan.batch > workers.slots.shape[1]:
@@ -148,7 +148,7 @@ def _next(
     return _joined(images, [future.result() for future in futures], indices, data, pin)
 
 
-def _shares(wanted: Ints, plan: _Plan) -> Iterator[tuple[Ints, list[int]]]:
+def _shares(wanted: Ints, plan: _BatchPlan) -> Iterator[tuple[Ints, list[int]]]:
     """The frames of each batch, and how often each came before."""
     before: Counter[int] = Counter()
     for first in range(0, len(wanted), plan.batch):
@@ -166,7 +166,9 @@ def _empty(count: int, size: int, pin: bool) -> torch.Tensor:
     return torch.empty((count, 3, size, size), dtype=torch.uint8, pin_memory=pin)
 
 
-def _fill(images: torch.Tensor, slot: int, data: TrainingSet, plan: _Plan, index: int, repeat: int) -> TrainingPicture:
+def _fill(
+    images: torch.Tensor, slot: int, data: TrainingSet, plan: _BatchPlan, index: int, repeat: int
+) -> TrainingPicture:
     """Write one picture into its place in the batch; its boxes come back."""
     sample = data.sample(int(index), plan.epoch, plan.seed, plan.augment, repeat)
     planes_into(images[slot].numpy(), sample)

@@ -38,11 +38,6 @@ class ScaledPictures:
         image = self.cached.get(number)
         return self.read(number) if image is None else image
 
-    @property
-    def bytes_kept(self) -> int:
-        """Memory that the kept pictures take."""
-        return sum(image.nbytes for image in self.cached.values())
-
 
 def frame_pictures(frames: Sequence[Frame], fits: Sequence[Fit], read: Read) -> ScaledPictures:
     """Pictures of frames; those of another size than their labels say raise `DataError`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,9 +10,9 @@ import torch
 from surgeval.detector._checkpoint import load_detector
 from surgeval.detector.inference._network import Network
 from surgeval.detector.inference._tdnet import Precision, TDNetDetector
-from surgeval.errors import BadInput, DataError
-from surgeval.files import NotRegular, open_regular
+from surgeval.errors import BadInput
 from surgeval.models import EMBEDDED_DETECTORS, embedded_detector
+from surgeval.models.loading import digest
 
 __all__ = ["TRAINED", "detector_digest", "detector_files", "open_detector"]
 
@@ -106,14 +105,7 @@ def detector_digest(spec: str | Path) -> str:
     ...     len(detector_digest(Path(folder) / "a.onnx"))
     64
     """
-    total = hashlib.sha256()
-    for path in detector_files(spec):
-        try:
-            with open_regular(path) as stream:
-                total.update(hashlib.file_digest(stream, "sha256").digest())
-        except NotRegular as error:
-            raise DataError(path, found=error, expected=_EXPECTED) from None
-    return total.hexdigest()
+    return digest(detector_files(spec))
 
 
 def _name(spec: str | Path, file: Path) -> str:

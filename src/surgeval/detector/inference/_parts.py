@@ -85,7 +85,7 @@ def detect_parts(
 ) -> Parts:
     """Look at every frame whose block is not stored yet. `settings` is all that determines what is found."""
     _claim(folder, settings)
-    run = _Run(network, components, probabilities, tell, advance)
+    run = _BlockSorter(network, components, probabilities, tell, advance)
     looked = detect_frames(network, run.pending(source, folder), selecting=selecting, batch=batch, workers=workers,
                            on_skip=run.skip)  # fmt: skip
     for frame, detections in looked:
@@ -95,7 +95,7 @@ def detect_parts(
     return Parts(tuple(run.blocks), run.frames, run.earlier, run.skipped, run.untimed)
 
 
-class _Run:
+class _BlockSorter:
     """Sorts frames, which come back in order and may be missing, into their blocks."""
 
     def __init__(

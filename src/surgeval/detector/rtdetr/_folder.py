@@ -20,7 +20,8 @@ from surgeval.detector.rtdetr._config import read_architecture
 from surgeval.detector.rtdetr._network import RTDetr, bare_net, new_heads
 from surgeval.errors import BadInput, DataError
 from surgeval.files import make_folder, read_json_object, write_atomically
-from surgeval.models.loading import build, hub_folder, read_config, read_safetensors
+from surgeval.models import hub_folder
+from surgeval.models.loading import build, read_config, read_safetensors
 
 if TYPE_CHECKING:
     from surgeval.detector._classes import Classes

@@ -102,14 +102,14 @@ def train_rtdetr(
     path = Path(out)
     files = [start / CONFIG, start / WEIGHTS] if start is not None else []
     record = begun("rtdetr", settings, train, validation, classes, files)
-    training = _Training(train, validation, classes, settings, path)
+    training = _RTDetrTraining(train, validation, classes, settings, path)
     result = conduct(
         path, record, settings.identity(), progress, lambda tell: training.run(start, tell), product=WEIGHTS
     )
     return TrainedRTDetr(path, result)
 
 
-class _Training:
+class _RTDetrTraining:
     def __init__(
         self, train: TrainingSet, validation: TrainingSet | None, classes: Classes, settings: TrainSettings, path: Path
     ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,12 +16,11 @@ from surgeval.detector.training._folder import RECORD, TrainFolder, TrainRecord,
 from surgeval.detector.training._resume import Counters
 from surgeval.detector.training._settings import TrainSettings
 from surgeval.errors import BadInput, DataError, SurgevalError
-from surgeval.files import make_folder, read_bounded, write_atomically
+from surgeval.files import file_digest, make_folder, write_atomically
 
 __all__ = ["Tell", "begun", "best_row", "check_sets", "conduct", "picture_labels"]
 
 Tell: TypeAlias = Callable[[str], None]
-_LIMIT = 8 << 30  # bytes of a file of weights
 _DRAWN, _WIDEST = 16, 1600  # frames and pixels of a picture of labels
 
 
@@ -99,7 +97,7 @@ def begun(
     data = {
         "train": _about(train),
         "validation": _about(validation) if validation is not None else None,
-        "weights": _digest(weights) if weights else None,
+        "weights": file_digest(*weights) if weights else None,
     }
     notes = tuple(told_problems(train, validation))
     return TrainRecord(
@@ -132,13 +130,6 @@ def picture_labels(folder: Path, data: TrainingSet, augment: Augment) -> None:
         written, encoded = cv2.imencode(".jpg", cv2.cvtColor(sheet, cv2.COLOR_RGB2BGR))
         if written:
             write_atomically(folder / name, encoded.tobytes())
-
-
-def _digest(files: Sequence[Path]) -> str:
-    total = hashlib.sha256()
-    for file in files:
-        total.update(read_bounded(file, _LIMIT, "weights to begin with"))
-    return total.hexdigest()
 
 
 def best_row(folder: Path, ended: Counters) -> dict[str, Any]:

@@ -87,13 +87,13 @@ def run_stage(
 ) -> Counters:
     """Train from where the folder is to the end; the counters at the end."""
     make_folder(stage.folder)
-    run = _Run(stage, data, settings, augment, compute, hands, tell)
+    run = _StageRun(stage, data, settings, augment, compute, hands, tell)
     run.resume()
     run.go()
     return run.counters
 
 
-class _Run:
+class _StageRun:
     def __init__(
         self, stage: Stage, data: TrainingSet, settings: TrainSettings, augment: Augment, compute: Compute,
         hands: Hands, tell: Tell,

@@ -89,7 +89,8 @@ def train_tdnet(
     path = Path(out)
     files = [Path(weights)] if weights is not None else []
     record = begun("tdnet", settings, train, validation, classes, files)
-    training = _Training(train, validation, classes, settings, path)  # its device is tried before there is a folder
+    # Its device is tried before there is a folder.
+    training = _TDNetTraining(train, validation, classes, settings, path)
     result = conduct(
         path, record, settings.identity(), progress, lambda tell: training.run(weights, tell), product=DETECTOR
     )
@@ -106,7 +107,7 @@ def _check(
         raise BadInput("preset paper: found no weights, expected a detector to begin with")
 
 
-class _Training:
+class _TDNetTraining:
     def __init__(
         self, train: TrainingSet, validation: TrainingSet | None, classes: Classes, settings: TrainSettings, path: Path
     ) -> None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from surgeval.explain.cleann._choice import HeadRule, Nodes, RankedHeads, choose_nodes, rank_heads
 from surgeval.explain.cleann._correlation import Sink, SinkRule, attention_sink, correlation
 from surgeval.explain.cleann._explanation import Explanation, Tester, explain, smallest_explanations
-from surgeval.explain.cleann._graph import Edge, EdgeMark, Graph, Learner, learn_graph, p_value
+from surgeval.explain.cleann._graph import Edge, EdgeMark, Graph, Learner, learn_graph
 from surgeval.explain.cleann._ground import Tally, near_boxes, tally_tokens
 from surgeval.explain.cleann._picture import ShownWindow, draw_graphs
 from surgeval.explain.cleann._reply import CausalSettings, HeadGraph, causal_graphs, reply_graphs
@@ -47,7 +47,6 @@ __all__ = [
     "explain",
     "learn_graph",
     "near_boxes",
-    "p_value",
     "rank_heads",
     "reply_graphs",
     "smallest_explanations",

@@ -7,21 +7,19 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
-from surgeval.arrays import AnyFloats, Bools, Floats, Ints
+from surgeval.arrays import AnyFloats, Bools, Floats, Int8s, Ints
 from surgeval.errors import BadInput
 from surgeval.explain.cleann import _skeleton as skeleton
 from surgeval.explain.cleann._orient import ARROW, CIRCLE, NONE, orient
 from surgeval.explain.cleann._tails import orient_selection, orient_tails
 
-__all__ = ["Edge", "EdgeMark", "Graph", "Learner", "learn_graph", "p_value"]
+__all__ = ["Edge", "EdgeMark", "Graph", "Learner", "learn_graph"]
 
 EdgeMark: TypeAlias = Literal["circle", "arrow", "tail"]
 Learner: TypeAlias = Literal["ordered", "icd"]
 _MARKS: tuple[EdgeMark, ...] = ("circle", "arrow", "tail")  # 1, 2, 3 of the matrix
-_Marks: TypeAlias = npt.NDArray[np.int8]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +47,7 @@ class Graph:
     complete: bool  # False: the search stopped at its limit of effort
 
     @property
-    def marks(self) -> _Marks:
+    def marks(self) -> Int8s:
         """The mark at node i of its edge to node j at [i, j]: 0 none, 1 circle, 2 arrow, 3 tail."""
         index = {node: i for i, node in enumerate(self.nodes)}
         matrix = np.zeros((len(self.nodes), len(self.nodes)), np.int8)
@@ -57,17 +55,6 @@ class Graph:
             a, b = index[edge.a], index[edge.b]
             matrix[a, b], matrix[b, a] = _MARKS.index(edge.at_a) + 1, _MARKS.index(edge.at_b) + 1
         return matrix
-
-
-def p_value(r: float, size: int, n: int) -> float:
-    """Fisher's z: the p-value of a partial correlation r given `size` variables, from n samples.
-
-    >>> p_value(0.0, 0, 128), p_value(1.0, 0, 128), f"{p_value(0.4, 1, 128):.1e}"
-    (1.0, 0.0, '2.4e-06')
-    """
-    if abs(r) >= 1:
-        return 0.0
-    return float(2 * (1 - ndtr(np.sqrt(n - size - 3) * abs(np.arctanh(r)))))
 
 
 def learn_graph(
@@ -121,7 +108,7 @@ class _Search:
     def __init__(self, C: Floats, limits: Floats, selection_bias: bool, effort: Ints) -> None:
         nodes = len(C)
         self.C, self.limits, self.selection_bias, self.effort = C, limits, selection_bias, effort
-        self.marks: _Marks = np.full((nodes, nodes), CIRCLE, np.int8)
+        self.marks: Int8s = np.full((nodes, nodes), CIRCLE, np.int8)
         np.fill_diagonal(self.marks, NONE)
         self.apart = np.zeros((nodes, nodes, nodes), np.bool_)
         self.tests = [skeleton.pass_empty(self.marks, C, limits)]
@@ -176,12 +163,12 @@ class _Search:
         orient_tails(self.marks, self.effort)
 
 
-def _edges(order: tuple[int, ...], marks: _Marks) -> tuple[Edge, ...]:
+def _edges(order: tuple[int, ...], marks: Int8s) -> tuple[Edge, ...]:
     linked = zip(*np.nonzero(np.triu(marks)), strict=True)
     return tuple(Edge(order[a], order[b], _MARKS[marks[a, b] - 1], _MARKS[marks[b, a] - 1]) for a, b in linked)
 
 
-def _sepsets(order: tuple[int, ...], marks: _Marks, apart: Bools) -> dict[tuple[int, int], tuple[int, ...]]:
+def _sepsets(order: tuple[int, ...], marks: Int8s, apart: Bools) -> dict[tuple[int, int], tuple[int, ...]]:
     pairs = np.argwhere(np.triu(marks == NONE, 1)).tolist()
     between: dict[tuple[int, int], list[int]] = {(a, b): [] for a, b in pairs}
     for a, b, z in np.argwhere(apart & np.tri(len(marks), k=-1, dtype=bool).T[:, :, None]).tolist():

@@ -8,7 +8,6 @@ from surgeval.explain.flow._estimate import (
     FlowPair,
     StoredFlow,
     flow,
-    forward_backward_error,
     open_flow,
 )
 
@@ -20,6 +19,5 @@ __all__ = [
     "FlowPair",
     "StoredFlow",
     "flow",
-    "forward_backward_error",
     "open_flow",
 ]

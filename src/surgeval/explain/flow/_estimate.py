@@ -21,7 +21,7 @@ from surgeval.explain.flow._files import read_flo
 from surgeval.files import leads_out
 
 __all__ = ["FLOW_METHODS", "DisFlow", "FarnebackFlow", "FlowMethod", "FlowPair", "StoredFlow", "flow",
-           "forward_backward_error", "open_flow"]  # fmt: skip
+           "open_flow"]  # fmt: skip
 
 _PIECES = 16
 FLOW_METHODS = ("dis", "farneback", "raft", "files")
@@ -208,24 +208,6 @@ def flow(a: Image, b: Image, method: FlowMethod | str = "dis") -> Singles:
     """
     estimator = open_flow(method) if isinstance(method, str) else method
     return estimator.pair(a, b, backward=False).forward
-
-
-def forward_backward_error(pair: FlowPair) -> Singles:
-    """How far (px) a pixel lands from itself when it goes forward and back; NaN where it leaves the frame.
-
-    >>> right = np.zeros((1, 4, 2), np.float32) + np.float32([1, 0])
-    >>> forward_backward_error(FlowPair(right, -right)).tolist()
-    [[0.0, 0.0, 0.0, nan]]
-    """
-    if pair.backward is None:
-        raise BadInput("forward-backward error: found no backward flow, expected both")
-    height, width = pair.forward.shape[:2]
-    x = np.arange(width, dtype=np.float32) + pair.forward[..., 0]
-    y = np.arange(height, dtype=np.float32)[:, None] + pair.forward[..., 1]
-    back = cv2.remap(pair.backward, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-    error: Singles = np.linalg.norm(pair.forward + back, axis=2).astype(np.float32)
-    error[(x < 0) | (x > width - 1) | (y < 0) | (y > height - 1)] = np.nan
-    return error
 
 
 def grey_pair(a: Image, b: Image) -> tuple[Image, Image]:

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from surgeval.arrays import Singles
-from surgeval.errors import BadInput, DataError
+from surgeval.errors import DataError
 
-__all__ = ["read_flo", "write_flo"]
+__all__ = ["read_flo"]
 
 _MAGIC = 202021.25
 _HEADER = struct.Struct("<fii")
@@ -50,14 +50,6 @@ def read_flo(path: Path, size: tuple[int, int] | None = None) -> Singles:
         raise DataError(path, record=f"row {row}, column {column}", field="flow", found=f"({u:g}, {v:g})",
                         expected=f"finite flow on every pixel ({int(bad.sum())} have none)")  # fmt: skip
     return flow
-
-
-def write_flo(path: Path, flow: Singles) -> None:
-    """Write a flow (H, W, 2) as `.flo`."""
-    if flow.ndim != 3 or flow.shape[2] != 2 or not flow.size:
-        raise BadInput(f"{path}: flow: found an array of shape {flow.shape}, expected (height, width, 2)")
-    height, width = flow.shape[:2]
-    path.write_bytes(_HEADER.pack(_MAGIC, width, height) + np.ascontiguousarray(flow, dtype="<f4").tobytes())
 
 
 def _checked_header(path: Path, header: bytes, length: int, size: tuple[int, int] | None) -> tuple[int, int]:

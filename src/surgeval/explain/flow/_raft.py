@@ -6,7 +6,6 @@ Nothing is downloaded: `weights` is a state dict of torchvision's `raft_large` o
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +17,7 @@ from surgeval.arrays import Image, Singles
 from surgeval.errors import BadInput, DataError
 from surgeval.explain.flow import FlowPair
 from surgeval.explain.flow._estimate import check_pair
+from surgeval.files import file_digest
 
 _FIRST = "feature_encoder.convnormrelu.0.weight"
 _MODELS = {64: "raft_large", 32: "raft_small"}  # channels of the first convolution tell them apart
@@ -76,9 +76,7 @@ class RaftFlow:
 
     def record(self) -> Mapping[str, object]:
         """Name, network, and the hash of its weights."""
-        with self.weights.open("rb") as stream:
-            digest = hashlib.file_digest(stream, "sha256").hexdigest()
-        return {"flow": self.name, "network": self.model, "weights_sha256": digest}
+        return {"flow": self.name, "network": self.model, "weights_sha256": file_digest(self.weights)}
 
 
 def _padded(image: Image) -> Singles:

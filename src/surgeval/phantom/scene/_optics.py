@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
-from surgeval.arrays import Image
+from surgeval.arrays import Image, Int16s
 from surgeval.phantom.script._state import Look
 
 # One tint per instrument, in the order of the label space: gains of R, G, B.
@@ -76,9 +75,7 @@ class Optics:
         """Sensor noise and the round field."""
         dy, dx = (tick * 7) % 31, (tick * 13) % 29
         height, width = image.shape[:2]
-        noisy: npt.NDArray[np.int16] = np.clip(
-            image.astype(np.int16) + self._grain[dy : dy + height, dx : dx + width], 0, 255
-        )
+        noisy: Int16s = np.clip(image.astype(np.int16) + self._grain[dy : dy + height, dx : dx + width], 0, 255)
         if self._whole:
             return noisy.astype(np.uint8)
         framed = ((noisy.astype(np.uint16) * self._field) >> 8).astype(np.uint8)

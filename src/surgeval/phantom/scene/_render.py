@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
-from surgeval.arrays import Bools, Image
+from surgeval.arrays import Bools, Image, Int16s
 from surgeval.errors import BadInput
 from surgeval.phantom.scene._effects import GLINT, Smoke, Spots, add_light
 from surgeval.phantom.scene._instruments import INSTRUMENTS, instrument_sprite
@@ -267,7 +266,7 @@ class Renderer:
         colour: Image,
         relief: Image,
         layer: _Layer | None,
-        cover: npt.NDArray[np.int16] | None = None,
+        cover: Int16s | None = None,
         mark: int = 0,
     ) -> None:
         """Lay a premultiplied sprite over the picture; dry, so that the tissue's glints do not shine through it."""

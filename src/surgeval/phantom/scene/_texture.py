@@ -15,10 +15,9 @@ from typing import TypeAlias
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 from scipy.ndimage import distance_transform_edt
 
-from surgeval.arrays import AnyFloats, Image
+from surgeval.arrays import AnyArray, AnyFloats, Image, Indices, Int32s
 from surgeval.records import Point
 
 Colour: TypeAlias = tuple[float, float, float]
@@ -35,7 +34,7 @@ def value_noise(rng: np.random.Generator, height: int, width: int, cell: float) 
     return upper + (across[rows + 1] - upper) * r[:, None]
 
 
-def _lattice(size: int, cell: float) -> tuple[npt.NDArray[np.intp], AnyFloats]:
+def _lattice(size: int, cell: float) -> tuple[Indices, AnyFloats]:
     position = (np.arange(size, dtype=np.float32) + np.float32(0.5)) / np.float32(cell)
     index = position.astype(np.intp)
     t = position - index.astype(np.float32)
@@ -52,7 +51,7 @@ def fractal(rng: np.random.Generator, height: int, width: int, cell: float, octa
     return total * np.float32(1 / (2 - weight))
 
 
-def warped(image: npt.NDArray[np.generic], dx: AnyFloats, dy: AnyFloats) -> npt.NDArray[np.generic]:
+def warped(image: AnyArray, dx: AnyFloats, dy: AnyFloats) -> AnyArray:
     """The image sampled at (x + dx, y + dy) to the nearest pixel: bends regular patterns into organic ones."""
     height, width = image.shape[:2]
     ys, xs = np.arange(height, dtype=np.float32)[:, None], np.arange(width, dtype=np.float32)[None, :]
@@ -105,7 +104,7 @@ def polygon(height: int, width: int, outline: Sequence[Point], scale: float, ori
     return mask
 
 
-def fixed(outline: Sequence[Point], scale: float, origin: Point = (0.0, 0.0)) -> npt.NDArray[np.int32]:
+def fixed(outline: Sequence[Point], scale: float, origin: Point = (0.0, 0.0)) -> Int32s:
     """Points as the fixed-point pixels that OpenCV draws with."""
     unit = 1 << SHIFT
     return np.array(

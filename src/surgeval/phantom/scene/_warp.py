@@ -12,9 +12,8 @@ from typing import TypeAlias
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
-from surgeval.arrays import AnyInts, Floats, Image
+from surgeval.arrays import AnyInts, Floats, Image, Int16s, UInt16s
 from surgeval.phantom.script._state import CameraPose, Pull
 
 STEP = 8
@@ -31,11 +30,11 @@ class WarpMaps:
     x: AnyInts
     y: AnyInts
 
-    def linear(self) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.uint16]]:
+    def linear(self) -> tuple[Int16s, UInt16s]:
         """The two arrays that `cv2.remap` takes for exact fixed-point interpolation."""
         return self.nearest(), ((self.y & 31) << 5 | (self.x & 31)).astype(np.uint16)
 
-    def nearest(self, half: int = 0) -> npt.NDArray[np.int16]:
+    def nearest(self, half: int = 0) -> Int16s:
         """Whole-pixel positions; with `half` = 16 rounded to the nearest."""
         whole = np.empty((*self.x.shape, 2), np.int16)
         whole[..., 0], whole[..., 1] = (self.x + half) >> 5, (self.y + half) >> 5

@@ -1,7 +1,7 @@
 """What is done in each procedure: `procedures.json` as plans of phases, their share of the time, and each hand's jobs.
 
 A job names a lane (the trocar and the hand behind it), the triplets it may turn out to be, and its place in the
-phase (0 … 1). Every triplet is one of CholecT50's 100; `PLAUSIBLE` collects them for tests and documentation.
+phase (0 … 1). Every triplet is one of CholecT50's 100.
 """
 
 from __future__ import annotations
@@ -36,7 +36,3 @@ def _procedures() -> dict[str, ProcedurePlan]:
 
 
 PROCEDURES: dict[str, ProcedurePlan] = _procedures()
-
-PLAUSIBLE: frozenset[str] = frozenset(
-    triplet for plan in PROCEDURES.values() for phase in plan.phases for job in phase.jobs for triplet in job.triplets
-) - {"specimen_bag,null_verb,null_target"}

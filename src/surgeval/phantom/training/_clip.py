@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from surgeval.files import write_atomically
 from surgeval.models import PhantomClipResnet
 from surgeval.phantom.training._data import SIZE
 from surgeval.phantom.training._prompts import BEGIN, END, LENGTH, PAD, save_tokenizer, vocabulary
@@ -49,21 +50,20 @@ def save(model: Any, folder: Path) -> None:
     if isinstance(model, PhantomClipResnet):
         model.save(folder)
     else:
-        from safetensors.torch import save_file
+        from safetensors.torch import save as to_bytes
 
         tensors = {key: value.detach().half().cpu().contiguous() for key, value in model.state_dict().items()}
-        save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+        write_atomically(folder / "model.safetensors", to_bytes(tensors, metadata={"format": "pt"}))
         config = {**model.config.to_diff_dict(), "architectures": ["CLIPModel"], "dtype": "float16"}
         config.pop("transformers_version", None)
-        (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-    (folder / "model.safetensors").chmod(0o644)  # it is written for its owner only, and a wheel keeps the mode
+        write_atomically(folder / "config.json", (json.dumps(config, indent=2, sort_keys=True) + "\n").encode())
     save_tokenizer(folder)
     preparation = {
         "image_processor_type": "CLIPImageProcessor", "do_resize": True, "size": {"height": SIZE, "width": SIZE},
         "resample": 2, "do_center_crop": False, "do_rescale": True, "rescale_factor": 1 / 255, "do_normalize": True,
         "image_mean": list(MEAN), "image_std": list(STD), "do_convert_rgb": True,
     }  # fmt: skip
-    (folder / "preprocessor_config.json").write_text(json.dumps(preparation, indent=2) + "\n", encoding="utf-8")
+    write_atomically(folder / "preprocessor_config.json", (json.dumps(preparation, indent=2) + "\n").encode())
 
 
 def image_vectors(model: Any, pixels: torch.Tensor) -> torch.Tensor:

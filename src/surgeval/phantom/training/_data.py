@@ -13,10 +13,9 @@ from multiprocessing import get_context
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 import PIL.Image
 
-from surgeval.arrays import Bools, Bytes, Image, Singles
+from surgeval.arrays import Bools, Bytes, Image, Int16s, Int32s, Singles
 from surgeval.phantom.dataset._edition import VideoPlan, plan_videos
 from surgeval.phantom.dataset._truth import MIN_TOOL
 from surgeval.phantom.scene._footage import Footage
@@ -40,12 +39,12 @@ class Frames:
 
     images: Bytes  # (frames, SIZE, SIZE, 3) RGB
     tools: Bytes  # (frames, SIZE, SIZE): slot + 1 of the tool there ≪ 5 | its opacity
-    instrument: npt.NDArray[np.int16]  # (frames, SLOTS), −1 for an empty slot
-    triplet: npt.NDArray[np.int16]  # (frames, SLOTS), −1 for none
+    instrument: Int16s  # (frames, SLOTS), −1 for an empty slot
+    triplet: Int16s  # (frames, SLOTS), −1 for none
     boxes: Singles  # (frames, SLOTS, 4) corners in pixels of the full frame
-    working: npt.NDArray[np.int16]  # slot of the working instrument, −1 where it is not to be seen
-    tint: npt.NDArray[np.int16]  # instrument that coloured the tissue, −1 for none
-    video: npt.NDArray[np.int32]
+    working: Int16s  # slot of the working instrument, −1 where it is not to be seen
+    tint: Int16s  # instrument that coloured the tissue, −1 for none
+    video: Int32s
     plates: Bytes  # (plates, SIZE, SIZE, 3): the same operations with every tool taken out
 
     def __len__(self) -> int:
@@ -174,7 +173,7 @@ def _owners(masks: list[Bools]) -> Bytes:
     return packed
 
 
-def _padded(values: list[int]) -> npt.NDArray[np.int16]:
+def _padded(values: list[int]) -> Int16s:
     return np.array(values + [-1] * (SLOTS - len(values)), np.int16)
 
 

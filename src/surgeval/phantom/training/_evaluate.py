@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch.nn.functional import interpolate
 
-from surgeval.arrays import Bools, Floats, Ints, Singles
+from surgeval.arrays import Bools, Floats, Int16s, Int32s, Ints, Singles
 from surgeval.errors import BadInput
 from surgeval.models.contrastive import Contrastive, ConvTower, TextBank
 from surgeval.phantom.training._data import FRAME, SIZE, Frames
@@ -28,7 +27,7 @@ KEEP_TOP = 0.2
 class Examination:
     """One number per frame with an instrument in it; `nan` where a question does not apply."""
 
-    video: npt.NDArray[np.int32]
+    video: Int32s
     guess: Ints  # instrument of the best prompt
     present: Bools  # (frames, instruments)
     right: Floats  # the best prompt's instrument is there
@@ -162,7 +161,7 @@ def _share(region: torch.Tensor, truth: torch.Tensor) -> Floats:
     return share
 
 
-def _box_masks(boxes: Singles, instrument: npt.NDArray[np.int16]) -> Bools:
+def _box_masks(boxes: Singles, instrument: Int16s) -> Bools:
     y, x = (np.arange(size) + 0.5 for size in FRAME)
     x1, y1, x2, y2 = (boxes[..., k, None] for k in range(4))
     columns, rows = (x >= x1) & (x < x2), (y >= y1) & (y < y2)

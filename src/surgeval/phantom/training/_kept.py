@@ -16,6 +16,7 @@ from zipfile import BadZipFile, ZipFile
 import numpy as np
 
 from surgeval.errors import DataError
+from surgeval.files import atomic_file
 from surgeval.phantom.training._data import SIZE, SLOTS, Frames
 from surgeval.vocab import load_labels
 
@@ -39,7 +40,7 @@ _FORM: Mapping[str, tuple[type[np.generic], tuple[int, ...]]] = {  # of each arr
 
 def save_frames(path: Path, frames: Frames) -> None:
     """Keep rendered frames for another training."""
-    with path.open("wb") as stream:
+    with atomic_file(path.resolve()) as stream:  # a link of the user's may lead to a larger disk
         np.savez(stream, **{field.name: getattr(frames, field.name) for field in fields(Frames)})
 
 

@@ -19,10 +19,9 @@ from multiprocessing import get_context
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 import PIL.Image
 
-from surgeval.arrays import Bytes, Image
+from surgeval.arrays import Bytes, Image, Int8s
 from surgeval.phantom.dataset._edition import HELD_OUT_WORDINGS, VideoPlan, plan_videos
 from surgeval.phantom.dataset._graph import SceneGraph, Visibility, build_graph, known_things
 from surgeval.phantom.dataset._truth import label
@@ -80,7 +79,7 @@ class Lessons:
     """The frames of a video, one a second, and everything that is taught about them."""
 
     images: Bytes  # (frames, EDGE, EDGE, 3)
-    patches: npt.NDArray[np.int8]  # (frames, CELLS, CELLS, LABELLED): what is in each patch, −1 where nothing is
+    patches: Int8s  # (frames, CELLS, CELLS, LABELLED): what is in each patch, −1 where nothing is
     lessons: tuple[Lesson, ...]
 
 
@@ -153,7 +152,7 @@ def _squashed(image: Image) -> Image:
     return np.asarray(PIL.Image.fromarray(image).resize((EDGE, EDGE), PIL.Image.Resampling.BILINEAR))
 
 
-def _patches(view: Visibility, shot: Rendered) -> npt.NDArray[np.int8]:
+def _patches(view: Visibility, shot: Rendered) -> Int8s:
     """What every patch of a frame shows: the instrument over it, what that does, the organ, whether a tip is there."""
     space = load_labels("phantom")
     labels = np.full((CELLS, CELLS, len(LABELLED)), -1, np.int8)

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from surgeval.files import write_atomically
 from surgeval.phantom.training._speech import END, IMAGE, PAD, save_speech
 
 __all__ = ["EDGE", "PATCH", "TOKENS", "build_llava", "save_llava"]
@@ -46,7 +47,7 @@ def build_llava(tokenizer: Any, seed: int) -> Any:
 
 def save_llava(model: Any, tokenizer: Any, folder: Path) -> None:
     """config.json, model.safetensors (fp16), processor and tokenizer: a folder like any LLaVA's."""
-    from safetensors.torch import save_file
+    from safetensors.torch import save
 
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {
@@ -54,8 +55,7 @@ def save_llava(model: Any, tokenizer: Any, folder: Path) -> None:
         for name, value in model.state_dict().items()
         if not name.startswith("lm_head.")  # tied to the embedding
     }
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
-    (folder / "model.safetensors").chmod(0o644)  # it is written for its owner only, and a wheel keeps the mode
+    write_atomically(folder / "model.safetensors", save(tensors, metadata={"format": "pt"}))
     config = {**model.config.to_diff_dict(), "architectures": ["LlavaForConditionalGeneration"], "dtype": "float16"}
     config.pop("transformers_version", None)
     preparation = {
@@ -73,5 +73,5 @@ def save_llava(model: Any, tokenizer: Any, folder: Path) -> None:
         "generation_config.json": {"do_sample": False, **ends},
     }  # fmt: skip
     for name, content in files.items():
-        (folder / name).write_text(json.dumps(content, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+        write_atomically(folder / name, (json.dumps(content, indent=2, sort_keys=True) + "\n").encode())
     save_speech(tokenizer, folder)

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from surgeval.files import write_atomically
 from surgeval.phantom.training._recipes import Recipe
 
 __all__ = ["write_training_log"]
@@ -31,5 +32,5 @@ def write_training_log(
         "bytes": (folder / "model.safetensors").stat().st_size,
         "losses": [round(loss, 4) for loss in losses],
     }
-    (folder / "training.json").write_text(f"{json.dumps(log, indent=1)}\n", encoding="utf-8")
+    write_atomically(folder / "training.json", f"{json.dumps(log, indent=1)}\n".encode())
     return log

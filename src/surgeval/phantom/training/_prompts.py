@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
+from surgeval.files import write_atomically
 from surgeval.vocab import LabelSpace, load_labels
 
 LENGTH = 24  # tokens, begin and end included
@@ -199,4 +200,4 @@ def save_tokenizer(folder: Path) -> None:
         "clean_up_tokenization_spaces": False,
     }
     for name, content in (("tokenizer.json", tokenizer), ("tokenizer_config.json", config)):
-        (folder / name).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        write_atomically(folder / name, (json.dumps(content, indent=1) + "\n").encode())

@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from surgeval.arrays import Bools, Floats, Ints
+from surgeval.arrays import Bools, Floats, Int32s, Ints
 from surgeval.errors import BadInput
 from surgeval.models import open_contrastive
 from surgeval.models.contrastive import AttentionTower, Contrastive, ConvTower
@@ -99,12 +98,12 @@ def measure(exam: Examination) -> Intervals:
     return Intervals(tuple(measured.values()))
 
 
-def _mean(values: Floats, video: npt.NDArray[np.int32], name: str) -> Interval:
+def _mean(values: Floats, video: Int32s, name: str) -> Interval:
     asked = np.isfinite(values)
     return bootstrap_mean(values[asked], video[asked].tolist(), name=name)
 
 
-def _ratio(top: Floats, bottom: Floats, video: npt.NDArray[np.int32], name: str) -> Interval:
+def _ratio(top: Floats, bottom: Floats, video: Int32s, name: str) -> Interval:
     """Mean of `top` over mean of `bottom`, over the frames that have both."""
     both = np.isfinite(top) & np.isfinite(bottom)
     names, codes = np.unique(video[both], return_inverse=True)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from surgeval.files import write_atomically
 from surgeval.vocab import load_labels
 
 __all__ = ["ANSWERS", "END", "IMAGE", "MARKERS", "PAD", "TEMPLATE", "UNKNOWN", "dialogue", "make_tokenizer",
@@ -75,11 +76,11 @@ def make_tokenizer(texts: Iterable[str]) -> Any:
 def save_speech(tokenizer: Any, folder: Path) -> None:
     """tokenizer.json, tokenizer_config.json and chat_template.jinja, as `AutoProcessor` reads them."""
     folder.mkdir(parents=True, exist_ok=True)
-    tokenizer.save(str(folder / "tokenizer.json"))
+    write_atomically(folder / "tokenizer.json", tokenizer.to_str(pretty=True).encode())
     config = {
         "tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": _LENGTH, "padding_side": "left",
         "pad_token": PAD, "unk_token": UNKNOWN, "eos_token": END, "image_token": IMAGE,
         "clean_up_tokenization_spaces": False, "chat_template": TEMPLATE,
     }  # fmt: skip
-    (folder / "tokenizer_config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
-    (folder / "chat_template.jinja").write_text(TEMPLATE, encoding="utf-8")
+    write_atomically(folder / "tokenizer_config.json", (json.dumps(config, indent=1) + "\n").encode())
+    write_atomically(folder / "chat_template.jinja", TEMPLATE.encode())

@@ -10,13 +10,13 @@ import random
 import re
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 
 from surgeval.asking import is_eval_log, read_eval_log
 from surgeval.datasets import Dataset, focus_rows, has_focus_columns, open_dataset, raise_errors, read_focus_pair
 from surgeval.datasets.io import folders, names
 from surgeval.errors import BadInput, DataError
+from surgeval.models import hub_folder
 from surgeval.protocols.asked import draw_evenly
 from surgeval.protocols.focus._files import Source, as_sources, logged_responses
 from surgeval.records import VqaQuestion
@@ -146,17 +146,8 @@ def _fetched(name: str) -> list[Path]:
     if match is None:
         raise BadInput(f"{name!r}: found no dataset's name, expected hub:OWNER/NAME or hub:OWNER/NAME:CONFIG")
     repository, config = match[1], match[2]
-    try:
-        hub = import_module("huggingface_hub")
-        errors = import_module("huggingface_hub.errors")
-    except ImportError as error:
-        raise BadInput(f"{name}: found no {error.name} package, expected `pip install surgeval[models]`") from None
     wanted = [f"{config}/*.parquet", f"{config}*.parquet"] if config else ["*.parquet"]
-    try:
-        folder = Path(hub.snapshot_download(repository, repo_type="dataset", allow_patterns=wanted))
-    except (OSError, ValueError, *errors.HfHubHTTPError.__bases__) as error:  # the base is its HTTP client's own
-        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise BadInput(f"{name}: found no way to fetch it ({first[:160]}), expected a dataset on the hub") from None
+    folder = hub_folder(repository, wanted, repo_type="dataset", text=name)
     if config and (folder / config).is_dir():
         return list(_rows_in(folder / config))
     files = _row_files(folder)

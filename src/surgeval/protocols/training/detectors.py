@@ -111,7 +111,7 @@ def _method(
     from surgeval.detector.nms import Selecting as Default
 
     choice = selecting or Default()
-    pictures = _Pictures(settings.image_size)
+    pictures = _WholeTrainingSet(settings.image_size)
 
     def learn(dataset: Dataset, fold: Fold, out: Path, tell: Tell) -> None:
         whole = pictures.of(dataset)
@@ -124,7 +124,7 @@ def _method(
     return TrainableDetector(name, identity, learn, _detecting(settings, choice))
 
 
-class _Pictures:
+class _WholeTrainingSet:
     """The training set of a whole dataset, made once for all folds: decoding takes longer than choosing videos."""
 
     def __init__(self, image_size: int) -> None:

@@ -95,7 +95,7 @@ def read_mixable(folder: Path, layout: Layout) -> RankedBoxes | ScoredFrames | N
     cells = layout.n_videos * sum(layout.n_classes.values())
     if cells > MOST_CELLS:
         raise DataError(folder / COUNTS, found=f"{cells} videos × classes", expected=f"at most {MOST_CELLS}")
-    counts = _Counts(folder / COUNTS, layout)
+    counts = _StoredCounts(folder / COUNTS, layout)
     return _read_boxes(folder / RANKED, layout, counts) if layout.task == "detection" else _read_frames(
         folder / RANKED, layout, counts)  # fmt: skip
 
@@ -151,7 +151,7 @@ def _sparse(group: int, kind: str, component: str, values: AnyArray) -> pl.DataF
     return table.select(*named, pl.all()).cast(_COUNTS)
 
 
-class _Counts:
+class _StoredCounts:
     """The table of counts, one array at a time."""
 
     def __init__(self, path: Path, layout: Layout) -> None:
@@ -183,7 +183,7 @@ def _require_range(path: Path, table: pl.DataFrame, column: str, least: float, m
         raise DataError(path, field=column, found=repr(table[column].filter(~inside)[0]), expected=f"{least} to {most}")
 
 
-def _read_boxes(path: Path, layout: Layout, counts: _Counts) -> RankedBoxes:
+def _read_boxes(path: Path, layout: Layout, counts: _StoredCounts) -> RankedBoxes:
     expected = "the ranked boxes of scored triplets"
     table = read_parquet_file(path, expected=expected)
     if table.schema != _BOXES or any(table.null_count().row(0)) or len(table) > MOST_CELLS:
@@ -218,7 +218,7 @@ def _ranked(path: Path, layout: Layout, component: str, table: pl.DataFrame, tru
     )  # fmt: skip
 
 
-def _extras(layout: Layout, counts: _Counts, group: int, videos: int) -> tuple[Ints | None, CostSums | None]:
+def _extras(layout: Layout, counts: _StoredCounts, group: int, videos: int) -> tuple[Ints | None, CostSums | None]:
     """Association and cost, where the folder has numbers of them."""
     scopes, size = {key.scope for key in layout.keys}, layout.n_classes.get("ivt", 1)
     association = counts.whole(group, "association", "ivt", (videos, len(ASSOCIATION_COUNTS)))
@@ -231,7 +231,7 @@ def _extras(layout: Layout, counts: _Counts, group: int, videos: int) -> tuple[I
     return association if "association" in scopes else None, cost if "cost-aware" in scopes else None
 
 
-def _read_frames(path: Path, layout: Layout, counts: _Counts) -> ScoredFrames:
+def _read_frames(path: Path, layout: Layout, counts: _StoredCounts) -> ScoredFrames:
     expected = "labels and scores of frames"
     table = read_parquet_file(path, expected=expected)
     kinds = [pl.Schema([*_FRAMES, ("scores", pl.List(kind))]) for kind in (pl.Float32, pl.Float64)]

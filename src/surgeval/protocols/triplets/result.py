@@ -6,7 +6,6 @@ number, table, curve and ranking: the page is made again, and two folders are co
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Mapping
@@ -23,10 +22,10 @@ from surgeval.errors import BadInput, DataError, RunError
 from surgeval.figures import Curve, Figure
 from surgeval.files import (
     atomic_file,
+    file_digest,
     make_folder,
     read_json_object,
     read_parquet_file,
-    read_regular,
     trust_parquet,
     write_atomically,
 )
@@ -197,7 +196,7 @@ class TripletScores(RunResult):
         save_pictures(out, self.pictures)
         mixing = write_mixable(out, self.mixable)
         files = (REPLICATES, DETAILS, *((OBJECTS,) if self.objects is not None else ()), *mixing)
-        digests = {name: _digest(out / name) for name in files}
+        digests = {name: file_digest(out / name) for name in files}
         _write_json(out / SCORES, {**self.to_json(), "sha256": digests}, indent=1)
         config = {key: value for key, value in self.settings.items() if key not in ("data", "seed")}
         manifest = Manifest(
@@ -205,10 +204,6 @@ class TripletScores(RunResult):
             seeds={"resamples": self.settings["seed"]},
         )  # fmt: skip
         save_scored(out, manifest, cases=self.settings["frames"])
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(read_regular(path)).hexdigest()
 
 
 def _write_json(path: Path, data: Mapping[str, Any], indent: int | None = None) -> None:
@@ -255,7 +250,7 @@ def _require_one_scoring(folder: Path, data: Mapping[str, Any]) -> None:
     known = (REPLICATES, DETAILS, *(name for name in (OBJECTS, *MIXING_FILES) if (folder / name).exists()))
     for name in known:
         digest = stored.get(name) if isinstance(stored, Mapping) else None
-        if not (folder / name).is_file() or digest != _digest(folder / name):
+        if not (folder / name).is_file() or digest != file_digest(folder / name):
             raise DataError(folder / name, found="another scoring's file", expected=f"the one that {SCORES} belongs to")
     if record.status not in COMPLETE or record.manifest.model != data.get("name"):
         found = f"a run of {record.manifest.model!r:.60} that is {record.status}"

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from surgeval.errors import BadInput, visible
-from surgeval.files import make_folder, path_inside, safe_name
+from surgeval.files import atomic_folder, make_folder, path_inside, safe_name
 
 __all__ = ["unpack"]
 
@@ -61,10 +61,11 @@ def unpack(upload: str | Path, name: str, folder: str | Path, *, most: int = _BY
     zipped = zipfile.is_zipfile(upload)
     target = _new_folder(folder, PurePosixPath(name.replace("\\", "/")).name, zipped)
     try:
-        if not zipped:
-            shutil.copyfile(upload, path_inside(target, safe_name(PurePosixPath(name.replace("\\", "/")).name)))
-        else:
-            _extract(upload, target, most)
+        with atomic_folder(target) as partial:
+            if not zipped:
+                shutil.copyfile(upload, path_inside(partial, safe_name(PurePosixPath(name.replace("\\", "/")).name)))
+            else:
+                _extract(upload, partial, most)
     except BaseException:
         shutil.rmtree(target, ignore_errors=True)
         raise

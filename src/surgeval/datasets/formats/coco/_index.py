@@ -13,9 +13,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from surgeval.arrays import Ints
+from surgeval.arrays import Int32s, Ints
 from surgeval.datasets._base import OnProblem, Problem
 from surgeval.datasets.io._json import Members
 from surgeval.datasets.io._layout import SPLITS, is_file, is_printable, natural, video_and_frame
@@ -125,7 +124,7 @@ class CocoIndex:
         videos: dict[str, list[int]] = {}
         for row, file in enumerate(self._files):
             videos.setdefault(self.parts(file)[0], []).append(row)
-        self.videos: dict[str, npt.NDArray[np.int32]] = {}
+        self.videos: dict[str, Int32s] = {}
         for name in sorted(videos, key=natural):
             order = sorted(videos[name], key=lambda row: natural(self._files[row]))
             self.videos[name] = np.asarray(order, dtype=np.int32)
