@@ -67,7 +67,7 @@ def test_buckets_stand_in_order_and_are_written_as_on_other_pages(capsys: pytest
     sections = ranking_sections(made)
     (table,) = next(section for section in sections if section.title == "Buckets").tables
     assert table.frame["bucket"].to_list() == ["targets/id", "verbs/id", "targets/ood", "verbs/ood"]
-    assert table.note == "In distribution (id) first, then out of distribution (ood), each by name."
+    assert table.note.endswith("In distribution (id) first, then out of distribution (ood), each by name.")
     assert made.figures["accuracy"].columns == tuple(table.frame["bucket"])  # type: ignore[attr-defined]
     cells = [str(value) for section in sections for one in section.tables for row in one.frame.rows() for value in row]
     words = [*cells, *(section.text for section in sections), *(figure.alt for figure in made.figures.values())]

@@ -15,7 +15,7 @@ import polars.selectors as cs
 from surgeval.pages import Table, distinct
 from surgeval.report.ranking._entries import troubles
 from surgeval.report.ranking._study import RankingStudy
-from surgeval.report.ranking._words import NARROW, percent, place_span, points
+from surgeval.report.ranking._words import NARROW, percent, place_by_tests, place_span, points
 from surgeval.stats import Ranking, Stability, shown_bucket
 
 __all__ = ["bucket_order", "bucket_table", "place_table", "score_table", "stability_table", "terminal_tables"]
@@ -125,7 +125,7 @@ def bucket_order(ranking: Ranking) -> list[int]:
 
 
 def bucket_table(ranking: Ranking) -> Table:
-    """One row per bucket, one column per model: accuracy in % and, in brackets, the rank if decided."""
+    """One row per bucket, one column per model: accuracy in % and, in brackets, the place by tests if decided."""
     order = ranking.order
     names = [shown_bucket(name) for name in ranking.buckets]
     columns: list[list[Any]] = [names, list(ranking.questions), list(ranking.videos)]
@@ -139,9 +139,11 @@ def bucket_table(ranking: Ranking) -> Table:
     frame = pl.DataFrame([pl.Series(head, column) for head, column in zip(heads, columns, strict=True)])
     sides = any(name.endswith("|ood") for name in ranking.buckets)
     note = "In distribution (id) first, then out of distribution (ood), each by name." if sides else "By name."
-    return Table(
-        "Accuracy in %, and the rank in brackets", frame[bucket_order(ranking)], note, file="tables/buckets.csv"
-    )
+    note = f"{place_by_tests(ranking.options)} {note}"
+    if ranking.untestable:
+        note += f" –: fewer than {ranking.options.min_clusters} videos decide nothing."
+    title = "Accuracy in %, and in brackets the place by tests"
+    return Table(title, frame[bucket_order(ranking)], note, file="tables/buckets.csv")
 
 
 def _first_columns(ranking: Ranking) -> dict[str, list[Any]]:

@@ -1,0 +1,43 @@
+"""What the ranking page calls its numbers: places by tests, resampled videos, the weakest bucket, names of buckets."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import numpy as np
+import pytest
+
+from surgeval.report import RankingStudy, ranking_sections, study_ranking
+from surgeval.report.ranking._words import place_by_tests
+from surgeval.stats import RankOptions, rank
+from surgeval.stats.ranking._options import Collapse
+
+VIDEOS = [k // 10 for k in range(120)]
+
+
+def uneven() -> RankingStudy:
+    """A strong model, one that is a little weaker in every video, and a still weaker one that varies much."""
+    steady, uneven = [1] * 2 + [0] * 8, [1] * 10 + [0] * 90
+    right = {"strong": ([1] * 3 + [0] * 7) * 12, "steady": steady * 12, "uneven": uneven + [1] * 10 + [0] * 10}
+    return study_ranking(rank(right, ["x|id"] * 120, VIDEOS, resamples=500), outer=0, challenges=0)
+
+
+def test_the_number_in_brackets_is_explained_as_the_place_by_tests() -> None:
+    study = uneven()
+    ranking = study.ranking
+    assert ranking.accuracy[0].round(2).tolist() == [0.3, 0.2, 0.17]
+    assert ranking.bucket_rank[0].tolist() == [1, 2, 1]  # the lowest accuracy, and nobody is shown to be better
+    assert np.array_equal(ranking.bucket_rank, 1 + ranking.better.sum(axis=1))
+    section = next(section for section in ranking_sections(study) if section.title == "Buckets")
+    (table,) = section.tables
+    assert table.title == "Accuracy in %, and in brackets the place by tests"
+    assert table.frame.row(0, named=True)["uneven"] == "16.7\u00a0(1)"
+    (podium,) = [plot for plot in section.plots if plot.figure.title == "Places by bucket"]
+    for note in (table.note, podium.note):
+        assert "Place by tests: 1 + how many models the tests show to be better there." in note
+        assert "a lower accuracy has the better place where fewer are shown to be better" in note
+
+
+@pytest.mark.parametrize("collapse", get_args(Collapse))
+def test_every_rule_for_places_in_a_bucket_is_told(collapse: Collapse) -> None:
+    assert place_by_tests(RankOptions(collapse=collapse)).startswith("Place by tests: ")
