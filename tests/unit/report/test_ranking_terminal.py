@@ -47,7 +47,7 @@ def test_shared_places_are_spans_and_shares_are_written_one_way() -> None:
 
 def test_among_three_says_nothing_of_three_models() -> None:
     made = study({"net": 0.9, "b": 0.5, "c": 0.3})
-    (page,) = next(section for section in ranking_sections(made) if section.title == "On other videos").tables
+    (page,) = next(section for section in ranking_sections(made) if section.title == "On resampled videos").tables
     for table in (terminal_tables(made)[1], page):
         assert table.frame.columns[5:] == ["first", "same place"]
 

@@ -7,9 +7,11 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from surgeval.report import RankingStudy, ranking_sections, study_ranking
+from surgeval.cli._rank import _print
+from surgeval.pages import render_page
+from surgeval.report import RankingStudy, leading, ranking_sections, study_ranking
 from surgeval.report.ranking._words import place_by_tests
-from surgeval.stats import RankOptions, rank
+from surgeval.stats import RankOptions, rank, stream
 from surgeval.stats.ranking._options import Collapse
 
 VIDEOS = [k // 10 for k in range(120)]
@@ -41,3 +43,23 @@ def test_the_number_in_brackets_is_explained_as_the_place_by_tests() -> None:
 @pytest.mark.parametrize("collapse", get_args(Collapse))
 def test_every_rule_for_places_in_a_bucket_is_told(collapse: Collapse) -> None:
     assert place_by_tests(RankOptions(collapse=collapse)).startswith("Place by tests: ")
+
+
+def test_resamples_of_the_same_videos_are_never_called_other_videos(capsys: pytest.CaptureFixture[str]) -> None:
+    rng = stream(2, "words")
+    right = {name: rng.random(120) < rate for name, rate in (("net", 0.9), ("prior", 0.3))}
+    ranking = rank(right, ["x|id"] * 120, VIDEOS, resamples=200, baselines=["prior"])
+    study = study_ranking(ranking, outer=12, resamples=50, challenges=0)
+    sections = ranking_sections(study)
+    places, gate = sections[0].tables
+    assert "place on resampled videos (95 %)" in places.frame.columns
+    assert "Resampled videos: 12 resamples of these very videos." in places.note
+    assert "ahead on resampled videos" in gate.frame.columns
+    (tau,) = [fact for section in sections for fact in section.facts if "tau" in fact.label]
+    assert (tau.label, tau.note) == ("Kendall's tau on resampled videos", "mean of 12 resamples; 1 is the same order")
+    assert "it is no test on other videos" in next(s.text for s in sections if s.title == "On resampled videos")
+    assert leading(study).endswith("On resampled videos it stays there in 100\u00a0% of 12 resamples.")
+    assert "No test on other videos".lower() in render_page("R", sections).lower()  # the glossary says it too
+    _print(study, None, None)
+    told = " ".join(capsys.readouterr().out.split())
+    assert "places on resampled videos (12 resamples)" in told and "other videos" not in told

@@ -91,7 +91,7 @@ def ranking_sections(study: RankingStudy) -> tuple[Section, ...]:
                 figures=drawn("mean_accuracy", "accuracy", "podium"),
                 tables=(bucket_table(study.ranking),)),
         *_equal(study),
-        Section("On other videos", _stability_text(study.places), figures=drawn("blobs"),
+        Section("On resampled videos", _stability_text(study.places), figures=drawn("blobs"),
                 tables=_stability(study.places)),
         Section("What it hangs on", "Parallel lines: the ranking does not hang on the choice. Crossings show where it "
                 "does.", figures=drawn("without_bucket", "without_model", "variants"), tables=_sensitivity(study)),
@@ -130,7 +130,8 @@ def _facts(study: RankingStudy) -> tuple[Fact, ...]:
              f"with at least {ranking.options.min_clusters} videos"),
     ]  # fmt: skip
     if study.places is not None and np.isfinite(study.places.mean_tau):
-        facts.append(Fact("Kendall's tau on other videos", f"{study.places.mean_tau:.2f}", "1 is the same order"))
+        note = f"mean of {len(study.places.places)} resamples; 1 is the same order"
+        facts.append(Fact("Kendall's tau on resampled videos", f"{study.places.mean_tau:.2f}", note))
     return tuple(facts)
 
 
@@ -152,7 +153,7 @@ def _gate_table(ranking: Ranking) -> tuple[Table, ...]:
         "better place",
         f"higher {ranking.score_name}",
         "better in more buckets",
-        "ahead on other videos",
+        "ahead on resampled videos",
     ]
     frame = pl.DataFrame(rows, schema=dict.fromkeys(heads, pl.String), orient="row")
     note = (
@@ -218,7 +219,9 @@ def _stability_text(places: Stability | None) -> str:
         return ""
     return (
         f"The whole ranking, tests and tie-breaks included, was repeated on {len(places.places)} resamples of the "
-        "videos. A place that a model keeps in six of ten resamples is little more than a coin's toss."
+        "videos: the same videos, drawn again with replacement, so that some come twice and others not at all. That "
+        "shows how much hangs on which of them are there; it is no test on other videos. A place that a model keeps in "
+        "six of ten resamples is little more than a coin's toss."
     )
 
 

@@ -1,4 +1,4 @@
-"""The tables of a ranking that page and terminal share: places, places on other videos, accuracies by bucket.
+"""The tables of a ranking that page and terminal share: places, places on resampled videos, accuracies by bucket.
 
 Columns are called the same in both, so that who read the one finds the other's numbers.
 """
@@ -28,7 +28,7 @@ _COUNTED = ("missing", "late", "invalid", "flagged")
 
 
 def terminal_tables(study: RankingStudy) -> tuple[Table, ...]:
-    """What the terminal shows: the ranking, places on other videos, and answers that were not in order.
+    """What the terminal shows: the ranking, places on resampled videos, and answers that were not in order.
 
     >>> from surgeval.report.ranking import study_ranking
     >>> from surgeval.stats import rank
@@ -45,14 +45,15 @@ def terminal_tables(study: RankingStudy) -> tuple[Table, ...]:
         columns["win rate in the tie"] = rates
     tables = [Table("ranking", pl.DataFrame({**columns, **_against_baselines(ranking)}), _AHEAD)]
     if study.places is not None:
-        tables.append(Table("places on resampled videos", stability_table(study.places)))
+        title = f"places on resampled videos ({len(study.places.places)} resamples)"
+        tables.append(Table(title, stability_table(study.places)))
     if (counts := troubles(study.statuses)) is not None:
         tables.append(Table("answers that were not in order", counts.rename(lambda name: name.replace("_", " "))))
     return tuple(Table(table.title, _with_plain_spaces(table.frame), table.note) for table in tables)
 
 
 def place_table(study: RankingStudy) -> Table:
-    """The page's first table: who is where, by what, and how that holds on other videos."""
+    """The page's first table: who is where, by what, and how that holds on resampled videos."""
     ranking, order = study.ranking, study.ranking.order
     columns = _first_columns(ranking)
     if study.verdicts:
@@ -61,7 +62,7 @@ def place_table(study: RankingStudy) -> Table:
     if study.places is not None:
         span = study.places.interval()
         same_place = (study.places.places == ranking.final_rank).mean(axis=0)
-        columns["place on other videos (95 %)"] = [
+        columns["place on resampled videos (95 %)"] = [
             str(span[m, 0]) if span[m, 0] == span[m, 2] else f"{span[m, 0]}{NARROW}to{NARROW}{span[m, 2]}"
             for m in order
         ]
@@ -74,10 +75,12 @@ def place_table(study: RankingStudy) -> Table:
     if len(ranking.buckets) > 1:
         columns["weakest bucket"] = [_weakest(ranking, m) for m in order]
     note = (
-        f"Shared places show as a span, on other videos as its first. {_AHEAD} "
+        f"Shared places show as a span, on resampled videos as its first. {_AHEAD} "
         f"{_capital(ranking.score_name)}: mean over buckets of the share of right answers, its interval from "
         "leaving out each video in turn (Student's t)."
     )
+    if study.places is not None:
+        note += f" Resampled videos: {len(study.places.places)} resamples of these very videos."
     if np.isnan(ranking.mean_interval()).any():
         note += " No interval: leaving out a video changes nothing or too little is left, so other videos may differ."
     if absent := [name for name in _COUNTED if study.statuses is not None and name not in columns]:
