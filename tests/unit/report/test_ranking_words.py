@@ -10,6 +10,7 @@ import pytest
 from surgeval.cli._rank import _print
 from surgeval.pages import render_page
 from surgeval.report import RankingStudy, leading, ranking_sections, study_ranking
+from surgeval.report.ranking._feedback import _bucket_text
 from surgeval.report.ranking._words import place_by_tests
 from surgeval.stats import RankOptions, rank, stream
 from surgeval.stats.ranking._options import Collapse
@@ -63,3 +64,19 @@ def test_resamples_of_the_same_videos_are_never_called_other_videos(capsys: pyte
     _print(study, None, None)
     told = " ".join(capsys.readouterr().out.split())
     assert "places on resampled videos (12 resamples)" in told and "other videos" not in told
+
+
+def test_no_bucket_is_called_weakest_where_all_is_right_or_too_few_videos_tell() -> None:
+    buckets = ["few|ood"] * 50 + ["x|id"] * 60 + ["y|id"] * 60
+    videos = [f"o{k // 10}" for k in range(50)] + [f"v{k // 10}" for k in range(60)] * 2
+    right = {"all": [1] * 170, "most": [0] * 50 + [1] * 60 + [1, 0] * 30, "never in few": [0] * 50 + [1] * 120}
+    study = study_ranking(rank(right, buckets, videos, resamples=100), outer=0, challenges=0)
+    table = ranking_sections(study)[0].tables[0]
+    weakest = dict(table.frame.select("model", "weakest bucket").iter_rows())
+    assert weakest == {"all": "–", "most": "y/id (50.0\u00a0%)", "never in few": "–"}
+    assert "Weakest bucket: of those with 6 videos or more." in table.note
+    said = {name: _bucket_text(study, study.ranking.models.index(name)).partition(" A median")[0] for name in right}
+    assert said["all"] == said["never in few"] == "Every answer is right in every bucket with 6 videos or more."
+    assert said["most"] == "The weakest bucket of those with 6 videos or more is y/id with 50.0\u00a0% right."
+    few = study_ranking(rank({"a": [0] * 50, "b": [1] * 50}, buckets[:50], videos[:50], resamples=50), outer=0)
+    assert "No bucket is called the weakest: a claim needs 6 videos, and none has them." in _bucket_text(few, 0)

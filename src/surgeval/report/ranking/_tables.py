@@ -18,7 +18,15 @@ from surgeval.report.ranking._study import RankingStudy
 from surgeval.report.ranking._words import NARROW, percent, place_by_tests, place_span, points
 from surgeval.stats import Ranking, Stability, shown_bucket
 
-__all__ = ["bucket_order", "bucket_table", "place_table", "score_table", "stability_table", "terminal_tables"]
+__all__ = [
+    "bucket_order",
+    "bucket_table",
+    "place_table",
+    "score_table",
+    "stability_table",
+    "terminal_tables",
+    "weakest_bucket",
+]
 
 _AHEAD = (
     "Ahead by tests: better than the next in more buckets. By tests with others: these two are not told apart, third "
@@ -81,6 +89,8 @@ def place_table(study: RankingStudy) -> Table:
     )
     if study.places is not None:
         note += f" Resampled videos: {len(study.places.places)} resamples of these very videos."
+    if "weakest bucket" in columns and ranking.untestable:
+        note += f" Weakest bucket: of those with {ranking.options.min_clusters} videos or more."
     if np.isnan(ranking.mean_interval()).any():
         note += " No interval: leaving out a video changes nothing or too little is left, so other videos may differ."
     if absent := [name for name in _COUNTED if study.statuses is not None and name not in columns]:
@@ -190,8 +200,25 @@ def _reasons(ranking: Ranking) -> list[str]:
     return [*reasons, "–"]
 
 
+def weakest_bucket(ranking: Ranking, model: int) -> int | None:
+    """The number of the bucket with the model's lowest accuracy, of those that can decide; None where none is below 1.
+
+    >>> from surgeval.stats import rank
+    >>> buckets, videos = ["few|id"] * 5 + ["b|id"] * 6 + ["c|id"] * 6, [*range(5), *range(6), *range(6)]
+    >>> right = {"some": [0] * 5 + [1, 0, 1, 1, 1, 1] + [1] * 6, "all": [0] * 5 + [1] * 12}
+    >>> ranking = rank(right, buckets, videos, resamples=9)
+    >>> ranking.buckets, [weakest_bucket(ranking, m) for m in (0, 1)]
+    (('b|id', 'c|id', 'few|id'), [0, None])
+    """
+    own = ranking.accuracy[:, model]
+    able = [k for k, name in enumerate(ranking.buckets) if name not in ranking.untestable and own[k] < 1]
+    return min(able, key=lambda k: float(own[k]), default=None)
+
+
 def _weakest(ranking: Ranking, model: int) -> str:
-    worst = int(np.argmin(ranking.accuracy[:, model]))
+    worst = weakest_bucket(ranking, model)
+    if worst is None:
+        return "–"
     return f"{shown_bucket(ranking.buckets[worst])} ({points(ranking.accuracy[worst, model])}{NARROW}%)"
 
 
