@@ -8,12 +8,16 @@ import numpy as np
 import pytest
 
 from surgeval.cli._rank import _print
-from surgeval.pages import render_page
+from surgeval.pages import glossary, render_page
+from surgeval.pages._glossary import _terms_in
+from surgeval.protocols.contract import few_video_notes
 from surgeval.report import RankingStudy, leading, ranking_sections, study_ranking
+from surgeval.report._comparison import _METHOD
 from surgeval.report.ranking._feedback import _bucket_text
 from surgeval.report.ranking._words import place_by_tests
-from surgeval.stats import RankOptions, rank, stream
+from surgeval.stats import FEW_CLUSTERS, RankOptions, rank, stream
 from surgeval.stats.ranking._options import Collapse
+from surgeval.stats.ranking._rank import few_videos
 
 VIDEOS = [k // 10 for k in range(120)]
 
@@ -80,3 +84,19 @@ def test_no_bucket_is_called_weakest_where_all_is_right_or_too_few_videos_tell()
     assert said["most"] == "The weakest bucket of those with 6 videos or more is y/id with 50.0\u00a0% right."
     few = study_ranking(rank({"a": [0] * 50, "b": [1] * 50}, buckets[:50], videos[:50], resamples=50), outer=0)
     assert "No bucket is called the weakest: a claim needs 6 videos, and none has them." in _bucket_text(few, 0)
+
+
+def test_fewer_than_twenty_videos_are_not_linked_to_the_entry_on_fewer_than_six() -> None:
+    study = uneven()
+    html = render_page("R", ranking_sections(study))
+    assert "that decides: there the bootstrap may claim more often" in html
+    assert "term-few-videos" not in html
+    assert "term-heatmap" not in html  # the accuracies are drawn as one, which no word of the page says
+
+
+def test_few_videos_means_fewer_than_six_wherever_a_page_says_it() -> None:
+    says = next(term.says for term in glossary() if term.name == "few videos")
+    assert FEW_CLUSTERS == 6 and says.startswith("Fewer than six videos")
+    assert "few videos" not in {term.name for method in _METHOD.values() for term in _terms_in(method)}
+    twelve = (*few_videos([12], RankOptions()), *few_video_notes(12))
+    assert "few videos" not in {term.name for note in twelve for term in _terms_in(note)}
