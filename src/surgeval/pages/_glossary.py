@@ -150,7 +150,7 @@ def _texts(section: Section) -> Iterable[str]:
     for card in section.cards:
         yield from (card.title, *card.lines, *section.orders)
     for plot in section.plots:
-        yield from (plot.figure.title, plot.figure.alt, plot.note)
+        yield from (plot.figure.title, plot.note, plot.reading)
     for table in section.tables:
         yield from (table.title, table.note, *table.frame.columns)
         if table.explained:

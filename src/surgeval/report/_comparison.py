@@ -34,8 +34,9 @@ _METHOD = {
     "each video in turn (t, effective number of videos); its end is moved to 0 where it would contradict the test.",
     "t": "Each video is left out of both runs in turn; how much the difference moves gives its standard error, and "
     "interval and p are those of Student's t at the effective number of videos.",
-    "bootstrap": "p and the interval come from the same resamples of whole videos for both runs. With few videos this "
-    "claims too much: two equal detectors were told apart in 13 of 100 simulated comparisons over 6 videos.",
+    "bootstrap": "p and the interval come from the same resamples of whole videos for both runs. The fewer the "
+    "videos, the more often this claims too much: two equal detectors were told apart in 13 of 100 simulated "
+    "comparisons over 6 videos.",
 }
 
 

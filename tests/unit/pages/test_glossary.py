@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from surgeval.figures import Bars, Estimate, EstimateBars, EstimateGroup, Series
+from surgeval.figures import Bars, Estimate, EstimateBars, EstimateGroup, Heatmap, Series
 from surgeval.pages import Fact, Section, Table, glossary, glossary_page, render_page
 from surgeval.pages._glossary import Terms
 
@@ -70,6 +70,12 @@ def test_a_page_lists_only_what_it_uses() -> None:
     assert all(f'id="term-{key}"' in html for key in links(html))
     assert '<button type="button" aria-describedby="term-f1">' in html
     assert entries(render_page("Net", [Section("Result", "All is well.")])) == []
+
+
+def test_a_figures_text_alternative_is_no_use_of_a_term() -> None:
+    figure = Heatmap("Right answers", ("net",), ("verbs",), ((50.0,),), "% right", whole=100)
+    assert figure.alt.startswith("Heatmap")
+    assert entries(render_page("Net", [Section("Result", figures=(figure,))])) == []
 
 
 def test_names_from_data_are_never_terms_and_never_markup() -> None:

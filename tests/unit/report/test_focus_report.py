@@ -115,7 +115,7 @@ def test_the_ranking_page_says_what_is_untestable_and_what_turns_round() -> None
     assert study.places is None
     text = {section.title: section.text for section in ranking_sections(study)}
     assert "Nothing is decided in few/ood: fewer than 6 videos." in text["What these videos cannot tell"]
-    assert "On other videos" not in text
+    assert "On resampled videos" not in text
 
 
 def test_a_results_table_survives_the_spreadsheet_guard(tmp_path: Path) -> None:

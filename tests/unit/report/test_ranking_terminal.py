@@ -47,7 +47,7 @@ def test_shared_places_are_spans_and_shares_are_written_one_way() -> None:
 
 def test_among_three_says_nothing_of_three_models() -> None:
     made = study({"net": 0.9, "b": 0.5, "c": 0.3})
-    (page,) = next(section for section in ranking_sections(made) if section.title == "On other videos").tables
+    (page,) = next(section for section in ranking_sections(made) if section.title == "On resampled videos").tables
     for table in (terminal_tables(made)[1], page):
         assert table.frame.columns[5:] == ["first", "same place"]
 
@@ -67,7 +67,7 @@ def test_buckets_stand_in_order_and_are_written_as_on_other_pages(capsys: pytest
     sections = ranking_sections(made)
     (table,) = next(section for section in sections if section.title == "Buckets").tables
     assert table.frame["bucket"].to_list() == ["targets/id", "verbs/id", "targets/ood", "verbs/ood"]
-    assert table.note == "In distribution (id) first, then out of distribution (ood), each by name."
+    assert table.note.endswith("In distribution (id) first, then out of distribution (ood), each by name.")
     assert made.figures["accuracy"].columns == tuple(table.frame["bucket"])  # type: ignore[attr-defined]
     cells = [str(value) for section in sections for one in section.tables for row in one.frame.rows() for value in row]
     words = [*cells, *(section.text for section in sections), *(figure.alt for figure in made.figures.values())]

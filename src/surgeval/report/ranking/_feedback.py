@@ -20,6 +20,7 @@ from surgeval.files import DistinctNames, path_inside
 from surgeval.pages import Evidence, Link, Section, Table, save_tables, write_page
 from surgeval.report.ranking._entries import TROUBLES, status_of
 from surgeval.report.ranking._study import RankingStudy
+from surgeval.report.ranking._tables import weakest_bucket
 from surgeval.report.ranking._words import NARROW, listed, percent, place_span, points
 from surgeval.stats import distance_to_next_place, shown_bucket
 
@@ -166,7 +167,7 @@ def _bucket_table(study: RankingStudy, m: int) -> Table:
         "accuracy, %": [points(value) for value in own],
     }
     order = np.argsort(own, kind="stable")
-    note = "Weakest first."
+    note = "Lowest accuracy first."
     if len(ranking.models) >= _FIELD:
         median = np.median(ranking.accuracy, axis=1)
         columns["median of all entries, %"] = [points(value) for value in median]
@@ -178,9 +179,16 @@ def _bucket_table(study: RankingStudy, m: int) -> Table:
 
 def _bucket_text(study: RankingStudy, m: int) -> str:
     ranking = study.ranking
-    worst = int(np.argmin(ranking.accuracy[:, m]))
-    text = f"The weakest bucket is {shown_bucket(ranking.buckets[worst])} with "
-    text += f"{points(ranking.accuracy[worst, m])}{NARROW}% right."
+    worst, least = weakest_bucket(ranking, m), ranking.options.min_clusters
+    if worst is not None:
+        among = f" of those with {least} videos or more" if ranking.untestable else ""
+        right = f"{points(ranking.accuracy[worst, m])}{NARROW}%"
+        text = f"The weakest bucket{among} is {shown_bucket(ranking.buckets[worst])} with {right} right."
+    elif len(ranking.untestable) == len(ranking.buckets):
+        text = f"No bucket is called the weakest: a claim needs {least} videos, and none has them."
+    else:
+        where = f"every bucket with {least} videos or more" if ranking.untestable else "every bucket"
+        text = f"Every answer is right in {where}."
     if len(ranking.models) < _FIELD:
         text += f" A median of the field is shown from {_FIELD} entries on: with fewer it would give another one away."
     return text

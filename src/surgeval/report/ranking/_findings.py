@@ -27,7 +27,7 @@ def leading(study: RankingStudy) -> str:
     >>> ranking = rank(right, ["verb|id"] * 40, videos, resamples=100)
     >>> study = study_ranking(ranking, outer=10, resamples=100, challenges=0)
     >>> leading(study)
-    'net is first. On resampled videos it stays there in 100\xa0% of the cases.'
+    'net is first. On resampled videos it stays there in 100\xa0% of 10 resamples.'
     """
     ranking = study.ranking
     first, *_ = ranking.final_order
@@ -42,7 +42,7 @@ def leading(study: RankingStudy) -> str:
     if study.places is None or len(first) > 1:
         return claim
     share = study.places.share[ranking.models.index(first[0]), 0]
-    return f"{claim} On resampled videos it stays there in {percent(share)} of the cases."
+    return f"{claim} On resampled videos it stays there in {percent(share)} of {len(study.places.places)} resamples."
 
 
 def findings(study: RankingStudy) -> list[str]:
@@ -104,7 +104,7 @@ def baseline_sentences(gate: Gate) -> list[str]:
         state: [name for name, own in gate.state.items() if own == state]
         for state in ("clearly better", "not shown", "worse")
     }
-    known = "" if gate.ahead is not None else " (whether other videos say the same was not measured)"
+    known = "" if gate.ahead is not None else " (whether resampled videos say the same was not measured)"
     named = listed(gate.baselines)
     every = f"every baseline ({named})" if len(gate.baselines) > 1 else f"the baseline {named}"
     sentences = [f"clearly better than {every}: {_names(by_state['clearly better'])}{known}"]

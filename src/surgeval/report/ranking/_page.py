@@ -18,7 +18,7 @@ from surgeval.pages import Fact, Plot, Section, Table, save_figures, save_tables
 from surgeval.report.ranking._findings import equal_models, findings, leading
 from surgeval.report.ranking._study import RankingStudy
 from surgeval.report.ranking._tables import bucket_table, place_table, score_table, stability_table
-from surgeval.report.ranking._words import listed, percent
+from surgeval.report.ranking._words import listed, percent, place_by_tests
 from surgeval.stats import STEADY, Ranking, Stability, shown_bucket
 
 __all__ = ["ranking_sections", "write_ranking_report"]
@@ -72,8 +72,9 @@ def ranking_sections(study: RankingStudy) -> tuple[Section, ...]:
     >>> [section.title for section in ranking_sections(study_ranking(places, outer=0))][:2]
     ['Places', 'Who is better than whom']
     """
+    remarks = {**_REMARKS, "podium": _podium_remark(study.ranking)}
     plots = {
-        name: Plot(figure, _REMARKS.get(name, ""), (f"figures/{name}.svg", f"figures/{name}.png"), wide=True)
+        name: Plot(figure, remarks.get(name, ""), (f"figures/{name}.svg", f"figures/{name}.png"), wide=True)
         for name, figure in study.figures.items()
     }
 
@@ -90,7 +91,7 @@ def ranking_sections(study: RankingStudy) -> tuple[Section, ...]:
                 figures=drawn("mean_accuracy", "accuracy", "podium"),
                 tables=(bucket_table(study.ranking),)),
         *_equal(study),
-        Section("On other videos", _stability_text(study.places), figures=drawn("blobs"),
+        Section("On resampled videos", _stability_text(study.places), figures=drawn("blobs"),
                 tables=_stability(study.places)),
         Section("What it hangs on", "Parallel lines: the ranking does not hang on the choice. Crossings show where it "
                 "does.", figures=drawn("without_bucket", "without_model", "variants"), tables=_sensitivity(study)),
@@ -103,11 +104,19 @@ def ranking_sections(study: RankingStudy) -> tuple[Section, ...]:
 _REMARKS = {
     "significance": "Blue: the row's model is better in more buckets than the column's. White: not told apart.",
     "mean_accuracy": "The line is the 95 % interval over videos (each left out in turn, Student's t).",
-    "podium": "Above each place the accuracies of the models in the buckets where they took it; bars count how often. "
-    "Buckets with too few videos to decide are left out.",
     "blobs": "A blob's area is the share of resamples, the cross the median place, the line the 95 % interval.",
     "variants": "The first rule is the one used; the last is the order by the mean of bucket accuracies alone.",
 }
+
+
+def _podium_remark(ranking: Ranking) -> str:
+    remark = (
+        "Above each place the accuracies of the models in the buckets where they took it; bars count how often. "
+        f"{place_by_tests(ranking.options)}"
+    )
+    if ranking.untestable:
+        remark += f" Buckets with fewer than {ranking.options.min_clusters} videos decide nothing and are left out."
+    return remark
 
 
 def _facts(study: RankingStudy) -> tuple[Fact, ...]:
@@ -121,7 +130,8 @@ def _facts(study: RankingStudy) -> tuple[Fact, ...]:
              f"with at least {ranking.options.min_clusters} videos"),
     ]  # fmt: skip
     if study.places is not None and np.isfinite(study.places.mean_tau):
-        facts.append(Fact("Kendall's tau on other videos", f"{study.places.mean_tau:.2f}", "1 is the same order"))
+        note = f"mean of {len(study.places.places)} resamples; 1 is the same order"
+        facts.append(Fact("Kendall's tau on resampled videos", f"{study.places.mean_tau:.2f}", note))
     return tuple(facts)
 
 
@@ -143,7 +153,7 @@ def _gate_table(ranking: Ranking) -> tuple[Table, ...]:
         "better place",
         f"higher {ranking.score_name}",
         "better in more buckets",
-        "ahead on other videos",
+        "ahead on resampled videos",
     ]
     frame = pl.DataFrame(rows, schema=dict.fromkeys(heads, pl.String), orient="row")
     note = (
@@ -209,7 +219,9 @@ def _stability_text(places: Stability | None) -> str:
         return ""
     return (
         f"The whole ranking, tests and tie-breaks included, was repeated on {len(places.places)} resamples of the "
-        "videos. A place that a model keeps in six of ten resamples is little more than a coin's toss."
+        "videos: the same videos, drawn again with replacement, so that some come twice and others not at all. That "
+        "shows how much hangs on which of them are there; it is no test on other videos. A place that a model keeps in "
+        "six of ten resamples is little more than a coin's toss."
     )
 
 

@@ -1,6 +1,6 @@
 """Everything that says how far a ranking can be trusted, computed once for page, tables and JSON.
 
-Other videos, one bucket less, one model less, other rules, and the smallest difference that a bucket can show.
+Resampled videos, one bucket less, one model less, other rules, and the smallest difference that a bucket can show.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The tables of a ranking that page and terminal share: places, places on other videos, accuracies by bucket.
+"""The tables of a ranking that page and terminal share: places, places on resampled videos, accuracies by bucket.
 
 Columns are called the same in both, so that who read the one finds the other's numbers.
 """
@@ -15,10 +15,18 @@ import polars.selectors as cs
 from surgeval.pages import Table, distinct
 from surgeval.report.ranking._entries import troubles
 from surgeval.report.ranking._study import RankingStudy
-from surgeval.report.ranking._words import NARROW, percent, place_span, points
+from surgeval.report.ranking._words import NARROW, percent, place_by_tests, place_span, points
 from surgeval.stats import Ranking, Stability, shown_bucket
 
-__all__ = ["bucket_order", "bucket_table", "place_table", "score_table", "stability_table", "terminal_tables"]
+__all__ = [
+    "bucket_order",
+    "bucket_table",
+    "place_table",
+    "score_table",
+    "stability_table",
+    "terminal_tables",
+    "weakest_bucket",
+]
 
 _AHEAD = (
     "Ahead by tests: better than the next in more buckets. By tests with others: these two are not told apart, third "
@@ -28,7 +36,7 @@ _COUNTED = ("missing", "late", "invalid", "flagged")
 
 
 def terminal_tables(study: RankingStudy) -> tuple[Table, ...]:
-    """What the terminal shows: the ranking, places on other videos, and answers that were not in order.
+    """What the terminal shows: the ranking, places on resampled videos, and answers that were not in order.
 
     >>> from surgeval.report.ranking import study_ranking
     >>> from surgeval.stats import rank
@@ -45,14 +53,15 @@ def terminal_tables(study: RankingStudy) -> tuple[Table, ...]:
         columns["win rate in the tie"] = rates
     tables = [Table("ranking", pl.DataFrame({**columns, **_against_baselines(ranking)}), _AHEAD)]
     if study.places is not None:
-        tables.append(Table("places on resampled videos", stability_table(study.places)))
+        title = f"places on resampled videos ({len(study.places.places)} resamples)"
+        tables.append(Table(title, stability_table(study.places)))
     if (counts := troubles(study.statuses)) is not None:
         tables.append(Table("answers that were not in order", counts.rename(lambda name: name.replace("_", " "))))
     return tuple(Table(table.title, _with_plain_spaces(table.frame), table.note) for table in tables)
 
 
 def place_table(study: RankingStudy) -> Table:
-    """The page's first table: who is where, by what, and how that holds on other videos."""
+    """The page's first table: who is where, by what, and how that holds on resampled videos."""
     ranking, order = study.ranking, study.ranking.order
     columns = _first_columns(ranking)
     if study.verdicts:
@@ -61,7 +70,7 @@ def place_table(study: RankingStudy) -> Table:
     if study.places is not None:
         span = study.places.interval()
         same_place = (study.places.places == ranking.final_rank).mean(axis=0)
-        columns["place on other videos (95 %)"] = [
+        columns["place on resampled videos (95 %)"] = [
             str(span[m, 0]) if span[m, 0] == span[m, 2] else f"{span[m, 0]}{NARROW}to{NARROW}{span[m, 2]}"
             for m in order
         ]
@@ -74,10 +83,14 @@ def place_table(study: RankingStudy) -> Table:
     if len(ranking.buckets) > 1:
         columns["weakest bucket"] = [_weakest(ranking, m) for m in order]
     note = (
-        f"Shared places show as a span, on other videos as its first. {_AHEAD} "
+        f"Shared places show as a span, on resampled videos as its first. {_AHEAD} "
         f"{_capital(ranking.score_name)}: mean over buckets of the share of right answers, its interval from "
         "leaving out each video in turn (Student's t)."
     )
+    if study.places is not None:
+        note += f" Resampled videos: {len(study.places.places)} resamples of these very videos."
+    if "weakest bucket" in columns and ranking.untestable:
+        note += f" Weakest bucket: of those with {ranking.options.min_clusters} videos or more."
     if np.isnan(ranking.mean_interval()).any():
         note += " No interval: leaving out a video changes nothing or too little is left, so other videos may differ."
     if absent := [name for name in _COUNTED if study.statuses is not None and name not in columns]:
@@ -125,7 +138,7 @@ def bucket_order(ranking: Ranking) -> list[int]:
 
 
 def bucket_table(ranking: Ranking) -> Table:
-    """One row per bucket, one column per model: accuracy in % and, in brackets, the rank if decided."""
+    """One row per bucket, one column per model: accuracy in % and, in brackets, the place by tests if decided."""
     order = ranking.order
     names = [shown_bucket(name) for name in ranking.buckets]
     columns: list[list[Any]] = [names, list(ranking.questions), list(ranking.videos)]
@@ -139,9 +152,11 @@ def bucket_table(ranking: Ranking) -> Table:
     frame = pl.DataFrame([pl.Series(head, column) for head, column in zip(heads, columns, strict=True)])
     sides = any(name.endswith("|ood") for name in ranking.buckets)
     note = "In distribution (id) first, then out of distribution (ood), each by name." if sides else "By name."
-    return Table(
-        "Accuracy in %, and the rank in brackets", frame[bucket_order(ranking)], note, file="tables/buckets.csv"
-    )
+    note = f"{place_by_tests(ranking.options)} {note}"
+    if ranking.untestable:
+        note += f" –: fewer than {ranking.options.min_clusters} videos decide nothing."
+    title = "Accuracy in %, and in brackets the place by tests"
+    return Table(title, frame[bucket_order(ranking)], note, file="tables/buckets.csv")
 
 
 def _first_columns(ranking: Ranking) -> dict[str, list[Any]]:
@@ -185,8 +200,25 @@ def _reasons(ranking: Ranking) -> list[str]:
     return [*reasons, "–"]
 
 
+def weakest_bucket(ranking: Ranking, model: int) -> int | None:
+    """The number of the bucket with the model's lowest accuracy, of those that can decide; None where none is below 1.
+
+    >>> from surgeval.stats import rank
+    >>> buckets, videos = ["few|id"] * 5 + ["b|id"] * 6 + ["c|id"] * 6, [*range(5), *range(6), *range(6)]
+    >>> right = {"some": [0] * 5 + [1, 0, 1, 1, 1, 1] + [1] * 6, "all": [0] * 5 + [1] * 12}
+    >>> ranking = rank(right, buckets, videos, resamples=9)
+    >>> ranking.buckets, [weakest_bucket(ranking, m) for m in (0, 1)]
+    (('b|id', 'c|id', 'few|id'), [0, None])
+    """
+    own = ranking.accuracy[:, model]
+    able = [k for k, name in enumerate(ranking.buckets) if name not in ranking.untestable and own[k] < 1]
+    return min(able, key=lambda k: float(own[k]), default=None)
+
+
 def _weakest(ranking: Ranking, model: int) -> str:
-    worst = int(np.argmin(ranking.accuracy[:, model]))
+    worst = weakest_bucket(ranking, model)
+    if worst is None:
+        return "–"
     return f"{shown_bucket(ranking.buckets[worst])} ({points(ranking.accuracy[worst, model])}{NARROW}%)"
 
 

@@ -6,10 +6,31 @@ from collections.abc import Sequence
 
 from surgeval import results
 from surgeval.arrays import Ints
+from surgeval.stats import RankOptions
 
-__all__ = ["NARROW", "listed", "percent", "place_span", "points"]
+__all__ = ["NARROW", "listed", "percent", "place_by_tests", "place_span", "points"]
 
 NARROW = "\u00a0"  # between a number and its sign: a line must not break there
+_BY_TESTS = {
+    "pairwise": "1 + how many models the tests show to be better there",
+    "upper_bound": "1 + how many models the tests show to be better there",
+    "wins": "1 + how many models have more wins by tests there",
+    "leader": "in the order of the accuracies, a new one where a model is worse than the leader of the last",
+    "chain": "in the order of the accuracies, a new one where a model is worse than the one before it",
+    "closure": "in the order of the accuracies, a new one where every model above is better than every one below",
+}
+
+
+def place_by_tests(options: RankOptions) -> str:
+    """What a model's number in one bucket is: not its position by accuracy.
+
+    >>> place_by_tests(RankOptions(collapse="wins"))
+    'Place by tests: 1 + how many models have more wins by tests there.'
+    """
+    text = f"Place by tests: {_BY_TESTS[options.collapse]}."
+    if options.collapse in ("pairwise", "upper_bound"):
+        text += " Several can share one, and a lower accuracy has the better place where fewer are shown to be better."
+    return text
 
 
 def percent(share: float) -> str:

@@ -140,7 +140,7 @@ def few_videos(videos: Sequence[int], options: RankOptions) -> list[str]:
     hint = (
         "the exchange test holds its level there but misses all but large differences"
         if options.test == "exchange"
-        else f"the bootstrap of few videos may claim more often than in {100 * options.alpha:g} % of equal pairs"
+        else f"there the bootstrap may claim more often than in {100 * options.alpha:g} % of equal pairs"
     )
     if options.scheme == "question":
         hint = "and the test does not even look at them"

@@ -1,4 +1,4 @@
-"""How far a ranking can be trusted: other videos, one bucket less, one model less.
+"""How far a ranking can be trusted: resampled videos, one bucket less, one model less.
 
 `stability` repeats the whole procedure, tests and tie-breaks included, on resampled videos: each model gets a
 distribution of places instead of one. The leave-one-out functions show what hangs on a single bucket or entrant.

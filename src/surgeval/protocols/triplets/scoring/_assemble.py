@@ -269,7 +269,7 @@ def _outside(numbers: Sequence[ScoreNumber]) -> tuple[str, ...]:
     many = (
         "1 number lies outside its interval" if len(lost) == 1 else f"{len(lost)} numbers lie outside their intervals"
     )
-    return (f"{many} (first: {first.label}): classes that very few videos show weigh much there",)
+    return (f"{many} (first: {first.label}): classes that hardly any video shows weigh much there",)
 
 
 def _threshold_note(thresholds: Mapping[str, float]) -> tuple[str, ...]:
