@@ -114,7 +114,12 @@ def test_many_parts_are_tried_by_one_child_and_one_that_ends_it_costs_itself(
         )
     started: list[Any] = []
     begin = subprocess.run
-    monkeypatch.setattr(subprocess, "run", lambda *given, **named: (started.append(given), begin(*given, **named))[1])
+
+    def counted(*given: Any, **named: Any) -> Any:
+        started.append(given)
+        return begin(*given, **named)
+
+    monkeypatch.setattr(subprocess, "run", counted)
     paths = [tmp_path / f"{k}.parquet" for k in range(8)]
     try_parquets([*paths, tmp_path / "absent.parquet"])
     assert len(started) == 2  # another one after the file that ended the first
