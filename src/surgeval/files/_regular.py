@@ -132,3 +132,21 @@ def read_bounded(path: str | Path, limit: int, expected: str) -> bytes:
     if len(data) > limit:
         raise DataError(path, found=f"{max(size, len(data))} bytes", expected=f"{expected} of at most {limit} bytes")
     return data
+
+
+def holds_bytes(path: str | Path, data: bytes) -> bool:
+    """Whether this is a regular file, and no link, of just these bytes; no more of another one is read.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "labels.txt").write_bytes(b"0 0.5")
+    ...     [holds_bytes(Path(folder, "labels.txt"), data) for data in (b"0 0.5", b"0")]
+    [True, False]
+    """
+    try:
+        if Path(path).is_symlink():
+            return False
+        with open_regular(path) as file:
+            return file.read(len(data) + 1) == data
+    except OSError:
+        return False

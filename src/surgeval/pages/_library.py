@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from surgeval.errors import BadInput
-from surgeval.files import make_folder, write_atomically
+from surgeval.files import holds_bytes, make_folder, write_atomically
 from surgeval.pages._safety import inline
 
 _MOST_NEIGHBOURS = 1000  # folders that are looked into for a copy
@@ -68,11 +68,11 @@ def put_library(folder: Path) -> None:
     """See that plotly.js lies in the folder, letter for letter: kept, linked to a neighbour's copy, or written."""
     data = library().encode("utf-8")
     target = folder / library_name()
-    if _is_copy(target, data):
+    if holds_bytes(target, data):
         return
     make_folder(folder)
     for copy in _neighbours(folder):
-        if _is_copy(copy, data) and _stays(copy, folder) and _link(copy, target):
+        if holds_bytes(copy, data) and _stays(copy, folder) and _link(copy, target):
             return
     if target.is_dir():
         raise BadInput(f"{target}: found a folder, expected the file {target.name} or nothing")
@@ -89,13 +89,6 @@ def _neighbours(folder: Path) -> Iterator[Path]:
             names = []
         yield above / library_name()
         yield from (above / name / library_name() for name in names)
-
-
-def _is_copy(path: Path, data: bytes) -> bool:
-    try:
-        return not path.is_symlink() and path.stat().st_size == len(data) and path.read_bytes() == data
-    except OSError:
-        return False
 
 
 def _stays(copy: Path, folder: Path) -> bool:

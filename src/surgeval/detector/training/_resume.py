@@ -73,13 +73,17 @@ def _fill(path: Path, network: nn.Module, tensors: Mapping[str, torch.Tensor], p
     wanted = network.state_dict()  # shares the memory, and takes no gradients
     stored = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
     for name in sorted({*wanted, *stored}):
-        found = f"shape {tuple(stored[name].shape)}" if name in stored else "nothing"
-        expected = f"shape {tuple(wanted[name].shape)}" if name in wanted else "no such tensor"
-        if found != expected or stored[name].dtype != wanted[name].dtype:
+        found = _kind(stored[name]) if name in stored else "nothing"
+        expected = _kind(wanted[name]) if name in wanted else "no such tensor"
+        if found != expected:
             raise DataError(path, field=f"{prefix}{name}", found=found, expected=expected)
         if stored[name].is_floating_point() and not bool(stored[name].isfinite().all()):
             raise DataError(path, field=f"{prefix}{name}", found="NaN or infinity", expected="finite weights")
         wanted[name].copy_(stored[name])
+
+
+def _kind(tensor: torch.Tensor) -> str:
+    return f"{str(tensor.dtype).removeprefix('torch.')} of shape {tuple(tensor.shape)}"
 
 
 def _counters(path: Path, metadata: Mapping[str, Any], most_epochs: int) -> Counters:

@@ -29,7 +29,7 @@ from surgeval.asking import (
 )
 from surgeval.engine import Manifest, fingerprint, load_cases, run
 from surgeval.errors import BadInput, DataError, RunError, printable
-from surgeval.files import write_atomically
+from surgeval.files import holds_bytes, write_atomically
 from surgeval.models.chat import ChatOptions
 from surgeval.protocols.asked import NO_MEDIA, UNKNOWN_MEDIA, AskedRun, check_limit, was_shown
 from surgeval.protocols.focus._files import as_sources
@@ -268,6 +268,6 @@ def _write(folder: Path, questions: tuple[VqaQuestion, ...], answers: pl.DataFra
         # A lone surrogate becomes its escape, which inside a JSON text is what it was.
         data = f"{printable(json.dumps(records, indent=1, ensure_ascii=False))}\n".encode()
         path = folder / f"{name}.json"
-        if not (path.is_file() and path.read_bytes() == data):
+        if not holds_bytes(path, data):
             (folder / SCORES).unlink(missing_ok=True)  # scores of other answers are not this run's
             write_atomically(path, data)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from PIL import Image
+from PIL import Image, UnidentifiedImageError
 
 from surgeval.detector.training import TrainRecord
 from surgeval.errors import DataError
@@ -276,6 +276,8 @@ def _picture(path: Path) -> Any:
             if image.format == "JPEG" and (many := too_many_scans(data)):
                 raise DataError(path, found=many, expected="a picture of labelled frames")
             return np.asarray(image.convert("RGB"))
+    except UnidentifiedImageError:  # whose text names an object in memory
+        raise DataError(path, found="no JPEG or PNG", expected="a picture of labelled frames") from None
     except (OSError, ValueError, SyntaxError) as error:
         raise DataError(path, found=str(error)[:80], expected="a picture of labelled frames") from error
 

@@ -142,7 +142,7 @@ def test_the_label_mosaic_stands_on_the_page(tmp_path: Path) -> None:
     Image.fromarray(np.zeros((8, 8, 3), np.uint8)).save(tmp_path / "labels.jpg")
     assert "Frames with their labels" in write_training_page(tmp_path).read_text()
     (tmp_path / "labels.jpg").write_bytes(b"GIF89a")
-    with pytest.raises(DataError, match=r"labels\.jpg: found cannot identify"):
+    with pytest.raises(DataError, match=r"labels\.jpg: found no JPEG or PNG"):
         write_training_page(tmp_path)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from surgeval.asking import Rejections
 from surgeval.datasets import Dataset, check_media, intent_record, open_dataset, read_intent_items
 from surgeval.errors import BadInput, DataError, printable
-from surgeval.files import write_atomically
+from surgeval.files import holds_bytes, write_atomically
 from surgeval.records import IntentQuestion
 
 __all__ = ["ITEMS", "ItemSet", "OpenedItems", "load_items", "open_items", "rejecting_options", "save_items"]
@@ -111,7 +111,7 @@ def save_items(folder: Path, items: Sequence[IntentQuestion]) -> None:
         lines.append(printable(json.dumps(record, ensure_ascii=False)))
     data = "".join(f"{line}\n" for line in lines).encode()
     path = folder / ITEMS
-    if not (path.is_file() and path.read_bytes() == data):
+    if not holds_bytes(path, data):
         write_atomically(path, data)
 
 
