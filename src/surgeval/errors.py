@@ -82,17 +82,20 @@ class LeftOut(UserWarning):
 
 
 @contextmanager
-def code_of_others(what: str) -> Iterator[None]:
-    """Whatever another package's code raises, or ends the process with, becomes one `BadInput`; Ctrl-C passes.
+def code_of_others(what: str, passing: tuple[type[BaseException], ...] = ()) -> Iterator[None]:
+    """Whatever another package's code raises, or ends the process with, becomes one `BadInput`.
+
+    Ctrl-C passes, and so do errors of ours and those named in `passing`.
 
     >>> with code_of_others("protocol crowd"):
     ...     raise SystemExit(3)
     Traceback (most recent call last):
     surgeval.errors.BadInput: protocol crowd: SystemExit: 3
     """
+    unchanged: tuple[type[BaseException], ...] = (KeyboardInterrupt, SurgevalError, *passing)
     try:
         yield
-    except (KeyboardInterrupt, SurgevalError):
+    except unchanged:
         raise
     except BaseException as error:
         raise BadInput(f"{what}: {told(error)}") from error

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +20,7 @@ import pytest
 import typer
 from tests.e2e.conftest import Quick
 
-from surgeval.cli._demo_chapters import told_or_left_out
+from surgeval.cli._demo_chapters import ToldChapter, told_or_left_out
 from surgeval.cli._main import app
 from surgeval.datasets import MemoryDataset
 from surgeval.protocols.contract import Demo
@@ -150,14 +151,28 @@ def test_the_demo_leaves_out_the_chapter_whose_packages_are_absent(
     monkeypatch.setattr("surgeval.console._extras.models_missing", lambda: "torch")
     given = Demo(dataset=MemoryDataset(load_labels("cholect50"), ()), edition="phantom-v1", out=tmp_path / "chapter")
     told = told_or_left_out(descriptors()["surgxbench"], given)
-    assert told == "surgxbench: found no torch, expected the models extra: pip install 'surgeval[models]'"
+    assert told.chapter == "surgxbench: found no torch, expected the models extra: pip install 'surgeval[models]'"
+    assert not told.failed
     assert not (tmp_path / "chapter").exists()
 
 
 def test_the_demo_leaves_out_the_chapter_of_a_package_that_is_broken(tmp_path: Path) -> None:
     given = Demo(dataset=MemoryDataset(load_labels("cholect50"), ()), edition="phantom-v1", out=tmp_path / "chapter")
     told = told_or_left_out(replace(descriptors()["surgxbench"], chapter=":chapter"), given)
-    assert told == "protocol surgxbench: chapter = ':chapter': ValueError: Empty module name"
+    assert told.chapter == "protocol surgxbench: chapter = ':chapter': ValueError: Empty module name"
+    assert told.failed
+
+
+def test_a_demo_with_a_chapter_that_failed_goes_on_and_ends_with_code_1(
+    tmp_path: Path, small_phantom: Path, monkeypatch: pytest.MonkeyPatch, quick: Quick
+) -> None:
+    told = ToldChapter("bad", "protocol bad: chapter = 'a:b': RuntimeError", failed=True)
+    monkeypatch.setattr("surgeval.phantom.write_edition", lambda *given, **named: small_phantom)
+    monkeypatch.setattr("surgeval.cli._demo.telling", lambda *given: nullcontext(iter([told])))
+    monkeypatch.setattr("surgeval.report.write_index", lambda out, **named: out / "index.html")
+    code, out, err = quick("demo", "--out", tmp_path, "--json")
+    assert (code, err) == (1, f"surgeval: note: {told.chapter}\n")
+    assert json.loads(out)["bad"] == {"left_out": told.chapter}
 
 
 def test_an_output_that_is_not_utf8_is_no_reason_to_stop(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,9 @@ from surgeval.console import claim_folder, console, print_json, print_pieces, pr
 from surgeval.console.options import JsonOption
 from surgeval.errors import BadInput, visible
 from surgeval.results import counted
+
+if TYPE_CHECKING:
+    from surgeval.protocols.descriptor import Descriptor
 
 _SHOWN = 12  # numbers on the screen where a page has all of them: the main ones come first
 
@@ -32,9 +35,7 @@ def compare(
 
     Example: [bold]surgeval compare runs/mine runs/baseline --out runs/mine-and-baseline[/bold]
     """
-    from surgeval.protocols.evidence_page import evidence_of
     from surgeval.protocols.registry import descriptor_of, folder_kind_of
-    from surgeval.report import own_verdicts, readable_comparison, tally, write_comparison
 
     for folder in (a, b):
         if (kind := folder_kind_of(folder)) is not None:
@@ -42,10 +43,19 @@ def compare(
     first, second = (descriptor_of(folder) for folder in (a, b))
     if first.name != second.name:
         raise BadInput(f"{a} and {b}: found {first.name} and {second.name}, expected two runs of one protocol")
+    # Its results and their comparison are asked for numbers and texts until the last line is printed.
+    with first.answers_for("compare", passing=(OSError, MemoryError)):
+        _compare(first, a, b, out, json)
+
+
+def _compare(protocol: Descriptor, a: Path, b: Path, out: Path | None, json: bool) -> None:
+    from surgeval.protocols.evidence_page import evidence_of
+    from surgeval.report import own_verdicts, readable_comparison, tally, write_comparison
+
     with progress("runs") as bar:
-        results = [first.part("load")(folder) for folder in bar.track((a, b), "reading", 2)]
+        results = [protocol.part("load")(folder) for folder in bar.track((a, b), "reading", 2)]
         bar.phase("comparing")
-        comparison = first.part("compare")(*results)
+        comparison = protocol.part("compare")(*results)
     if comparison.a == comparison.b:
         comparison = replace(comparison, a=str(a), b=str(b))
     own = {

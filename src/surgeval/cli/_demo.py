@@ -17,7 +17,7 @@ from surgeval.cli._single_file import writes_pages
 from surgeval.cli.data._phantom import rendering
 from surgeval.console import console, print_frame, print_json, progress
 from surgeval.console.options import JsonOption
-from surgeval.errors import DataError
+from surgeval.errors import DataError, visible
 from surgeval.protocols.registry import descriptors
 
 if TYPE_CHECKING:
@@ -40,8 +40,10 @@ def register(app: typer.Typer) -> None:
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for everything the demo makes.")] = Path("demo"),
     json: JsonOption = False,
-) -> None:
+) -> int:
     """Make the surgical phantom, check it, and take it through every protocol that has a chapter; ends with one page.
+
+    What another package's protocol fails at is named, with exit code 1.
 
     Example: [bold]surgeval demo --out demo[/bold]
     """
@@ -55,6 +57,12 @@ def demo(
     dataset = datasets.open_dataset(data)
     film = None if json else _filming(out / "operation.mp4")
     plain: dict[str, Any] = {}
+    failures: list[str] = []
+
+    def fail(failure: str) -> None:
+        failures.append(failure)
+        typer.echo(f"surgeval: note: {visible(failure)}", err=True)
+
     # The chapters begin at once: hashing and checking keep one core busy, and an error there ends them.
     with telling([protocol for protocol in descriptors().values() if protocol.chapter], data, EDITION, out) as chapters:
         same = phantom.edition_hash(data) == phantom.PHANTOM_V1_SHA256
@@ -70,7 +78,10 @@ def demo(
         for told in chapters:
             chapter, ranked = told.chapter, told.ranked
             if isinstance(chapter, str):
-                say(f"left out: {chapter}")
+                if told.failed:
+                    fail(chapter)
+                else:
+                    say(f"left out: {chapter}")
                 plain[told.name] = {"left_out": chapter}
                 continue
             number += 1
@@ -86,16 +97,18 @@ def demo(
                     print_frame("", ranked.table)
                 pages |= {f"The ranking: {chapter.title}": ranked.page, "What each team is told": ranked.feedback}
                 plain[told.name]["ranking"] = ranked.plain
-    index = write_index(out, title="The demo", links=pages, lead=_LEAD)
+    index = write_index(out, title="The demo", links=pages, lead=_LEAD, on_problem=fail)
+    code = 1 if failures else 0
     if film is None:
         counts = {name: getattr(checked, name) for name in ("videos", "frames", "instances", "questions")}
         print_json({"data": str(data), "report": str(page), "index": str(index), **counts, **plain})
-        return
+        return code
     film.join()
     say(f"\nOpen {index}\n" if not film.exitcode else f"\nOpen {index} (the film could not be made)\n")
     say(f"  {out / 'operation.mp4'}   eight seconds of an operation with its truth drawn")
     say(f"  {data / 'frames'}   the frames")
     say("\nThen your own data:\n  surgeval data check FOLDER\n  surgeval report FOLDER --out report")
+    return code
 
 
 def _link_text(chapter: Chapter) -> str:

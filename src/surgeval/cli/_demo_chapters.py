@@ -6,6 +6,8 @@ each other's gaps.
 
 from __future__ import annotations
 
+import json
+import pickle
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
@@ -16,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from surgeval.console import progress
-from surgeval.errors import BadInput, MissingExtra, RunError
+from surgeval.errors import MissingExtra, RunError, SurgevalError
 from surgeval.progress import quiet
 from surgeval.protocols.workers import worker_pool
 
@@ -43,11 +45,12 @@ class RankedRuns:
 
 @dataclass(frozen=True)
 class ToldChapter:
-    """A chapter with its ranking, where it has one; or why it was left out."""
+    """A chapter with its ranking, where it has one; or why it was left out, and whether it `failed` at that."""
 
     name: str
     chapter: Chapter | str
     ranked: RankedRuns | None = None
+    failed: bool = False
 
 
 @contextmanager
@@ -81,30 +84,32 @@ def _awaited(name: str, begun: Future[ToldChapter]) -> ToldChapter:
 
 
 def _tell(name: str, data: Path, edition: str, out: Path, inside: bool) -> ToldChapter:
-    """One chapter and its ranking, in a process of its own."""
+    """One chapter and its ranking, in a process of its own; a part of another package that fails costs its chapter."""
     from surgeval.datasets import open_dataset
     from surgeval.pages import single_file
     from surgeval.protocols.contract import Demo
     from surgeval.protocols.registry import descriptors
 
     with quiet(True), single_file(inside):
-        chapter = told_or_left_out(descriptors()[name], Demo(dataset=open_dataset(data), edition=edition, out=out))
-        if isinstance(chapter, str) or chapter.ranking is None:
-            return ToldChapter(name, chapter)
-        return ToldChapter(name, chapter, ranking_of(chapter, out / "ranking"))
+        return told_or_left_out(descriptors()[name], Demo(dataset=open_dataset(data), edition=edition, out=out))
 
 
-def told_or_left_out(protocol: Descriptor, demo: Demo) -> Chapter | str:
-    """The protocol's chapter, or what the light install lacks for it, or why another package's cannot be imported."""
+def told_or_left_out(protocol: Descriptor, demo: Demo) -> ToldChapter:
+    """The protocol's chapter, or what the light install lacks for it, or why another package's cannot be had."""
     try:
-        tell = protocol.part("chapter")
-    except BadInput as error:
-        return str(error)
-    try:
-        chapter: Chapter = tell(demo)
+        with protocol.answers_for("chapter"):
+            chapter: Chapter = protocol.part("chapter")(demo)
+            ranked = None if chapter.ranking is None else ranking_of(chapter, demo.out / "ranking")
+            told = ToldChapter(protocol.name, chapter, ranked)
+            json.dumps(chapter.to_json())  # what cannot be said, or sent to the process that asked, fails here
+            pickle.dumps(told)
+            return told
     except MissingExtra as missing:
-        return str(missing)
-    return chapter
+        return ToldChapter(protocol.name, str(missing))
+    except SurgevalError as error:
+        if protocol.is_ours("chapter"):
+            raise
+        return ToldChapter(protocol.name, str(error), failed=True)
 
 
 def ranking_of(chapter: Chapter, out: Path) -> RankedRuns:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import typer
+from typer.exceptions import Abort, Exit, TyperException
 
 from surgeval.cli._markup import literal, sound_help
 from surgeval.cli._single_file import writes_pages
 from surgeval.errors import BadInput, code_of_others, visible
 from surgeval.protocols.descriptor import Descriptor
 from surgeval.protocols.registry import broken_protocols, descriptors
+
+# Exits are a command's own answer; for the others `surgeval` has sentences, whatever raised them.
+_ANSWERED = (SystemExit, Exit, Abort, TyperException, OSError, MemoryError)
 
 
 def register(app: typer.Typer) -> None:
@@ -44,12 +49,24 @@ def _group(kind: str, says: str) -> typer.Typer:
 def _command(protocol: Descriptor, kind: str) -> Callable[..., Any]:
     """A protocol's command with what all have; built once here, since one that Typer cannot build stops all others."""
     with code_of_others(f"protocol {protocol.name}: {kind} = {getattr(protocol, kind)!r}"):
-        command = writes_pages(protocol.part(kind))
+        command = writes_pages(_guarded(protocol, kind))
         command.__doc__ = sound_help(command.__doc__ or "")
         alone = typer.Typer()
         alone.command(protocol.name)(command)
         typer.main.get_command(alone)
     return command
+
+
+def _guarded(protocol: Descriptor, kind: str) -> Callable[..., Any]:
+    """A protocol's command, whose failures are one sentence if it is another package's."""
+    command = protocol.part(kind)
+
+    @wraps(command)
+    def guarded(**options: Any) -> Any:
+        with protocol.answers_for(kind, passing=_ANSWERED):
+            return command(**options)
+
+    return guarded
 
 
 def _example(doc: str | None) -> str:

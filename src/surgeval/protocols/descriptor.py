@@ -2,18 +2,27 @@
 
 A package offers its `Descriptor` under the entry-point group `surgeval.protocols`. Parts are named `module:attribute`,
 so that listing protocols imports none of them.
+
+What a part of another package raises while it runs becomes one sentence that names the protocol and the part: whoever
+evaluates a model cannot repair it, and other protocols work without it. A part of surgeval's own raises as it does, so
+that a defect of ours is seen as one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from surgeval.errors import MODEL_PACKAGES, BadInput, MissingExtra, code_of_others
 
 __all__ = ["Descriptor"]
+
+_COMMANDS = ("run", "score")  # the command line guards them: it knows an exit from a failure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,19 +80,71 @@ class Descriptor:
         return cls(name=name, question=question, ranks_by=ranks_by, several=several, order=order, **parts)
 
     def part(self, name: str) -> Callable[..., Any]:
-        """The function behind one of the parts, imported now; whatever goes wrong there is `BadInput`."""
+        """The function behind one of the parts, imported now; whatever goes wrong there is `BadInput`.
+
+        So is what another package's function raises when it is called, and what it gives back that is not what the
+        part promises.
+        """
         address = getattr(self, name)
         module, colon, attribute = address.partition(":")
         if not colon:
             raise BadInput(f"protocol {self.name}: {name}: found {address!r}, expected MODULE:FUNCTION")
-        where = f"protocol {self.name}: {name} = {address!r}"
-        with code_of_others(where):
+        with self._guarded(name):
+            function: Callable[..., Any] = getattr(import_module(module), attribute)
+            if not callable(function):
+                raise BadInput(f"{self._where(name)}: found {function!r:.60}, expected a function")
+        return function if name in _COMMANDS or self.is_ours(name) else partial(self._called, name, function)
+
+    def is_ours(self, name: str) -> bool:
+        """Whether a part is code of surgeval itself.
+
+        >>> Descriptor.of_rooms("surgical.crowd", "Do many eyes agree?").is_ours("load")
+        False
+        """
+        return str(getattr(self, name)).startswith("surgeval.")
+
+    @contextmanager
+    def answers_for(self, name: str, passing: tuple[type[BaseException], ...] = ()) -> Iterator[None]:
+        """For a block that uses what a part gave: if the part is another package's, what goes wrong is `BadInput`.
+
+        >>> crowd = Descriptor.of_rooms("surgical.crowd", "Do many eyes agree?")
+        >>> with crowd.answers_for("load"):
+        ...     [][0].headlines()
+        Traceback (most recent call last):
+        surgeval.errors.BadInput: protocol crowd: load = 'surgical.crowd.result:load_crowd': IndexError: list index...
+        """
+        if self.is_ours(name):
+            yield
+        else:
+            with self._guarded(name, passing):
+                yield
+
+    def _where(self, name: str) -> str:
+        return f"protocol {self.name}: {name} = {getattr(self, name)!r}"
+
+    @contextmanager
+    def _guarded(self, name: str, passing: tuple[type[BaseException], ...] = ()) -> Iterator[None]:
+        with code_of_others(self._where(name), passing):
             try:
-                function: Callable[..., Any] = getattr(import_module(module), attribute)
+                yield
             except ModuleNotFoundError as error:
                 if (error.name or "").partition(".")[0] not in MODEL_PACKAGES:
                     raise
                 raise MissingExtra(f"protocol {self.name}", error.name or "") from error
-            if not callable(function):
-                raise BadInput(f"{where}: found {function!r:.60}, expected a function")
-        return function
+
+    def _called(self, name: str, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        with self._guarded(name):
+            given = function(*arguments, **named)
+            if not isinstance(given, expected := _promised(name)):
+                raise BadInput(f"{self._where(name)}: found {given!r:.60}, expected a {expected.__name__}")
+        return given
+
+
+def _promised(part: str) -> type:
+    """What a part gives back."""
+    import polars as pl  # listing protocols needs no tables
+
+    from surgeval.protocols.contract import Chapter, Comparison, FolderKind, RunResult
+
+    kinds = {"load": RunResult, "page": Path, "compare": Comparison, "outcomes": pl.DataFrame, "chapter": Chapter}
+    return kinds.get(part, FolderKind)

@@ -6,15 +6,17 @@ A protocol is known by its descriptor under the entry-point group `surgeval.prot
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from surgeval.errors import BadInput, DataError, LeftOut, code_of_others, told
+from surgeval.errors import BadInput, DataError, LeftOut, told
 from surgeval.protocols.descriptor import Descriptor
 
 if TYPE_CHECKING:
+    from surgeval.pages import Section
     from surgeval.protocols.contract import FolderKind, RunResult
 
 __all__ = ["GROUP", "broken_protocols", "descriptor", "descriptor_of", "descriptors", "folder_kind_of", "folder_kinds",
@@ -115,14 +117,27 @@ def folder_kinds() -> list[FolderKind]:
 
 
 def _folder_kind(descriptor: Descriptor) -> FolderKind:
-    from surgeval.protocols.contract import FolderKind  # listing protocols needs no tables
+    """A protocol's kind of folder, whose functions its descriptor answers for."""
+    kind: FolderKind = descriptor.part("folders")()
 
-    where = f"protocol {descriptor.name}: folders = {descriptor.folders!r}"
-    with code_of_others(where):
-        kind = descriptor.part("folders")()
-        if not isinstance(kind, FolderKind):
-            raise BadInput(f"{where}: found {kind!r:.60}, expected a FolderKind")
-    return kind
+    def holds(folder: Path) -> bool:
+        with descriptor.answers_for("folders"):
+            return bool(kind.holds(folder))
+
+    def write_page(folder: Path, out: Path | None) -> Path:
+        with descriptor.answers_for("folders"):
+            return Path(kind.write_page(folder, out))
+
+    def section(folder: Path, out: Path | None) -> Section | None:
+        from surgeval.pages import Section  # listing protocols needs no pages
+
+        with descriptor.answers_for("folders"):
+            found = kind.section(folder, out)
+            if not isinstance(found, Section | None):
+                raise TypeError(f"found {found!r:.60}, expected a Section or None")
+            return found
+
+    return replace(kind, holds=holds, write_page=write_page, section=section)
 
 
 def folder_kind_of(folder: str | Path) -> FolderKind | None:
@@ -137,8 +152,7 @@ def folder_kind_of(folder: str | Path) -> FolderKind | None:
 
 def _holds(kind: FolderKind, folder: Path) -> bool:
     try:
-        with code_of_others(f"folders of a {kind.noun}: telling one fails with"):
-            return kind.holds(folder)
+        return kind.holds(folder)
     except BadInput as error:
         warnings.warn(str(error), LeftOut, stacklevel=2)
         return False

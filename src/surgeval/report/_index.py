@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -39,8 +40,8 @@ class _Shown:
     """A run of the index: its name there, and its data as what identifies them and as a title calls them."""
 
     name: str
-    run: RunResult
     headlines: tuple[Headline, ...]
+    verdict: Verdict | None = None
     data: str = ""
     data_name: str = ""
 
@@ -78,7 +79,8 @@ def write_run_pages(
         raise BadInput("several runs: found no folder for their page, expected one")
     runs = [(folder, kind) for folder, kind in zip(paths, kinds, strict=True)]
     alike = len({kind.name for kind in kinds}) == 1
-    beside = evidence_sections(paths) if alike else ()
+    with kinds[0].answers_for("load"):
+        beside = evidence_sections(paths) if alike else ()
     return _index(runs, Path(out), "report.html", "Runs", beside=beside, on_problem=on_problem)
 
 
@@ -114,21 +116,32 @@ def write_index(
     folder = Path(folder)
     runs = runs_in(folder)
     target = Path(out or folder)
-    beside = [section for kind in folder_kinds() if (section := kind.section(folder, target)) is not None]
-    if not runs and not beside:
+    unread: list[str] = []
+    beside = list[Section]()
+    for folder_kind in folder_kinds():
+        with _telling(unread, on_problem):
+            section = folder_kind.section(folder, target)
+            beside += [section] if section is not None else []
+    if not runs and not beside and not unread:
         raise BadInput(f"{folder}: found no run in it, expected folders with a run.json")
     kinds: list[tuple[Path, Descriptor]] = []
-    unread: list[str] = []
     for run in runs:
-        try:
+        with _telling(unread, on_problem):
             if leads_out(run, folder):
                 raise BadInput(f"{run}: found a link that leads elsewhere, expected a folder")
             kinds.append((run, descriptor_of(run)))
-        except SurgevalError as error:  # a run that cannot be read must not hide the others
-            unread.append(str(error))
-            on_problem(str(error))
     name = title or folder.resolve().name or "Runs"
     return _index(kinds, target, "index.html", name, links or {}, lead, unread, beside, on_problem)
+
+
+@contextmanager
+def _telling(problems: list[str], on_problem: Callable[[str], None]) -> Iterator[None]:
+    """A run that cannot be read, or another package's part that fails, must not hide the others."""
+    try:
+        yield
+    except SurgevalError as error:
+        problems.append(str(error))
+        on_problem(str(error))
 
 
 def _index(
@@ -136,38 +149,33 @@ def _index(
     links: Mapping[str, str | Path] | None = None, lead: str = "", unread: Sequence[str] = (),
     beside: Sequence[Section] = (), on_problem: Callable[[str], None] = _on_the_page,
 ) -> Path:  # fmt: skip
-    sections = []
+    sections, failed = list[Section](), list(unread)
     if links:
         listed = tuple(Link(text, _relative(Path(page), out)) for text, page in links.items())
         sections.append(Section("Start here", links=listed))
     for kind in descriptors().values():
         folders = [folder for folder, own in runs if own.name == kind.name]
-        sections += [_section(kind, folders, out, on_problem)] if folders else []
+        with _telling(failed, on_problem), kind.answers_for("load"):
+            sections += [_section(kind, folders, out, on_problem)] if folders else []
     sections += beside
-    sections += [Section("Runs that could not be read", "\n\n".join(unread))] if unread else []
+    sections += [Section("Runs that could not be read", "\n\n".join(failed))] if failed else []
     many = f"{len(runs)} run{'s' if len(runs) != 1 else ''} with their headline numbers; e" if runs else "E"
     opening = lead or f"{many}ach name opens its page."
     return write_page(out / file, title, sections, kind="runs", lead=opening)
 
 
 def _section(kind: Descriptor, folders: Sequence[Path], out: Path, on_problem: Callable[[str], None]) -> Section:
-    loaded: dict[Path, RunResult] = {}
+    loaded: dict[Path, _Shown] = {}
     problems: list[str] = []
     for folder in folders:
-        try:
-            loaded[folder] = load_run(folder)
+        with _telling(problems, on_problem), kind.answers_for("load"):
+            run = load_run(folder)
             page = folder / "report.html"
             if not page.is_file() or page.is_symlink():
-                kind.part("page")([loaded[folder]], folder)
-        except SurgevalError as error:  # a run that is not finished must not hide the others
-            problems.append(str(error))
-            on_problem(str(error))
-            loaded.pop(folder, None)
+                kind.part("page")([run], folder)
+            loaded[folder] = _Shown(run.name, run.headlines(), run.verdict(), *_data_of(folder, run))
     names = distinct(run.name for run in loaded.values())
-    shown = [
-        _Shown(name, run, run.headlines(), *_data_of(folder, run))
-        for name, (folder, run) in zip(names, loaded.items(), strict=True)
-    ]
+    shown = [replace(run, name=name) for name, run in zip(names, loaded.values(), strict=True)]
     links = tuple(Link(name, _relative(run / "report.html", out)) for name, run in zip(names, loaded, strict=True))
     text = [kind.question, *([_APART] if len(_alike(shown)) > 1 else []), *problems]
     return Section(kind.name, "\n\n".join(text), tables=_tables(shown), links=links)
@@ -208,7 +216,7 @@ def _tables(runs: Sequence[_Shown]) -> tuple[Table, ...]:
     """A table for each set of runs that belong together, why their verdicts are so, and every number folded below."""
     sets = _alike(runs)
     titles = _titles(sets)
-    verdicts = {shown.name: shown.run.verdict() for shown in runs}
+    verdicts = {shown.name: shown.verdict for shown in runs}
     tables = [_first_numbers(alike, verdicts, title) for alike, title in zip(sets, titles, strict=True)]
     if any(verdicts.values()):
         because = [[name, verdict.sentence if verdict else "–"] for name, verdict in verdicts.items()]

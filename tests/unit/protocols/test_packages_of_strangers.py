@@ -102,7 +102,7 @@ def test_ctrl_c_is_not_kept_back(tmp_path: Path) -> None:
         ("def kind(): return None", "found None, expected a FolderKind"),
         ("from surgeval.protocols.contract import FolderKind\ndef kind(): return FolderKind(\n"
          " noun='heap', to_compare='', holds=5, write_page=5, section=5)",
-         "folders of a heap: telling one fails with: TypeError"),
+         "protocol bad: folders = 'bad_command:kind': TypeError"),
     ],
 )  # fmt: skip
 def test_folders_of_others_do_not_take_reports_away(tmp_path: Path, source: str, said: str) -> None:

@@ -179,7 +179,7 @@ def test_runs_are_rows_chance_is_the_last_and_the_rest_is_folded() -> None:
 
 
 def shown(name: str, *headlines: Headline, data: str = "") -> _Shown:
-    return _Shown(name, Shown(name, *headlines), headlines, data, f"{data} (1f)" if data else "")
+    return _Shown(name, headlines, None, data, f"{data} (1f)" if data else "")
 
 
 def test_runs_of_other_data_or_other_first_numbers_have_their_own_table() -> None:

@@ -119,7 +119,11 @@ def verdicts_of(paths: Sequence[str | Path]) -> dict[str, Verdict]:
     >>> verdicts_of([])
     {}
     """
-    return {_name(run): verdict for run in _ranked_runs(paths) if (verdict := load_run(run).verdict()) is not None}
+    verdicts = {}
+    for run in _ranked_runs(paths):
+        with descriptor_of(run).answers_for("load"):
+            verdicts[_name(run)] = load_run(run).verdict()
+    return {name: verdict for name, verdict in verdicts.items() if verdict is not None}
 
 
 def score_name_of(paths: Sequence[str | Path]) -> str:
