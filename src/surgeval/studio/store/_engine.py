@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, create_engine, event, exc, insert, inspect, select, text, update
 
-from surgeval.errors import BadInput, DataError, MissingExtra
+from surgeval.errors import BadInput, DataError, MissingExtra, SurgevalError
 from surgeval.files import make_folder
 from surgeval.studio.store._address import postgres_address
 from surgeval.studio.store._errors import NoRoom, NotStored
@@ -55,7 +55,8 @@ class Database(AbstractContextManager["Database"]):
         else:
             raise BadInput(f"{where}: found no such file, expected a studio project")
         try:
-            self._prepare(read_only=read_only)
+            with self._any_answer():
+                self._prepare(read_only=read_only)
         except BaseException:
             self.engine.dispose()
             raise
@@ -103,6 +104,17 @@ class Database(AbstractContextManager["Database"]):
         """End all connections."""
         self.engine.dispose()
 
+    @contextmanager
+    def _any_answer(self) -> Iterator[None]:
+        """Whatever a server answers to what is asked when a project is opened, as one sentence."""
+        try:
+            yield
+        except Exception as error:
+            if self._lite or isinstance(error, SurgevalError):
+                raise
+            said = f"an answer that no studio project gives ({type(error).__name__})"
+            raise NotStored(f"{self.name}: it could not be opened: found {said}, expected a studio project") from None
+
     def _prepare(self, *, read_only: bool) -> None:
         with self.saying("it could not be opened"):
             known = set(METADATA.tables)
@@ -133,7 +145,10 @@ class Database(AbstractContextManager["Database"]):
         """What the database said, in one line, without the password that it was sent."""
         cause = (str(getattr(error, "orig", None) or error).splitlines() or [type(error).__name__])[0]
         password = self.engine.url.password or ""
-        return cause.replace(password, "[hidden]") if len(password) >= _SHORTEST else cause
+        escaped = password.replace("\\", "\\\\")  # as Python shows a text inside another value
+        for form in (escaped.replace("'", "\\'"), escaped, password) if len(password) >= _SHORTEST else ():
+            cause = cause.replace(form, "[hidden]")
+        return cause
 
     @property
     def _lite(self) -> bool:
@@ -187,7 +202,7 @@ def _reading_address(path: Path) -> str:
 def _postgres(url: str) -> tuple[str, Engine]:
     name, address = postgres_address(url)
     try:
-        import pg8000
+        from surgeval.studio.store._postgres import connect
     except ImportError:
         raise MissingExtra("a project on PostgreSQL", "pg8000", "postgres") from None
     # The pool logs every connection that a server dropped, with a traceback; whoever asked is told in a sentence.
@@ -196,11 +211,6 @@ def _postgres(url: str) -> tuple[str, Engine]:
 
     @event.listens_for(engine, "do_connect")
     def _connect(_dialect: object, _record: object, _args: object, settings: dict[str, Any]) -> Any:
-        try:
-            return pg8000.connect(**settings)
-        except (pg8000.Error, OSError):
-            raise
-        except Exception as error:  # noqa: BLE001 (its parser raises anything at an answer that it does not know)
-            raise pg8000.InterfaceError(f"no login, or no answer of PostgreSQL ({type(error).__name__})") from None
+        return connect(**settings)
 
     return name, engine
