@@ -100,7 +100,7 @@ class Client:
         if time.monotonic() - self._used > _KEPT:
             self.close()
         if self._kept is None:
-            self._kept = HTTPConnection(self.host, timeout=60)
+            self._kept = HTTPConnection(self.host, timeout=240)
         try:
             self._kept.request(method, path, json.dumps(body).encode() if body is not None else None, sent)
             answer = self._kept.getresponse()

@@ -6,8 +6,9 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 
-__all__ = ["deaf_children", "interrupts_blocked"]
+__all__ = ["deaf_children", "interrupts_blocked", "interrupts_later"]
 
 
 @contextmanager
@@ -28,6 +29,30 @@ def interrupts_blocked(*signals: signal.Signals) -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def interrupts_later() -> Iterator[None]:
+    """A Ctrl-C inside is answered at the end of the block, which must be short.
+
+    It is for the end of an executor: a Ctrl-C while its thread is waited for makes Python take the thread for ended
+    (bpo-45274), which then waits for ever, or trips over what is closed.
+
+    >>> with interrupts_later():
+    ...     signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    False
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pressed: list[FrameType | None] = []
+    before = signal.signal(signal.SIGINT, lambda _number, frame: pressed.append(frame))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if pressed and callable(before):
+        before(signal.SIGINT, pressed[0])
 
 
 @contextmanager

@@ -92,9 +92,10 @@ def code_of_others(what: str, passing: tuple[type[BaseException], ...] = ()) -> 
     Traceback (most recent call last):
     surgeval.errors.BadInput: protocol crowd: SystemExit: 3
     """
+    unchanged: tuple[type[BaseException], ...] = (KeyboardInterrupt, SurgevalError, *passing)
     try:
         yield
-    except (KeyboardInterrupt, SurgevalError, *passing):
+    except unchanged:
         raise
     except BaseException as error:
         raise BadInput(f"{what}: {told(error)}") from error

@@ -17,7 +17,7 @@ from tests.conftest import LONG
 
 ARTIFACTS = Path(__file__).parents[2] / "test-artifacts"
 PICTURES = LONG or bool(os.environ.get("SURGEVAL_PICTURES"))  # nobody looks at those of an ordinary run
-PATIENCE = 30.0  # seconds that something may take to show: a loaded machine is slow, and only failures wait so long
+PATIENCE = 90.0  # seconds that something may take to show: a loaded machine is slow, and only failures wait so long
 expect.set_options(timeout=1000 * PATIENCE)
 _FLAGS = [
     "--no-sandbox",  # containers run as root, where Chromium's sandbox does not start

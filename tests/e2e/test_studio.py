@@ -22,7 +22,7 @@ def folder(tmp_path: Path) -> Path:
 def test_ctrl_c_ends_the_studio_quietly(folder: Path, tmp_path: Path) -> None:
     with running(folder, "--author", "amy", log=tmp_path / "log") as studio:
         assert Client(studio.host).get("/api/project")["author"] == "amy"
-        listening = HTTPConnection(studio.host, timeout=20)  # as an open tab does
+        listening = HTTPConnection(studio.host, timeout=120)  # as an open tab does
         listening.request("GET", "/api/events")
         assert listening.getresponse().status == 200
         said = studio.stop()

@@ -122,7 +122,7 @@ def test_the_light_install_says_one_sentence_at_once(tmp_path: Path) -> None:
     ):
         done = subprocess.run(
             [sys.executable, "-c", LIGHT, *words],
-            cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+            cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False,
         )  # fmt: skip
         assert (done.returncode, done.stdout) == (2, "")
         (line,) = done.stderr.splitlines()

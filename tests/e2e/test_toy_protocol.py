@@ -56,7 +56,7 @@ def test_help_names_it_with_its_question_and_completion_offers_it(toy: Call, env
     shell = {"_SURGEVAL_COMPLETE": "complete_bash", "COMP_WORDS": "surgeval run cr", "COMP_CWORD": "2"}
     offered = subprocess.run(
         [sys.executable, "-c", "import sys; sys.argv = ['surgeval']; from surgeval.cli import main; main()"],
-        env={**environment, **shell}, capture_output=True, text=True, timeout=60, check=False,
+        env={**environment, **shell}, capture_output=True, text=True, timeout=240, check=False,
     )  # fmt: skip
     assert "crowd" in offered.stdout
 

@@ -90,7 +90,7 @@ def test_stopped_with_ctrl_c_it_says_how_to_go_on_and_does(quick: Quick, frames:
     time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     rest = process.stderr.read()
-    assert process.wait(timeout=60) == 130
+    assert process.wait(timeout=240) == 130
     assert "the same command again does what is left" in rest
     assert load_train_record(tmp_path / "run").status == "interrupted"
     code, _, told = quick(*words)

@@ -99,7 +99,7 @@ class Listener:
                 self.versions.append(json.loads(line[5:])["version"])
 
     def wait_for(self, version: int) -> None:
-        end = time.monotonic() + 60
+        end = time.monotonic() + 240
         while not self.versions or self.versions[-1] < version:
             assert time.monotonic() < end, self.versions[-3:]
             time.sleep(0.02)

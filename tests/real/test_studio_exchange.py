@@ -18,7 +18,7 @@ pytestmark = pytest.mark.real
 
 
 def get(running: Running, path: str) -> Any:
-    connection = HTTPConnection(running.address.removeprefix("http://").rstrip("/"), timeout=60)
+    connection = HTTPConnection(running.address.removeprefix("http://").rstrip("/"), timeout=240)
     connection.request("GET", path)
     answer = connection.getresponse()
     data = answer.read()

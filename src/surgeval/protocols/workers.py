@@ -14,7 +14,7 @@ from multiprocessing import get_context, parent_process
 from multiprocessing.context import ForkServerContext, SpawnContext
 from typing import Any
 
-from surgeval._signals import deaf_children
+from surgeval._signals import deaf_children, interrupts_later
 
 __all__ = ["process_context", "worker_pool"]
 
@@ -63,6 +63,11 @@ class _DeafPool(ProcessPoolExecutor):
     def submit(self, *work: Any, **named: Any) -> Future[Any]:
         with deaf_children():
             return super().submit(*work, **named)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Who cannot wait for the work ends the processes first, as the demo does."""
+        with interrupts_later():
+            super().shutdown(wait, cancel_futures=cancel_futures)
 
 
 def _begin(initializer: Callable[..., None] | None, arguments: tuple[Any, ...]) -> None:

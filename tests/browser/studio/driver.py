@@ -65,7 +65,7 @@ class Studio:
         self.eventually(lambda: self.page.locator("[data-testid=stage] img").count() == 1)
 
     def get(self, path: str) -> Any:
-        connection = HTTPConnection(self.address.removeprefix("http://").rstrip("/"), timeout=20)
+        connection = HTTPConnection(self.address.removeprefix("http://").rstrip("/"), timeout=120)
         connection.request("GET", path)
         found = json.loads(connection.getresponse().read())
         connection.close()
@@ -74,7 +74,7 @@ class Studio:
     def post(self, body: dict[str, Any]) -> None:
         """An operation as another program sends it."""
         host = self.address.removeprefix("http://").rstrip("/")
-        connection = HTTPConnection(host, timeout=20)
+        connection = HTTPConnection(host, timeout=120)
         headers = {"origin": f"http://{host}", "content-type": "application/json"}
         connection.request("POST", "/api/operations", json.dumps(body).encode(), headers)
         answer = connection.getresponse()

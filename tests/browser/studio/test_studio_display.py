@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
+from tests.browser.conftest import PATIENCE
 from tests.browser.studio.driver import Studio
 from tests.browser.studio.legible import CUT, faults
 
@@ -206,7 +207,7 @@ def test_filters_show_and_find(studio: Studio) -> None:
 
 def full_page(studio: Studio) -> None:
     """Everything that can stand on the page at once."""
-    studio.page.set_default_timeout(8_000)
+    studio.page.set_default_timeout(1000 * PATIENCE)
     values = {"action": "cut", "target": "seminal vesicle"}
     add(studio, {"box": [20, 40, 60, 60], "values": values, "track": 1},
         {"box": [120, 40, 60, 60], "name": "needle driver", "track": 1, "values": {"action": "fly"}},

@@ -20,7 +20,7 @@ def answer(studio: Studio, annotator: str, ids: list[str], verb: str, number: in
     host = studio.address.removeprefix("http://").rstrip("/")
     body = {"id": f"{annotator}.{verb}.{number}", "kind": "study.answer", "session": annotator,
             "payload": {"ids": ids, "name": "scissors", "values": {"action": verb, "target": "fascias"}}}  # fmt: skip
-    connection = HTTPConnection(host, timeout=20)
+    connection = HTTPConnection(host, timeout=120)
     headers = {"origin": f"http://{host}", "content-type": "application/json"}
     connection.request("POST", f"/blind/s1/{annotator}/api/operations", json.dumps(body).encode(), headers)
     told = connection.getresponse()

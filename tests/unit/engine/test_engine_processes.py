@@ -60,7 +60,7 @@ def test_a_unit_killed_for_its_time_takes_its_children_along(tmp_path: Path) -> 
     log = tmp_path / "log"
     go(tmp_path / "run", [Unit("hang", "hang")], w.Logged(str(log)), time_limit=1.0)
     group = int(log.read_text().split()[-1])
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         try:
             os.killpg(group, 0)

@@ -134,6 +134,6 @@ def test_lines_of_two_writers_at_once_are_all_there_and_whole(tmp_path: Path) ->
         "for n in range(50): append_line(sys.argv[1], sys.argv[2].encode() * 3000)"
     )
     writers = [subprocess.Popen([sys.executable, "-c", program, tmp_path / "log", name]) for name in "ab"]
-    assert [writer.wait(timeout=60) for writer in writers] == [0, 0]
+    assert [writer.wait(timeout=240) for writer in writers] == [0, 0]
     lines = (tmp_path / "log").read_text().splitlines()
     assert sorted(set(lines)) == ["a" * 3000, "b" * 3000] and len(lines) == 100

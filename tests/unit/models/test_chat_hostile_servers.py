@@ -53,7 +53,7 @@ def test_headers_that_never_end_are_given_up_at_the_time_out(wire: Wire, head: b
     wire.script = endless(wire, head, again, 0.05)
     began = time.monotonic()
     assert "no reply in 0.4 s (2 tries)" in wire.failure(timeout=0.4, tries=2)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
 
 
 def test_a_flood_of_continue_ends_at_the_time_out_or_at_the_size(wire: Wire) -> None:
@@ -61,7 +61,7 @@ def test_a_flood_of_continue_ends_at_the_time_out_or_at_the_size(wire: Wire) -> 
     began = time.monotonic()
     said = wire.failure(timeout=2)
     assert "no reply in 2 s" in said or "more than 33554432 bytes" in said
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 60
 
 
 @pytest.mark.parametrize("head", [b"Transfer-Encoding: chunked", b"Content-Length: 3000000000"])

@@ -75,7 +75,7 @@ def test_what_a_server_refuses_is_remembered_and_costs_no_try(taken: tuple[str, 
 
 
 def test_threads_that_learn_the_same_at_once_all_get_their_reply() -> None:
-    ready = threading.Barrier(6, timeout=10)
+    ready = threading.Barrier(6, timeout=120)
 
     def refuse(body: dict[str, Any]) -> object:
         if "max_tokens" not in body:

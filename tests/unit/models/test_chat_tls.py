@@ -18,7 +18,7 @@ from surgeval.models.chat._http import _context
 from surgeval.qa.chat import ChatError
 
 pytestmark = pytest.mark.skipif(not shutil.which("openssl"), reason="needs openssl to make a certificate")
-OPTIONS = ChatOptions(timeout=5, tries=1)
+OPTIONS = ChatOptions(timeout=60, tries=1)
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def test_a_server_with_an_unknown_certificate_gets_no_question(secure: Start) ->
     _context.cache_clear()
     port = secure(lambda connection: connection.sendall(reply("CORRECT")))
     with pytest.raises(ChatError, match=r"no connection \(self.signed certificate\) \(1 try\)"):
-        OpenAIChat("m", f"https://localhost:{port}/v1", ChatOptions(timeout=5, tries=3)).complete(ASKED)
+        OpenAIChat("m", f"https://localhost:{port}/v1", ChatOptions(timeout=60, tries=3)).complete(ASKED)
 
 
 @pytest.mark.usefixtures("trusted")
@@ -130,7 +130,7 @@ def test_through_a_tunnel_the_proxy_sees_neither_key_nor_question(
                 passed.append(data)
                 far.sendall(data)
             far.shutdown(socket.SHUT_WR)
-            answers.join(5)
+            answers.join(60)
 
     for name in ("no_proxy", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)

@@ -60,7 +60,7 @@ class Wire:
     def __exit__(self, *_: object) -> None:
         self.over.set()
         for thread in self._threads:
-            thread.join(5)
+            thread.join(60)
         self._listener.close()
 
     def _serve(self) -> None:

@@ -34,7 +34,7 @@ def called(
     paths = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH", "")]))
     return subprocess.run(
         [sys.executable, "-c", CALL, json.dumps(commands)], env={**os.environ, "PYTHONPATH": paths},
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=240, check=False,
     )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from surgeval.qa.chat import ChatError
 from surgeval.qa.judging import ChatJudge, JudgeItem, Panel, VerdictCache, open_judges, summarise_verdicts
 
 NUMBER = re.compile(r"\| question (\d+)\?")
-OPTIONS = ChatOptions(timeout=5.0, backoff=0.01, max_wait=0.05, tries=4)
+OPTIONS = ChatOptions(timeout=60.0, backoff=0.01, max_wait=0.05, tries=4)
 
 
 class Judged(Server):

@@ -68,7 +68,7 @@ def test_on_a_terminal_an_answer_is_shown_as_text_and_a_key_is_read() -> None:
         env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
     )  # fmt: skip
     os.close(theirs)
-    shown, answered, limit = b"", False, time.monotonic() + 60
+    shown, answered, limit = b"", False, time.monotonic() + 240
     try:
         while time.monotonic() < limit:
             if not select.select([ours], [], [], 1)[0]:

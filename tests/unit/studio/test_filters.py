@@ -38,7 +38,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def ask(address: str, query: str) -> tuple[int, Any]:
-    connection = HTTPConnection(address.removeprefix("http://").rstrip("/"), timeout=20)
+    connection = HTTPConnection(address.removeprefix("http://").rstrip("/"), timeout=120)
     connection.request("GET", f"/api/videos/V1/next?{query}")
     answer = connection.getresponse()
     found = json.loads(answer.read())

@@ -50,7 +50,7 @@ def say(host: str, *parts: bytes, end: bool = False) -> bytes:
     """What the server answers to these bytes, after which we go on listening unless this is the `end`."""
     name, port = host.split(":")
     answer = b""
-    with socket.create_connection((name, int(port)), timeout=20) as connection:
+    with socket.create_connection((name, int(port)), timeout=120) as connection:
         try:
             for part in parts:
                 connection.sendall(part)
@@ -187,7 +187,7 @@ def test_somebody_without_the_token_cannot_keep_the_server_busy_with_a_body(tmp_
     with serve(tmp_path, author="host", host="0.0.0.0", token=TOKEN) as shared:
         host = shared.address.removeprefix("http://").rstrip("/")
         name, port = host.split(":")
-        with socket.create_connection((name, int(port)), timeout=5) as connection:
+        with socket.create_connection((name, int(port)), timeout=120) as connection:
             head = f"POST /api/operations HTTP/1.1\r\nhost: {host}\r\norigin: http://{host}\r\n"
             connection.sendall(
                 f"{head}content-length: 999\r\n\r\n{{".encode()

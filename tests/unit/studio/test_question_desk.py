@@ -191,7 +191,7 @@ class Asker:
         self.host = running.address.removeprefix("http://").rstrip("/")
 
     def __call__(self, path: str, body: Any = None) -> tuple[int, Any]:
-        connection = HTTPConnection(self.host, timeout=20)
+        connection = HTTPConnection(self.host, timeout=120)
         headers = {"origin": f"http://{self.host}", "content-type": "application/json"}
         data = None if body is None else json.dumps(body).encode()
         connection.request("GET" if body is None else "POST", path, data, headers)

@@ -155,7 +155,7 @@ def test_what_is_not_blind_is_not_there(secretive: Running) -> None:
 
 def test_a_blind_session_hears_only_of_its_own_answers(secretive: Running) -> None:
     page, chair = Page(secretive, "ear"), Page(secretive, "chair")
-    connection = HTTPConnection(page.host, timeout=20)
+    connection = HTTPConnection(page.host, timeout=120)
     connection.request("GET", f"{ADA}/api/events", headers={"origin": f"http://{page.host}"})
     answer = connection.getresponse()
     assert json.loads(answer.readline()[5:])["author"] == ""  # the version at which it begins to listen

@@ -25,7 +25,7 @@ from typing import TypeAlias
 import cv2
 import numpy as np
 
-from surgeval._signals import interrupts_blocked
+from surgeval._signals import interrupts_blocked, interrupts_later
 from surgeval.arrays import AnyArray, Bytes
 from surgeval.detector.data._augment import Augment
 from surgeval.detector.data._threads import one_thread_each
@@ -80,7 +80,8 @@ def picture_processes(data: TrainingSet, batch: int, count: int) -> Iterator[Pic
                 pool.submit(os.getpid)
             yield PictureProcesses(data, slots, pool)
         finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+            with interrupts_later():  # an errand is a matter of milliseconds
+                pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _shared_slots(batch: int, side: int) -> Bytes:

@@ -20,12 +20,12 @@ import cv2
 
 from surgeval.errors import BadInput, DataError, RunError
 from surgeval.files import atomic_folder, path_inside, read_bounded, read_json_object, safe_name, write_atomically
+from surgeval.phantom._processes import ProcessDied, in_processes
 from surgeval.phantom.dataset._edition import HELD_OUT_WORDINGS, VideoPlan, edition, plan_videos
 from surgeval.phantom.dataset._film import video_mp4
 from surgeval.phantom.dataset._graph import build_graph, graph_from_json, known_things
 from surgeval.phantom.dataset._layout import focus_records, frame_json, index_text, intent_json, truth_text
 from surgeval.phantom.dataset._truth import label
-from surgeval.phantom.dataset._writers import WriterDied, in_processes
 from surgeval.phantom.questions._intent_questions import make_intent_questions
 from surgeval.phantom.questions.focus._questions import make_focus_questions
 from surgeval.phantom.scene._footage import Footage
@@ -202,18 +202,13 @@ def _run(out: Path, jobs: Sequence[WriteSettings], mp4: bool, processes: int, pr
         return
     total = len(labelled_indices(jobs[0].seconds, jobs[0].fps_labels))
     try:
-        with closing(in_processes(partial(_in_process, out, mp4), jobs, workers)) as finished:
-            for job in finished:
+        with closing(in_processes(partial(write_video, out, mp4=mp4), jobs, workers)) as finished:
+            for number, _ in finished:
                 if progress:
-                    progress(job.video.name, total, total)
-    except WriterDied as error:
+                    progress(jobs[number].video.name, total, total)
+    except ProcessDied as error:
         advice = "run the same command again (in a script of yours: under if __name__ == '__main__') to continue"
         raise RunError(f"{out}: a writing process died; {advice}") from error
-
-
-def _in_process(out: Path, mp4: bool, job: WriteSettings) -> None:
-    with one_thread():  # one process per core already
-        write_video(out, job, mp4=mp4)
 
 
 def write_video(out: Path, job: WriteSettings, *, mp4: bool = False, progress: Progress | None = None) -> None:

@@ -7,15 +7,14 @@ tools of one frame can be laid over the clean tissue (a *plate*) of another.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, fields, replace
-from multiprocessing import get_context
 
 import cv2
 import numpy as np
 import PIL.Image
 
 from surgeval.arrays import Bools, Bytes, Image, Int16s, Int32s, Singles
+from surgeval.phantom._processes import all_in_processes
 from surgeval.phantom.dataset._edition import VideoPlan, plan_videos
 from surgeval.phantom.dataset._truth import MIN_TOOL
 from surgeval.phantom.scene._footage import Footage
@@ -115,20 +114,7 @@ def film(shoot: Shoot) -> Frames:
 
 def film_all(shoots: Iterable[Shoot], workers: int = 1, progress: Callable[[int, int], None] | None = None) -> Frames:
     """Every video, in worker processes where more than one is asked for; the order is that of `shoots`."""
-    shoots = list(shoots)
-    workers = min(workers, len(shoots))
-    parts = []
-    if workers <= 1:
-        for done, shoot in enumerate(shoots):
-            parts.append(film(shoot))
-            if progress:
-                progress(done + 1, len(shoots))
-    else:
-        with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_one_thread) as pool:
-            for done, part in enumerate(pool.map(film, shoots)):
-                parts.append(part)
-                if progress:
-                    progress(done + 1, len(shoots))
+    parts = all_in_processes(film, list(shoots), workers, progress)
     names = [field.name for field in fields(Frames)]
     return Frames(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
@@ -140,10 +126,6 @@ def first_videos(frames: Frames, videos: int) -> Frames:
     plates = frames.plates[: len(frames.plates) * min(videos, total) // max(total, 1)]
     columns = {field.name: getattr(frames, field.name)[rows] for field in fields(Frames) if field.name != "plates"}
     return Frames(**columns, plates=plates)
-
-
-def _one_thread() -> None:
-    cv2.setNumThreads(1)  # one process per core already
 
 
 def _visible(tool: ToolState, shot: Rendered) -> bool:

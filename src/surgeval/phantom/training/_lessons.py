@@ -12,16 +12,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
 
 import cv2
 import numpy as np
 import PIL.Image
 
 from surgeval.arrays import Bytes, Image, Int8s
+from surgeval.phantom._processes import all_in_processes
 from surgeval.phantom.dataset._edition import HELD_OUT_WORDINGS, VideoPlan, plan_videos
 from surgeval.phantom.dataset._graph import SceneGraph, Visibility, build_graph, known_things
 from surgeval.phantom.dataset._truth import label
@@ -34,7 +32,7 @@ from surgeval.phantom.scene._render import Rendered
 from surgeval.phantom.scene._tissue import ORGANS
 from surgeval.phantom.script._gaze import make_gaze
 from surgeval.phantom.script._procedure import FPS, make_procedure
-from surgeval.phantom.training._data import SECONDS, _one_thread
+from surgeval.phantom.training._data import SECONDS
 from surgeval.phantom.training._speech import ANSWERS, IMAGE, dialogue
 from surgeval.qa.choices import choice_prompt
 from surgeval.records import Gaze, IntentQuestion, VqaQuestion
@@ -103,19 +101,7 @@ def teach_all(
     shoots: Iterable[LessonShoot], workers: int = 1, progress: Callable[[int, int], None] | None = None
 ) -> list[Lessons]:
     """The lessons of every video, in order, in worker processes where more than one is asked for."""
-    shoots, taught = list(shoots), list[Lessons]()
-    with ExitStack() as stack:
-        apply: Callable[..., Iterable[Lessons]] = map
-        if workers > 1:
-            pool = ProcessPoolExecutor(
-                min(workers, len(shoots)), mp_context=get_context("spawn"), initializer=_one_thread
-            )
-            apply = stack.enter_context(pool).map
-        for lessons in apply(lessons_of, shoots):
-            taught.append(lessons)
-            if progress:
-                progress(len(taught), len(shoots))
-    return taught
+    return all_in_processes(lessons_of, list(shoots), workers, progress)
 
 
 def lessons_of(shoot: LessonShoot) -> Lessons:

@@ -84,6 +84,8 @@ class _Connection(pg8000.Connection):  # type: ignore[misc]  # the driver has no
     """The driver's connection, whose every answer is bounded."""
 
     _answers: _Answers | None = None
+    _client_encoding: str
+    _usock: Any
 
     @property
     def _sock(self) -> _Answers | None:

@@ -64,7 +64,7 @@ def children(parent: int) -> list[int]:
 
 def wait_until(true: Callable[[], bool]) -> None:
     """Wait for what must come; on a busy machine it may take its time."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + 240
     while not true():
         assert time.monotonic() < until, "it did not come to pass"
         time.sleep(0.02)

@@ -112,7 +112,7 @@ def test_a_hostile_schema_is_refused_at_once(text: str) -> None:
     start = time.monotonic()
     with pytest.raises(DataError):
         parse_schema(text)
-    assert time.monotonic() - start < 10
+    assert time.monotonic() - start < 60
 
 
 def test_a_schema_is_read_again_from_its_source() -> None:

@@ -82,7 +82,7 @@ def liar() -> Iterator[str]:
         thread = threading.Thread(target=_answer, args=(listening, b"E" + struct.pack(">i", len(text) + 4) + text))
         thread.start()
         yield f"postgresql://u:hunter22@127.0.0.1:{listening.getsockname()[1]}/x"
-        thread.join(10)
+        thread.join(60)
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def stranger() -> Iterator[str]:
         thread = threading.Thread(target=_answer, args=(listening, b"?" + struct.pack(">i", 12) + SECRET.encode()))
         thread.start()
         yield f"postgresql://u:hunter22@127.0.0.1:{listening.getsockname()[1]}/x"
-        thread.join(10)
+        thread.join(60)
 
 
 def _answer(listening: socket.socket, message: bytes) -> None:

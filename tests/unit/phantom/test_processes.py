@@ -1,4 +1,4 @@
-"""Claims about the processes that write videos: all work is done, and what goes wrong is said once, in the caller."""
+"""Claims about the processes that render videos: all work is done, and what goes wrong is said once, in the caller."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from surgeval.phantom.dataset._writers import WriterDied, in_processes
+from surgeval.phantom._processes import ProcessDied, all_in_processes, in_processes
 
 
 def test_every_job_is_done_once_whatever_the_number_of_processes(tmp_path: Path) -> None:
     folders = [tmp_path / str(k) for k in range(5)]
-    assert sorted(in_processes(os.mkdir, folders, 2)) == folders
+    assert sorted(in_processes(os.mkdir, folders, 2)) == [(number, None) for number in range(5)]
     assert all(folder.is_dir() for folder in folders)
     assert not active_children()
 
@@ -31,7 +31,7 @@ def test_an_error_is_raised_here_and_what_is_in_flight_is_finished(tmp_path: Pat
 
 
 def test_a_process_that_dies_is_no_wait_without_end() -> None:
-    with pytest.raises(WriterDied):
+    with pytest.raises(ProcessDied):
         list(in_processes(os._exit, [3], 1))
 
 
@@ -52,4 +52,27 @@ def test_ctrl_c(presses: tuple[float, ...], seconds: float, least: float, most: 
         with pytest.raises(KeyboardInterrupt):
             list(finished)
     assert least - 0.1 < time.monotonic() - begun < most
+    assert not active_children()
+
+
+def test_results_come_in_the_order_of_the_jobs_with_progress() -> None:
+    said: list[tuple[int, int]] = []
+    jobs = [bytes([k]) * 300_000 for k in range(5)]  # more than a pipe holds
+    for count in (1, 2):
+        assert all_in_processes(bytes.upper, jobs, count, lambda *done: said.append(done)) == jobs
+    assert said == [(k, 5) for k in range(1, 6)] * 2
+    assert not active_children()
+
+
+def test_ctrl_c_kills_work_whose_result_nobody_keeps() -> None:
+    pressed = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+
+    def press(done: int, total: int) -> None:
+        if done == 1:
+            pressed.start()
+
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        all_in_processes(time.sleep, [0, 300, 300], 2, press)
+    assert time.monotonic() - begun < 150
     assert not active_children()
