@@ -5,7 +5,7 @@
 `propose_drops` find useless frames.
 """
 
-from surgeval.datasets._base import Dataset, Format, OnProblem, Problem, raise_errors
+from surgeval.datasets._base import Dataset, Format, Holds, OnProblem, Problem, held_by, raise_errors
 from surgeval.datasets._kinds import PROBLEM_KINDS
 from surgeval.datasets._memory import MemoryDataset
 from surgeval.datasets._registry import (
@@ -45,6 +45,7 @@ __all__ = [
     "DropProposal",
     "Format",
     "FrameQuality",
+    "Holds",
     "JoinCounts",
     "JoinedBoxes",
     "Letterbox",
@@ -72,6 +73,7 @@ __all__ = [
     "focus_rows",
     "frame_quality",
     "has_focus_columns",
+    "held_by",
     "image_size",
     "instance_mask",
     "intent_record",

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import ClassVar, Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
 from surgeval.errors import DataError, bounded, sentence
 from surgeval.records import Frame, Question, Video
 from surgeval.vocab import LabelSpace
 
 Level: TypeAlias = Literal["error", "warning"]
+Holds: TypeAlias = Literal["labels", "questions", "media"]
 _LONGEST = 600  # characters of each part of a problem
 
 
@@ -97,6 +98,7 @@ class Format(Protocol):
     """One source format: how it is recognised, opened and (where it can be) written.
 
     One with `marked = True` knows its folders by a file of its own, whatever else lies in them: it comes before others.
+    `holds` says what its files are: `labels` where it says nothing, `questions`, or `media` without labels.
     """
 
     name: str
@@ -109,3 +111,15 @@ class Format(Protocol):
     def open(self, path: Path, labels: LabelSpace | None = None) -> Dataset:
         """Open it; `labels` replaces the label space that the files themselves name."""
         ...
+
+
+def held_by(format: Format) -> Holds:
+    """What the files of a format are; labels for one that does not say it, or says something else.
+
+    >>> from surgeval.datasets import dataset_formats
+    >>> [held_by(dataset_formats()[name]) for name in ("voc", "focus", "video")]
+    ['labels', 'questions', 'media']
+    """
+    stated = getattr(format, "holds", "labels")
+    kinds: tuple[Holds, ...] = get_args(Holds)
+    return next((kind for kind in kinds if kind == stated), "labels")

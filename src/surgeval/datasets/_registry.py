@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
-from surgeval.datasets._base import Dataset, Format
+from surgeval.datasets._base import Dataset, Format, held_by
 from surgeval.datasets.formats._box_table import TableFormat
 from surgeval.datasets.formats._cholec80_bbox import Cholec80BboxFormat
 from surgeval.datasets.formats._cholect45 import CholecT45Format
@@ -168,8 +168,8 @@ def _found(path: Path, format: str | None) -> Format:
         return known[format]
     fitting = [name for name, candidate in known.items() if fits(candidate, path)]
     fitting = [name for name in fitting if getattr(known[name], "marked", False)] or fitting
-    if "video" in fitting and len(fitting) > 1:
-        fitting.remove("video")  # a folder of labels may well hold the films too
+    # A folder of labels may well hold the films too.
+    fitting = [name for name in fitting if held_by(known[name]) != "media"] or fitting
     if len(fitting) == 1:
         return known[fitting[0]]
     if fitting:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from surgeval.datasets._base import OnProblem, raise_errors
+from surgeval.datasets._base import Holds, OnProblem, raise_errors
 from surgeval.datasets.formats._writing import Output
 from surgeval.datasets.io._files import ends, is_there
 from surgeval.datasets.io._json import UNREAD, read_json, read_lines, told_json
@@ -300,6 +300,7 @@ class FocusFormat:
 
     name = "focus"
     title = "FOCUS questions: *requests.json with *references.json, or published rows (Parquet, JSON)"
+    holds: Holds = "questions"
     keeps = frozenset({"questions"})
 
     def detect(self, path: Path) -> bool:

@@ -96,8 +96,7 @@ def _leaves(dataset: Dataset, path: Path) -> bool:
 class IntentFormat:
     """`items.jsonl`."""
 
-    name = "intent"
-    title = "clinical-intent questions: items.jsonl"
+    name, title, holds = "intent", "clinical-intent questions: items.jsonl", "questions"
     keeps = frozenset({"questions"})
 
     def detect(self, path: Path) -> bool:

@@ -20,7 +20,7 @@ import av
 import numpy as np
 
 from surgeval.arrays import Floats, Image, Ints
-from surgeval.datasets._base import OnProblem, raise_errors
+from surgeval.datasets._base import Holds, OnProblem, raise_errors
 from surgeval.datasets.io._layout import files_of
 from surgeval.datasets.io._values import Place, fits
 from surgeval.errors import BadInput, DataError
@@ -270,6 +270,7 @@ class VideoFormat:
 
     name = "video"
     title = "one video file or a folder of them (MP4, AVI, MKV, MOV), without labels"
+    holds: Holds = "media"
 
     def detect(self, path: Path) -> bool:
         """By the names of the files."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from surgeval.datasets import dataset_formats, fits
+from surgeval.datasets import dataset_formats, fits, held_by
 from surgeval.datasets.io import names
 from surgeval.errors import BadInput
+from surgeval.studio.exchange._format import StudioFormat
 from surgeval.studio.media import EXPORTS, IMPORTS
 
 __all__ = ["Offer", "look", "offered_imports", "offered_path"]
 
 _MOST = 200  # places that are looked at for a list
 _FILES = (".json", ".xml")
-_NOT = ("studio", "video", "focus", "intent")  # a project itself, films, questions
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,15 @@ def offered_imports(folder: str | Path) -> tuple[Offer, ...]:
 
 
 def look(folder: str | Path, path: str) -> Offer:
-    """What one place of a project's folder holds; nothing where it holds no labels.
+    """What one place of a project's folder holds; nothing where it holds no labels, or a project itself.
 
     >>> look(Path("nowhere"), "imports/mine")
     Offer(path='imports/mine', formats=())
     """
     folder = Path(folder)
-    every = {name: format for name, format in dataset_formats().items() if name not in _NOT}
-    return Offer(path, tuple(name for name, format in every.items() if fits(format, folder / path)))
+    labelled = {name: format for name, format in dataset_formats().items()
+                if held_by(format) == "labels" and not isinstance(format, StudioFormat)}  # fmt: skip
+    return Offer(path, tuple(name for name, format in labelled.items() if fits(format, folder / path)))
 
 
 def _places(folder: Path) -> list[str]:
