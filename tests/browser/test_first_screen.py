@@ -103,3 +103,19 @@ def test_no_plot_is_empty_and_colours_have_a_key(visit: Any, page: Path) -> None
     assert opened.page.locator(".key li").all_text_contents() == ["heat", "line: attended region"]
     assert opened.page.locator(".key rect").last.evaluate("one => getComputedStyle(one).fill") == "rgb(255, 255, 255)"
     assert opened.complaints == []
+
+
+@pytest.mark.parametrize("width", [1366, 800, 390])
+def test_a_short_table_hides_no_row_and_a_long_one_visibly_many(visit: Any, tmp_path: Path, width: int) -> None:
+    why = "In no format does one answer make up most of the answers and far more than of the references. " * 3
+    tables = tuple(
+        Table(f"{rows} rows", pl.DataFrame({"rule": [f"rule {k}" for k in range(rows)], "why": [why] * rows}))
+        for rows in (3, 17, 30, 31)
+    )
+    opened = visit(write_page(tmp_path / "report.html", "net", [Section("Why", tables=tables)]), width=width)
+    hidden = opened.page.evaluate(
+        "() => [...document.querySelectorAll('.scroll')].map(s => s.scrollHeight - s.clientHeight)"
+    )
+    assert hidden[:3] == [0, 0, 0]
+    assert hidden[3] > 300
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= width

@@ -15,6 +15,7 @@ __all__ = ["cells"]
 
 _MOST_ROWS = 1000  # of a table on the page; the CSV has them all
 _MOST_PRINTED, _MOST_PRINTED_FOLDED = 60, 12  # rows of a table on paper; page.css hides the others
+_SHORT = 30  # rows that stand whole on the page: a box that hides the last one or two reads as if they were all
 _FEW = 8  # rows that are not worth a sentence about leaving them out
 _MOST_NAMES = 60  # of rows with nothing in them
 _LONG = 18  # characters of a heading that may take a wider column
@@ -37,6 +38,7 @@ def cells(table: Table, terms: Terms) -> dict[str, Any]:
     return {
         "heads": heads,
         "rows": list(zip(*columns, strict=True)),
+        "tall": frame.height > _SHORT,
         "hidden": full.height - frame.height,
         "empty": blank[:_MOST_NAMES],
         "empty_rows": len(blank),
