@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
@@ -11,6 +12,9 @@ from surgeval.cli._rank import _print
 from surgeval.pages import glossary, render_page
 from surgeval.pages._glossary import _terms_in
 from surgeval.protocols.contract import few_video_notes
+from surgeval.protocols.focus import score_focus
+from surgeval.protocols.focus.command import _print as print_focus
+from surgeval.protocols.focus.page import focus_sections
 from surgeval.report import RankingStudy, leading, ranking_sections, study_ranking
 from surgeval.report._comparison import _METHOD
 from surgeval.report.ranking._feedback import _bucket_text
@@ -100,3 +104,25 @@ def test_few_videos_means_fewer_than_six_wherever_a_page_says_it() -> None:
     assert "few videos" not in {term.name for method in _METHOD.values() for term in _terms_in(method)}
     twelve = (*few_videos([12], RankOptions()), *few_video_notes(12))
     assert "few videos" not in {term.name for note in twelve for term in _terms_in(note)}
+
+
+def test_a_bucket_is_called_the_same_on_a_runs_page_in_the_ranking_and_in_the_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = [f"q{k}" for k in range(12)]
+    scores = score_focus(
+        [{"qID": q, "videoID": f"v{q}", "start_time": 0, "end_time": 1, "procedure_type": "x", "question": "?"}
+         for q in asked],
+        [{"qID": q, "primary": "5a", "format": "number", "answer": "3", "ood": True} for q in asked],
+        [{"qID": q, "content": "3", "latency": 1.0} for q in asked], resamples=50,
+    )  # fmt: skip
+    (run,) = [table for section in focus_sections(scores, {}) for table in section.tables if table.title == "Buckets"]
+    study = study_ranking(rank({"a": scores.results, "b": scores.results}, resamples=50), outer=0, challenges=0)
+    (own,) = next(section for section in ranking_sections(study) if section.title == "Buckets").tables
+    assert run.frame["bucket"].to_list() == own.frame["bucket"].to_list() == ["complex reasoning/ood"]
+    print_focus(scores, Path("report.html"))
+    _print(study, None, None)
+    told = capsys.readouterr().out
+    assert "complex reasoning/ood" in told and "complex_reasoning" not in told
+    assert [bucket.name for bucket in scores.buckets] == ["complex_reasoning/ood"]
+    assert study.tables["buckets"]["bucket"][0] == next(iter(study.to_json()["bucket_rank"])) == "complex_reasoning|ood"

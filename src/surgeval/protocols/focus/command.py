@@ -343,6 +343,7 @@ def _say(run: FocusRun, scores: FocusScores | None, page: Path | None, track: Tr
 
 def _print(scores: FocusScores, page: Path) -> None:
     from surgeval.protocols.focus.tables import judge_table
+    from surgeval.stats import shown_bucket
 
     say = console().print
     say(visible(scores.name))
@@ -350,7 +351,9 @@ def _print(scores: FocusScores, page: Path) -> None:
     if scores.admission is not None:
         say(f"{'admitted' if scores.admission.admitted else 'not admitted'}: {visible(scores.admission.reason)}")
     say()
-    rows: list[tuple[Any, ...]] = [(bucket.name, bucket.count, str(bucket.interval)) for bucket in scores.buckets]
+    rows: list[tuple[Any, ...]] = [
+        (shown_bucket(bucket.name), bucket.count, str(bucket.interval)) for bucket in scores.buckets
+    ]
     print_table("flat accuracy by bucket", ["bucket", "scored", "accuracy"], rows)
     if scores.verdicts:
         say()

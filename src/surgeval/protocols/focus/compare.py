@@ -19,7 +19,7 @@ from surgeval.protocols.contract import Compared, Comparison, few_video_notes
 from surgeval.protocols.focus._summary import bucket_mean, with_clusters
 from surgeval.protocols.focus.result import FocusScores, load_focus
 from surgeval.results import counted
-from surgeval.stats import Difference, paired_difference, paired_statistic
+from surgeval.stats import Difference, paired_difference, paired_statistic, shown_bucket
 
 __all__ = ["compare_focus"]
 
@@ -81,8 +81,7 @@ def _numbers(rows: pl.DataFrame, resamples: int, seed: int) -> tuple[Compared, .
         key = "accuracy_mean_of_video_means"
         numbers.append(Compared(key, "mean of video means", mean(filmed, "overall/MEAN", "macro")))
     numbers += [
-        Compared(f"bucket/{name}", name.replace("_", " "), mean(mask, f"bucket/{name}"))
-        for name, mask in buckets.items()
+        Compared(f"bucket/{name}", shown_bucket(name), mean(mask, f"bucket/{name}")) for name, mask in buckets.items()
     ]
     return tuple(numbers)
 

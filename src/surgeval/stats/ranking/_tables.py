@@ -6,6 +6,7 @@ between two tables is an error that names the table, the question and the column
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -25,13 +26,13 @@ _TRUTH = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0
 
 
 def shown_bucket(name: str) -> str:
-    """A bucket as pages and messages write it; stored tables and JSON have the name itself.
+    """A bucket as pages, terminal and messages write it; stored tables and JSON have the name itself.
 
-    >>> shown_bucket("verbs|ood"), shown_bucket("verbs|id"), shown_bucket("a|b")
-    ('verbs/ood', 'verbs/id', 'a|b')
+    >>> shown_bucket("complex_reasoning|ood"), shown_bucket("complex_reasoning/ood"), shown_bucket("a|b")
+    ('complex reasoning/ood', 'complex reasoning/ood', 'a|b')
     """
-    group, bar, side = name.rpartition("|")
-    return f"{group}/{side}" if bar and side in ("id", "ood") else name
+    match = re.fullmatch(r"(.*)[|/](id|ood)", name, re.DOTALL)
+    return f"{match[1].replace('_', ' ')}/{match[2]}" if match else name
 
 
 @dataclass(frozen=True, slots=True)
