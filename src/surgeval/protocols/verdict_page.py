@@ -53,6 +53,7 @@ def _findings(verdict: Verdict) -> tuple[Finding, ...]:
             _unbroken(reason.text),
             None if reason.rule.effect == "remark" else reason.holds,
             f"Rule: {_unbroken(reason.rule.text)}",
+            undecided=reason.rule.effect != "remark",
         )
         for reason in verdict.reasons
     )

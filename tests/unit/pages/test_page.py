@@ -231,3 +231,17 @@ def test_a_long_heading_gets_a_wider_column() -> None:
     table = Table("A", pl.DataFrame({"mAP": [0.5], "the same answer in every frame": [0.1]}))
     html = render_page("Page", [Section("One", tables=(table,))])
     assert re.findall(r'<th scope="col" class="([^"]*)"', html) == ["n", "n long"]
+
+
+def test_the_marks_of_findings_have_a_legend_and_words_for_those_who_do_not_see_them() -> None:
+    findings = (Finding("It sees.", True), Finding("Who knows.", undecided=True), Finding("By the way."))
+    html = render_page("Page", [Section("Verdict", findings=findings)])
+    marks = re.findall(r'<li class="(\w+)"><span class="mark" role="img" aria-label="([^"]+)">(.)</span>', html)
+    assert marks == [
+        ("for", "speaks for it", "✓"), ("undecided", "cannot be told", "?"), ("information", "information only", "·"),
+    ]  # fmt: skip
+    (legend,) = re.findall(r'<p class="marks">(.*)</p>', html)
+    assert (
+        re.sub("<[^>]+>", "", legend) == "✓ speaks for it? cannot be told· information only"
+    )  # no mark but those used
+    assert '<p class="marks">' not in render_page("Page", [Section("Notes", findings=findings[2:])])

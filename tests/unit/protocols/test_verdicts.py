@@ -11,13 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.protocols.planted_verdicts import rank_of
 
+from surgeval.pages._parts import MARKS
 from surgeval.protocols.contract import RunResult
 from surgeval.protocols.focus import verdict as focus
 from surgeval.protocols.intent import verdict as intent
 from surgeval.protocols.quality import verdict as quality
 from surgeval.protocols.surgxbench import verdict as surgx
 from surgeval.protocols.triplets import verdict as triplets
-from surgeval.protocols.verdict import Claim, Reason, Rule, above, verdict_of
+from surgeval.protocols.verdict import Claim, Effect, Reason, Rule, above, verdict_of
+from surgeval.protocols.verdict_page import verdict_sections
 from surgeval.stats import Interval
 
 DOCS = Path(__file__).parents[3] / "docs" / "verdicts.md"
@@ -134,3 +136,14 @@ def test_grade_and_sentence_read_as_one_statement(holds: bool | None, videos: in
     rule = Rule("right", "Right more often than not.", "decides")
     made = verdict_of(Claim("It sees.", "It does not see."), [Reason(rule, "So it is.", holds, "so it is")], videos)
     assert str(made) == read
+
+
+@pytest.mark.parametrize(
+    ("effect", "marks"), [("decides", ["✓", "✗", "?"]), ("limits", ["✓", "✗", "?"]), ("remark", ["·", "·", "·"])]
+)
+def test_what_cannot_be_told_has_another_mark_than_a_remark(effect: Effect, marks: list[str]) -> None:
+    rule = Rule("right", "Right more often than not.", effect)
+    verdict = verdict_of(CLAIM, [Reason(rule, "So.", holds) for holds in (True, False, None)], videos=20)
+    (section,) = verdict_sections({"net": verdict})
+    assert [finding.mark for finding in section.findings] == marks
+    assert all(f"| {mark} | {meaning}: " in DOCS.read_text("utf-8") for mark, meaning in MARKS.values())
