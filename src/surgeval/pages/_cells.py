@@ -38,7 +38,7 @@ def cells(table: Table, terms: Terms) -> dict[str, Any]:
     return {
         "heads": heads,
         "rows": list(zip(*columns, strict=True)),
-        "short": frame.height <= _SHORT,
+        "tall": frame.height > _SHORT,
         "hidden": full.height - frame.height,
         "empty": blank[:_MOST_NAMES],
         "empty_rows": len(blank),

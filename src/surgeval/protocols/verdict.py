@@ -62,15 +62,17 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A grade, the sentence that says it, and the reasons."""
+    """A grade, the sentence that says it, the reasons, and the claim that was tested."""
 
     grade: Grade
     sentence: str
     reasons: tuple[Reason, ...] = ()
+    claim: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         return {
+            "claim": self.claim,
             "grade": self.grade,
             "sentence": self.sentence,
             "reasons": [reason.to_json() for reason in self.reasons],
@@ -111,14 +113,14 @@ def verdict_of(claim: Claim, reasons: Sequence[Reason], videos: int) -> Verdict:
     if failed:
         against = [*failed, *unknown]
         if few:
-            return Verdict("not shown", _in_these(videos, claim.no, against), every)
-        return Verdict("contradicted", _sentence(claim.no, against), every)
+            return Verdict("not shown", _in_these(videos, claim.no, against), every, claim.yes)
+        return Verdict("contradicted", _sentence(claim.no, against), every, claim.yes)
     if unknown or not any(reason.rule.effect == "decides" for reason in reasons):
-        return Verdict("not shown", _sentence(f"Not shown that {_clause(claim.yes)}", unknown), every)
+        return Verdict("not shown", _sentence(f"Not shown that {_clause(claim.yes)}", unknown), every, claim.yes)
     shown = [reason for reason in reasons if reason.rule.effect == "decides"]
     if few:
-        return Verdict("in these videos", _in_these(videos, claim.yes, shown), every)
-    return Verdict("supported", _sentence(claim.yes, shown), every)
+        return Verdict("in these videos", _in_these(videos, claim.yes, shown), every, claim.yes)
+    return Verdict("supported", _sentence(claim.yes, shown), every, claim.yes)
 
 
 def _in_these(videos: int, claimed: str, reasons: Sequence[Reason]) -> str:

@@ -9,7 +9,23 @@ import polars as pl
 from surgeval.pages import Finding, Section, Table, unbroken
 from surgeval.protocols.verdict import Verdict
 
-__all__ = ["verdict_lead", "verdict_sections"]
+__all__ = ["claims", "verdict_lead", "verdict_sections"]
+
+
+def claims(verdicts: Mapping[str, Verdict | None]) -> str:
+    """What the grades beside these runs are about, to stand where the grades stand; nothing where no run has any.
+
+    >>> claims({"net": Verdict("supported", "It sees: always.", claim="It sees."), "file": None})
+    'Verdict on the claim “It sees.”'
+    >>> claims({"a": Verdict("not shown", "…", claim="It sees."), "b": Verdict("not shown", "…", claim="It hears.")})
+    'Verdict on the claim “It sees.” (a); “It hears.” (b)'
+    """
+    runs: dict[str, list[str]] = {}
+    for name, verdict in verdicts.items():
+        if verdict is not None and verdict.claim:
+            runs.setdefault(verdict.claim, []).append(name)
+    told = [f"“{claim}”" + (f" ({', '.join(names)})" if len(runs) > 1 else "") for claim, names in runs.items()]
+    return f"Verdict on the claim {'; '.join(told)}" if told else ""
 
 
 def verdict_sections(
@@ -30,11 +46,11 @@ def verdict_sections(
         return (Section("Warnings", findings=notes),) if notes else ()
     if len(verdicts) == 1:
         (verdict,) = known.values()
-        return (Section(f"Verdict: {verdict.grade}", findings=(*_findings(verdict), *notes)),)
+        return (Section(f"Verdict: {verdict.grade}", claims(verdicts), findings=(*_findings(verdict), *notes)),)
     rows = [(name, verdict.grade, _unbroken(verdict.sentence)) for name, verdict in known.items()]
     table = pl.DataFrame(rows, schema=dict.fromkeys(("model", "verdict", "because"), pl.String), orient="row")
     return (
-        Section("Verdicts", findings=notes, tables=(Table("What the numbers say together", table),)),
+        Section("Verdicts", findings=notes, tables=(Table("What the numbers say together", table, claims(known)),)),
         *(Section(f"{name}: {verdict.grade}", findings=_findings(verdict)) for name, verdict in known.items()),
     )
 

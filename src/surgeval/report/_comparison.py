@@ -12,6 +12,7 @@ from surgeval.pages import Evidence, Fact, Finding, Section, Table, save_figures
 from surgeval.protocols.contract import Compared, Comparison
 from surgeval.protocols.evidence_page import side_by_side
 from surgeval.protocols.verdict import Verdict, listed
+from surgeval.protocols.verdict_page import claims
 from surgeval.results import counted
 from surgeval.stats import gap_unit, number_text
 
@@ -103,7 +104,7 @@ def own_verdicts(verdicts: Mapping[str, Verdict]) -> str:
 def _verdict_table(verdicts: Mapping[str, Verdict]) -> Table:
     rows = [(name, verdict.grade, verdict.sentence) for name, verdict in verdicts.items()]
     heads = dict.fromkeys(("run", "verdict", "because"), pl.String)
-    return Table("What each run says of itself", pl.DataFrame(rows, schema=heads, orient="row"))
+    return Table("What each run says of itself", pl.DataFrame(rows, schema=heads, orient="row"), claims(verdicts))
 
 
 def readable_comparison(comparison: Comparison) -> dict[str, pl.DataFrame]:

@@ -20,6 +20,7 @@ from surgeval.protocols.descriptor import Descriptor
 from surgeval.protocols.evidence_page import evidence_of, side_by_side
 from surgeval.protocols.registry import descriptor_of, descriptors, folder_kinds, load_run, runs_in
 from surgeval.protocols.verdict import Verdict
+from surgeval.protocols.verdict_page import claims
 from surgeval.report._beside import pages_beside
 from surgeval.stats import number_text
 
@@ -249,7 +250,9 @@ def _first_numbers(alike: Sequence[_Shown], verdicts: Mapping[str, Verdict | Non
         cells = [_range(numbers[label].values(), level) for label in first]
         rows += [[_LEVELS[level], *[""] * judged, *cells]] if any(cells) else []
     heads = distinct(["run", *["verdict"] * judged, *first])
-    return Table(f"{'Verdicts and headline numbers' if judged else 'Headline numbers'}{title}", _frame(heads, rows))
+    said = "Verdicts and headline numbers" if judged else "Headline numbers"
+    note = claims({shown.name: verdicts[shown.name] for shown in alike})
+    return Table(f"{said}{title}", _frame(heads, rows), note)
 
 
 def _by_number(runs: Sequence[_Shown]) -> dict[str, dict[int, Headline]]:

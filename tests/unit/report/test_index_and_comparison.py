@@ -19,10 +19,11 @@ from surgeval import score_focus, score_recognition
 from surgeval.cli._main import run as command
 from surgeval.engine import Manifest, load_record, save_scored
 from surgeval.errors import BadInput, DataError
-from surgeval.pages import Section, write_page
+from surgeval.pages import Section, render_page, write_page
 from surgeval.protocols.contract import Compared, Comparison, Headline, RunResult
 from surgeval.protocols.registry import descriptors, load_run, runs_in
-from surgeval.protocols.verdict import Verdict
+from surgeval.protocols.verdict import Claim, Reason, Rule, Verdict, verdict_of
+from surgeval.protocols.verdict_page import verdict_sections
 from surgeval.report import read_outcomes_of, readable_comparison, write_comparison, write_index
 from surgeval.report._comparison import reason, tally, verdict, who
 from surgeval.report._index import _data_of, _range, _Shown, _tables
@@ -411,3 +412,23 @@ def test_rankings_comparisons_and_reports_beside_the_runs_are_linked(tmp_path: P
     assert "somebody" not in html and "Elsewhere" not in html and "net/report.html" not in others
     again = write_index(tmp_path, links={}).read_text()
     assert "Who is first · comparison" in again  # an index made again has lost no page
+
+
+def test_the_claim_stands_where_the_grades_stand(tmp_path: Path) -> None:
+    sees, finds = (Claim(f"It {verb}s.", f"It does not {verb}.") for verb in ("see", "find"))
+    rule = Rule("right", "Right more often than not.", "decides")
+    graded = {
+        name: verdict_of(sees, [Reason(rule, "So.", holds)], 20) for name, holds in (("net", True), ("tint", False))
+    }
+    assert {verdict.claim for verdict in graded.values()} == {"It sees."} and graded["tint"].to_json()["claim"]
+    number = headline("accuracy", 0.5)
+    runs = [replace(shown(name, number), verdict=verdict) for name, verdict in graded.items()]
+    assert _tables(runs)[0].note == "Verdict on the claim “It sees.”"
+    other = replace(shown("box", number), verdict=verdict_of(finds, [], 20))
+    assert _tables([*runs, other])[0].note == "Verdict on the claim “It sees.” (net, tint); “It finds.” (box)"
+    assert _tables([shown("net", number)])[0].note == ""
+    comparison = Comparison(protocol="toy", a="net", b="tint", numbers=(compared(-0.1, 0.3),))
+    page = write_comparison(comparison, tmp_path / "both", verdicts=graded).read_text(encoding="utf-8")
+    assert "Verdict on the claim “It sees.”" in page
+    for several in (graded, {"net": graded["net"]}):  # the page of runs, and of one
+        assert "Verdict on the claim “It sees.”" in render_page("Runs", verdict_sections(several))

@@ -71,7 +71,9 @@ def test_the_first_place_of_a_model_whose_own_run_does_not_bear_it_out_is_said_s
     study = study_ranking(ranking, outer=0, challenges=0, verdicts=own)
     said = "Right answers put right there; its own run's verdict is contradicted: It reads the tint."
     assert findings(study)[0] == said and study.to_json()["verdicts"]["right"]["grade"] == "contradicted"
-    places = ranking_sections(study)[0].tables[0].frame
+    table = ranking_sections(study)[0].tables[0]
+    assert "Its own verdict on the claim “It answers better than one who never looked.”" in table.note
+    places = table.frame
     assert places["its own verdict"].to_list() == ["contradicted", own["wrong"].grade]
     sure = study_ranking(ranking, outer=0, challenges=0, verdicts={"right": Verdict("supported", "It sees.")})
     assert not any("its own run's verdict" in sentence for sentence in findings(sure))

@@ -104,7 +104,7 @@ class _Reader(HTMLParser):
         if tag in ("meta", "img", "br", "link", "input"):
             return
         self._open.append(f"{tag}.{found.get('class') or ''}")
-        if tag == "div" and found.get("class") == "scroll":
+        if tag == "div" and "scroll" in (found.get("class") or "").split():
             self._caption = found["aria-label"] or ""
             self.tables[self._caption] = []
         if tag == "tr":

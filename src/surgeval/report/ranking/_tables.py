@@ -13,6 +13,7 @@ import polars as pl
 import polars.selectors as cs
 
 from surgeval.pages import Table, distinct
+from surgeval.protocols.verdict_page import claims
 from surgeval.report.ranking._entries import troubles
 from surgeval.report.ranking._study import RankingStudy
 from surgeval.report.ranking._words import NARROW, percent, place_by_tests, place_span, points
@@ -89,6 +90,8 @@ def place_table(study: RankingStudy) -> Table:
     )
     if study.places is not None:
         note += f" Resampled videos: {len(study.places.places)} resamples of these very videos."
+    if about := claims(study.verdicts):
+        note += f" Its own {about[0].lower()}{about[1:]}"
     if "weakest bucket" in columns and ranking.untestable:
         note += f" Weakest bucket: of those with {ranking.options.min_clusters} videos or more."
     if np.isnan(ranking.mean_interval()).any():
