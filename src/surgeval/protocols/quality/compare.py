@@ -11,7 +11,8 @@ import polars as pl
 from surgeval.arrays import Floats
 from surgeval.errors import BadInput
 from surgeval.protocols.contract import Compared, Comparison, few_video_notes
-from surgeval.protocols.quality.result import SHARES, QualityScores, load_quality
+from surgeval.protocols.quality.result import QualityScores, load_quality
+from surgeval.protocols.quality.tables import SHARES
 from surgeval.stats import Difference, paired_statistic
 
 __all__ = ["compare_quality"]

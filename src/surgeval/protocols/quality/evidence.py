@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from surgeval.pages import Evidence
+from surgeval.protocols.quality.tables import MEASURES, drop_table
 
 if TYPE_CHECKING:
     from surgeval.protocols.quality.result import QualityScores
@@ -16,8 +17,6 @@ __all__ = ["quality_evidence"]
 
 def quality_evidence(scores: QualityScores) -> Evidence:
     """A row per frame, those that cannot be used first."""
-    from surgeval.protocols.quality.result import MEASURES, drop_table  # which offers this as evidence
-
     why = drop_table(scores.proposals).select(
         "video", pl.col("frame").alias("name"), pl.col("reason").alias("verdict"),
         pl.format("{} {}, limit {}", "measure", pl.col("value").round(3), pl.col("limit").round(3)).alias("reason"),

@@ -17,7 +17,8 @@ from surgeval.errors import DataError
 from surgeval.progress import advance
 from surgeval.protocols.contract import FinishedRun
 from surgeval.protocols.pictures import PICTURES, save_pictures, thumbnail
-from surgeval.protocols.quality.result import MEASURES, QualityScores, load_quality
+from surgeval.protocols.quality.result import QualityScores, load_quality
+from surgeval.protocols.quality.tables import MEASURES
 from surgeval.protocols.verdict import Verdict
 from surgeval.records import Case
 from surgeval.results import counted

@@ -9,7 +9,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,33 +17,18 @@ import polars as pl
 from surgeval.datasets import DropProposal, FrameQuality, QualityLimits, propose_drops
 from surgeval.engine import RunRecord, check_filled, load_cases, load_record
 from surgeval.errors import DataError
-from surgeval.figures import Bars, Figure, Histogram, Series
+from surgeval.figures import Figure
 from surgeval.pages import Evidence
 from surgeval.protocols.contract import Headline, RunResult
 from surgeval.protocols.pictures import load_pictures
 from surgeval.protocols.quality.evidence import quality_evidence
+from surgeval.protocols.quality.figures import quality_figures
+from surgeval.protocols.quality.tables import MEASURES, SHARES, quality_tables
 from surgeval.protocols.quality.verdict import judge
 from surgeval.protocols.verdict import Verdict
 from surgeval.stats import bootstrap_mean
 
-__all__ = ["MEASURES", "SHARES", "QualityScores", "drop_table", "load_quality"]
-
-# Measure, what it is in words, and whether more of it is better (None: neither).
-SHARES = ("dropped", "tissue", "saturated", "dark")
-MEASURES: Mapping[str, tuple[str, bool | None]] = {
-    "brightness": ("brightness (95th percentile, 0–255)", None),
-    "sharpness": ("sharpness (variance of the Laplacian)", True),
-    "tissue": ("share of tissue colour", None),
-    "saturated": ("share of blown-out pixels", False),
-    "dark": ("share of unlit pixels", False),
-}
-_EDGES: Mapping[str, tuple[float, ...]] = {
-    "brightness": (0, 30, 60, 90, 120, 150, 180, 210, 256),
-    "sharpness": (0, 10, 30, 100, 300, 1000, 3000, math.inf),
-    "tissue": (0, 0.05, 0.2, 0.4, 0.6, 0.8, math.inf),
-}
-_DROP = {"video": pl.String, "frame": pl.String, "reason": pl.String, "measure": pl.String, "value": pl.Float64,
-         "limit": pl.Float64}  # fmt: skip
+__all__ = ["QualityScores", "load_quality"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -86,30 +70,12 @@ class QualityScores(RunResult):
     @property
     def tables(self) -> Mapping[str, pl.DataFrame]:
         """`drop` (a row per frame to drop), `reasons`, `videos` (means of each video) and `unreadable`, if any."""
-        drop = drop_table(self.proposals)
-        reasons = drop.group_by("reason").len("frames").sort("frames", "reason", descending=[True, False])
-        of_video = (pl.col("video").first(), pl.len().alias("frames"), pl.col("dropped").sum().alias("to drop"),
-                    *(pl.col(name).mean() for name in MEASURES))  # fmt: skip
-        # Video after video: what polars adds up in groups differs in its last digits with the number of cores.
-        means = [frames.select(of_video) for frames in self.cases.partition_by("video", maintain_order=True)]
-        videos = pl.concat(means).sort("video") if means else self.cases.clear().select(of_video).clear()
-        tables = {"drop": drop, "reasons": reasons, "videos": videos}
-        return tables if self.unreadable.is_empty() else {**tables, "unreadable": self.unreadable}
+        return quality_tables(self)
 
     @property
     def figures(self) -> Mapping[str, Figure]:
         """A histogram of brightness, sharpness and tissue, and the reasons for dropping."""
-        figures: dict[str, Figure] = {}
-        for name, edges in _EDGES.items():
-            values = self.cases[name].to_list()
-            counts = tuple(sum(low <= value < high for value in values)
-                           for low, high in pairwise(edges))  # fmt: skip
-            figures[name] = Histogram(f"{name.capitalize()} of the frames", edges, counts, MEASURES[name][0], "frames")
-        reasons = self.tables["reasons"]
-        if reasons.height:
-            counted = Series("frames", tuple(float(count) for count in reasons["frames"]))
-            figures["reasons"] = Bars("Why frames are proposed to drop", tuple(reasons["reason"]), (counted,), "frames")
-        return figures
+        return quality_figures(self)
 
 
 def load_quality(folder: str | Path) -> QualityScores:
@@ -144,16 +110,6 @@ def load_quality(folder: str | Path) -> QualityScores:
         name=folder.resolve().name, record=record, cases=marked.with_columns(pl.col("dropped").fill_null(False)),
         unreadable=unreadable, limits=limits, proposals=proposals, notes=odd, pictures=pictures,
     )  # fmt: skip
-
-
-def drop_table(proposals: tuple[DropProposal, ...]) -> pl.DataFrame:
-    """One row per frame to drop.
-
-    >>> drop_table((DropProposal("VID01", "000025", "black", "brightness", 12.0, 30.0),)).row(0)
-    ('VID01', '000025', 'black', 'brightness', 12.0, 30.0)
-    """
-    rows = [(p.video, p.name, p.reason, p.measure, p.value, p.limit) for p in proposals]
-    return pl.DataFrame(rows, schema=_DROP, orient="row")
 
 
 def _read(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
