@@ -50,7 +50,7 @@ def compare(
 
 def _compare(protocol: Descriptor, a: Path, b: Path, out: Path | None, json: bool) -> None:
     from surgeval.protocols.evidence_page import evidence_of
-    from surgeval.report import own_verdicts, readable_comparison, tally, write_comparison
+    from surgeval.report import own_verdicts, readable_comparison, tally, write_comparison_page
 
     with progress("runs") as bar:
         results = [protocol.part("load")(folder) for folder in bar.track((a, b), "reading", 2)]
@@ -67,7 +67,7 @@ def _compare(protocol: Descriptor, a: Path, b: Path, out: Path | None, json: boo
         claim_folder(out, "report.html")
     with progress("pages") as bar:
         bar.phase("page")
-        page = write_comparison(comparison, out, evidence_of(results), verdicts=own) if out is not None else None
+        page = write_comparison_page(comparison, out, evidence_of(results), verdicts=own) if out is not None else None
     if json:
         verdicts = {
             "verdict": tally(comparison),

@@ -3,7 +3,7 @@
 The page of one run belongs to its protocol, the page kit to `surgeval.pages`.
 """
 
-from surgeval.report._comparison import own_verdicts, readable_comparison, tally, write_comparison
+from surgeval.report._comparison import own_verdicts, readable_comparison, tally, write_comparison_page
 from surgeval.report._index import write_index, write_run_pages
 from surgeval.report.dataset import (
     DatasetStatistics,
@@ -11,27 +11,28 @@ from surgeval.report.dataset import (
     VideoCounts,
     dataset_sections,
     dataset_statistics,
-    write_dataset_report,
+    write_dataset_page,
 )
 from surgeval.report.ranking import (
+    Entrants,
     RankingStudy,
     findings,
     leading,
-    left_out,
     rank,
     ranking_sections,
+    read_entrants,
     read_outcomes_of,
     read_results,
-    score_name_of,
     study_ranking,
     terminal_tables,
     verdicts_of,
     write_feedback,
-    write_ranking_report,
+    write_ranking_page,
 )
 
 __all__ = [
     "DatasetStatistics",
+    "Entrants",
     "RankingStudy",
     "RunCounts",
     "VideoCounts",
@@ -39,22 +40,21 @@ __all__ = [
     "dataset_statistics",
     "findings",
     "leading",
-    "left_out",
     "own_verdicts",
     "rank",
     "ranking_sections",
+    "read_entrants",
     "read_outcomes_of",
     "read_results",
     "readable_comparison",
-    "score_name_of",
     "study_ranking",
     "tally",
     "terminal_tables",
     "verdicts_of",
-    "write_comparison",
-    "write_dataset_report",
+    "write_comparison_page",
+    "write_dataset_page",
     "write_feedback",
     "write_index",
-    "write_ranking_report",
+    "write_ranking_page",
     "write_run_pages",
 ]

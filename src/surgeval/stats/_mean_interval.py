@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from surgeval.arrays import Floats, Ints
+from surgeval.arrays import Floats, Ints, encode
 from surgeval.errors import BadInput, sentence
-from surgeval.stats._inputs import encode, same_length
+from surgeval.stats._inputs import same_length
 from surgeval.stats._interval import FEW_CLUSTERS, Interval, wilson
 from surgeval.stats._means import Point, Sample, Scheme, exact_ends, jackknife, replicates
 from surgeval.stats._resample import NamedDrawing, Resampling, interval_ends
@@ -67,7 +67,20 @@ def mean_interval(sample: Sample, scheme: Scheme, point: Point, plan: Resampling
     else:
         low, high, method, used = _drawn(sample, scheme, point, plan)
     method = "none" if np.isnan(low) else method
-    return Interval(estimate, low, high, plan.level, method, scheme, point, rows, clusters, used, plan.name, note)
+    return Interval(
+        estimate=estimate,
+        low=low,
+        high=high,
+        level=plan.level,
+        method=method,
+        scheme=scheme,
+        point=point,
+        n=rows,
+        clusters=clusters,
+        resamples=used,
+        name=plan.name,
+        note=note,
+    )
 
 
 def _student(sample: Sample, point: Point, level: float) -> tuple[float, float, str]:

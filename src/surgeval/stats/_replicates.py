@@ -9,9 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from surgeval.arrays import Floats, Ints
+from surgeval.arrays import Floats, Ints, encode
 from surgeval.errors import BadInput, sentence
-from surgeval.stats._inputs import encode
 from surgeval.stats._interval import Interval
 from surgeval.stats._resample import Resampling, blocks, interval_ends, multiplicities, usable
 from surgeval.stats._student import UNBOUNDED, Bounds, cluster_sizes, defined_without, t_ends, unmoved_ends
@@ -128,8 +127,8 @@ def interval_of(drawn: Replicates, column: int, plan: Resampling, name: str, bou
         low, high = interval_ends(estimate, defined, jackknife, plan)
     method = "none" if np.isnan(low) else str(plan.method)
     return Interval(
-        estimate, low, high, plan.level, method, "cluster", "statistic", drawn.clusters, drawn.clusters,
-        len(values), name, note,
+        estimate=estimate, low=low, high=high, level=plan.level, method=method, scheme="cluster", point="statistic",
+        n=drawn.clusters, clusters=drawn.clusters, resamples=len(values), name=name, note=note,
     )  # fmt: skip
 
 

@@ -167,7 +167,9 @@ def test_a_detector_that_is_the_floor_finds_no_class_better_than_the_floor(
     assert table["constant AP50"].to_list() == pytest.approx(table["AP50"].to_list(), abs=1e-12)
     constant.save(tmp_path)
     for scores in (constant, load_triplets(tmp_path)):
-        (rule,) = (reason for reason in scores.verdict().reasons if reason.rule.name == "classes")
+        verdict = scores.verdict()
+        assert verdict is not None
+        (rule,) = (reason for reason in verdict.reasons if reason.rule.name == "classes")
         assert rule.holds is False
         assert rule.text.startswith(f"{table.height} of {table.height} classes that occur (100 %) are not found better")
 

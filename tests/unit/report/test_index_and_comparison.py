@@ -24,7 +24,7 @@ from surgeval.protocols.contract import Compared, Comparison, Headline, RunResul
 from surgeval.protocols.registry import descriptors, load_run, runs_in
 from surgeval.protocols.verdict import Claim, Reason, Rule, Verdict, verdict_of
 from surgeval.protocols.verdict_page import verdict_sections
-from surgeval.report import read_outcomes_of, readable_comparison, write_comparison, write_index
+from surgeval.report import read_outcomes_of, readable_comparison, write_comparison_page, write_index
 from surgeval.report._comparison import reason, tally, verdict, who
 from surgeval.report._index import _data_of, _range, _Shown, _tables
 from surgeval.stats import Difference, Interval, paired_difference
@@ -32,9 +32,9 @@ from surgeval.stats import Difference, Interval, paired_difference
 
 def compared(low: float, high: float, clusters: int = 30, *, more: bool | None = True) -> Compared:
     middle = (low + high) / 2
-    interval = Interval(middle, low, high, clusters=clusters)
+    interval = Interval(estimate=middle, low=low, high=high, clusters=clusters)
     p = 0.4 if 0 in interval else 0.01
-    return Compared("x", "lost", Difference(0.5 + middle, 0.5, interval, p), higher_is_better=more)
+    return Compared("x", "lost", Difference(a=0.5 + middle, b=0.5, interval=interval, p=p), higher_is_better=more)
 
 
 class Shown(RunResult):
@@ -62,7 +62,9 @@ def test_every_run_has_its_first_number_at_hand() -> None:
 
 
 def headline(label: str, value: float, chance: float | None = None) -> Headline:
-    return Headline(label, label, Interval(value, value - 0.1, value + 0.1, clusters=9), chance=chance)
+    return Headline(
+        label, label, Interval(estimate=value, low=value - 0.1, high=value + 0.1, clusters=9), chance=chance
+    )
 
 
 @pytest.mark.parametrize(
@@ -143,7 +145,7 @@ def test_numbers_over_fewer_videos_say_so_and_one_without_an_interval_says_why()
 @pytest.mark.figures
 def test_a_comparison_is_a_page_a_table_and_a_figure(tmp_path: Path) -> None:
     comparison = Comparison(protocol="toy", a="net", b="twin", numbers=(compared(0.1, 0.3),), notes=("one note",))
-    page = write_comparison(comparison, str(tmp_path / "both")).read_text(encoding="utf-8")
+    page = write_comparison_page(comparison, str(tmp_path / "both")).read_text(encoding="utf-8")
     assert "net is better" in page and "One note." in page
     assert (tmp_path / "both" / "tables" / "differences.csv").is_file()
     (frame,) = readable_comparison(comparison).values()
@@ -156,10 +158,10 @@ def test_a_comparison_is_a_page_a_table_and_a_figure(tmp_path: Path) -> None:
 def test_runs_that_judge_themselves_differently_say_so_before_the_numbers(tmp_path: Path) -> None:
     comparison = Comparison(protocol="toy", a="net", b="tint", numbers=(compared(-0.1, 0.3),))
     own = {"net": Verdict("supported", "It looks."), "tint": Verdict("contradicted", "It reads the tint.")}
-    page = write_comparison(comparison, tmp_path / "both", verdicts=own).read_text(encoding="utf-8")
+    page = write_comparison_page(comparison, tmp_path / "both", verdicts=own).read_text(encoding="utf-8")
     said = page.index("By their own verdicts net is supported and tint is contradicted.")
     assert said < page.index("Not told apart") and "It reads the tint." in page
-    alike = write_comparison(comparison, tmp_path / "alike", verdicts=dict.fromkeys(own, own["net"]))
+    alike = write_comparison_page(comparison, tmp_path / "alike", verdicts=dict.fromkeys(own, own["net"]))
     assert "By their own verdicts" not in alike.read_text(encoding="utf-8")
 
 
@@ -189,9 +191,9 @@ def test_a_difference_without_width_says_that_other_videos_may_show_one(tmp_path
     assert table.row(0)[3:] == (
         "0.000 [0.000, 0.000]", "1.0000", "no difference in any of these videos; other videos may show one",
     )  # fmt: skip
-    assert "It does not say that they are one model." in write_comparison(comparison, tmp_path).read_text("utf-8")
+    assert "It does not say that they are one model." in write_comparison_page(comparison, tmp_path).read_text("utf-8")
     other = replace(same, difference=paired_difference([1, 1] * 8, [1, 0] * 8, videos))
-    page = write_comparison(replace(comparison, numbers=(other,)), tmp_path).read_text("utf-8")
+    page = write_comparison_page(replace(comparison, numbers=(other,)), tmp_path).read_text("utf-8")
     assert "one model" not in page
 
 
@@ -428,7 +430,7 @@ def test_the_claim_stands_where_the_grades_stand(tmp_path: Path) -> None:
     assert _tables([*runs, other])[0].note == "Verdict on the claim “It sees.” (net, tint); “It finds.” (box)"
     assert _tables([shown("net", number)])[0].note == ""
     comparison = Comparison(protocol="toy", a="net", b="tint", numbers=(compared(-0.1, 0.3),))
-    page = write_comparison(comparison, tmp_path / "both", verdicts=graded).read_text(encoding="utf-8")
+    page = write_comparison_page(comparison, tmp_path / "both", verdicts=graded).read_text(encoding="utf-8")
     assert "Verdict on the claim “It sees.”" in page
     for several in (graded, {"net": graded["net"]}):  # the page of runs, and of one
         assert "Verdict on the claim “It sees.”" in render_page("Runs", verdict_sections(several))

@@ -19,7 +19,7 @@ from surgeval.report import RankingStudy, leading, ranking_sections, study_ranki
 from surgeval.report._comparison import _METHOD
 from surgeval.report.ranking._feedback import _bucket_text
 from surgeval.report.ranking._words import place_by_tests
-from surgeval.stats import FEW_CLUSTERS, RankOptions, rank, stream
+from surgeval.stats import FEW_CLUSTERS, RankOptions, rank_outcomes, stream
 from surgeval.stats.ranking._options import Collapse
 from surgeval.stats.ranking._rank import few_videos
 
@@ -30,7 +30,7 @@ def uneven() -> RankingStudy:
     """A strong model, one that is a little weaker in every video, and a still weaker one that varies much."""
     steady, uneven = [1] * 2 + [0] * 8, [1] * 10 + [0] * 90
     right = {"strong": ([1] * 3 + [0] * 7) * 12, "steady": steady * 12, "uneven": uneven + [1] * 10 + [0] * 10}
-    return study_ranking(rank(right, ["x|id"] * 120, VIDEOS, resamples=500), outer=0, challenges=0)
+    return study_ranking(rank_outcomes(right, ["x|id"] * 120, VIDEOS, resamples=500), outer=0, challenges=0)
 
 
 def test_the_number_in_brackets_is_explained_as_the_place_by_tests() -> None:
@@ -57,7 +57,7 @@ def test_every_rule_for_places_in_a_bucket_is_told(collapse: Collapse) -> None:
 def test_resamples_of_the_same_videos_are_never_called_other_videos(capsys: pytest.CaptureFixture[str]) -> None:
     rng = stream(2, "words")
     right = {name: rng.random(120) < rate for name, rate in (("net", 0.9), ("prior", 0.3))}
-    ranking = rank(right, ["x|id"] * 120, VIDEOS, resamples=200, baselines=["prior"])
+    ranking = rank_outcomes(right, ["x|id"] * 120, VIDEOS, resamples=200, baselines=["prior"])
     study = study_ranking(ranking, outer=12, resamples=50, challenges=0)
     sections = ranking_sections(study)
     places, gate = sections[0].tables
@@ -78,7 +78,7 @@ def test_no_bucket_is_called_weakest_where_all_is_right_or_too_few_videos_tell()
     buckets = ["few|ood"] * 50 + ["x|id"] * 60 + ["y|id"] * 60
     videos = [f"o{k // 10}" for k in range(50)] + [f"v{k // 10}" for k in range(60)] * 2
     right = {"all": [1] * 170, "most": [0] * 50 + [1] * 60 + [1, 0] * 30, "never in few": [0] * 50 + [1] * 120}
-    study = study_ranking(rank(right, buckets, videos, resamples=100), outer=0, challenges=0)
+    study = study_ranking(rank_outcomes(right, buckets, videos, resamples=100), outer=0, challenges=0)
     table = ranking_sections(study)[0].tables[0]
     weakest = dict(table.frame.select("model", "weakest bucket").iter_rows())
     assert weakest == {"all": "–", "most": "y/id (50.0\u00a0%)", "never in few": "–"}
@@ -86,7 +86,7 @@ def test_no_bucket_is_called_weakest_where_all_is_right_or_too_few_videos_tell()
     said = {name: _bucket_text(study, study.ranking.models.index(name)).partition(" A median")[0] for name in right}
     assert said["all"] == said["never in few"] == "Every answer is right in every bucket with 6 videos or more."
     assert said["most"] == "The weakest bucket of those with 6 videos or more is y/id with 50.0\u00a0% right."
-    few = study_ranking(rank({"a": [0] * 50, "b": [1] * 50}, buckets[:50], videos[:50], resamples=50), outer=0)
+    few = study_ranking(rank_outcomes({"a": [0] * 50, "b": [1] * 50}, buckets[:50], videos[:50], resamples=50), outer=0)
     assert "No bucket is called the weakest: a claim needs 6 videos, and none has them." in _bucket_text(few, 0)
 
 
@@ -117,7 +117,9 @@ def test_a_bucket_is_called_the_same_on_a_runs_page_in_the_ranking_and_in_the_te
         [{"qID": q, "content": "3", "latency": 1.0} for q in asked], resamples=50,
     )  # fmt: skip
     (run,) = [table for section in focus_sections(scores, {}) for table in section.tables if table.title == "Buckets"]
-    study = study_ranking(rank({"a": scores.results, "b": scores.results}, resamples=50), outer=0, challenges=0)
+    study = study_ranking(
+        rank_outcomes({"a": scores.results, "b": scores.results}, resamples=50), outer=0, challenges=0
+    )
     (own,) = next(section for section in ranking_sections(study) if section.title == "Buckets").tables
     assert run.frame["bucket"].to_list() == own.frame["bucket"].to_list() == ["complex reasoning/ood"]
     print_focus(scores, Path("report.html"))

@@ -21,7 +21,7 @@ from surgeval.report.ranking._tables import bucket_table, place_table, score_tab
 from surgeval.report.ranking._words import listed, percent, place_by_tests
 from surgeval.stats import STEADY, Ranking, Stability, shown_bucket
 
-__all__ = ["ranking_sections", "write_ranking_report"]
+__all__ = ["ranking_sections", "write_ranking_page"]
 
 _SCHEMES = {
     "cluster": "whole videos are drawn with replacement",
@@ -30,16 +30,17 @@ _SCHEMES = {
 }
 
 
-def write_ranking_report(study: RankingStudy, out: str | Path, *, title: str = "Ranking") -> Path:
+def write_ranking_page(study: RankingStudy, out: str | Path, *, title: str = "Ranking") -> Path:
     """Write page, tables, figures and `ranking.json` below `out`; returns the page's path.
 
     >>> import tempfile
     >>> from surgeval.report.ranking import study_ranking
-    >>> from surgeval.stats import rank
+    >>> from surgeval.stats import rank_outcomes
     >>> right = {"net": [1] * 16, "prior": [1, 0] * 8}
-    >>> places = rank(right, buckets=["verb|id"] * 16, videos=[v for v in "abcdefgh" for _ in range(2)], resamples=100)
+    >>> videos = [v for v in "abcdefgh" for _ in range(2)]
+    >>> places = rank_outcomes(right, buckets=["verb|id"] * 16, videos=videos, resamples=100)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     page = write_ranking_report(study_ranking(places, outer=0), Path(folder))
+    ...     page = write_ranking_page(study_ranking(places, outer=0), Path(folder))
     ...     page.name, (Path(folder) / "ranking.json").exists()
     ('report.html', True)
     """
@@ -66,9 +67,10 @@ def ranking_sections(study: RankingStudy) -> tuple[Section, ...]:
     """The chapters.
 
     >>> from surgeval.report.ranking import study_ranking
-    >>> from surgeval.stats import rank
+    >>> from surgeval.stats import rank_outcomes
     >>> videos = [v for v in "abcdefgh" for _ in range(2)]
-    >>> places = rank({"net": [1] * 16, "prior": [1, 0] * 8}, buckets=["verb|id"] * 16, videos=videos, resamples=100)
+    >>> right, buckets = {"net": [1] * 16, "prior": [1, 0] * 8}, ["verb|id"] * 16
+    >>> places = rank_outcomes(right, buckets=buckets, videos=videos, resamples=100)
     >>> [section.title for section in ranking_sections(study_ranking(places, outer=0))][:2]
     ['Places', 'Who is better than whom']
     """

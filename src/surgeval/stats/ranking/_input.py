@@ -13,15 +13,14 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 
-from surgeval.arrays import Bools, Ints
+from surgeval.arrays import Bools, Ints, encode
 from surgeval.errors import BadInput, DataError, sentence
-from surgeval.stats._inputs import encode
 from surgeval.stats.ranking._tables import MAX_UNSCORED, joined_results
 
 __all__ = ["Bools", "Outcomes", "Rankable", "read_outcomes"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Outcomes:
     """Right or wrong, `correct[question, model]`; `buckets[bucket[q]]` and `videos[video[q]]` name a question's place.
 

@@ -69,7 +69,7 @@ def _in_order(component: str, convention: Convention, hit: Bools, truths: int) -
     count = len(hit)
     return Ranked(
         component=component, convention=convention, iou=_OVERLAP, thresholds=np.array([_OVERLAP]), averaged=(0,),
-        start=np.array([0, count]), rows=np.arange(count), score=np.ones(count), video=np.zeros(count, np.int64),
+        start=np.array([0, count]), rows=np.arange(count), score=np.ones(count), videos=np.zeros(count, np.int64),
         hits=hit[:, None], truths=np.array([[truths]]), arrival=np.zeros(0, np.int64),
     )  # fmt: skip
 
