@@ -207,10 +207,10 @@ def _reasons(ranking: Ranking) -> list[str]:
 def weakest_bucket(ranking: Ranking, model: int) -> int | None:
     """The number of the bucket with the model's lowest accuracy, of those that can decide; None where none is below 1.
 
-    >>> from surgeval.stats import rank
+    >>> from surgeval.stats import rank_outcomes
     >>> buckets, videos = ["few|id"] * 5 + ["b|id"] * 6 + ["c|id"] * 6, [*range(5), *range(6), *range(6)]
     >>> right = {"some": [0] * 5 + [1, 0, 1, 1, 1, 1] + [1] * 6, "all": [0] * 5 + [1] * 12}
-    >>> ranking = rank(right, buckets, videos, resamples=9)
+    >>> ranking = rank_outcomes(right, buckets, videos, resamples=9)
     >>> ranking.buckets, [weakest_bucket(ranking, m) for m in (0, 1)]
     (('b|id', 'c|id', 'few|id'), [0, None])
     """
