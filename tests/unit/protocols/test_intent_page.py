@@ -295,3 +295,15 @@ def test_two_runs_of_one_model_are_compared(name: str, items: list[IntentQuestio
     assert command(said) == 0
     page = (tmp_path / "both" / "report.html").read_text("utf-8")
     assert f"{name} (1)" in page and f"{name} (2)" in page
+
+
+def test_the_strict_reading_stands_where_reading_is_explained_and_nowhere_else(runs: dict[str, Path]) -> None:
+    sections = intent_sections([load_intent(runs["discriminating"])], {})
+    told = [(section.title, table) for section in sections for table in section.tables
+            if any("strict" in head for head in table.frame.columns)]  # fmt: skip
+    assert [(title, table.title) for title, table in told] == [
+        ("Reading the replies", "How replies were read"), ("Reading the replies", "Each number by both readings"),
+    ]  # fmt: skip
+    assert all("no fault of its answers" in table.note for _, table in told)
+    numbers = told[1][1].frame
+    assert numbers.height == len(load_intent(runs["discriminating"]).numbers)

@@ -37,6 +37,7 @@ _EXPECTATION = (
     "Expected: the mean over all ways in which such an answerer could answer these items; nobody was asked. Where no "
     "option rejects, as in perceptual traps, it guesses, so that a run of it lies by luck above or below."
 )
+_STRICT = "A model that answers in sentences has 0 % by the strict reading; that is no fault of its answers."
 _LEVEL_1 = (*SKILLS, *DIMENSIONS, "overall")
 _LEVEL_2 = ("perceptual", "cognitive", "reliability", "twin", "paired", "over_rejection")
 
@@ -81,15 +82,14 @@ def _named(results: Sequence[IntentScores], result: IntentScores, title: str) ->
 
 
 def _with_intervals(results: Sequence[IntentScores], numbers: Sequence[str], title: str) -> tuple[Table, ...]:
-    """Numbers with their intervals: of one model with the strict reading beside, of several a column each."""
+    """Numbers with their intervals: of one model with guessing and videos beside, of several a column each."""
     known = [number for number in numbers if any(number in result.numbers for result in results)]
     rows: list[tuple[Any, ...]]
     if len(results) == 1:
         (result,) = results
-        heads: tuple[str, ...] = ("number", "accuracy", "guessing", "strict reading", "videos")
+        heads: tuple[str, ...] = ("number", "accuracy", "guessing", "videos")
         rows = [
             (LABELS[number], _cell(result.numbers[number]), number_text(result.chances.get(number), "share"),
-             number_text(result.strict[number].estimate if number in result.strict else None, "share"),
              result.numbers[number].clusters) for number in known
         ]  # fmt: skip
     else:
@@ -265,7 +265,12 @@ def scenario_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
 
 
 def reading_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
-    """Strict and lenient reading by condition, and both denominators by kind of item."""
+    """Usual and strict reading by condition and by number, and both denominators by kind of item."""
+    both = [
+        (result.name, LABELS[number], number_text(interval.estimate, "share"),
+         number_text(result.strict[number].estimate, "share"))
+        for result in results for number, interval in result.numbers.items() if number in result.strict
+    ]  # fmt: skip
     reads = [
         (result.name, row["condition"], row["asked"], row["failed"], row["unreadable"],
          *(number_text(row[key], "share") for key in ("right", "right_strict", "differs")))
@@ -279,7 +284,10 @@ def reading_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
     heads = ("model", "asked", "replies wanted", "failed", "unreadable", "right", "right, strict reading", "differ")
     kinds = ("model", "items", "asked", "answered", "readable", "right", "unreadable counts wrong",
              "unreadable left out")  # fmt: skip
+    numbers = ("model", "number", "as read", "strict reading")
+    by_number = _table("Each number by both readings", numbers, both, _STRICT, file="tables/numbers.csv", folded=True)
     return (
-        _table("How replies were read", heads, reads, file="tables/readings.csv"),
+        _table("How replies were read", heads, reads, _STRICT, file="tables/readings.csv"),
+        *([by_number] if both else []),
         _table("Both denominators, items as asked first", kinds, counts, file="tables/denominators.csv", folded=True),
     )
