@@ -74,25 +74,40 @@ def test_a_run_that_got_no_answer_has_a_page_that_says_so(
     assert (both.parent / "figures" / "scenarios.svg").is_file()
 
 
-def test_published_rows_are_marked_as_other_data(runs: dict[str, Path]) -> None:
+def test_published_rows_stand_apart_in_folded_tables(runs: dict[str, Path]) -> None:
     sections = intent_sections([load_intent(runs["discriminating"])], {})
     layouts = [table for section in sections for table in section.tables if "paper's Table" in table.title]
-    assert [table.title.partition("paper's ")[2][:7] for table in layouts] == [
-        f"Table {number}" for number in range(3, 8)
+    assert [table.title for table in layouts] == [
+        f"{what} the paper's Table {number}, per cent" for number in range(3, 8)
+        for what in ("In the layout of", "Published in")
+    ]  # fmt: skip
+    for own, published in zip(layouts[::2], layouts[1::2], strict=True):
+        assert own.frame.columns == published.frame.columns
+        assert "discriminating" in own.frame["model"] and "discriminating" not in published.frame["model"]
+        known = published.frame["model"].is_in(["GPT-5", "Qwen3-VL-32B"])
+        assert known.any() and not own.frame["model"].is_in(published.frame["model"].to_list()).any()
+        assert published.folded and published.note.startswith("Other models on other items")
+
+
+def test_what_is_expected_of_one_who_always_rejects_is_not_taken_for_a_run_of_it(runs: dict[str, Path]) -> None:
+    sections = intent_sections([load_intent(runs["always-reject"])], {})
+    (table,) = [
+        one for part in sections for one in part.tables if one.title.startswith("In the layout of the paper's Table 4")
     ]
-    for table in layouts:
-        published = table.frame.filter(pl.col("model").is_in(["GPT-5", "Qwen3-VL-32B"]))
-        assert published.height
-        assert set(published["data"]) == {"published, other data"}
+    assert table.frame["model"].to_list() == [
+        "always-reject", "expected of one who always rejects", "expected of one who always accepts",
+        "expected of one who guesses",
+    ]  # fmt: skip
+    assert "nobody was asked" in table.note
 
 
 def test_the_papers_numbers_stand_there_as_printed(runs: dict[str, Path]) -> None:
     sections = intent_sections([load_intent(runs["discriminating"])], {})
     tables = {table.title: table.frame for section in sections for table in section.tables}
-    gpt5 = tables["In the layout of the paper's Table 3, per cent"].filter(pl.col("model") == "GPT-5").row(0)
-    assert gpt5[2:] == ("52.94", "56.86", "56.77", "62.39", "66.51", "78.22", "54.90", "59.58", "72.37", "62.28")
-    qwen = tables["In the layout of the paper's Table 5, per cent"].filter(pl.col("model") == "Qwen3-VL-32B").row(0)
-    assert qwen[2:4] == ("50.88", "53.88 (+3.00)")
+    gpt5 = tables["Published in the paper's Table 3, per cent"].filter(pl.col("model") == "GPT-5").row(0)
+    assert gpt5[1:] == ("52.94", "56.86", "56.77", "62.39", "66.51", "78.22", "54.90", "59.58", "72.37", "62.28")
+    qwen = tables["Published in the paper's Table 5, per cent"].filter(pl.col("model") == "Qwen3-VL-32B").row(0)
+    assert qwen[1:3] == ("50.88", "53.88 (+3.00)")
 
 
 def test_always_rejecting_is_told_in_words(runs: dict[str, Path]) -> None:
@@ -280,3 +295,15 @@ def test_two_runs_of_one_model_are_compared(name: str, items: list[IntentQuestio
     assert command(said) == 0
     page = (tmp_path / "both" / "report.html").read_text("utf-8")
     assert f"{name} (1)" in page and f"{name} (2)" in page
+
+
+def test_the_strict_reading_stands_where_reading_is_explained_and_nowhere_else(runs: dict[str, Path]) -> None:
+    sections = intent_sections([load_intent(runs["discriminating"])], {})
+    told = [(section.title, table) for section in sections for table in section.tables
+            if any("strict" in head for head in table.frame.columns)]  # fmt: skip
+    assert [(title, table.title) for title, table in told] == [
+        ("Reading the replies", "How replies were read"), ("Reading the replies", "Each number by both readings"),
+    ]  # fmt: skip
+    assert all("no fault of its answers" in table.note for _, table in told)
+    numbers = told[1][1].frame
+    assert numbers.height == len(load_intent(runs["discriminating"]).numbers)

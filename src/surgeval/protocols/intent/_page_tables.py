@@ -1,6 +1,6 @@
-"""The tables as people read them: the paper's Tables 3 to 7 with the published rows, and ours with intervals.
+"""The tables as people read them: ours with intervals, and in the layout of the paper's Tables 3 to 7.
 
-Published rows are of other models on other data. They are marked so, and stand there for their layout and size.
+The paper's own rows are of other models on other items. They stand in tables of their own, closed until one opens them.
 """
 
 from __future__ import annotations
@@ -27,10 +27,17 @@ from surgeval.stats import NOTHING, Interval, number_text, with_ends
 __all__ = ["competency_tables", "gaze_tables", "order_tables", "reading_tables", "reliability_tables", "removal_tables",
            "scenario_tables", "text_only_tables"]  # fmt: skip
 
-OWN, OTHER, ITEMS = "this run", "published, other data", "computed from the items"
-_REMARK = (
-    "Rows marked “published, other data” are other models on other items: no comparison, only the layout and size."
+_PUBLISHED = "Other models on other items, as the paper prints them: for layout and size, no comparison with this run."
+_EXPECTED = {
+    "always-reject": "expected of one who always rejects",
+    "always-accept": "expected of one who always accepts",
+    "guessing": "expected of one who guesses",
+}
+_EXPECTATION = (
+    "Expected: the mean over all ways in which such an answerer could answer these items; nobody was asked. Where no "
+    "option rejects, as in perceptual traps, it guesses, so that a run of it lies by luck above or below."
 )
+_STRICT = "A model that answers in sentences has 0 % by the strict reading; that is no fault of its answers."
 _LEVEL_1 = (*SKILLS, *DIMENSIONS, "overall")
 _LEVEL_2 = ("perceptual", "cognitive", "reliability", "twin", "paired", "over_rejection")
 
@@ -39,6 +46,18 @@ def _table(title: str, heads: Sequence[str], rows: Iterable[Sequence[Any]], note
     frame = pl.DataFrame([[str(cell) for cell in row] for row in rows], schema=dict.fromkeys(heads, pl.String),
                          orient="row")  # fmt: skip
     return Table(title, frame, note, **more)
+
+
+def _layouts(
+    number: int, heads: Sequence[str], own: Iterable[Sequence[Any]], printed: Iterable[Sequence[Any]], note: str = "",
+    *, folded: bool = True,
+) -> tuple[Table, Table]:  # fmt: skip
+    """Our rows in the layout of a table of the paper, and the paper's rows in a table of their own."""
+    columns = ("model", *heads)
+    return (
+        _table(f"In the layout of the paper's Table {number}, per cent", columns, own, note, folded=folded),
+        _table(f"Published in the paper's Table {number}, per cent", columns, printed, _PUBLISHED, folded=True),
+    )
 
 
 def _cell(interval: Interval | None) -> str:
@@ -63,15 +82,14 @@ def _named(results: Sequence[IntentScores], result: IntentScores, title: str) ->
 
 
 def _with_intervals(results: Sequence[IntentScores], numbers: Sequence[str], title: str) -> tuple[Table, ...]:
-    """Numbers with their intervals: of one model with the strict reading beside, of several a column each."""
+    """Numbers with their intervals: of one model with guessing and videos beside, of several a column each."""
     known = [number for number in numbers if any(number in result.numbers for result in results)]
     rows: list[tuple[Any, ...]]
     if len(results) == 1:
         (result,) = results
-        heads: tuple[str, ...] = ("number", "accuracy", "guessing", "strict reading", "videos")
+        heads: tuple[str, ...] = ("number", "accuracy", "guessing", "videos")
         rows = [
             (LABELS[number], _cell(result.numbers[number]), number_text(result.chances.get(number), "share"),
-             number_text(result.strict[number].estimate if number in result.strict else None, "share"),
              result.numbers[number].clusters) for number in known
         ]  # fmt: skip
     else:
@@ -88,10 +106,9 @@ def _with_intervals(results: Sequence[IntentScores], numbers: Sequence[str], tit
 def competency_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
     """Every number with its interval, and Table 3."""
     own = _with_intervals(results, ("overall", *DIMENSIONS, *SKILLS, "asymmetry"), "Competency")
-    rows = [(result.name, OWN, *(_bare(_value(result, number)) for number in _LEVEL_1)) for result in results]
-    rows += [(model.name, OTHER, *(_printed(model.numbers[number]) for number in _LEVEL_1)) for model in published()]
-    title = "In the layout of the paper's Table 3, per cent"
-    return (*own, _table(title, ("model", "data", *_LEVEL_1), rows, _REMARK, folded=True))
+    rows = [(result.name, *(_bare(_value(result, number)) for number in _LEVEL_1)) for result in results]
+    printed = [(model.name, *(_printed(model.numbers[number]) for number in _LEVEL_1)) for model in published()]
+    return (*own, *_layouts(3, _LEVEL_1, rows, printed))
 
 
 def _value(result: IntentScores, number: str) -> float | None:
@@ -102,17 +119,16 @@ def reliability_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
     """Traps and twins with intervals, and Table 4 with the reference rows."""
     own = _with_intervals(results, _LEVEL_2, "Reliability")
     rows: list[tuple[str, ...]] = [
-        (result.name, OWN, *(_bare(_value(result, number)) for number in _LEVEL_2)) for result in results
+        (result.name, *(_bare(_value(result, number)) for number in _LEVEL_2)) for result in results
     ]
-    rows += [
-        (row["answerer"], ITEMS, *(_bare(row.get(number)) for number in _LEVEL_2))
+    expected = [
+        (_EXPECTED[row["answerer"]], *(_bare(row.get(number)) for number in _LEVEL_2))
         for row in reference_rows(results[0].items).iter_rows(named=True)
     ]
-    rows += [
-        (model.name, OTHER, *(_printed(model.numbers.get(number)) for number in _LEVEL_2)) for model in published()
-    ]
-    heads = ("model", "data", "perceptual", "cognitive", "average", "twins", "paired", "over-rejection")
-    return (*own, _table("In the layout of the paper's Table 4, per cent", heads, rows, _REMARK))
+    printed = [(model.name, *(_printed(model.numbers.get(number)) for number in _LEVEL_2)) for model in published()]
+    heads = ("perceptual", "cognitive", "average", "twins", "paired", "over-rejection")
+    note = _EXPECTATION if expected else ""
+    return (*own, *_layouts(4, heads, [*rows, *expected], printed, note, folded=False))
 
 
 def gaze_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
@@ -126,14 +142,14 @@ def gaze_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
         for result in asked
     ]  # fmt: skip
     numbers = (*DIMENSIONS, "overall")
-    rows = [(result.name, OWN, *(cell for number in numbers for cell in _pair(result, number))) for result in asked]
+    rows = [(result.name, *(cell for number in numbers for cell in _pair(result, number))) for result in asked]
+    printed = []
     for name, row in published_gaze().items():
         triples = [row[number] for number in numbers]
         cells = [(_printed(without), f"{_printed(with_gaze)} ({_plus(gain)})") for without, with_gaze, gain in triples]
-        rows.append((name, OTHER, *(text for pair in cells for text in pair)))
-    heads = ("model", "data", *(f"{number}, {how}" for number in numbers for how in ("w/o gaze", "w/ gaze")))
-    table = _table("In the layout of the paper's Table 5, per cent", heads, rows, _REMARK, folded=True)
-    return (*own, table) if own else ()
+        printed.append((name, *(text for pair in cells for text in pair)))
+    heads = [f"{number}, {how}" for number in numbers for how in ("w/o gaze", "w/ gaze")]
+    return (*own, *_layouts(5, heads, rows, printed)) if own else ()
 
 
 def _pair(result: IntentScores, number: str) -> tuple[str, str]:
@@ -165,13 +181,13 @@ def text_only_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
         known = [result.text_only.get(number) for number in numbers]
         for setting in ("text", "full"):
             values = (None if row is None else getattr(row, setting).estimate for row in known)
-            rows.append((result.name, OWN, _SETTINGS[setting], *map(_bare, values)))
-    for name, printed in published_text_only().items():
-        for column, setting in enumerate(("text", "full")):
-            rows.append((name, OTHER, _SETTINGS[setting], *(_printed(printed[number][column]) for number in numbers)))
-    heads = ("model", "data", "setting", "perceptual", "cognitive", "average")
-    table = _table("In the layout of the paper's Table 6, per cent", heads, rows, _REMARK, folded=True)
-    return (*own, table) if own else ()
+            rows.append((result.name, _SETTINGS[setting], *map(_bare, values)))
+    printed = [
+        (name, _SETTINGS[setting], *(_printed(row[number][column]) for number in numbers))
+        for name, row in published_text_only().items() for column, setting in enumerate(("text", "full"))
+    ]  # fmt: skip
+    heads = ("setting", "perceptual", "cognitive", "average")
+    return (*own, *_layouts(6, heads, rows, printed)) if own else ()
 
 
 _SETTINGS = {"text": "text only", "full": "pictures and text"}
@@ -194,15 +210,13 @@ def removal_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
     rows = [
         (
             result.name,
-            OWN,
             *(_bare(interval.estimate if (interval := _after(result, kind)) else None) for kind in kinds),
         )
         for result in asked
     ]
-    rows += [(name, OTHER, *(_printed(row[kind]) for kind in kinds)) for name, row in published_removal().items()]
-    heads = ("model", "data", "perceptual w/o trap", "cognitive w/o trap")
-    table = _table("In the layout of the paper's Table 7, per cent", heads, rows, _REMARK, folded=True)
-    return (*own, table) if own else ()
+    printed = [(name, *(_printed(row[kind]) for kind in kinds)) for name, row in published_removal().items()]
+    heads = ("perceptual w/o trap", "cognitive w/o trap")
+    return (*own, *_layouts(7, heads, rows, printed)) if own else ()
 
 
 def _after(result: IntentScores, kind: str) -> Interval | None:
@@ -251,7 +265,12 @@ def scenario_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
 
 
 def reading_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
-    """Strict and lenient reading by condition, and both denominators by kind of item."""
+    """Usual and strict reading by condition and by number, and both denominators by kind of item."""
+    both = [
+        (result.name, LABELS[number], number_text(interval.estimate, "share"),
+         number_text(result.strict[number].estimate, "share"))
+        for result in results for number, interval in result.numbers.items() if number in result.strict
+    ]  # fmt: skip
     reads = [
         (result.name, row["condition"], row["asked"], row["failed"], row["unreadable"],
          *(number_text(row[key], "share") for key in ("right", "right_strict", "differs")))
@@ -265,7 +284,10 @@ def reading_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
     heads = ("model", "asked", "replies wanted", "failed", "unreadable", "right", "right, strict reading", "differ")
     kinds = ("model", "items", "asked", "answered", "readable", "right", "unreadable counts wrong",
              "unreadable left out")  # fmt: skip
+    numbers = ("model", "number", "as read", "strict reading")
+    by_number = _table("Each number by both readings", numbers, both, _STRICT, file="tables/numbers.csv", folded=True)
     return (
-        _table("How replies were read", heads, reads, file="tables/readings.csv"),
+        _table("How replies were read", heads, reads, _STRICT, file="tables/readings.csv"),
+        *([by_number] if both else []),
         _table("Both denominators, items as asked first", kinds, counts, file="tables/denominators.csv", folded=True),
     )
