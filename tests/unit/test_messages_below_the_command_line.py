@@ -74,11 +74,11 @@ def two_formats(tmp_path: Path) -> Path:
 def test_a_terminal_is_told_the_flag_and_python_the_argument(
     two_formats: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(UnclearFormat, match=r"found files of voc and yolo.*format='voc' does$") as refused:
+    with pytest.raises(UnclearFormat, match=r"found files of voc and yolo.*format='voc'$") as refused:
         open_dataset(two_formats)
     assert refused.value.formats == ("voc", "yolo")
     assert run(["data", "check", str(two_formats)]) == 2
-    assert capsys.readouterr().err.endswith("format='voc' does; here, --format voc\n")
+    assert capsys.readouterr().err.endswith("format='voc', here --format voc\n")
     (two_formats / "none").mkdir()
     assert run(["data", "check", str(two_formats / "none")]) == 2
     assert capsys.readouterr().err.endswith(" (`surgeval data list` describes them)\n")

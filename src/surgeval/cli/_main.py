@@ -177,7 +177,7 @@ def _advice(error: SurgevalError) -> str:
     if isinstance(error, NotScored):
         return f"; `surgeval score {error.protocol}` does that"
     if isinstance(error, UnclearFormat):
-        return f"; here, --format {error.formats[0]}" if error.formats else " (`surgeval data list` describes them)"
+        return f", here --format {error.formats[0]}" if error.formats else " (`surgeval data list` describes them)"
     return ""
 
 

@@ -174,7 +174,9 @@ def _found(path: Path, format: str | None) -> Format:
         return known[fitting[0]]
     if fitting:
         found = f"{path}: found files of {' and '.join(fitting)}"
-        raise UnclearFormat(f"{found}, expected one format: say which, as format={fitting[0]!r} does", tuple(fitting))
+        raise UnclearFormat(
+            f"{found}, expected one format: say which, for example format={fitting[0]!r}", tuple(fitting)
+        )
     if path.is_file():
         raise BadInput(f"{path}: found a file of unknown kind, expected a dataset folder, COCO or FOCUS JSON, CVAT "
                        "XML, items.jsonl, published rows (Parquet), a table with its mapping or a video")  # fmt: skip

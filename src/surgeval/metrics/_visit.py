@@ -72,16 +72,9 @@ def visits(data: DetectionSet, convention: Convention) -> Visits:
     truth_box, pred_box = (corners(part.xywh, from_sides=not backwards) for part in (data.truth, data.predictions))
     truth_video, pred_video = (data.videos[part.frame] for part in (data.truth, data.predictions))
     return Visits(
-        ranking=ranking,
-        walk=walk,
-        walk_start=walk_start,
-        truth_start=data.truth_start,
-        truth_walk=truth_walk,
-        truth_box=truth_box,
-        pred_box=pred_box,
-        truth_video=truth_video,
-        pred_video=pred_video,
-    )
+        ranking=ranking, walk=walk, walk_start=walk_start, truth_start=data.truth_start, truth_walk=truth_walk,
+        truth_box=truth_box, pred_box=pred_box, truth_video=truth_video, pred_video=pred_video,
+    )  # fmt: skip
 
 
 def _descending(boxes: Boxes, start: Ints, backwards: bool) -> Ints:

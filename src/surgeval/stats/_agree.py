@@ -167,15 +167,9 @@ def assess(
         resamples=used, name=plan.name, note="; ".join(notes),
     )  # fmt: skip
     return Agreement(
-        coefficient=coefficient,
-        interval=interval,
-        observed=observed,
-        expected=expected,
-        units=units.count,
-        raters=raters,
-        categories=tuple(categories),
-        reason=reason,
-    )
+        coefficient=coefficient, interval=interval, observed=observed, expected=expected, units=units.count,
+        raters=raters, categories=tuple(categories), reason=reason,
+    )  # fmt: skip
 
 
 def number_labels(

@@ -68,19 +68,9 @@ def mean_interval(sample: Sample, scheme: Scheme, point: Point, plan: Resampling
         low, high, method, used = _drawn(sample, scheme, point, plan)
     method = "none" if np.isnan(low) else method
     return Interval(
-        estimate=estimate,
-        low=low,
-        high=high,
-        level=plan.level,
-        method=method,
-        scheme=scheme,
-        point=point,
-        n=rows,
-        clusters=clusters,
-        resamples=used,
-        name=plan.name,
-        note=note,
-    )
+        estimate=estimate, low=low, high=high, level=plan.level, method=method, scheme=scheme, point=point, n=rows,
+        clusters=clusters, resamples=used, name=plan.name, note=note,
+    )  # fmt: skip
 
 
 def _student(sample: Sample, point: Point, level: float) -> tuple[float, float, str]:

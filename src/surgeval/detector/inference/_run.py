@@ -149,17 +149,9 @@ def detect(
     if boxes and how.probabilities and not with_probabilities:
         losses = (*losses, "probabilities of all classes are not kept (Parquet holds them)")
     return Detected(
-        out=target,
-        frames=parts.frames,
-        earlier=parts.earlier,
-        skipped=parts.skipped,
-        boxes=boxes,
-        tracks=tracks,
-        seconds=seconds,
-        classes=classes,
-        losses=losses,
-        films=films,
-    )
+        out=target, frames=parts.frames, earlier=parts.earlier, skipped=parts.skipped, boxes=boxes, tracks=tracks,
+        seconds=seconds, classes=classes, losses=losses, films=films,
+    )  # fmt: skip
 
 
 def _make_own(work: Path) -> None:

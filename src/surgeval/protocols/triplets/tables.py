@@ -110,10 +110,10 @@ def detection_classes(
     }
     for field, metric in METRICS.items():
         columns[metric.removeprefix("m")] = mean_along(np.stack([getattr(scores, field) for scores in overall]), 0)
+        columns |= {"constant AP50": floor} if metric == "mAP50" else {}
     for field in ("AP", "AP_5095"):
         metric = f"video-wise {METRICS[field].removeprefix('m')}"
         columns[metric] = mean_along(np.stack([getattr(scores, field) for scores in by_video]), 0)
-    columns["constant AP50"] = floor
     if totals is not None:
         columns["instances in dataset"] = totals
         columns["rare"] = np.isin(np.arange(len(names)), np.concatenate([part.rare for part in parts]))
