@@ -14,37 +14,20 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure as MatplotlibFigure
 
-__all__ = ["Result", "Tabular", "counted", "percent"]
+__all__ = ["Result", "counted", "percent"]
 
 
-class Tabular:
-    """Base of whatever notebooks show as the table that its `to_frame` gives.
-
-    >>> import polars as pl
-    >>> class Count(Tabular):
-    ...     def to_frame(self): return pl.DataFrame({"frames": [3]})
-    >>> "<td>3</td>" in Count()._repr_html_()
-    True
-    """
-
-    __slots__ = ()
-
-    def to_frame(self) -> pl.DataFrame:
-        """The table."""
-        raise NotImplementedError
-
-    def _repr_html_(self) -> str:
-        return str(self.to_frame()._repr_html_())
-
-
-class Result(Tabular):
+class Result:
     """Base of whatever a public function hands back.
+
+    A dataclass says `kw_only=True, repr=False`: its fields are given by name, and `repr` is one line, the first of what
+    `str` says or else the tables.
 
     >>> import polars as pl
     >>> class Count(Result):
     ...     tables = {"videos": pl.DataFrame({"video": ["VID01"], "frames": [3]})}
-    >>> Count(), Count().to_frame().shape
-    (Count: videos (1 row), (1, 2))
+    >>> Count(), Count().to_frame().shape, "<td>3</td>" in Count()._repr_html_()
+    (Count: videos (1 row), (1, 2), True)
     """
 
     __slots__ = ()
@@ -69,7 +52,12 @@ class Result(Tabular):
         figure: MatplotlibFigure = _chosen("figure", self.figures, name).to_matplotlib()
         return figure
 
+    def _repr_html_(self) -> str:
+        return str(self.to_frame()._repr_html_())
+
     def __repr__(self) -> str:
+        if type(self).__str__ is not object.__str__:
+            return f"{type(self).__name__}: {str(self).partition(chr(10))[0]}"
         listed = ", ".join(f"{name} ({counted(table.height, 'row')})" for name, table in self.tables.items())
         return f"{type(self).__name__}: {listed}"
 
@@ -87,13 +75,13 @@ def percent(share: float) -> str:
     return "under 1 %" if whole == 0 and share > 0 else f"{whole} %"
 
 
-def counted(count: int, noun: str) -> str:
-    """So many things: one of them has no s.
+def counted(count: int, noun: str, several: str = "") -> str:
+    """So many things: one of them has no s; a plural with more than an s is given.
 
-    >>> counted(1, "video"), counted(0, "frame"), counted(1200, "frame")
-    ('1 video', '0 frames', '1200 frames')
+    >>> counted(1, "video"), counted(0, "frame"), counted(1200, "frame"), counted(2, "class", "classes")
+    ('1 video', '0 frames', '1200 frames', '2 classes')
     """
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    return f"{count} {noun if count == 1 else several or noun + 's'}"
 
 
 def _chosen(kind: str, known: Mapping[str, Any], name: str | None) -> Any:

@@ -130,7 +130,8 @@ def test_legacy_equals_the_reference_as_run_where_no_ties_matter(detection_file:
         videos = result[component].per_video
         for v, expected in enumerate(block[component] for block in golden["expected"]["coco"]["per_video"]):
             _same(videos.AP[v], expected["AP"], 1e-9, (v, component))
-            one = Scores(*(getattr(videos, name)[v] for name in ("AP", "AP_5095", "AR", "precision", "recall", "F1")))
+            fields = ("AP", "AP_5095", "AR", "precision", "recall", "F1")
+            one = Scores(**{name: getattr(videos, name)[v] for name in fields})
             _check_scores(one, {k: x for k, x in expected.items() if k.startswith("m")}, tuple(FIELD), (v, component))
             _same(result.association.per_video()[v], expected["assoc"], 1e-9, (v, "association"))
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from surgeval.engine._parts import Failure
 from surgeval.errors import RunError
-from surgeval.results import Tabular
+from surgeval.results import Result
 
 __all__ = ["FailureGroup", "RunInterrupted", "RunSummary"]
 
@@ -29,8 +29,8 @@ class FailureGroup(Failure):
     example: str
 
 
-@dataclass(frozen=True, slots=True)
-class RunSummary(Tabular):
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class RunSummary(Result):
     """The outcome of a run, over all of its units.
 
     `done` units were computed now, `resumed` ones were found finished; `failed` of them all hold a failed case.
@@ -53,11 +53,12 @@ class RunSummary(Tabular):
         """0, or 1 when any case failed."""
         return 1 if self.failed else 0
 
-    def to_frame(self) -> pl.DataFrame:
-        """The failures by reason, the most frequent first."""
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """`failures` by reason, the most frequent first."""
         rows = [(group.status, group.reason, group.cases, group.units, group.example) for group in self.failures]
         schema = {"status": pl.String, "reason": pl.String, "cases": pl.Int64, "units": pl.Int64, "example": pl.String}
-        return pl.DataFrame(rows, schema=schema, orient="row")
+        return {"failures": pl.DataFrame(rows, schema=schema, orient="row")}
 
     def __str__(self) -> str:
         resumed = f" ({self.resumed} were there already)" if self.resumed else ""

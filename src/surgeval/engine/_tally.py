@@ -49,6 +49,7 @@ class RunTally:
         """The totals as the result of the run."""
         groups = sorted(self._reasons.values(), key=lambda group: (-group.cases, group.status, group.reason))
         return RunSummary(
-            folder, self.units, self.done, self.resumed, self.failed, self.damaged, self.cases, self.failed_cases,
-            seconds, tuple(groups),
+            folder=folder, units=self.units, done=self.done, resumed=self.resumed, failed=self.failed,
+            damaged=self.damaged, cases=self.cases, failed_cases=self.failed_cases, seconds=seconds,
+            failures=tuple(groups),
         )  # fmt: skip

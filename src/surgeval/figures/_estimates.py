@@ -34,6 +34,18 @@ class Estimate:
     low: float | None = None
     high: float | None = None
 
+    @classmethod
+    def of(cls, value: float, low: float = math.nan, high: float = math.nan) -> Estimate:
+        """From numbers that are NaN where they are undefined.
+
+        >>> str(Estimate.of(0.5, 0.4, 0.7)), str(Estimate.of(0.5)), str(Estimate.of(math.nan))
+        ('0.5 [0.4, 0.7]', '0.5', 'undefined')
+        """
+        if not math.isfinite(value):
+            return cls(None)
+        ends = (float(low), float(high)) if math.isfinite(low) and math.isfinite(high) else (None, None)
+        return cls(float(value), *ends)
+
     def __str__(self) -> str:
         if self.value is None:
             return UNDEFINED

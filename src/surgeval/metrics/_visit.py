@@ -29,7 +29,7 @@ IVTD_THRESHOLDS: Floats = np.arange(0.5, 1.0, 0.05)
 MAX_DETECTIONS = 100
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Visits:
     """The orders in which rows are visited: made once per dataset and convention, shared by all components."""
 
@@ -71,7 +71,10 @@ def visits(data: DetectionSet, convention: Convention) -> Visits:
         truth_walk = np.arange(len(data.truth))
     truth_box, pred_box = (corners(part.xywh, from_sides=not backwards) for part in (data.truth, data.predictions))
     truth_video, pred_video = (data.video[part.frame] for part in (data.truth, data.predictions))
-    return Visits(ranking, walk, walk_start, data.truth_start, truth_walk, truth_box, pred_box, truth_video, pred_video)
+    return Visits(
+        ranking=ranking, walk=walk, walk_start=walk_start, truth_start=data.truth_start, truth_walk=truth_walk,
+        truth_box=truth_box, pred_box=pred_box, truth_video=truth_video, pred_video=pred_video,
+    )  # fmt: skip
 
 
 def _descending(boxes: Boxes, start: Ints, backwards: bool) -> Ints:
@@ -81,7 +84,7 @@ def _descending(boxes: Boxes, start: Ints, backwards: bool) -> Ints:
     return descending_order(boxes.score)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Ranked:
     """Detections of one component, grouped by class (`start`), in descending score within a class."""
 
@@ -168,8 +171,9 @@ def rank_detections(
     truths = np.bincount(order.truth_video * n_classes + truth_class, minlength=data.n_videos * n_classes)
     averaged = tuple(range(0 if shared else 1, len(thresholds)))
     return Ranked(
-        component, convention, iou, thresholds, averaged, start, rows, data.predictions.score[rows],
-        order.pred_video[rows], ranked_hits, truths.reshape(data.n_videos, n_classes), arrival,
+        component=component, convention=convention, iou=iou, thresholds=thresholds, averaged=averaged, start=start,
+        rows=rows, score=data.predictions.score[rows], video=order.pred_video[rows], hits=ranked_hits,
+        truths=truths.reshape(data.n_videos, n_classes), arrival=arrival,
     )  # fmt: skip
 
 

@@ -18,22 +18,25 @@ import numpy.typing as npt
 
 from surgeval.arrays import Floats, Ints
 from surgeval.metrics._ap import pooled, video_pooled
+from surgeval.metrics._bars import class_bars, mean_bars
 from surgeval.metrics._mean import mean_along, mean_of
 from surgeval.metrics._operating import operating_point
 from surgeval.metrics._visit import Convention, Ranked, rank_detections, visits
 from surgeval.metrics.association import Association, associate
 from surgeval.metrics.boxes import DetectionSet
-from surgeval.results import Tabular
+from surgeval.results import Result
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from surgeval.figures import EstimateBars
 
 __all__ = ["ComponentResult", "DetectionResult", "PerVideo", "Scores", "evaluate", "score_component"]
 
 FIELDS = ("AP", "AP_5095", "AR", "precision", "recall", "F1")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Scores:
     """Per-class numbers of one component in one scope; nan where a class has no ground truth there."""
 
@@ -67,7 +70,7 @@ class Scores:
         return {field: self.mean(field) for field in FIELDS}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PerVideo:
     """The same numbers inside each video: arrays (videos, classes)."""
 
@@ -91,8 +94,7 @@ class PerVideo:
 
     def class_first(self, multiplicity: npt.ArrayLike | None = None) -> Scores:
         """Per class, the mean over the videos that have it (each counted `multiplicity` times)."""
-        means = mean_along(self._fields, 1, multiplicity)
-        return Scores(means[0], means[1], means[2], means[3], means[4], means[5])
+        return Scores(**dict(zip(FIELDS, mean_along(self._fields, 1, multiplicity), strict=True)))
 
     def video_first(self, multiplicity: npt.ArrayLike | None = None) -> dict[str, float]:
         """Per video, the mean over its classes; then the mean over videos (eq. 3)."""
@@ -101,8 +103,8 @@ class PerVideo:
         return dict(zip(FIELDS, mean_along(self._video_means, 1, multiplicity).tolist(), strict=True))
 
 
-@dataclass(frozen=True)
-class ComponentResult(Tabular):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ComponentResult(Result):
     """One component under one convention."""
 
     component: str
@@ -125,8 +127,8 @@ class ComponentResult(Tabular):
         )
         columns = list(self.ranked.averaged)
         return Scores(
-            ap[:, 0], ap[:, columns].mean(axis=1), recall[:, columns].mean(axis=1), point.precision, point.recall,
-            point.f1, point.threshold,
+            AP=ap[:, 0], AP_5095=ap[:, columns].mean(axis=1), AR=recall[:, columns].mean(axis=1),
+            precision=point.precision, recall=point.recall, F1=point.f1, threshold=point.threshold,
         )  # fmt: skip
 
     @property
@@ -134,7 +136,20 @@ class ComponentResult(Tabular):
         """The class-first video-wise numbers."""
         return self.per_video.class_first()
 
-    def to_frame(self, names: Sequence[str] | None = None) -> pl.DataFrame:
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """`classes`: what `class_table` gives, without names."""
+        return {"classes": self.class_table()}
+
+    @property
+    def figures(self) -> dict[str, EstimateBars]:
+        """`AP`: that of each class, over all videos."""
+        return {"AP": class_bars(self.component, self.overall.AP)}
+
+    def __str__(self) -> str:
+        return f"{self.component} mAP {self.overall.mAP:.3f}, mAP50:95 {self.overall.mAP_5095:.3f} ({self.convention})"
+
+    def class_table(self, names: Sequence[str] | None = None) -> pl.DataFrame:
         """One row per class: how often it occurs, how often it is predicted, and what it scores overall."""
         import polars as pl
 
@@ -148,8 +163,8 @@ class ComponentResult(Tabular):
         return pl.DataFrame(columns)
 
 
-@dataclass(frozen=True)
-class DetectionResult(Tabular):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class DetectionResult(Result):
     """All components of one dataset under one convention."""
 
     convention: Convention
@@ -161,8 +176,33 @@ class DetectionResult(Tabular):
     def __getitem__(self, component: str) -> ComponentResult:
         return self.components[component]
 
-    def to_frame(self) -> pl.DataFrame:
-        """One row per component and scope with the headline means; the convention stands in every row."""
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """`summary`: a row per component and scope with the headline means; `classes`: one per component and class."""
+        import polars as pl
+
+        parts = [
+            part.class_table().insert_column(0, pl.lit(name).alias("component"))
+            for name, part in self.components.items()
+        ]
+        return {"summary": self._summary(), "classes": pl.concat(parts)} if parts else {"summary": self._summary()}
+
+    @property
+    def figures(self) -> dict[str, EstimateBars]:
+        """`mAP` of each component over all videos, then the `AP` of each class by component."""
+        means = {name: part.overall.mAP for name, part in self.components.items()}
+        overall = mean_bars(f"mAP ({self.convention})", means)
+        return {
+            "mAP": overall,
+            **{f"AP {name}": class_bars(name, part.overall.AP) for name, part in self.components.items()},
+        }
+
+    def __str__(self) -> str:
+        means = ", ".join(f"{name} {part.overall.mAP:.3f}" for name, part in self.components.items())
+        return f"mAP {means} ({self.convention})"
+
+    def _summary(self) -> pl.DataFrame:
+        """The convention stands in every row."""
         import polars as pl
 
         rows: list[dict[str, object]] = []
@@ -209,17 +249,17 @@ def score_component(
         for name in ("precision", "recall", "f1")
     ]
     return ComponentResult(
-        ranked.component,
-        ranked.convention,
-        Scores(
-            cells["overall AP"], cells["overall AP_5095"], cells["overall AR"], point.precision, point.recall, point.f1,
-            point.threshold,
+        component=ranked.component,
+        convention=ranked.convention,
+        overall=Scores(
+            AP=cells["overall AP"], AP_5095=cells["overall AP_5095"], AR=cells["overall AR"], precision=point.precision,
+            recall=point.recall, F1=point.f1, threshold=point.threshold,
         ),
-        PerVideo(
-            cells["video AP"], cells["video AP_5095"], cells["video AR"], by_video[0], by_video[1], by_video[2],
-            np.array([p.threshold for p in points], dtype=np.float64),
+        per_video=PerVideo(
+            AP=cells["video AP"], AP_5095=cells["video AP_5095"], AR=cells["video AR"], precision=by_video[0],
+            recall=by_video[1], F1=by_video[2], threshold=np.array([p.threshold for p in points], dtype=np.float64),
         ),
-        ranked, style, threshold,
+        ranked=ranked, style=style, given_threshold=threshold,
     )  # fmt: skip
 
 
@@ -253,4 +293,10 @@ def evaluate(
         for component, size in n_classes.items()
     }
     association = associate(data, convention, iou=iou, order=order) if "ivt" in n_classes else None
-    return DetectionResult(convention, components, association, data.truth.degenerate, data.predictions.degenerate)
+    return DetectionResult(
+        convention=convention,
+        components=components,
+        association=association,
+        degenerate_truths=data.truth.degenerate,
+        degenerate_predictions=data.predictions.degenerate,
+    )

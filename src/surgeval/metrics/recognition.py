@@ -18,13 +18,16 @@ import numpy.typing as npt
 from surgeval._jit import kernel
 from surgeval.arrays import AnyArray, AnyFloats, Bools, Floats, Ints
 from surgeval.errors import BadInput
+from surgeval.metrics._bars import class_bars
 from surgeval.metrics._mean import mean_along, mean_of
 from surgeval.metrics._sort import radix_order, sort_keys
-from surgeval.results import Tabular
+from surgeval.results import Result, counted
 from surgeval.vocab import LabelSpace
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from surgeval.figures import EstimateBars
 
 __all__ = [
     "RecognitionRanked",
@@ -41,8 +44,8 @@ __all__ = [
 ]  # fmt: skip
 
 
-@dataclass(frozen=True)
-class RecognitionResult(Tabular):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class RecognitionResult(Result):
     """AP per class of one component: over all frames (`AP`), and inside each video (`per_video`, videos × classes)."""
 
     component: str
@@ -70,14 +73,24 @@ class RecognitionResult(Tabular):
         """Video-wise mAP as eq. 3 of the ProstaTD paper: per video over classes, then over videos."""
         return mean_of(mean_along(self.per_video, axis=1))
 
-    def to_frame(self) -> pl.DataFrame:
-        """One row per class: in how many frames it occurs, its AP over all of them and its mean AP over videos."""
+    def __str__(self) -> str:
+        videos, classes = self.per_video.shape
+        counts = f"{counted(classes, 'class', 'classes')}, {counted(videos, 'video')}"
+        return f"{self.component} mAP {self.mAP:.3f} ({counts})"
+
+    @property
+    def figures(self) -> dict[str, EstimateBars]:
+        """`AP`: that of each class, over all frames."""
+        return {"AP": class_bars(self.component, self.AP)}
+
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """`classes`: in how many frames each occurs, its AP over all of them and its mean AP over videos."""
         import polars as pl
 
         columns = {"class": np.arange(len(self.AP)), "frames": self.positives, "AP": self.AP}
-        return pl.DataFrame({**columns, "video_wise_AP": self.video_wise}).with_columns(
-            pl.selectors.float().fill_nan(None)
-        )
+        table = pl.DataFrame({**columns, "video_wise_AP": self.video_wise})
+        return {"classes": table.with_columns(pl.selectors.float().fill_nan(None))}
 
 
 def average_precision(targets: npt.ArrayLike, scores: npt.ArrayLike) -> Floats:
@@ -157,8 +170,8 @@ def evaluate_recognition(
         ranked = prepare_recognition(labels, values, video)
         parts = ranked.labels, ranked.video, ranked.last
         results[component] = RecognitionResult(
-            component, _weighted(*parts, np.ones(ranked.n_videos)), _per_video(*parts, ranked.n_videos),
-            ranked.labels.sum(axis=1),
+            component=component, AP=_weighted(*parts, np.ones(ranked.n_videos)),
+            per_video=_per_video(*parts, ranked.n_videos), positives=ranked.labels.sum(axis=1),
         )  # fmt: skip
     return results
 

@@ -291,7 +291,8 @@ class Demo:
 def by_key(items: Sequence[Part], key: str) -> Part:
     """The headline or compared number of this key.
 
-    >>> by_key([Headline("accuracy", "accuracy", Interval(0.5, 0.4, 0.6))], "accuracy").interval.estimate
+    >>> half = Interval(estimate=0.5, low=0.4, high=0.6)
+    >>> by_key([Headline("accuracy", "accuracy", half)], "accuracy").interval.estimate
     0.5
     """
     for item in items:

@@ -144,7 +144,8 @@ def above(interval: Interval, floor: float = 0.0, margin: float = 0.0) -> bool |
 
     False where the whole interval is below the floor, or, with a margin, too near to it to matter.
 
-    >>> above(Interval(0.3, 0.1, 0.4)), above(Interval(0.3, -0.1, 0.4)), above(Interval(0.01, -0.01, 0.02), margin=0.05)
+    >>> sure, unsure = (Interval(estimate=0.3, low=low, high=0.4) for low in (0.1, -0.1))
+    >>> above(sure), above(unsure), above(Interval(estimate=0.01, low=-0.01, high=0.02), margin=0.05)
     (True, None, False)
     """
     if math.isnan(interval.low) or math.isnan(interval.high):
@@ -166,8 +167,10 @@ def every_one(*holds: bool | None) -> bool | None:
 def share(interval: Interval) -> str:
     """A share with its interval in per cent: `34 % [31, 45]`.
 
-    >>> share(Interval(0.341, 0.312, 0.449)), share(Interval(1.0, math.nan, math.nan))
-    ('34 % [31, 45]', '100 %')
+    >>> share(Interval(estimate=0.341, low=0.312, high=0.449))
+    '34 % [31, 45]'
+    >>> share(Interval(estimate=1.0, low=math.nan, high=math.nan))
+    '100 %'
     """
     if math.isnan(interval.low):
         return percent(interval.estimate)
@@ -177,8 +180,10 @@ def share(interval: Interval) -> str:
 def changed(interval: Interval) -> str:
     """A difference of shares in points, with its sign: `+12 points [−1, +25]`; in words where no video has any.
 
-    >>> changed(Interval(-0.05, -0.08, -0.02)), changed(Interval(0.12, -0.01, 0.25)), changed(Interval(0.0, 0.0, 0.0))
-    ('−5 points [−8, −2]', '+12 points [−1, +25]', 'no difference in any video')
+    >>> changed(Interval(estimate=-0.05, low=-0.08, high=-0.02)), changed(Interval(estimate=0.12, low=-0.01, high=0.25))
+    ('−5 points [−8, −2]', '+12 points [−1, +25]')
+    >>> changed(Interval(estimate=0.0, low=0.0, high=0.0))
+    'no difference in any video'
     """
     if interval.low == interval.high == 0:
         return "no difference in any video"

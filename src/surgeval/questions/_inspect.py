@@ -23,13 +23,13 @@ from surgeval.questions.checks import (
 from surgeval.questions.draft import LETTERS, Draft
 from surgeval.questions.probe import gaze_confirmed, guessable, read_probe
 from surgeval.records import IntentQuestion
-from surgeval.results import Tabular
+from surgeval.results import Result, counted
 
 __all__ = ["SetReport", "inspect_set"]
 
 
-@dataclass(frozen=True, slots=True)
-class SetReport(Tabular):
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SetReport(Result):
     """What the checks say of a set. `unchecked` are checks that lacked something to hold the items against.
 
     >>> SetReport(items=3).sound
@@ -47,14 +47,17 @@ class SetReport(Tabular):
         """Whether no check failed."""
         return not self.faults
 
-    def to_frame(self) -> pl.DataFrame:
-        """A row per check that failed: how often, and the first case of it."""
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """`faults`, a row per check that failed: how often, and the first case of it."""
         counts = Counter(fault.check for fault in self.faults)
         first = {fault.check: f"{fault.where}: {fault.found}" for fault in reversed(self.faults)}
         rows = [(name, count, first[name]) for name, count in counts.most_common()]
-        return pl.DataFrame(
-            rows, schema={"check": pl.String, "failed": pl.Int64, "for instance": pl.String}, orient="row"
-        )
+        schema = {"check": pl.String, "failed": pl.Int64, "for instance": pl.String}
+        return {"faults": pl.DataFrame(rows, schema=schema, orient="row")}
+
+    def __str__(self) -> str:
+        return f"{counted(self.items, 'item')}, {counted(len(self.faults), 'fault')}"
 
     def to_json(self) -> dict[str, Any]:
         """Everything, for other programs."""
@@ -85,8 +88,8 @@ def inspect_set(questions: QuestionSet, *, options: int | None = None) -> SetRep
     faults += _probe_faults(questions)
     positions = Counter(LETTERS[item.answer] for item in questions.items)
     return SetReport(
-        len(questions.items), tuple(faults), tuple(_unchecked(questions)), longest_bias(drafts),
-        dict(sorted(positions.items())),
+        items=len(questions.items), faults=tuple(faults), unchecked=tuple(_unchecked(questions)),
+        longest=longest_bias(drafts), positions=dict(sorted(positions.items())),
     )  # fmt: skip
 
 

@@ -18,9 +18,10 @@ from scipy.sparse import csr_array
 
 from surgeval.arrays import Floats, Ints
 from surgeval.errors import BadInput, sentence
-from surgeval.results import Tabular
+from surgeval.figures import EstimateBars
+from surgeval.results import Result
 from surgeval.stats._inputs import encode, is_missing
-from surgeval.stats._interval import Interval
+from surgeval.stats._interval import Interval, interval_bars
 from surgeval.stats._resample import Resampling, blocks, interval_ends, multiplicities, usable
 
 __all__ = ["Agreement", "Disagreement", "Units", "assess", "number_labels"]
@@ -29,8 +30,8 @@ __all__ = ["Agreement", "Disagreement", "Units", "assess", "number_labels"]
 Disagreement: TypeAlias = Callable[[Floats], tuple[Floats, Floats]]
 
 
-@dataclass(frozen=True, slots=True)
-class Agreement(Tabular):
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Agreement(Result):
     """An agreement coefficient: `value` = 1 − observed / expected disagreement.
 
     `value` is NaN with the reason in `reason` where the coefficient is undefined, for instance when every rating is
@@ -54,15 +55,21 @@ class Agreement(Tabular):
     def __str__(self) -> str:
         return f"{self.coefficient} undefined: {self.reason}" if self.reason else f"{self.coefficient} {self.interval}"
 
-    def to_frame(self) -> pl.DataFrame:
-        """One row: the interval's fields and the disagreements; NaN as null."""
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """`agreement`, one row: the interval's fields and the disagreements; NaN as null."""
         more = {
             "coefficient": [self.coefficient], "observed": [self.observed], "expected": [self.expected],
             "units": [self.units], "raters": [self.raters], "categories": [len(self.categories)],
             "reason": [self.reason],
         }  # fmt: skip
         extra = pl.DataFrame(more).with_columns(pl.col("observed", "expected").fill_nan(None))
-        return pl.concat([self.interval.to_frame(), extra], how="horizontal")
+        return {"agreement": pl.concat([self.interval.to_frame(), extra], how="horizontal")}
+
+    @property
+    def figures(self) -> dict[str, EstimateBars]:
+        """`agreement`: the coefficient with its interval."""
+        return {"agreement": interval_bars("Agreement", {self.coefficient: self.interval})}
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,10 +162,14 @@ def assess(
             notes.append("agreement is perfect, so the bootstrap shows no uncertainty")
     method = "none" if math.isnan(low) else str(plan.method)
     interval = Interval(
-        estimate, low, high, plan.level, method, "cluster" if units.clustered else "unit", coefficient, units.count,
-        units.drawn, used, plan.name, "; ".join(notes),
+        estimate=estimate, low=low, high=high, level=plan.level, method=method,
+        scheme="cluster" if units.clustered else "unit", point=coefficient, n=units.count, clusters=units.drawn,
+        resamples=used, name=plan.name, note="; ".join(notes),
     )  # fmt: skip
-    return Agreement(coefficient, interval, observed, expected, units.count, raters, tuple(categories), reason)
+    return Agreement(
+        coefficient=coefficient, interval=interval, observed=observed, expected=expected, units=units.count,
+        raters=raters, categories=tuple(categories), reason=reason,
+    )  # fmt: skip
 
 
 def number_labels(

@@ -7,14 +7,15 @@ cannot go below p = 2^(1−n), which is 0.0625 at five. Such intervals are marke
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 
 import polars as pl
 from scipy.special import ndtri
 
 from surgeval.errors import BadInput, sentence
-from surgeval.results import Tabular
+from surgeval.figures import Estimate, EstimateBars, EstimateGroup
+from surgeval.results import Result
 from surgeval.stats._wording import NumberUnit, number_text, with_ends
 
 __all__ = ["FEW_CLUSTERS", "Interval", "Intervals", "wilson"]
@@ -22,8 +23,8 @@ __all__ = ["FEW_CLUSTERS", "Interval", "Intervals", "wilson"]
 FEW_CLUSTERS = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Interval(Tabular):
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Interval(Result):
     """An estimate with its interval.
 
     `low` and `high` are NaN where no interval exists (one video). `method` says how the ends were found (`t`: videos
@@ -65,7 +66,8 @@ class Interval(Tabular):
     def cell(self, unit: NumberUnit = "score") -> str:
         """For a table: number and ends in one cell, a dash where there is no number.
 
-        >>> Interval(0.5124, 0.43, 0.601).cell(), Interval(0.5124, 0.43, 0.601).cell("share")
+        >>> accuracy = Interval(estimate=0.5124, low=0.43, high=0.601)
+        >>> accuracy.cell(), accuracy.cell("share")
         ('0.512 [0.430, 0.601]', '51.2 % [43.0, 60.1]')
         """
         return with_ends(self.estimate, self.low, self.high, unit)
@@ -83,13 +85,19 @@ class Interval(Tabular):
         known = {key: value if math.isfinite(value) else None for key, value in ends.items()}
         return {**known, "n": self.n, "videos": self.clusters}
 
-    def to_frame(self) -> pl.DataFrame:
-        """One row with every field and the flag; NaN as null."""
-        return _table([self])
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """`interval`: one row with every field and the flag; NaN as null."""
+        return {"interval": _table([self])}
+
+    @property
+    def figures(self) -> dict[str, EstimateBars]:
+        """`interval`: the estimate and its ends."""
+        return {"interval": interval_bars(self.name or "Estimate", {self.name or "estimate": self})}
 
 
-@dataclass(frozen=True, slots=True)
-class Intervals(Tabular):
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Intervals(Result):
     """Several named intervals, in the order they were asked for; indexed by name."""
 
     items: tuple[Interval, ...]
@@ -109,9 +117,21 @@ class Intervals(Tabular):
     def __str__(self) -> str:
         return "\n".join(f"{item.name}: {item}" for item in self.items)
 
-    def to_frame(self) -> pl.DataFrame:
-        """One row per interval; NaN as null."""
-        return _table(list(self.items))
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """`intervals`: one row per interval; NaN as null."""
+        return {"intervals": _table(list(self.items))}
+
+    @property
+    def figures(self) -> dict[str, EstimateBars]:
+        """`intervals`: the estimates and their ends."""
+        return {"intervals": interval_bars("Estimates", {item.name: item for item in self.items})}
+
+
+def interval_bars(title: str, items: Mapping[str, Interval]) -> EstimateBars:
+    """Intervals by label as bars."""
+    bars = tuple(Estimate.of(item.estimate, item.low, item.high) for item in items.values())
+    return EstimateBars(title, tuple(items), (EstimateGroup(title, bars),), "estimate")
 
 
 def _table(items: list[Interval]) -> pl.DataFrame:

@@ -67,7 +67,10 @@ def mean_interval(sample: Sample, scheme: Scheme, point: Point, plan: Resampling
     else:
         low, high, method, used = _drawn(sample, scheme, point, plan)
     method = "none" if np.isnan(low) else method
-    return Interval(estimate, low, high, plan.level, method, scheme, point, rows, clusters, used, plan.name, note)
+    return Interval(
+        estimate=estimate, low=low, high=high, level=plan.level, method=method, scheme=scheme, point=point, n=rows,
+        clusters=clusters, resamples=used, name=plan.name, note=note,
+    )  # fmt: skip
 
 
 def _student(sample: Sample, point: Point, level: float) -> tuple[float, float, str]:

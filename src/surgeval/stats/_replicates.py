@@ -128,8 +128,8 @@ def interval_of(drawn: Replicates, column: int, plan: Resampling, name: str, bou
         low, high = interval_ends(estimate, defined, jackknife, plan)
     method = "none" if np.isnan(low) else str(plan.method)
     return Interval(
-        estimate, low, high, plan.level, method, "cluster", "statistic", drawn.clusters, drawn.clusters,
-        len(values), name, note,
+        estimate=estimate, low=low, high=high, level=plan.level, method=method, scheme="cluster", point="statistic",
+        n=drawn.clusters, clusters=drawn.clusters, resamples=len(values), name=name, note=note,
     )  # fmt: skip
 
 

@@ -78,7 +78,7 @@ def bootstrap_slices(
     for name, mask in mask_of.items():
         plan = plan_for(scheme, {"name": name, **drawing})
         results.append(mean_interval(sample_of(scores[mask], codes[mask], scheme), scheme, point, plan))
-    return Intervals(tuple(results))
+    return Intervals(items=tuple(results))
 
 
 def share_interval(successes: npt.ArrayLike, totals: npt.ArrayLike, *, level: float = 0.95, name: str = "") -> Interval:
@@ -103,7 +103,19 @@ def share_interval(successes: npt.ArrayLike, totals: npt.ArrayLike, *, level: fl
     else:
         low, high = share_ends(estimate, (hits.sum() - hits) / (rows - sizes), sizes, rows, level)
         method = "wilson t"
-    return Interval(estimate, low, high, level, method, "cluster", "flat", round(rows), len(sizes), 0, name)
+    return Interval(
+        estimate=estimate,
+        low=low,
+        high=high,
+        level=level,
+        method=method,
+        scheme="cluster",
+        point="flat",
+        n=round(rows),
+        clusters=len(sizes),
+        resamples=0,
+        name=name,
+    )
 
 
 def _columns(values: Scores, clusters: Iterable[Any] | None, scheme: Scheme, point: Point) -> tuple[Floats, Ints]:

@@ -21,7 +21,8 @@ import numpy.typing as npt
 import polars as pl
 
 from surgeval.arrays import Floats, Ints
-from surgeval.results import Tabular
+from surgeval.figures import Estimate, EstimateBars, EstimateGroup
+from surgeval.results import Result
 from surgeval.stats._exchange import exchange_blocks, exchange_p, is_exact
 from surgeval.stats._inputs import Scores, finite, same_length
 from surgeval.stats._interval import FEW_CLUSTERS, Interval
@@ -45,8 +46,8 @@ __all__ = ["Difference", "paired_difference", "paired_statistic", "paired_vector
 Progress: TypeAlias = Callable[[int], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Difference(Tabular):
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Difference(Result):
     """a − b with its interval; `p` is NaN below six clusters, where no test can reach 0.05.
 
     `test` names what p comes from: `exchange` of the two models' videos, `t` (leaving out videos) or `bootstrap`.
@@ -77,11 +78,23 @@ class Difference(Tabular):
         p = f"p = {self.p:.4f}" if self.testable else "not testable"
         return f"{self.a:.3f} − {self.b:.3f} = {self.interval}, {p}"
 
-    def to_frame(self) -> pl.DataFrame:
-        """One row: both values, the p-value and the fields of the interval; NaN as null."""
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """`difference`, one row: both values, the p-value and the fields of the interval; NaN as null."""
         pair = pl.DataFrame({"a": [self.a], "b": [self.b], "p": [self.p]}).with_columns(pl.all().fill_nan(None))
         verdict = pl.DataFrame({"told_apart": [self.told_apart], "test": [self.test]})
-        return pl.concat([self.interval.to_frame(), pair, verdict], how="horizontal")
+        return {"difference": pl.concat([self.interval.to_frame(), pair, verdict], how="horizontal")}
+
+    @property
+    def figures(self) -> dict[str, EstimateBars]:
+        """`difference`: both values, and a − b with its interval."""
+        bars = (
+            Estimate.of(self.a),
+            Estimate.of(self.b),
+            Estimate.of(self.estimate, self.interval.low, self.interval.high),
+        )
+        title = self.interval.name or "Difference"
+        return {"difference": EstimateBars(title, ("a", "b", "a − b"), (EstimateGroup(title, bars),), "estimate")}
 
 
 def paired_difference(
@@ -111,11 +124,11 @@ def paired_difference(
     means = [sample_of(side, codes, scheme).estimate(point) for side in (first, second)]
     count = len(sample.sizes)
     interval = Interval(
-        estimate, math.nan, math.nan, plan.level, "none", scheme, point, len(gap), count, 0, plan.name,
-        "one cluster has no interval over clusters",
+        estimate=estimate, low=math.nan, high=math.nan, level=plan.level, method="none", scheme=scheme, point=point,
+        n=len(gap), clusters=count, resamples=0, name=plan.name, note="one cluster has no interval over clusters",
     )  # fmt: skip
     if count == 1:
-        return Difference(means[0], means[1], interval, math.nan)
+        return Difference(a=means[0], b=means[1], interval=interval, p=math.nan)
     note, ends = "all differences are equal" if sample.constant else "", (estimate, estimate)
     fractions = all(bool((side >= 0).all() and (side <= 1).all()) for side in (first, second))
     bounds = (-1.0, 1.0) if fractions else UNBOUNDED
@@ -129,7 +142,9 @@ def paired_difference(
             ends = interval_ends(estimate, drawn, lambda: jackknife(sample, point), plan)
         p, used, test = float(two_sided_p(drawn)), plan.resamples, "bootstrap"
     interval = replace(interval, low=ends[0], high=ends[1], method=str(plan.method), resamples=used, note=note)
-    return _decided(Difference(means[0], means[1], _open(interval, sample.terms(point)[1], bounds), p, test))
+    return _decided(
+        Difference(a=means[0], b=means[1], interval=_open(interval, sample.terms(point)[1], bounds), p=p, test=test)
+    )
 
 
 def paired_statistic(
@@ -213,7 +228,7 @@ def paired_vector(
         _open(interval_of(resampled, k, plan, name, bounds), resampled.sizes, bounds) for k, name in enumerate(names)
     ]
     return tuple(
-        _decided(Difference(float(a[k]), float(b[k]), interval, float(p[k]), test))
+        _decided(Difference(a=float(a[k]), b=float(b[k]), interval=interval, p=float(p[k]), test=test))
         for k, interval in enumerate(intervals)
     )
 

@@ -78,7 +78,7 @@ def bootstrap_vector(
         for column, (label, limit) in enumerate(zip(names, limits, strict=True))
     ]
     return Intervals(
-        tuple(unmoved(interval, drawn.sizes, limit) for interval, limit in zip(intervals, limits, strict=True))
+        items=tuple(unmoved(interval, drawn.sizes, limit) for interval, limit in zip(intervals, limits, strict=True))
     )
 
 
@@ -88,8 +88,8 @@ def with_still_parts(interval: Interval, parts: Iterable[tuple[float, Interval]]
     Leaving out clusters shows nothing of a part that is the same in all of them. Parts are taken as independent of the
     rest: squared distances to the ends add up (the method of variance estimates recovery).
 
-    >>> still = [(0.5, Interval(1.0, 0.6, 1.0))]
-    >>> print(with_still_parts(Interval(0.9, 0.85, 0.95, clusters=8), still, (0.0, 1.0)))
+    >>> still = [(0.5, Interval(estimate=1.0, low=0.6, high=1.0))]
+    >>> print(with_still_parts(Interval(estimate=0.9, low=0.85, high=0.95, clusters=8), still, (0.0, 1.0)))
     0.900 [0.694, 0.950]
     """
     parts = [(weight, part) for weight, part in parts if not np.isnan(part.low)]

@@ -70,6 +70,8 @@ def test_reasons_are_bounded_and_sorted_by_their_number() -> None:
 
 
 def test_a_summary_without_failures_is_one_line_and_an_empty_table() -> None:
-    summary = RunSummary(Path("runs/x"), 1, 0, 1, 0, 0, 1, 0, 0.2)
+    summary = RunSummary(
+        folder=Path("runs/x"), units=1, done=0, resumed=1, failed=0, damaged=0, cases=1, failed_cases=0, seconds=0.2
+    )
     assert str(summary) == "runs/x: 1 unit (1 were there already), 1 case in 0:00:00"
     assert summary.to_frame().is_empty() and summary.exit_code == 0

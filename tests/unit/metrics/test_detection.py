@@ -283,7 +283,7 @@ def test_tables_name_convention_scope_and_class() -> None:
     table = result.to_frame()
     assert table["convention"].unique().to_list() == ["ivtd"]
     assert table["scope"].to_list() == ["global", "video (class-first)", "video (video-first)"]
-    classes = result["i"].to_frame(["grasper", "hook"])
+    classes = result["i"].class_table(["grasper", "hook"])
     assert classes["name"].to_list() == ["grasper", "hook"]
     assert classes["instances"].to_list() == [1, 0]
 

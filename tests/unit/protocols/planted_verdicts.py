@@ -7,7 +7,7 @@ from surgeval.stats import Interval
 
 
 def near(value: float, half: float = 0.03, clusters: int = 20) -> Interval:
-    return Interval(value, value - half, value + half, clusters=clusters)
+    return Interval(estimate=value, low=value - half, high=value + half, clusters=clusters)
 
 
 def rank_of(verdict: Verdict) -> int:

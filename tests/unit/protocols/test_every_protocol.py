@@ -23,11 +23,9 @@ from tests.unit.protocols.training.conftest import FOLDS, simulated
 
 import surgeval
 from surgeval.asking import Answered, Unanswered
-from surgeval.datasets import CheckReport, ConvertReport, MemoryDataset
-from surgeval.engine import RunSummary
+from surgeval.datasets import MemoryDataset
 from surgeval.errors import DataError, RunError, SurgevalError
 from surgeval.files import trust_parquet
-from surgeval.metrics import DetectionResult
 from surgeval.protocols.asked import AskedRun
 from surgeval.protocols.contract import Comparison, FinishedRun, RunResult
 from surgeval.protocols.focus import as_sources, run_focus, score_focus
@@ -37,10 +35,9 @@ from surgeval.protocols.registry import descriptors, load_run
 from surgeval.protocols.surgxbench import SurgXSettings, run_surgxbench
 from surgeval.protocols.training import train_folds
 from surgeval.protocols.triplets import score_triplets
-from surgeval.qa.judging import PanelReport
 from surgeval.records import VqaQuestion
-from surgeval.report import DatasetStatistics, RankingStudy, write_run_pages
-from surgeval.results import Result, Tabular
+from surgeval.report import write_run_pages
+from surgeval.results import Result
 
 OURS = {name: one for name, one in descriptors().items() if one.load.startswith("surgeval.")}
 PAGE = Path(__file__).parents[3] / "docs" / "protocols.md"
@@ -217,17 +214,6 @@ def test_what_protocols_give_back_is_a_result_and_made_by_keywords_only() -> Non
     for name, one in found.items():
         taken = {parameter.kind for parameter in inspect.signature(one).parameters.values()}
         assert taken <= {inspect.Parameter.KEYWORD_ONLY}, name
-
-
-def test_whatever_gives_a_table_is_shown_as_one_in_a_notebook() -> None:
-    packages = [getattr(surgeval, name) for name in surgeval.__all__ if inspect.ismodule(getattr(surgeval, name))]
-    public = {getattr(package, name) for package in packages for name in getattr(package, "__all__", ())
-              if inspect.isclass(getattr(package, name))}  # fmt: skip
-    tabular = {one for one in public if hasattr(one, "to_frame")}
-    assert {RunSummary, CheckReport, ConvertReport, DetectionResult, RankingStudy} <= tabular
-    assert {one.__name__ for one in tabular if not issubclass(one, Tabular)} == set()
-    assert issubclass(PanelReport, Tabular)  # of a package inside a package
-    assert {DatasetStatistics, RankingStudy, CheckReport} <= set(result_classes())
 
 
 def test_a_page_made_again_from_a_copy_of_the_folder_is_the_same(run: Path, tmp_path: Path) -> None:

@@ -114,8 +114,11 @@ def test_few_videos_carry_no_claim() -> None:
 
 def test_a_higher_pair_share_never_makes_it_worse() -> None:
     def holds(paired: float) -> bool | None:
-        found = {name: Interval(0.8, 0.7, 0.9) for name in ("overall", "cognitive", "twin", "over_rejection")}
-        found["paired"] = Interval(paired, max(paired - 0.1, 0.0), paired + 0.1)
+        found = {
+            name: Interval(estimate=0.8, low=0.7, high=0.9)
+            for name in ("overall", "cognitive", "twin", "over_rejection")
+        }
+        found["paired"] = Interval(estimate=paired, low=max(paired - 0.1, 0.0), high=paired + 0.1)
         facts = IntentFacts(videos=20, numbers=found, chances={"overall": 0.25, "paired": 0.0625})
         return next(reason.holds for reason in reasons_of(facts) if reason.rule.name == "discriminates")
 
@@ -126,7 +129,7 @@ def test_a_higher_pair_share_never_makes_it_worse() -> None:
 
 def _told(guessing: float = 0.0625, **shares: float) -> dict[str, tuple[bool | None, str]]:
     """What the rules make of these shares (each ± 2 points), of 20 videos and four options."""
-    numbers = {name: Interval(share, max(share - 0.02, 0.0), min(share + 0.02, 1.0), clusters=20)
+    numbers = {name: Interval(estimate=share, low=max(share - 0.02, 0.0), high=min(share + 0.02, 1.0), clusters=20)
                for name, share in ({"overall": 0.5} | shares).items()}  # fmt: skip
     chances = dict.fromkeys(numbers, 0.25) | {"paired": guessing}
     reasons = reasons_of(IntentFacts(videos=20, numbers=numbers, chances=chances))
@@ -162,13 +165,14 @@ def test_pairs_are_held_against_guessing_both_and_a_fifth(paired: float, guessin
 
 @pytest.mark.parametrize(("unreadable", "holds"), [(0.0, True), (0.2, True), (0.21, False)])
 def test_a_fifth_of_the_replies_may_be_unreadable(unreadable: float, holds: bool) -> None:
-    facts = IntentFacts(videos=20, numbers={"overall": Interval(0.5, 0.4, 0.6)}, chances={"overall": 0.25},
-                        unreadable=unreadable)  # fmt: skip
+    numbers = {"overall": Interval(estimate=0.5, low=0.4, high=0.6)}
+    facts = IntentFacts(videos=20, numbers=numbers, chances={"overall": 0.25}, unreadable=unreadable)
     assert {reason.rule.name: reason.holds for reason in reasons_of(facts)}["readable"] is holds
 
 
 @pytest.mark.parametrize(("overall", "holds"), [(0.94, False), (0.95, None), (1.0, None)])
 def test_from_95_per_cent_on_nothing_is_left_to_gain(overall: float, holds: bool | None) -> None:
-    facts = IntentFacts(videos=20, numbers={"overall": Interval(overall, overall, overall)}, chances={"overall": 0.25},
-                        gaze_gain=Interval(0.0, -0.01, 0.01))  # fmt: skip
+    numbers = {"overall": Interval(estimate=overall, low=overall, high=overall)}
+    gain = Interval(estimate=0.0, low=-0.01, high=0.01)
+    facts = IntentFacts(videos=20, numbers=numbers, chances={"overall": 0.25}, gaze_gain=gain)
     assert {reason.rule.name: reason.holds for reason in reasons_of(facts)}["gaze"] is holds

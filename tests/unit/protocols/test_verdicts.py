@@ -68,7 +68,7 @@ def test_few_videos_never_settle_a_claim(pairs: list[tuple[Any, bool | None]], v
 @given(st.floats(-1, 1), st.floats(0, 0.5), st.floats(0, 1), st.floats(0, 0.2))
 def test_a_higher_number_is_never_less_above(value: float, half: float, more: float, margin: float) -> None:
     order = {False: 0, None: 1, True: 2}
-    low, high = (above(Interval(v, v - half, v + half), 0, margin) for v in (value, value + more))
+    low, high = (above(Interval(estimate=v, low=v - half, high=v + half), 0, margin) for v in (value, value + more))
     assert order[high] >= order[low]
 
 

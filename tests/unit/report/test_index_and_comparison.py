@@ -29,9 +29,9 @@ from surgeval.stats import Difference, Interval, paired_difference
 
 def compared(low: float, high: float, clusters: int = 30, *, more: bool | None = True) -> Compared:
     middle = (low + high) / 2
-    interval = Interval(middle, low, high, clusters=clusters)
+    interval = Interval(estimate=middle, low=low, high=high, clusters=clusters)
     p = 0.4 if 0 in interval else 0.01
-    return Compared("x", "lost", Difference(0.5 + middle, 0.5, interval, p), higher_is_better=more)
+    return Compared("x", "lost", Difference(a=0.5 + middle, b=0.5, interval=interval, p=p), higher_is_better=more)
 
 
 class Shown(RunResult):
@@ -59,7 +59,9 @@ def test_every_run_has_its_first_number_at_hand() -> None:
 
 
 def headline(label: str, value: float, chance: float | None = None) -> Headline:
-    return Headline(label, label, Interval(value, value - 0.1, value + 0.1, clusters=9), chance=chance)
+    return Headline(
+        label, label, Interval(estimate=value, low=value - 0.1, high=value + 0.1, clusters=9), chance=chance
+    )
 
 
 @pytest.mark.parametrize(

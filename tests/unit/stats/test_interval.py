@@ -36,8 +36,8 @@ def test_wilson_refuses_impossible_counts(k: Any, n: Any) -> None:
 
 
 def test_an_interval_prints_as_it_is_quoted_in_a_paper() -> None:
-    assert str(Interval(0.7119, 0.65, 0.7712, clusters=40)) == "0.712 [0.650, 0.771]"
-    assert str(Interval(0.7119, 0.65, 0.7712, clusters=3)) == "0.712 [0.650, 0.771] (few clusters: 3)"
+    assert str(Interval(estimate=0.7119, low=0.65, high=0.7712, clusters=40)) == "0.712 [0.650, 0.771]"
+    assert str(Interval(estimate=0.7119, low=0.65, high=0.7712, clusters=3)) == "0.712 [0.650, 0.771] (few clusters: 3)"
 
 
 def test_tables_carry_the_flag_and_null_for_a_missing_interval() -> None:

@@ -28,13 +28,13 @@ from surgeval.datasets.tools._merge import MergeMap, merged
 from surgeval.errors import BadInput
 from surgeval.files import atomic_folder
 from surgeval.records import Frame, Instance, Mask, Question, Video
-from surgeval.results import Tabular
+from surgeval.results import Result, counted
 
 __all__ = ["ConvertReport", "convert", "export_losses"]
 
 
-@dataclass(frozen=True, slots=True)
-class ConvertReport(Tabular):
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ConvertReport(Result):
     """What was written and what was lost.
 
     Of the instances that were read, a merge may have dropped some; `losses` says what else the format cannot hold.
@@ -51,12 +51,17 @@ class ConvertReport(Tabular):
     instances_written: int
     losses: tuple[str, ...]
 
-    def to_frame(self) -> pl.DataFrame:
-        """A row per count, then one per loss."""
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """`counts`, a row per count, then one per loss."""
         read = ("videos", "frames", "images", "questions", "instances_read", "instances_dropped", "instances_written")
         rows = [(name.replace("_", " "), getattr(self, name)) for name in read]
         rows += [(f"lost: {loss}", None) for loss in self.losses]
-        return pl.DataFrame(rows, schema={"what": pl.String, "count": pl.Int64}, orient="row")
+        return {"counts": pl.DataFrame(rows, schema={"what": pl.String, "count": pl.Int64}, orient="row")}
+
+    def __str__(self) -> str:
+        lost = f", {counted(len(self.losses), 'loss', 'losses')}" if self.losses else ""
+        return f"{self.format} in {self.out}: {counted(self.frames, 'frame')} of {counted(self.videos, 'video')}{lost}"
 
 
 class _Squared:
@@ -194,8 +199,11 @@ def convert(
     counts, lost, videos = _write(source, target, format, images, pixels, geometry, on_problem, progress)
     dropped = merging.dropped if merging else 0
     read = counts["instances"] + dropped
-    return ConvertReport(format, Path(out), videos, counts["frames"], counts["images"], counts["questions"], read,
-                         dropped, counts["written"], lost)  # fmt: skip
+    return ConvertReport(
+        format=format, out=Path(out), videos=videos, frames=counts["frames"], images=counts["images"],
+        questions=counts["questions"], instances_read=read, instances_dropped=dropped,
+        instances_written=counts["written"], losses=lost,
+    )  # fmt: skip
 
 
 def export_losses(

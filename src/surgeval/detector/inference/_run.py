@@ -20,8 +20,9 @@ from surgeval.detector.inference.tables import Components
 from surgeval.detector.inference.tracking import Tracking
 from surgeval.detector.nms import Selecting
 from surgeval.errors import BadInput
+from surgeval.figures import Bars, Series
 from surgeval.files import check_text_path, folder_lock, make_folder
-from surgeval.results import Tabular
+from surgeval.results import Result, counted
 
 __all__ = ["DetectSettings", "Detected", "detect"]
 
@@ -41,8 +42,8 @@ class DetectSettings:
     show: float = 0.25  # score from which a box is drawn on the film
 
 
-@dataclass(frozen=True)
-class Detected(Tabular):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Detected(Result):
     """What was done: frames looked at, boxes by class, and what a format could not hold."""
 
     out: Path
@@ -61,9 +62,19 @@ class Detected(Tabular):
         """Frames a second, from reading to boxes."""
         return self.frames / self.seconds if self.seconds > 0 else 0.0
 
-    def to_frame(self) -> pl.DataFrame:
-        """A row per class: boxes, how many are sure, in how many frames, and the best score."""
-        return self.classes
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """`classes`, a row per class: boxes, how many are sure, in how many frames, and the best score."""
+        return {"classes": self.classes}
+
+    @property
+    def figures(self) -> dict[str, Bars]:
+        """`boxes` of each class."""
+        series = Series("boxes", tuple(map(float, self.classes["boxes"])))
+        return {"boxes": Bars("Boxes by class", tuple(map(str, self.classes["class"])), (series,), "boxes")}
+
+    def __str__(self) -> str:
+        return f"{counted(self.boxes, 'box', 'boxes')} in {counted(self.frames, 'frame')}, in {self.out}"
 
 
 def detect(
@@ -137,7 +148,10 @@ def detect(
     boxes = int(classes["boxes"].sum())
     if boxes and how.probabilities and not with_probabilities:
         losses = (*losses, "probabilities of all classes are not kept (Parquet holds them)")
-    return Detected(target, parts.frames, parts.earlier, parts.skipped, boxes, tracks, seconds, classes, losses, films)
+    return Detected(
+        out=target, frames=parts.frames, earlier=parts.earlier, skipped=parts.skipped, boxes=boxes, tracks=tracks,
+        seconds=seconds, classes=classes, losses=losses, films=films,
+    )  # fmt: skip
 
 
 def _make_own(work: Path) -> None:

@@ -37,7 +37,7 @@ FLAGS = (
 EXCLUDED = frozenset({"empty_region", "constant", "no_gt", "gt_not_visible"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Grounding:
     """The values of one frame × prompt; None = undefined (see `flags`) or, for ARS and RAS, not asked for.
 
@@ -240,8 +240,8 @@ def ground_counts(
     value = {name: _ratio(count, region) for name, count in hits.items()}
     chance = {name: size / area for name, size in sizes.items()}
     return Grounding(
-        predicted,
-        present,
+        predicted=predicted,
+        present=present,
         AC=value["all"],
         AA=value["class"],
         ARS=None if matched is None else value["class"] if matched else 0.0,

@@ -96,7 +96,7 @@ def measure(exam: Examination) -> Intervals:
     measured["macro_f1"] = _macro_f1(exam)
     measured["ac_lift"] = _ratio(exam.inside, exam.chance, exam.video, "ac_lift")
     measured["mask_lift"] = _ratio(exam.inside_mask, exam.chance_mask, exam.video, "mask_lift")
-    return Intervals(tuple(measured.values()))
+    return Intervals(items=tuple(measured.values()))
 
 
 def _mean(values: Floats, video: npt.NDArray[np.int32], name: str) -> Interval:

@@ -76,7 +76,7 @@ def focus_json(scores: FocusScores) -> dict[str, Any]:
 def plain_interval(interval: Interval | None) -> dict[str, Any] | None:
     """Every field of an interval; NaN, which is no JSON, as null.
 
-    >>> plain_interval(Interval(0.5, math.nan, math.nan, clusters=1))["low"] is None
+    >>> plain_interval(Interval(estimate=0.5, low=math.nan, high=math.nan, clusters=1))["low"] is None
     True
     """
     if interval is None:

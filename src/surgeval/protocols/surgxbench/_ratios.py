@@ -95,7 +95,7 @@ def ratios(cases: pl.DataFrame, wanted: Mapping[str, Ratio | Sequence[Ratio]]) -
     0.75
     """
     if cases.is_empty():
-        return {name: Interval(math.nan, math.nan, math.nan, name=name) for name in wanted}
+        return {name: Interval(estimate=math.nan, low=math.nan, high=math.nan, name=name) for name in wanted}
     if not wanted:
         return {}
     sums = VideoSums.of(cases, wanted)
@@ -108,7 +108,7 @@ def _interval(sums: VideoSums, number: int, asked: Ratio | Sequence[Ratio]) -> I
     rows = (sums.under[:, own] > 0).any(axis=1)
     over, under = sums.over[np.ix_(rows, own)], sums.under[np.ix_(rows, own)]
     if not rows.any():
-        return Interval(math.nan, math.nan, math.nan, method="none", point="statistic", name=name,
+        return Interval(estimate=math.nan, low=math.nan, high=math.nan, method="none", point="statistic", name=name,
                         note="the statistic is undefined on the data")  # fmt: skip
     parts = [asked] if isinstance(asked, Ratio) else asked
     if len(parts) == 1 and parts[0].share and len(over) > 1:

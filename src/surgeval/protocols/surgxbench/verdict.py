@@ -272,7 +272,7 @@ def _sanity(scores: SurgXScores, check: str) -> Interval | None:
     if not values or not isinstance(values[0], float):
         return None
     low, high = (value if isinstance(value, float) else math.nan for value in values[1:])
-    return Interval(values[0], low, high)
+    return Interval(estimate=values[0], low=low, high=high)
 
 
 def _f1(scores: SurgXScores, shown: Sequence[str]) -> dict[str, float | None]:

@@ -92,8 +92,8 @@ def _number(path: Path, row: Any, settings: Mapping[str, Any]) -> ScoreNumber:
     estimate, low, high = (float("nan") if end is None else float(end) for end in ends)
     key = Key(row["scope"], row["component"], row["metric"])
     interval = Interval(
-        estimate, low, high, method=method, point="statistic", n=clusters, clusters=clusters, name=key.text,
-        note=row["note"],
+        estimate=estimate, low=low, high=high, method=method, point="statistic", n=clusters, clusters=clusters,
+        name=key.text, note=row["note"],
     )  # fmt: skip
     return ScoreNumber(key, interval)
 

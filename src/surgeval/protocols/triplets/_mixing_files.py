@@ -213,8 +213,9 @@ def _ranked(path: Path, layout: Layout, component: str, table: pl.DataFrame, tru
     hits = (table["hits"].to_numpy()[order, None] >> np.arange(len(_THRESHOLDS)) & 1).astype(bool)
     start = np.r_[0, np.cumsum(np.bincount(label, minlength=truths.shape[1]))]
     return Ranked(
-        component, layout.convention, 0.5, _THRESHOLDS, tuple(range(len(_THRESHOLDS))), start, order,  # type: ignore[arg-type]
-        table["score"].to_numpy()[order], table["video"].to_numpy()[order], hits, truths, np.zeros(0, np.int64),
+        component=component, convention=layout.convention, iou=0.5, thresholds=_THRESHOLDS,
+        averaged=tuple(range(len(_THRESHOLDS))), start=start, rows=order, score=table["score"].to_numpy()[order],
+        video=table["video"].to_numpy()[order], hits=hits, truths=truths, arrival=np.zeros(0, np.int64),
     )  # fmt: skip
 
 

@@ -130,7 +130,7 @@ def _line(scores: TripletScores, scope: str) -> pl.DataFrame:
 
 def _association(table: pl.DataFrame) -> pl.DataFrame:
     share = [
-        Interval(_nan(row["share"]), _nan(row["share_low"]), _nan(row["share_high"])).cell("share")
+        Interval(estimate=_nan(row["share"]), low=_nan(row["share_low"]), high=_nan(row["share_high"])).cell("share")
         for row in table.iter_rows(named=True)
     ]
     return table.select("outcome", "meaning", "count").with_columns(pl.Series("share", share))

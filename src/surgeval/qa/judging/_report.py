@@ -13,7 +13,7 @@ import polars as pl
 
 from surgeval.qa.chat import Price, Usage
 from surgeval.qa.judging._vote import PanelVerdict, Vote
-from surgeval.results import Tabular
+from surgeval.results import Result, counted
 
 __all__ = ["JudgeTally", "PanelReport", "summarise_verdicts", "vote_table"]
 
@@ -41,8 +41,8 @@ class JudgeTally:
     cost: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class PanelReport(Tabular):
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class PanelReport(Result):
     """How the judging of a run went.
 
     >>> summarise_verdicts([PanelVerdict("q1", "judge_error", (), 0, "no verdict")]).failure_share
@@ -67,9 +67,16 @@ class PanelReport(Tabular):
         costs = [tally.cost for tally in self.judges if tally.prompt_tokens + tally.completion_tokens]
         return None if None in costs else sum(cost for cost in costs if cost is not None)
 
-    def to_frame(self) -> pl.DataFrame:
-        """One row per judge."""
-        return pl.DataFrame(self.judges, infer_schema_length=None)
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """`judges`: one row each."""
+        return {"judges": pl.DataFrame(self.judges, infer_schema_length=None)}
+
+    def __str__(self) -> str:
+        verdicts = (
+            f"{self.correct} correct, {self.incorrect} incorrect, {self.judge_errors + self.invalid} without verdict"
+        )
+        return f"{counted(self.answers, 'answer')}: {verdicts}"
 
 
 def summarise_verdicts(verdicts: Iterable[PanelVerdict], prices: Mapping[str, Price] | None = None) -> PanelReport:
@@ -87,7 +94,12 @@ def summarise_verdicts(verdicts: Iterable[PanelVerdict], prices: Mapping[str, Pr
     states = Counter(verdict.state for verdict in verdicts)
     tallies = tuple(_tally(name, votes, (prices or {}).get(name)) for name, votes in by_judge.items())
     return PanelReport(
-        len(verdicts), states["correct"], states["incorrect"], states["judge_error"], states["invalid"], tallies
+        answers=len(verdicts),
+        correct=states["correct"],
+        incorrect=states["incorrect"],
+        judge_errors=states["judge_error"],
+        invalid=states["invalid"],
+        judges=tallies,
     )
 
 

@@ -13,7 +13,6 @@ from surgeval.figures import (
     Figure,
     Heatmap,
     Podium,
-    RankBlobs,
     SignificanceMap,
     StabilityLines,
 )
@@ -54,16 +53,10 @@ def ranking_figures(study: RankingStudy) -> dict[str, Figure]:
             "accuracy", "buckets",
         )  # fmt: skip
     if study.places is not None:
-        share, span = study.places.share[order], study.places.interval()[order]
-        figures["blobs"] = RankBlobs("Places on resampled videos", names, _rows(share), _rows(span))
+        figures["blobs"] = study.places.blobs(order)
     for name, part in (("without_bucket", study.without_bucket), ("without_model", study.without_model)):
         if part is not None:
-            kind = f"{part.kind} left out"
-            each = order if part.kind == "model" else list(range(len(part.left_out)))
-            places = np.vstack([part.full, part.final_rank[each]])[:, order].T
-            rows = tuple(tuple(rank or None for rank in row) for row in places.tolist())
-            conditions = ("none", *(part.shown[k] for k in each))
-            figures[name] = StabilityLines(f"One {part.kind} left out", names, conditions, rows, kind)
+            figures[name] = part.lines(order)
     rules = np.array(list(study.variants.values()))[:, order].T
     figures["variants"] = StabilityLines("Other rules", names, tuple(study.variants), _rows(rules), "rule")
     return figures

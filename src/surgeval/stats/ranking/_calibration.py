@@ -16,6 +16,7 @@ import polars as pl
 
 from surgeval.arrays import Floats
 from surgeval.errors import BadInput, sentence
+from surgeval.figures import EstimateBars
 from surgeval.stats._streams import stream
 from surgeval.stats.ranking._options import RankOptions
 from surgeval.stats.ranking._order import decide
@@ -27,7 +28,7 @@ __all__ = ["Calibration", "calibration"]
 CHALLENGES, INNER = 200, 999
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class Calibration(PerBucket):
     """What the ranking says of equal models on these videos, in `challenges` made-up challenges.
 
@@ -44,11 +45,16 @@ class Calibration(PerBucket):
     sole_first: float
     error: tuple[float, float, float]
 
-    def to_frame(self) -> pl.DataFrame:
-        """One row per bucket: its videos and the share of false claims."""
-        return pl.DataFrame(
-            {"bucket": list(self.buckets), "videos": list(self.videos), "false_claims": self.claims}
-        ).with_columns(pl.col("false_claims").fill_nan(None))
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """`calibration`, one row per bucket: its videos and the share of false claims."""
+        rows = {"bucket": list(self.buckets), "videos": list(self.videos), "false_claims": self.claims}
+        return {"calibration": pl.DataFrame(rows).with_columns(pl.col("false_claims").fill_nan(None))}
+
+    @property
+    def figures(self) -> dict[str, EstimateBars]:
+        """`calibration`: the share of false claims in each bucket, beside the level of the tests."""
+        return {"calibration": self.bucket_bars("False claims", self.claims, "share of pairs", marked=True)}
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; undefined as None."""
@@ -98,11 +104,11 @@ def calibration(ranking: Ranking, *, challenges: int = CHALLENGES, resamples: in
     testable = np.array([name not in ranking.untestable for name in ranking.buckets])
     overall = claims[:, testable].mean(axis=1) if testable.any() else np.full(challenges, np.nan)
     return Calibration(
-        ranking.buckets,
-        ranking.videos,
-        options.alpha,
-        challenges,
-        np.where(testable, claims.mean(axis=0), np.nan),
+        buckets=ranking.buckets,
+        videos=ranking.videos,
+        alpha=options.alpha,
+        challenges=challenges,
+        claims=np.where(testable, claims.mean(axis=0), np.nan),
         overall=float(overall.mean()),
         dominated=float(dominated.mean()),
         sole_first=float(sole.mean()),

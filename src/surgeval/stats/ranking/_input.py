@@ -21,7 +21,7 @@ from surgeval.stats.ranking._tables import MAX_UNSCORED, joined_results
 __all__ = ["Bools", "Outcomes", "Rankable", "read_outcomes"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Outcomes:
     """Right or wrong, `correct[question, model]`; `buckets[bucket[q]]` and `videos[video[q]]` name a question's place.
 

@@ -38,7 +38,7 @@ RESAMPLES_OF_A_RANKING = 10_000
 _LEAST_ALPHA = 1e-9  # below, no number of resamples that fits a computer could show a difference
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RankOptions:
     """How a ranking is made.
 

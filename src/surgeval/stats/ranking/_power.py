@@ -15,6 +15,7 @@ from scipy.special import ndtri, stdtrit
 
 from surgeval.arrays import Floats
 from surgeval.errors import BadInput, sentence
+from surgeval.figures import EstimateBars
 from surgeval.stats.ranking._options import RankOptions
 from surgeval.stats.ranking._result import PerBucket, Ranking
 from surgeval.stats.ranking._tests import Bucket, buckets_of
@@ -22,7 +23,7 @@ from surgeval.stats.ranking._tests import Bucket, buckets_of
 __all__ = ["Detectable", "minimum_detectable_difference"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class Detectable(PerBucket):
     """Per bucket the smallest detectable difference of accuracies: of the median pair, the easiest and the hardest.
 
@@ -35,18 +36,23 @@ class Detectable(PerBucket):
     hardest: Floats
     power: float
 
-    def to_frame(self) -> pl.DataFrame:
-        """One row per bucket; NaN as null."""
-        return pl.DataFrame(
-            {
-                "bucket": list(self.buckets),
-                "videos": list(self.videos),
-                "questions": list(self.questions),
-                "median": self.median,
-                "easiest": self.easiest,
-                "hardest": self.hardest,
-            }
-        ).with_columns(pl.col("median", "easiest", "hardest").fill_nan(None))
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """`detectable`: one row per bucket; NaN as null."""
+        rows = {
+            "bucket": list(self.buckets),
+            "videos": list(self.videos),
+            "questions": list(self.questions),
+            "median": self.median,
+            "easiest": self.easiest,
+            "hardest": self.hardest,
+        }
+        return {"detectable": pl.DataFrame(rows).with_columns(pl.col("median", "easiest", "hardest").fill_nan(None))}
+
+    @property
+    def figures(self) -> dict[str, EstimateBars]:
+        """`detectable`: the smallest detectable difference of the median pair in each bucket."""
+        return {"detectable": self.bucket_bars("Smallest detectable difference", self.median, "difference")}
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; undefined as None."""
@@ -86,7 +92,10 @@ def minimum_detectable_difference(ranking: Ranking, *, power: float = 0.8) -> De
             quantiles = np.array([np.median(errors), errors.min(), errors.max()])
             rows.append(_standard_errors(tail, power, bucket.videos, options) * quantiles)
     median, easiest, hardest = np.stack(rows, axis=1)
-    return Detectable(ranking.buckets, ranking.videos, tail, ranking.questions, median, easiest, hardest, power)
+    return Detectable(
+        buckets=ranking.buckets, videos=ranking.videos, alpha=tail, questions=ranking.questions, median=median,
+        easiest=easiest, hardest=hardest, power=power,
+    )  # fmt: skip
 
 
 def _standard_errors(tail: float, power: float, videos: int, options: RankOptions) -> float:

@@ -70,7 +70,18 @@ def rank(
     ([['net'], ['prior'], ['weak']], [2, 0, -2])
     """
     options = RankOptions(
-        alpha, resamples, scheme, sided, correction, collapse, resolve, win_ties, point, min_clusters, seed, test
+        alpha=alpha,
+        resamples=resamples,
+        scheme=scheme,
+        sided=sided,
+        correction=correction,
+        collapse=collapse,
+        resolve=resolve,
+        win_ties=win_ties,
+        point=point,
+        min_clusters=min_clusters,
+        seed=seed,
+        test=test,
     )
     outcomes = read_outcomes(data, buckets, videos, questions)
     unknown = [name for name in baselines if name not in outcomes.models]

@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 
 from surgeval.arrays import Floats, Ints
-from surgeval.figures import Heatmap
-from surgeval.results import Result, Tabular
+from surgeval.figures import Estimate, EstimateBars, EstimateGroup, Heatmap
+from surgeval.results import Result
 from surgeval.stats.bootstrap import share_interval
 from surgeval.stats.ranking._gate import Gate
 from surgeval.stats.ranking._input import Outcomes
@@ -29,13 +29,20 @@ __all__ = ["PerBucket", "Ranking"]
 _PLAIN_SCORE = "mean of bucket accuracies"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PerBucket(Tabular):
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
+class PerBucket(Result):
     """What is told of each bucket and its videos; `alpha` is the level of the tests it is about."""
 
     buckets: tuple[str, ...]
     videos: tuple[int, ...]
     alpha: float
+
+    def bucket_bars(self, title: str, values: Floats, unit: str, *, marked: bool = False) -> EstimateBars:
+        """A number of each bucket as bars, with the level of the tests as a line where wanted."""
+        bars = tuple(map(Estimate.of, values.tolist()))
+        marks = (self.alpha,) * len(bars) if marked else ()
+        names = tuple(map(shown_bucket, self.buckets))
+        return EstimateBars(title, names, (EstimateGroup(title, bars),), unit, marks=marks, mark="level of the tests")
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)

@@ -6,6 +6,7 @@ distribution of places instead of one. The leave-one-out functions show what han
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -14,7 +15,8 @@ import polars as pl
 
 from surgeval.arrays import Floats, Ints
 from surgeval.errors import BadInput, sentence
-from surgeval.results import Tabular
+from surgeval.figures import RankBlobs, StabilityLines
+from surgeval.results import Result
 from surgeval.stats._interval import check_level
 from surgeval.stats._resample import multiplicities
 from surgeval.stats._streams import stream
@@ -37,8 +39,8 @@ __all__ = [
 OUTER, INNER = 200, 1000
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Stability(Tabular):
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
+class Stability(Result):
     """Places of the models on resampled videos.
 
     `places[r, m]` is model m's place in resample r, `tau[r]` Kendall's tau-b between that ranking and the one on all
@@ -70,22 +72,36 @@ class Stability(Tabular):
         low, middle, high = np.floor((1 - level) / 2 * last), round(last / 2), np.ceil((1 + level) / 2 * last)
         return ordered[np.array([low, middle, high], dtype=np.int64)].T
 
-    def to_frame(self) -> pl.DataFrame:
-        """One row per model, best first: place, its interval, and how often the model came first or among three."""
-        order = np.lexsort((self.places.mean(axis=0), self.final_rank))
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """`stability`, one row per model, best first: place, its interval, how often it came first or among three."""
+        order = self._order()
         ends, share = self.interval()[order], self.share[order]
-        return pl.DataFrame(
-            {
-                "model": [self.models[m] for m in order],
-                "place": self.final_rank[order],
-                "low": ends[:, 0],
-                "median": ends[:, 1],
-                "high": ends[:, 2],
-                "first": share[:, 0],
-                "top_three": share[:, :3].sum(axis=1),
-                "same_place": (self.places == self.final_rank).mean(axis=0)[order],
-            }
-        )
+        rows = {
+            "model": [self.models[m] for m in order],
+            "place": self.final_rank[order],
+            "low": ends[:, 0],
+            "median": ends[:, 1],
+            "high": ends[:, 2],
+            "first": share[:, 0],
+            "top_three": share[:, :3].sum(axis=1),
+            "same_place": (self.places == self.final_rank).mean(axis=0)[order],
+        }
+        return {"stability": pl.DataFrame(rows)}
+
+    @property
+    def figures(self) -> dict[str, RankBlobs]:
+        """`blobs`: how often each model takes each place, best first."""
+        return {"blobs": self.blobs(self._order().tolist())}
+
+    def blobs(self, order: Sequence[int]) -> RankBlobs:
+        """How often each model takes each place, the models in this order."""
+        names = tuple(self.models[m] for m in order)
+        share, span = (tuple(map(tuple, part[list(order)].tolist())) for part in (self.share, self.interval()))
+        return RankBlobs("Places on resampled videos", names, share, span)
+
+    def _order(self) -> Ints:
+        return np.lexsort((self.places.mean(axis=0), self.final_rank))
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -105,8 +121,8 @@ class Stability(Tabular):
         }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Sensitivity(Tabular):
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
+class Sensitivity(Result):
     """The ranking with one thing left out, for every thing.
 
     `final_rank[k, m]` is model m's place without `left_out[k]`; 0 where m itself is left out. `tau[k]` compares the
@@ -126,8 +142,9 @@ class Sensitivity(Tabular):
         """`left_out` as pages write it."""
         return tuple(map(shown_bucket, self.left_out)) if self.kind == "bucket" else self.left_out
 
-    def to_frame(self) -> pl.DataFrame:
-        """One row per thing left out: tau, the number of swaps, and each model's place."""
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """`without_bucket` or `without_model`, one row per thing left out: tau, number of swaps, each model's place."""
         rows = pl.DataFrame(
             {
                 f"without_{self.kind}": list(self.left_out),
@@ -136,9 +153,24 @@ class Sensitivity(Tabular):
             }
         ).with_columns(pl.col("tau").fill_nan(None))
         places = [pl.Series(f"place {name}", self.final_rank[:, m]) for m, name in enumerate(self.models)]
-        return rows.with_columns(places).with_columns(
+        placed = rows.with_columns(places).with_columns(
             pl.when(pl.col(column.name) > 0).then(pl.col(column.name)) for column in places
         )
+        return {f"without_{self.kind}": placed}
+
+    @property
+    def figures(self) -> dict[str, StabilityLines]:
+        """`without_bucket` or `without_model`: each model's place without one thing after the other, best first."""
+        return {f"without_{self.kind}": self.lines(np.argsort(self.full, kind="stable").tolist())}
+
+    def lines(self, order: Sequence[int]) -> StabilityLines:
+        """Each model's place without one thing after the other, the models in this order."""
+        each = order if self.kind == "model" else range(len(self.left_out))
+        places = np.vstack([self.full, self.final_rank[list(each)]])[:, list(order)].T
+        rows = tuple(tuple(rank or None for rank in row) for row in places.tolist())
+        conditions = ("none", *(self.shown[k] for k in each))
+        names = tuple(self.models[m] for m in order)
+        return StabilityLines(f"One {self.kind} left out", names, conditions, rows, f"{self.kind} left out")
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -180,7 +212,7 @@ def stability(ranking: Ranking, *, outer: int = OUTER, resamples: int = INNER) -
         evidence = [examine(bucket, options, "outer", r) for bucket in drawn]
         places[r] = decide(drawn, evidence, options, "outer", r).final_rank
     tau = np.array([kendall_tau(ranking.final_rank, row) for row in places])
-    return Stability(ranking.models, ranking.final_rank, places, tau)
+    return Stability(models=ranking.models, final_rank=ranking.final_rank, places=places, tau=tau)
 
 
 def gate_with_stability(ranking: Ranking, places: Stability) -> Gate:
@@ -270,4 +302,6 @@ def _compared(
         taus.append(kendall_tau(full[there], row[there]))
         turned = (row[:, None] < row) & (full[:, None] > full) & (row[:, None] > 0)
         swaps.append(tuple((names[i], names[j]) for i, j in np.argwhere(turned)))
-    return Sensitivity(kind, names, full, left_out, places, np.array(taus), tuple(swaps))
+    return Sensitivity(
+        kind=kind, models=names, full=full, left_out=left_out, final_rank=places, tau=np.array(taus), swaps=tuple(swaps)
+    )

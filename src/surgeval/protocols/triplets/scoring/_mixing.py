@@ -195,9 +195,9 @@ def _merged(a: Ranked, b: Ranked) -> Ranked:
     order = np.lexsort((video, -score, label))
     nothing = np.zeros(0, np.int64)
     return Ranked(
-        a.component, a.convention, a.iou, a.thresholds, a.averaged, a.start + b.start, order, score[order],
-        np.r_[a.video, b.video + a.n_videos][order], np.concatenate([a.hits, b.hits])[order],
-        np.concatenate([a.truths, b.truths]), nothing,
+        component=a.component, convention=a.convention, iou=a.iou, thresholds=a.thresholds, averaged=a.averaged,
+        start=a.start + b.start, rows=order, score=score[order], video=np.r_[a.video, b.video + a.n_videos][order],
+        hits=np.concatenate([a.hits, b.hits])[order], truths=np.concatenate([a.truths, b.truths]), arrival=nothing,
     )  # fmt: skip
 
 
