@@ -81,8 +81,8 @@ def _shuffled(boxes: Boxes, random: np.random.Generator, place: npt.NDArray[np.i
 def test_coco_does_not_depend_on_the_order_of_frames_videos_or_rows(seed: int) -> None:
     data, random = _random_set(seed), np.random.default_rng(seed + 1)
     place = random.permutation(data.n_frames)
-    video = np.empty_like(data.video)
-    video[place] = random.permutation(3)[data.video]
+    video = np.empty_like(data.videos)
+    video[place] = random.permutation(3)[data.videos]
     truth, found = (_shuffled(boxes, random, place, rows=True) for boxes in (data.truth, data.predictions))
     moved = evaluate(DetectionSet.of(video, truth, found, n_videos=3), SIZES)
     original = evaluate(data, SIZES)
@@ -95,8 +95,8 @@ def test_coco_does_not_depend_on_the_order_of_frames_videos_or_rows(seed: int) -
 def test_ivtd_does_not_depend_on_the_order_of_frames_videos_or_prediction_rows(seed: int) -> None:
     data, random = _random_set(seed), np.random.default_rng(seed + 1)
     place = random.permutation(data.n_frames)
-    video = np.empty_like(data.video)
-    video[place] = random.permutation(3)[data.video]
+    video = np.empty_like(data.videos)
+    video[place] = random.permutation(3)[data.videos]
     truth = _shuffled(data.truth, random, place, rows=False)
     found = _shuffled(data.predictions, random, place, rows=True)
     moved = DetectionSet.of(video, truth, found, n_videos=3)
@@ -117,7 +117,7 @@ def test_adding_a_false_positive_never_raises_ap(seed: int, convention: Conventi
         np.concatenate([old.score, extra.score]),
         np.concatenate([old.xywh, extra.xywh]),
     )
-    worse = DetectionSet.of(data.video, data.truth, more, n_videos=3)
+    worse = DetectionSet.of(data.videos, data.truth, more, n_videos=3)
     for component, size in SIZES.items():
         before, after = (rank_detections(d, component, size, convention) for d in (data, worse))
         assert np.all(np.nan_to_num(global_ap(after)) <= np.nan_to_num(global_ap(before)) + 1e-12)
@@ -147,7 +147,7 @@ def test_scaling_all_boxes_changes_nothing(seed: int, convention: Convention, po
     data = _random_set(seed)
     # A power of two keeps every IoU exactly; any other factor may move one across a threshold in its last bit.
     scaled = [Boxes(b.frame, b.classes, b.score, b.xywh * 2.0**power) for b in (data.truth, data.predictions)]
-    other = DetectionSet.of(data.video, scaled[0], scaled[1], n_videos=3)
+    other = DetectionSet.of(data.videos, scaled[0], scaled[1], n_videos=3)
     _same_everywhere(*(evaluate(d, SIZES, convention=convention) for d in (data, other)))
 
 
@@ -170,7 +170,7 @@ def test_component_ap_from_triplet_ids_equals_that_from_component_ids(seed: int,
         Boxes(b.frame, {c: columns[b.classes["ivt"], "ivt".index(c)] for c in "ivt"}, b.score, b.xywh)
         for b in (data.truth, data.predictions)
     ]
-    other = DetectionSet.of(data.video, by_hand[0], by_hand[1], n_videos=3)
+    other = DetectionSet.of(data.videos, by_hand[0], by_hand[1], n_videos=3)
     sizes = {c: SIZES[c] for c in "ivt"}
     a, b = (evaluate(d, sizes, convention=convention) for d in (data, other))
     for component in sizes:

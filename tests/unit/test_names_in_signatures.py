@@ -20,6 +20,7 @@ RETIRED = {
     "label_space": "space",
     "tell": "on_problem, progress or announce",
 }
+RETIRED_IN = {"surgeval.metrics": {"video": "videos, the video of each row; compat keeps the names of its models"}}
 HANDS = ("surgeval.detector", "surgeval.phantom")  # threads and processes that prepare pictures: these are workers
 
 
@@ -55,6 +56,12 @@ def test_retired_names_are_in_no_public_signature() -> None:
     found = {f"{package}.{name}({old}): {new}" for package, name, given in every for old, new in RETIRED.items()
              if old in given}  # fmt: skip
     assert found == set()
+    for package, names in RETIRED_IN.items():
+        inside = [(name, given) for home, name, given in every if f"{home}.".startswith(f"{package}.")]
+        assert {
+            f"{name}({old}): {new}" for name, given in inside for old, new in names.items() if old in given
+        } == set()
+        assert any("videos" in given for _, given in inside)
 
 
 def test_questions_at_a_time_are_concurrency_and_threads_are_workers() -> None:

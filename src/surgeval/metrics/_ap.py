@@ -108,7 +108,7 @@ def _pools(
         raise BadInput(f"style {style!r}: expected one of {', '.join(STYLES)}")
     linear = style == "coco" and ranked.convention != "coco"
     recalls = RECALLS_11 if style == "11point" else RECALLS_101
-    return _ap(ranked.hits, entries, start, ranked.video, weight, truths, recalls, linear, style == "11point")
+    return _ap(ranked.hits, entries, start, ranked.videos, weight, truths, recalls, linear, style == "11point")
 
 
 @kernel

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any, cast
+
 import numpy as np
 import numpy.typing as npt
 
-from surgeval.arrays import Floats, Ints
+from surgeval.arrays import Floats, Ints, encode
 from surgeval.errors import BadInput
 
-__all__ = ["plain_numbers", "whole_numbers"]
+__all__ = ["plain_numbers", "video_numbers", "whole_numbers"]
+
+_LAST = 2**31 - 1
 
 
 def whole_numbers(values: npt.ArrayLike, name: str) -> Ints:
@@ -33,3 +38,22 @@ def plain_numbers(values: npt.ArrayLike, name: str) -> Floats:
     except (TypeError, ValueError) as error:
         raise BadInput(f"{name}: found {error}, expected numbers") from error
     return np.ascontiguousarray(array)
+
+
+def video_numbers(videos: npt.ArrayLike) -> Ints:
+    """The number of each row's video: whole numbers from 0 as they are, names by their sorted order.
+
+    >>> video_numbers(["VID68", "VID02", "VID68"]).tolist(), video_numbers([2, 0, 2]).tolist()
+    ([1, 0, 1], [2, 0, 2])
+    """
+    try:
+        kind = np.asarray(videos).dtype.kind
+    except ValueError:  # rows of several lengths
+        kind = "O"
+    if kind not in "biuf":
+        return encode(cast("Iterable[Any]", videos), "videos").codes
+    numbers = whole_numbers(videos, "videos")
+    if len(numbers) and not 0 <= numbers.min() <= numbers.max() <= _LAST:
+        odd = int(numbers.min() if numbers.min() < 0 else numbers.max())
+        raise BadInput(f"videos: found {odd}, expected names, or numbers from 0 to {_LAST}")
+    return numbers

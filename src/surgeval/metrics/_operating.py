@@ -50,13 +50,13 @@ class _Pools(NamedTuple):
 
 def operating_point(
     ranked: Ranked,
-    video: int | None = None,
+    within: int | None = None,
     *,
     threshold: float | None = None,
     style: str = "coco",
     multiplicity: Ints | Floats | None = None,
 ) -> OperatingPoint:
-    """The best-F1 point over all videos, or inside one `video`; or the values at a `threshold` chosen elsewhere.
+    """The best-F1 point over all videos, or within one (its number); or the values at a `threshold` chosen elsewhere.
 
     With `multiplicity`, that of a resample in which video v occurs `multiplicity[v]` times (whole numbers).
 
@@ -71,10 +71,10 @@ def operating_point(
         raise BadInput(f"threshold: found {threshold}, expected a finite score")
     grid = GRID if threshold is None else np.array([float(threshold)])
     weight = np.ones(ranked.n_videos, np.int64) if multiplicity is None else _whole(multiplicity, ranked.n_videos)
-    entries, starts, ends, truths = _pools(ranked, video)
-    if video is None and multiplicity is not None:
+    entries, starts, ends, truths = _pools(ranked, within)
+    if within is None and multiplicity is not None:
         truths = weight @ ranked.truths
-    pools = _Pools(ranked.score, ranked.hits[:, 0], ranked.video, weight, entries, starts, ends, truths)
+    pools = _Pools(ranked.score, ranked.hits[:, 0], ranked.videos, weight, entries, starts, ends, truths)
     counted = truths > 0
     best = 0
     if ranked.convention == "ivtd-legacy":
@@ -212,9 +212,9 @@ def _legacy_curves(
         # Arrivals are grouped by class, then video, as the pools are: the same slice holds the same entries.
         arrived = ranked.arrival[starts[c] : ends[c]]
         if np.any(weight != 1):
-            pool = np.repeat(pool, weight[ranked.video[pool]])
-            blocks = np.split(arrived, np.flatnonzero(np.diff(ranked.video[arrived])) + 1)
-            arrived = np.concatenate([np.tile(block, weight[ranked.video[block[0]]]) for block in blocks])
+            pool = np.repeat(pool, weight[ranked.videos[pool]])
+            blocks = np.split(arrived, np.flatnonzero(np.diff(ranked.videos[arrived])) + 1)
+            arrived = np.concatenate([np.tile(block, weight[ranked.videos[block[0]]]) for block in blocks])
             if not len(pool):
                 continue
         hits = np.cumsum(ranked.hits[pool, 0])

@@ -70,7 +70,7 @@ def visits(data: DetectionSet, convention: Convention) -> Visits:
     else:
         truth_walk = np.arange(len(data.truth))
     truth_box, pred_box = (corners(part.xywh, from_sides=not backwards) for part in (data.truth, data.predictions))
-    truth_video, pred_video = (data.video[part.frame] for part in (data.truth, data.predictions))
+    truth_video, pred_video = (data.videos[part.frame] for part in (data.truth, data.predictions))
     return Visits(
         ranking=ranking, walk=walk, walk_start=walk_start, truth_start=data.truth_start, truth_walk=truth_walk,
         truth_box=truth_box, pred_box=pred_box, truth_video=truth_video, pred_video=pred_video,
@@ -96,7 +96,7 @@ class Ranked:
     start: Ints  # (C + 1,)
     rows: Ints  # row of each entry in the dataset's predictions
     score: Floats
-    video: Ints
+    videos: Ints
     hits: Bools  # (n, T)
     truths: Ints  # (V, C) ground truths
     arrival: Ints  # the same entries per class in order of arrival (used by `ivtd-legacy` only)
@@ -119,7 +119,7 @@ class Ranked:
     @cached_property
     def by_video(self) -> tuple[Ints, Ints]:
         """Entries grouped by class and video (pool `c * V + v`), in descending score, and where each pool starts."""
-        key = self.class_of * self.n_videos + self.video
+        key = self.class_of * self.n_videos + self.videos
         grouped, start = group_by(key, self.n_classes * self.n_videos, np.arange(len(key)))
         return grouped, start
 
@@ -172,7 +172,7 @@ def rank_detections(
     averaged = tuple(range(0 if shared else 1, len(thresholds)))
     return Ranked(
         component=component, convention=convention, iou=iou, thresholds=thresholds, averaged=averaged, start=start,
-        rows=rows, score=data.predictions.score[rows], video=order.pred_video[rows], hits=ranked_hits,
+        rows=rows, score=data.predictions.score[rows], videos=order.pred_video[rows], hits=ranked_hits,
         truths=truths.reshape(data.n_videos, n_classes), arrival=arrival,
     )  # fmt: skip
 

@@ -7,12 +7,12 @@ videos arrive whole or interleaved.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from surgeval.arrays import AnyArray
+from surgeval.arrays import AnyArray, Ints
 from surgeval.errors import BadInput
 from surgeval.metrics._visit import Convention
 from surgeval.metrics.boxes import Boxes, DetectionSet
@@ -21,6 +21,8 @@ from surgeval.metrics.recognition import RecognitionResult, evaluate_recognition
 from surgeval.vocab import LabelSpace
 
 __all__ = ["DetectionAccumulator", "RecognitionAccumulator"]
+
+FrameVideos: TypeAlias = list[Any] | AnyArray
 
 
 class RecognitionAccumulator:
@@ -39,32 +41,31 @@ class RecognitionAccumulator:
     def reset(self) -> None:
         """Forget everything."""
         self._videos: dict[Hashable, int] = {}
-        self._parts: list[tuple[int, AnyArray, AnyArray]] = []
+        self._parts: list[tuple[Ints, AnyArray, AnyArray]] = []
 
     @property
     def videos(self) -> tuple[Hashable, ...]:
         """Names of the videos seen, in order of first appearance: the rows of `per_video`."""
         return tuple(self._videos)
 
-    def update(self, video: Hashable, targets: npt.ArrayLike, scores: npt.ArrayLike) -> None:
-        """Add frames × classes labels and scores of frames of one video."""
+    def update(self, videos: Hashable | FrameVideos, targets: npt.ArrayLike, scores: npt.ArrayLike) -> None:
+        """Add frames × classes labels and scores; `videos` is the one that all frames are of, or a list of each's."""
         labels, values = np.atleast_2d(np.asarray(targets)), np.atleast_2d(np.asarray(scores))
         if labels.shape != values.shape or (self._parts and labels.shape[1] != self._parts[0][1].shape[1]):
             raise BadInput(
-                f"video {video}: found targets {labels.shape} and scores {values.shape}, "
+                f"found targets {labels.shape} and scores {values.shape}, "
                 "expected two arrays of the same shape and as many classes as before"
             )
-        self._parts.append((self._videos.setdefault(video, len(self._videos)), labels, values))
+        self._parts.append((_numbered(videos, len(labels), self._videos), labels, values))
 
     def compute(self) -> dict[str, RecognitionResult]:
         """Results of all components over what was seen so far."""
         if not self._parts:
             raise BadInput("recognition: found no frames, expected update() before compute()")
-        video = np.repeat([part[0] for part in self._parts], [len(part[1]) for part in self._parts])
         return evaluate_recognition(
             np.concatenate([part[1] for part in self._parts]),
             np.concatenate([part[2] for part in self._parts]),
-            video,
+            np.concatenate([part[0] for part in self._parts]),
             space=self.space,
             components=self.components,
         )
@@ -96,17 +97,21 @@ class DetectionAccumulator:
         """Names of the videos seen, in order of first appearance."""
         return tuple(self._videos)
 
-    def update(self, video: Hashable, *, truth: Boxes, predictions: Boxes, n_frames: int | None = None) -> None:
-        """Add a batch of new frames of one video; the boxes number them from 0.
+    def update(
+        self, videos: Hashable | FrameVideos, *, truth: Boxes, predictions: Boxes, n_frames: int | None = None
+    ) -> None:
+        """Add a batch of new frames, which the boxes number from 0.
 
-        `n_frames` says how many frames the batch has when its last ones may be without any box.
+        `videos` is the one that all of them are of, or a list of each frame's. `n_frames` says how many frames the
+        batch has when its last ones may be without any box.
         """
         needed = 1 + max(int(truth.frame.max(initial=-1)), int(predictions.frame.max(initial=-1)))
-        frames = needed if n_frames is None else n_frames
+        listed = len(videos) if isinstance(videos, list | np.ndarray) else needed
+        frames = listed if n_frames is None else n_frames
         if frames < needed:
-            raise BadInput(f"video {video}: found a box in frame {needed - 1}, expected fewer than {frames} frames")
+            raise BadInput(f"found a box in frame {needed - 1}, expected fewer than {frames} frames")
         offset = len(self._frame_video)
-        self._frame_video += [self._videos.setdefault(video, len(self._videos))] * frames
+        self._frame_video += _numbered(videos, frames, self._videos).tolist()
         for store, boxes in ((self._truth, truth), (self._predictions, predictions)):
             store.append(boxes.take(np.arange(len(boxes)), boxes.frame + offset))
 
@@ -138,3 +143,16 @@ class DetectionAccumulator:
             np.concatenate([part.score for part in full]),
             np.concatenate([part.xywh for part in full]),
         )
+
+
+def _numbered(videos: Hashable | FrameVideos, frames: int, seen: dict[Hashable, int]) -> Ints:
+    """The number of each frame's video; one that was not seen before gets the next."""
+    each = list(videos) if isinstance(videos, list | np.ndarray) else [videos] * frames
+    if len(each) != frames:
+        raise BadInput(f"videos: found {len(each)}, expected one for each of the {frames} frames")
+    try:
+        for name in dict.fromkeys(each):
+            seen.setdefault(name, len(seen))
+    except TypeError as error:
+        raise BadInput("videos: found what is no name, expected one, or a list with one for each frame") from error
+    return np.array([seen[name] for name in each], dtype=np.int64)

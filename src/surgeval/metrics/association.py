@@ -63,5 +63,5 @@ def associate(
     """
     order = order or visits(data, convention)
     sides = order.sides(data.truth.classes["ivt"], data.predictions.classes["ivt"])
-    counts = count_associations(data.video, data.n_videos, *sides, iou, convention == "ivtd-legacy")
+    counts = count_associations(data.videos, data.n_videos, *sides, iou, convention == "ivtd-legacy")
     return Association(counts)

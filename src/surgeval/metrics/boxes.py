@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from surgeval.arrays import Bools, Floats, Ints
 from surgeval.errors import BadInput
-from surgeval.metrics._columns import plain_numbers, whole_numbers
+from surgeval.metrics._columns import plain_numbers, video_numbers, whole_numbers
 from surgeval.vocab import LabelSpace
 
 __all__ = ["Boxes", "DetectionSet"]
@@ -101,11 +101,11 @@ class Boxes:
 class DetectionSet:
     """Ground truth and predictions of the same frames.
 
-    `video[f]` is the video number of frame f, non-decreasing; the rows of frame f are
+    `videos[f]` is the video number of frame f, non-decreasing; the rows of frame f are
     `truth_start[f]:truth_start[f + 1]` and `prediction_start[f]:prediction_start[f + 1]`.
     """
 
-    video: Ints
+    videos: Ints
     n_videos: int
     truth: Boxes
     predictions: Boxes
@@ -113,14 +113,17 @@ class DetectionSet:
     prediction_start: Ints
 
     @classmethod
-    def of(cls, video: npt.ArrayLike, truth: Boxes, predictions: Boxes, *, n_videos: int | None = None) -> DetectionSet:
-        """Group rows by frame and frames by video; within a frame rows keep their order, within a video frames do."""
-        frame_video = whole_numbers(video, "video")
-        videos = int(frame_video.max(initial=-1)) + 1
-        if len(frame_video) and frame_video.min() < 0:
-            raise BadInput(f"video: found {frame_video.min()}, expected video numbers from 0")
-        if n_videos is not None and n_videos < videos:
-            raise BadInput(f"video: found number {videos - 1}, expected numbers below {n_videos}")
+    def of(
+        cls, videos: npt.ArrayLike, truth: Boxes, predictions: Boxes, *, n_videos: int | None = None
+    ) -> DetectionSet:
+        """Group rows by frame and frames by video; within a frame rows keep their order, within a video frames do.
+
+        `videos[f]` is the video of frame f, a name or its number from 0; names are numbered in their sorted order.
+        """
+        frame_video = video_numbers(videos)
+        count = int(frame_video.max(initial=-1)) + 1
+        if n_videos is not None and n_videos < count:
+            raise BadInput(f"videos: found number {count - 1}, expected numbers below {n_videos}")
         for name, boxes in (("ground truth", truth), ("predictions", predictions)):
             if len(boxes) and boxes.frame.max() >= len(frame_video):
                 row = int(np.flatnonzero(boxes.frame >= len(frame_video))[0])
@@ -137,7 +140,7 @@ class DetectionSet:
         truth, predictions = _by_frame(truth), _by_frame(predictions)
         return cls(
             frame_video,
-            videos if n_videos is None else n_videos,
+            count if n_videos is None else n_videos,
             truth,
             predictions,
             _starts(truth.frame, len(frame_video)),
@@ -147,13 +150,13 @@ class DetectionSet:
     @property
     def n_frames(self) -> int:
         """Number of frames, with or without boxes."""
-        return len(self.video)
+        return len(self.videos)
 
     def select_videos(self, videos: Sequence[int]) -> DetectionSet:
         """The named videos, in that order, renumbered from 0; a video named twice becomes two videos."""
         if any(not 0 <= v < self.n_videos for v in videos):
             raise BadInput(f"videos: found {list(videos)}, expected numbers from 0 to {self.n_videos - 1}")
-        edges = _starts(self.video, self.n_videos)
+        edges = _starts(self.videos, self.n_videos)
         frames = [np.arange(edges[v], edges[v + 1]) for v in videos]
         sizes = np.array([len(f) for f in frames], dtype=np.int64)
         kept_frames = np.concatenate([*frames, np.zeros(0, np.int64)])

@@ -19,6 +19,7 @@ from surgeval._jit import kernel
 from surgeval.arrays import AnyArray, AnyFloats, Bools, Floats, Ints
 from surgeval.errors import BadInput
 from surgeval.metrics._bars import class_bars
+from surgeval.metrics._columns import video_numbers
 from surgeval.metrics._mean import mean_along, mean_of
 from surgeval.metrics._sort import radix_order, sort_keys
 from surgeval.results import Result, counted
@@ -101,18 +102,20 @@ def average_precision(targets: npt.ArrayLike, scores: npt.ArrayLike) -> Floats:
     """
     labels, values = _checked(targets, scores)
     ranked = _ranked(labels, values, np.zeros(labels.shape[1], np.int32), 1)
-    return _weighted(ranked.labels, ranked.video, ranked.last, np.ones(1))
+    return _weighted(ranked.labels, ranked.videos, ranked.last, np.ones(1))
 
 
-def video_average_precision(targets: npt.ArrayLike, scores: npt.ArrayLike, video: npt.ArrayLike) -> Floats:
-    """AP per video and class; `video[f]` numbers the video of frame f from 0.
+def video_average_precision(targets: npt.ArrayLike, scores: npt.ArrayLike, videos: npt.ArrayLike) -> Floats:
+    """AP per video and class; `videos[f]` is the video of frame f, a name or its number from 0.
+
+    Videos with names are in their sorted order.
 
     >>> labels, scores = [[1, 0], [0, 1], [1, 0], [0, 1]], [[0.9, 0.1], [0.2, 0.8], [0.4, 0.6], [0.5, 0.7]]
     >>> video_average_precision(labels, scores, [0, 0, 1, 1]).tolist()
     [[1.0, 1.0], [0.5, 1.0]]
     """
-    ranked = prepare_recognition(targets, scores, video)
-    return _per_video(ranked.labels, ranked.video, ranked.last, ranked.n_videos)
+    ranked = prepare_recognition(targets, scores, videos)
+    return _per_video(ranked.labels, ranked.videos, ranked.last, ranked.n_videos)
 
 
 def component_max(values: AnyArray, component: str, space: LabelSpace) -> AnyArray:
@@ -147,18 +150,21 @@ def class_max(values: AnyArray, ids: Ints, size: int) -> AnyArray:
 def evaluate_recognition(
     targets: AnyArray,
     scores: AnyArray,
-    video: npt.ArrayLike,
+    videos: npt.ArrayLike,
     *,
     space: LabelSpace | None = None,
     components: Sequence[str] = ("ivt",),
 ) -> dict[str, RecognitionResult]:
     """Global and video-wise AP of each component; without a `space` the columns are scored as they are (`ivt`).
 
+    `videos[f]` is the video of frame f, a name or its number from 0: the rows of `per_video` are the numbers, or the
+    names in their sorted order.
+
     >>> from surgeval.vocab import load_labels
     >>> space = load_labels("phantom")
     >>> labels = np.zeros((4, len(space.triplets)), int); labels[[0, 1, 2, 3], [0, 1, 0, 1]] = 1
     >>> scores = labels * 0.8 + 0.1
-    >>> results = evaluate_recognition(labels, scores, [0, 0, 1, 1], space=space, components=("i", "ivt"))
+    >>> results = evaluate_recognition(labels, scores, ["a", "a", "b", "b"], space=space, components=("i", "ivt"))
     >>> {component: result.mAP for component, result in results.items()}
     {'i': 1.0, 'ivt': 1.0}
     """
@@ -167,8 +173,8 @@ def evaluate_recognition(
         if space is None and component != "ivt":
             raise BadInput(f"component {component!r}: expected a label space that maps triplets to components")
         labels, values = (a if space is None else component_max(a, component, space) for a in (targets, scores))
-        ranked = prepare_recognition(labels, values, video)
-        parts = ranked.labels, ranked.video, ranked.last
+        ranked = prepare_recognition(labels, values, videos)
+        parts = ranked.labels, ranked.videos, ranked.last
         results[component] = RecognitionResult(
             component=component, AP=_weighted(*parts, np.ones(ranked.n_videos)),
             per_video=_per_video(*parts, ranked.n_videos), positives=ranked.labels.sum(axis=1),
@@ -181,12 +187,12 @@ class RecognitionRanked:
     """Frames of each class in descending score (C, N): what any resample of videos is scored from."""
 
     labels: Bools
-    video: npt.NDArray[np.int32]
+    videos: npt.NDArray[np.int32]
     last: Bools  # whether the frame is the last of its tied scores, where precision is read
     n_videos: int
 
 
-def prepare_recognition(targets: npt.ArrayLike, scores: npt.ArrayLike, video: npt.ArrayLike) -> RecognitionRanked:
+def prepare_recognition(targets: npt.ArrayLike, scores: npt.ArrayLike, videos: npt.ArrayLike) -> RecognitionRanked:
     """Rank once; `weighted_average_precision` then scores any resample of the videos.
 
     >>> labels, scores = [[1], [0], [1], [0]], [[0.9], [0.2], [0.4], [0.5]]
@@ -195,10 +201,9 @@ def prepare_recognition(targets: npt.ArrayLike, scores: npt.ArrayLike, video: np
     [[0.833], [1.0], [0.5]]
     """
     labels, values = _checked(targets, scores)
-    number = np.asarray(video, dtype=np.int32)
-    n = labels.shape[1]
-    if number.shape != (n,) or (n and number.min() < 0):
-        raise BadInput(f"video: found shape {number.shape}, expected one number ≥ 0 for each of the {n} frames")
+    number = video_numbers(videos).astype(np.int32)
+    if len(number) != labels.shape[1]:
+        raise BadInput(f"videos: found {len(number)}, expected one for each of the {labels.shape[1]} frames")
     return _ranked(labels, values, number, int(number.max(initial=-1)) + 1)
 
 
@@ -208,21 +213,21 @@ def _ranked(labels: Bools, values: AnyFloats, video: npt.NDArray[np.int32], n_vi
     )
     for c in range(len(labels)):
         keys = sort_keys(values[c])
-        _arrange(keys, radix_order(keys), labels[c], video, ranked.labels[c], ranked.video[c], ranked.last[c])
+        _arrange(keys, radix_order(keys), labels[c], video, ranked.labels[c], ranked.videos[c], ranked.last[c])
     return ranked
 
 
 def weighted_average_precision(ranked: RecognitionRanked, multiplicity: npt.ArrayLike) -> Floats:
     """AP per class of a resample in which video v occurs `multiplicity[v]` times; nan for a class left out by it.
 
-    >>> r = prepare_recognition([[1], [0], [1]], [[0.9], [0.8], [0.7]], video=[0, 0, 1])
+    >>> r = prepare_recognition([[1], [0], [1]], [[0.9], [0.8], [0.7]], videos=[0, 0, 1])
     >>> weighted_average_precision(r, [1, 0]).tolist(), weighted_average_precision(r, [0, 2]).tolist()
     ([1.0], [1.0])
     """
     weight = np.ascontiguousarray(multiplicity, dtype=np.float64)
     if weight.shape != (ranked.n_videos,) or not np.all(np.isfinite(weight)) or np.any(weight < 0):
         raise BadInput(f"multiplicity: expected {ranked.n_videos} finite numbers ≥ 0, one per video")
-    return _weighted(ranked.labels, ranked.video, ranked.last, weight)
+    return _weighted(ranked.labels, ranked.videos, ranked.last, weight)
 
 
 def top_k(targets: npt.ArrayLike, scores: npt.ArrayLike, k: int) -> float:

@@ -16,11 +16,11 @@ import numpy as np
 import polars as pl
 from scipy.sparse import csr_array
 
-from surgeval.arrays import Floats, Ints
+from surgeval.arrays import Floats, Ints, encode
 from surgeval.errors import BadInput, sentence
 from surgeval.figures import EstimateBars
 from surgeval.results import Result
-from surgeval.stats._inputs import encode, is_missing
+from surgeval.stats._inputs import is_missing
 from surgeval.stats._interval import Interval, interval_bars
 from surgeval.stats._resample import Resampling, blocks, interval_ends, multiplicities, usable
 

@@ -8,27 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from surgeval.arrays import AnyArray, Bools, Floats, Ints
+from surgeval.arrays import AnyArray, Bools, Floats, Ints, encode
 from surgeval.errors import BadInput, sentence
 
-__all__ = ["Floats", "Ints", "Scores", "encode", "finite", "masks", "same_length", "slices_by"]
+__all__ = ["Floats", "Ints", "Scores", "finite", "masks", "same_length", "slices_by"]
 
 
 Scores: TypeAlias = Sequence[float] | AnyArray | Iterable[float]
-
-
-@dataclass(frozen=True, slots=True)
-class Encoded:
-    """Ids as numbers: `keys[codes[row]]` is the id of a row; keys are sorted."""
-
-    codes: Ints
-    keys: tuple[str | int, ...]
 
 
 def finite(values: Scores, label: str = "values") -> Floats:
@@ -54,34 +45,6 @@ def finite(values: Scores, label: str = "values") -> Floats:
         row = int(bad.argmax())
         raise BadInput(sentence(label, f"row {row}", None, str(array[row]), "a finite number"))
     return array
-
-
-def encode(ids: Iterable[Any], label: str = "clusters") -> Encoded:
-    """Number the ids by their sorted order; a null, blank or odd id is an error that names its row.
-
-    >>> encode(["v2", "v1", "v2"]).codes.tolist()
-    [1, 0, 1]
-    """
-    items: list[Any] = ids.tolist() if isinstance(ids, np.ndarray) else list(ids)
-    try:
-        unique = list(dict.fromkeys(items))
-    except TypeError as error:
-        raise BadInput(sentence(label, None, None, "ids that cannot be compared", "text or whole numbers")) from error
-    kinds = {_kind(key) for key in unique}
-    if "bad" in kinds or len(kinds) > 1:
-        first = _kind(items[0])
-        row = next(i for i, item in enumerate(items) if _kind(item) == "bad" or _kind(item) != first)
-        wanted = "a video or patient id" if _kind(items[row]) == "bad" else "ids of one kind, all text or all numbers"
-        raise BadInput(sentence(label, f"row {row}", None, repr(items[row]), wanted))
-    keys = sorted(unique)
-    number = {key: code for code, key in enumerate(keys)}
-    return Encoded(np.fromiter((number[item] for item in items), dtype=np.int64, count=len(items)), tuple(keys))
-
-
-def _kind(key: object) -> str:
-    if isinstance(key, str):
-        return "text" if key.strip() else "bad"
-    return "number" if isinstance(key, int) and not isinstance(key, bool) else "bad"
 
 
 def same_length(first: Floats, second: Floats | Ints, name: str) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from surgeval.arrays import Floats, Ints
+from surgeval.arrays import Floats, Ints, encode
 from surgeval.errors import BadInput, sentence
-from surgeval.stats._inputs import encode, same_length
+from surgeval.stats._inputs import same_length
 from surgeval.stats._interval import FEW_CLUSTERS, Interval, wilson
 from surgeval.stats._means import Point, Sample, Scheme, exact_ends, jackknife, replicates
 from surgeval.stats._resample import NamedDrawing, Resampling, interval_ends

@@ -9,9 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from surgeval.arrays import Floats, Ints
+from surgeval.arrays import Floats, Ints, encode
 from surgeval.errors import BadInput, sentence
-from surgeval.stats._inputs import encode
 from surgeval.stats._interval import Interval
 from surgeval.stats._resample import Resampling, blocks, interval_ends, multiplicities, usable
 from surgeval.stats._student import UNBOUNDED, Bounds, cluster_sizes, defined_without, t_ends, unmoved_ends

@@ -273,6 +273,14 @@ def test_the_accumulator_counts_frames_without_boxes_and_refuses_too_few() -> No
         metric.update("a", truth=one, predictions=nothing, n_frames=2)
 
 
+def test_boxes_of_several_videos_may_come_in_one_batch() -> None:
+    boxes = Boxes.of([0, 2], {"i": [0, 0]}, [BOX, BOX], score=[0.9, 0.8])
+    metric = DetectionAccumulator({"i": 1})
+    metric.update(["b", "a", "b"], truth=boxes, predictions=boxes)
+    assert metric.videos == ("b", "a") and metric.data().n_frames == 3
+    assert metric.compute()["i"].per_video.AP[:, 0].tolist() == pytest.approx([1.0, float("nan")], nan_ok=True)
+
+
 def test_videos_that_do_not_exist_cannot_be_selected() -> None:
     with pytest.raises(BadInput, match="expected numbers from 0 to 1"):
         _set([0, 1], [], []).select_videos([2])

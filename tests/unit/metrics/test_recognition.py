@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -134,7 +136,7 @@ def test_ill_formed_input_is_refused_by_name() -> None:
         average_precision([[2], [0]], [[0.5], [0.1]])
     with pytest.raises(BadInput, match=r"targets \(1, 2\) and scores \(1, 3\)"):
         average_precision([[1, 0]], [[0.5, 0.2, 0.1]])
-    with pytest.raises(BadInput, match="one number ≥ 0 for each of the 2 frames"):
+    with pytest.raises(BadInput, match=r"^videos: found 1, expected one for each of the 2 frames"):
         video_average_precision([[1], [0]], [[0.5], [0.4]], [0])
     with pytest.raises(BadInput, match="label space"):
         evaluate_recognition(np.zeros((1, 5)), np.zeros((1, 5)), [0], components=["i"])
@@ -142,3 +144,34 @@ def test_ill_formed_input_is_refused_by_name() -> None:
         component_max(np.zeros((1, 5)), "i", load_labels("cholect50"))
     with pytest.raises(BadInput, match="update"):
         RecognitionAccumulator().compute()
+
+
+@pytest.mark.parametrize("names", [["b", "b", "a", "a"], ["VID68", "VID68", "VID02", "VID02"]])
+def test_videos_may_be_names_and_are_in_their_order(names: list[str]) -> None:
+    labels = np.array([[1, 0], [0, 1], [1, 0], [0, 1]])
+    scores = np.array([[0.9, 0.1], [0.2, 0.8], [0.4, 0.6], [0.5, 0.7]])
+    numbered, named = (evaluate_recognition(labels, scores, one)["ivt"] for one in ([1, 1, 0, 0], names))
+    assert named.per_video.tolist() == numbered.per_video.tolist() == [[0.5, 1.0], [1.0, 1.0]]
+
+
+@pytest.mark.parametrize(
+    "videos", [["a", 1], ["a", None], ["a", " "], [[0], [1]], [[0], [1, 2]], [0.5, 1], [-1, 0], [0, 2**40]]
+)
+def test_what_names_no_video_is_refused_in_a_sentence(videos: list[Any]) -> None:
+    with pytest.raises(BadInput, match=r"^videos"):
+        evaluate_recognition(np.eye(2), np.eye(2), videos)
+
+
+def test_a_batch_may_hold_frames_of_several_videos() -> None:
+    labels, scores = np.eye(3), np.eye(3) * 0.5
+    whole, parts = RecognitionAccumulator(), RecognitionAccumulator()
+    whole.update(["b", "a", "b"], labels, scores)
+    for row, name in enumerate("bab"):
+        parts.update(name, labels[row], scores[row])
+    assert whole.videos == parts.videos == ("b", "a")
+    assert np.array_equal(whole.compute()["ivt"].per_video, parts.compute()["ivt"].per_video, equal_nan=True)
+    with pytest.raises(BadInput, match="found 2, expected one for each of the 3 frames"):
+        whole.update(["b", "a"], labels, scores)
+    with pytest.raises(BadInput, match="found what is no name"):
+        whole.update([["b"], "a", "c"], labels, scores)
+    assert whole.videos == ("b", "a")

@@ -48,7 +48,7 @@ def test_intervals_are_those_of_leaving_videos_out_of_the_rankings_themselves(
         return mean_of(weighted_ap(ranked[which], own)[:, 0])
 
     data = join(theatre, good).data()
-    sizes = np.bincount(data.video[data.truth.frame], minlength=len(videos))
+    sizes = np.bincount(data.videos[data.truth.frame], minlength=len(videos))
     expected = paired_statistic(mean_ap, videos, sizes=sizes, mixed=False)
     assert found.estimate == pytest.approx(expected.estimate)
     assert (found.interval.low, found.interval.high) == pytest.approx((expected.interval.low, expected.interval.high))

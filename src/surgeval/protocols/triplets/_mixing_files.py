@@ -105,7 +105,7 @@ def _box_tables(mixable: RankedBoxes) -> tuple[pl.DataFrame, pl.DataFrame]:
     ranked, counted = [], []
     for number, group in enumerate(mixable.groups):
         for component, boxes in group.ranked.items():
-            columns = [boxes.class_of, boxes.video, boxes.score, boxes.hits @ bits]
+            columns = [boxes.class_of, boxes.videos, boxes.score, boxes.hits @ bits]
             table = pl.DataFrame(dict(zip(("class", "video", "score", "hits"), columns, strict=True)))
             ranked.append(table.select(pl.lit(number).cast(pl.Int64).alias("group"),
                                        pl.lit(component).alias("component"), pl.all()))  # fmt: skip
@@ -213,9 +213,9 @@ def _ranked(path: Path, layout: Layout, component: str, table: pl.DataFrame, tru
     hits = (table["hits"].to_numpy()[order, None] >> np.arange(len(_THRESHOLDS)) & 1).astype(bool)
     start = np.r_[0, np.cumsum(np.bincount(label, minlength=truths.shape[1]))]
     return Ranked(
-        component=component, convention=layout.convention, iou=0.5, thresholds=_THRESHOLDS,
+        component=component, convention=layout.convention, iou=0.5, thresholds=_THRESHOLDS,  # type: ignore[arg-type]
         averaged=tuple(range(len(_THRESHOLDS))), start=start, rows=order, score=table["score"].to_numpy()[order],
-        video=table["video"].to_numpy()[order], hits=hits, truths=truths, arrival=np.zeros(0, np.int64),
+        videos=table["video"].to_numpy()[order], hits=hits, truths=truths, arrival=np.zeros(0, np.int64),
     )  # fmt: skip
 
 

@@ -13,9 +13,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 
-from surgeval.arrays import Bools, Ints
+from surgeval.arrays import Bools, Ints, encode
 from surgeval.errors import BadInput, DataError, sentence
-from surgeval.stats._inputs import encode
 from surgeval.stats.ranking._tables import MAX_UNSCORED, joined_results
 
 __all__ = ["Bools", "Outcomes", "Rankable", "read_outcomes"]

@@ -191,12 +191,12 @@ def _three(ap: Floats, recall: Floats, ranked: Ranked) -> tuple[Floats, ...]:
 def _merged(a: Ranked, b: Ranked) -> Ranked:
     """Both rankings as one; ties stand by video, as they do where one model answers all of them."""
     label = np.r_[a.class_of, b.class_of]
-    score, video = np.r_[a.score, b.score], np.r_[a.video, b.video]
+    score, video = np.r_[a.score, b.score], np.r_[a.videos, b.videos]
     order = np.lexsort((video, -score, label))
     nothing = np.zeros(0, np.int64)
     return Ranked(
         component=a.component, convention=a.convention, iou=a.iou, thresholds=a.thresholds, averaged=a.averaged,
-        start=a.start + b.start, rows=order, score=score[order], video=np.r_[a.video, b.video + a.n_videos][order],
+        start=a.start + b.start, rows=order, score=score[order], videos=np.r_[a.videos, b.videos + a.n_videos][order],
         hits=np.concatenate([a.hits, b.hits])[order], truths=np.concatenate([a.truths, b.truths]), arrival=nothing,
     )  # fmt: skip
 

@@ -39,9 +39,9 @@ def box_objects(
     frames: pl.DataFrame, data: DetectionSet, component: str, names: Sequence[str], thresholds: Floats
 ) -> pl.DataFrame:
     """A row per label and per prediction at or above its video's threshold; `frames` are the scored ones in order."""
-    cut = np.where(np.isnan(thresholds), -np.inf, thresholds)[data.video]
+    cut = np.where(np.isnan(thresholds), -np.inf, thresholds)[data.videos]
     predictions = data.predictions.take(data.predictions.score >= cut[data.predictions.frame])
-    above = DetectionSet.of(data.video, data.truth, predictions, n_videos=data.n_videos)
+    above = DetectionSet.of(data.videos, data.truth, predictions, n_videos=data.n_videos)
     truth, reported = above.truth, above.predictions
     hit = match_boxes(above, iou=_IOU, same_class=component)
     truth_partner, reported_partner = np.full(len(truth), -1), np.full(len(reported), -1)
@@ -49,7 +49,7 @@ def box_objects(
     reported_outcome = np.full(len(reported), "false positive", dtype=object)
     reported_outcome[hit >= 0], truth_outcome[hit[hit >= 0]] = "matched", "matched"
     left, over = np.flatnonzero(truth_outcome == "missed"), np.flatnonzero(hit < 0)
-    rest = DetectionSet.of(data.video, truth.take(left), reported.take(over), n_videos=data.n_videos)
+    rest = DetectionSet.of(data.videos, truth.take(left), reported.take(over), n_videos=data.n_videos)
     crossed = match_boxes(rest, iou=_IOU)
     both = np.flatnonzero(crossed >= 0)
     crossing, other = over[both], left[crossed[both]]
