@@ -1,4 +1,4 @@
-"""CPU time and memory of `surgeval.stats.rank` at challenge size, and the simulations of docs/ranking.md.
+"""CPU time and memory of `surgeval.stats.rank_outcomes` at challenge size, and the simulations of docs/ranking.md.
 
 30 models, 10 buckets, 50 000 questions, 200 videos, 10 000 resamples: under 60 CPU-seconds and 2 GB. `--claims` counts
 false "better" claims under clustering, `--power` true ones, `--equal` how often challenges of equal models
@@ -16,7 +16,15 @@ from typing import Any, get_args
 import numpy as np
 import numpy.typing as npt
 
-from surgeval.stats import Outcomes, calibration, leave_one_bucket_out, leave_one_model_out, rank, stability, stream
+from surgeval.stats import (
+    Outcomes,
+    calibration,
+    leave_one_bucket_out,
+    leave_one_model_out,
+    rank_outcomes,
+    stability,
+    stream,
+)
 from surgeval.stats.ranking._options import Collapse
 
 MODELS, BUCKETS, QUESTIONS, VIDEOS = 30, 10, 50_000, 200
@@ -52,11 +60,11 @@ def speed(long: bool) -> bool:
     met = True
     for name, how in TESTS.items():
         start = time.process_time()
-        ranking = rank(outcomes, **how, resolve="all")
+        ranking = rank_outcomes(outcomes, **how, resolve="all")
         seconds = time.process_time() - start
         met &= seconds < MOST_SECONDS and peak() < MOST_MEGABYTES
         print(f"{name:10s} {seconds:6.1f}  peak {peak():5.0f} MB  {len(ranking.final_order)} places")
-    ranking = rank(outcomes)
+    ranking = rank_outcomes(outcomes)
     for work in (leave_one_bucket_out, leave_one_model_out):
         start = time.process_time()
         found = work(ranking)
@@ -112,7 +120,9 @@ def claims(simulations: int) -> None:
             right = answers(rng, np.zeros(6), video, taste)
             given = {f"m{m}": right[:, m] for m in range(6)}
             for name, how in TESTS.items():
-                made = rank(given, ["b"] * len(video), video, **how, resamples=999, seed=number, resolve="none")
+                made = rank_outcomes(
+                    given, ["b"] * len(video), video, **how, resamples=999, seed=number, resolve="none"
+                )
                 hits[name].append(float(made.better.sum()) / 15)
                 if name == "cluster" and number % 10 == 0:  # what `calibration` measures from this data alone
                     hits["calibration"].append(calibration(made, challenges=20).overall)
@@ -133,7 +143,7 @@ def power(simulations: int) -> None:
                 right = answers(rng, np.array([0.6, 0, 0, 0, 0, 0]), video, 0.5)
                 given = {f"m{m}": right[:, m] for m in range(6)}
                 for name, found in hits.items():
-                    made = rank(given, ["b"] * len(video), video, **TESTS[name], resamples=999, seed=number,
+                    made = rank_outcomes(given, ["b"] * len(video), video, **TESTS[name], resamples=999, seed=number,
                                 resolve="none")  # fmt: skip
                     found.append(float(made.better[0, 0].sum()) / 5)
             print(
@@ -158,7 +168,7 @@ def equal(simulations: int) -> None:
             for number in range(simulations):
                 right = answers(rng, np.zeros(6), video, 0.3)
                 given = {f"m{m}": right[:, m] for m in range(6)}
-                made = rank(given, buckets, video, **TESTS[name], resamples=999, seed=number)
+                made = rank_outcomes(given, buckets, video, **TESTS[name], resamples=999, seed=number)
                 dominated.append(float((made.wins > made.wins.T).sum()) / 15)
                 sole.append(len(made.final_order[0]) == 1)
                 if number % 20 == 0:
@@ -198,7 +208,7 @@ def irrelevant(simulations: int) -> None:
 
 def _places(right: Any, buckets: Any, videos: Any, collapse: Any, seed: int) -> Any:
     given = {f"m{m}": right[:, m] for m in range(right.shape[1])}
-    return rank(given, buckets, videos, collapse=collapse, resamples=999, seed=seed, resolve="none").final_rank
+    return rank_outcomes(given, buckets, videos, collapse=collapse, resamples=999, seed=seed, resolve="none").final_rank
 
 
 def main() -> int:

@@ -13,7 +13,7 @@ from surgeval.protocols.focus import score_focus
 from surgeval.protocols.focus.page import write_focus_report
 from surgeval.qa.judging import ExactJudge, Panel
 from surgeval.report import study_ranking, write_ranking_report
-from surgeval.stats import rank, stream
+from surgeval.stats import rank_outcomes, stream
 from surgeval.vocab import capabilities
 
 pytestmark = pytest.mark.browser
@@ -63,7 +63,9 @@ def ranking(tmp_path_factory: pytest.TempPathFactory) -> Path:
     buckets = [f"{groups[k % 5]}|{'ood' if k % 3 == 0 else 'id'}" for k in range(1500)]
     videos = [VIDEOS[k] for k in rng.integers(0, 8, 1500)]
     right = {name: rng.random(1500) < rate for name, rate in zip(MODELS, np.linspace(0.9, 0.4, 6), strict=True)}
-    study = study_ranking(rank(right, buckets, videos, resamples=500, baselines=MODELS[-1:]), outer=10, resamples=100)
+    study = study_ranking(
+        rank_outcomes(right, buckets, videos, resamples=500, baselines=MODELS[-1:]), outer=10, resamples=100
+    )
     return write_ranking_report(study, tmp_path_factory.mktemp("ranking"), title="<i>Ranking</i>")
 
 

@@ -15,7 +15,7 @@ import pytest
 from tests.conftest import golden_folder
 from tests.golden.reading import load
 
-from surgeval.stats import Outcomes, rank
+from surgeval.stats import Outcomes, rank_outcomes
 
 EXACT = ("copeland", "final_rank", "bucket_rank", "better", "pairwise_bucket_wins", "low_cluster_buckets")
 
@@ -49,7 +49,7 @@ def _outcomes(path: Path) -> Outcomes:
 def test_a_ranking_gives_what_the_file_says(ranking_case: tuple[Path, int]) -> None:
     path, number = ranking_case
     expected = _cases(load(path))[number]
-    found = rank(_outcomes(path), **expected["options"]).to_json()
+    found = rank_outcomes(_outcomes(path), **expected["options"]).to_json()
     for key in EXACT:
         if key in expected:
             assert found[key] == expected[key], key
@@ -61,6 +61,6 @@ def test_a_ranking_gives_what_the_file_says(ranking_case: tuple[Path, int]) -> N
 
 def test_a_two_level_bootstrap_agrees_where_the_file_says_so(two_level_file: Path) -> None:
     golden = load(two_level_file)
-    found = rank(_outcomes(two_level_file), scheme="two_level", resamples=2000, **golden["options"]).to_json()
+    found = rank_outcomes(_outcomes(two_level_file), scheme="two_level", resamples=2000, **golden["options"]).to_json()
     assert found["final_order"] == golden["expected"]["final_order"]
     assert found["copeland"] == golden["expected"]["copeland"]

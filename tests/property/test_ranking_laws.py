@@ -10,7 +10,7 @@ import numpy.typing as npt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surgeval.stats import Ranking, kendall_tau, leave_one_bucket_out, leave_one_model_out, rank, stream
+from surgeval.stats import Ranking, kendall_tau, leave_one_bucket_out, leave_one_model_out, rank_outcomes, stream
 from surgeval.stats.ranking._options import Collapse, Correction, RankScheme, Resolve, Sided, Test, WinTies
 
 
@@ -26,7 +26,7 @@ class Challenge:
 
     def rank(self, **options: Any) -> Ranking:
         given = {name: self.right[:, m] for m, name in enumerate(self.models)}
-        return rank(given, self.buckets, self.videos, self.ids, **{"resamples": 120, **options})
+        return rank_outcomes(given, self.buckets, self.videos, self.ids, **{"resamples": 120, **options})
 
 
 @st.composite
@@ -110,8 +110,10 @@ def test_without_ids_the_order_of_the_questions_does_not_matter_to_whole_videos(
     rows = data.draw(st.permutations(range(len(challenge.ids))))
     given_here = {name: challenge.right[:, m] for m, name in enumerate(challenge.models)}
     mixed = {name: column[rows] for name, column in given_here.items()}
-    first = rank(given_here, challenge.buckets, challenge.videos, resamples=100)
-    second = rank(mixed, [challenge.buckets[q] for q in rows], [challenge.videos[q] for q in rows], resamples=100)
+    first = rank_outcomes(given_here, challenge.buckets, challenge.videos, resamples=100)
+    second = rank_outcomes(
+        mixed, [challenge.buckets[q] for q in rows], [challenge.videos[q] for q in rows], resamples=100
+    )
     assert by_model(first, challenge.models) == by_model(second, challenge.models)
 
 

@@ -42,5 +42,5 @@ def test_every_name_that_is_imported_exists() -> None:
 
 
 def test_a_name_that_is_not_there_is_found() -> None:
-    program = "def late():\n    from surgeval.stats import rank, no_such_name\n"
+    program = "def late():\n    from surgeval.stats import rank_outcomes, no_such_name\n"
     assert list(missing(program)) == ["surgeval.stats.no_such_name in line 2"]

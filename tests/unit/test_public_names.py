@@ -27,7 +27,6 @@ TWINS = {
     "reasons_of": _ROOM,
     "write_page_of": _ROOM,
     "Detection": "compat stands in for two packages that both call their class so",
-    "rank": "the one of report also reads run folders and results files, and hands all else to the one of stats",
 }
 
 

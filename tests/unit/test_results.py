@@ -23,7 +23,7 @@ from surgeval.stats import (
     leave_one_model_out,
     minimum_detectable_difference,
     paired_difference,
-    rank,
+    rank_outcomes,
     slices_by,
     stability,
 )
@@ -72,7 +72,7 @@ def test_numbers_are_not_told_apart_by_position(package: str) -> None:
 def made() -> list[Result]:
     """One of each kind that metrics and statistics hand back."""
     right, videos = {"net": [1] * 16, "prior": [1, 0] * 8}, [video for video in "abcdefgh" for _ in range(2)]
-    places = rank(right, buckets=["verb|id"] * 16, videos=videos, resamples=99)
+    places = rank_outcomes(right, buckets=["verb|id"] * 16, videos=videos, resamples=99)
     boxes = Boxes.of([0, 1], {"i": [0, 0]}, [[0, 0, 10, 10]] * 2)
     detected = evaluate(DetectionSet.of([0, 1], boxes, boxes), {"i": 40})
     labels = np.eye(40)[:20]

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from multiprocessing import active_children
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -110,22 +110,21 @@ def told_or_left_out(protocol: Descriptor, demo: Demo) -> Chapter | str:
 def ranking_of(chapter: Chapter, out: Path) -> RankedRuns:
     """The chapter's runs, ranked as `surgeval rank` does."""
     from surgeval.report import (
-        read_outcomes_of,
-        score_name_of,
+        rank,
+        read_entrants,
         study_ranking,
         terminal_tables,
         write_feedback,
         write_ranking_report,
     )
-    from surgeval.stats import Outcomes, rank
 
     options = dict(chapter.ranking or {})
     study_options = {key: options.pop(key) for key in ("outer", "resamples") if key in options}
-    tables = read_outcomes_of(chapter.runs)
-    ranking = rank(replace(Outcomes.from_tables(tables), score_name=score_name_of(chapter.runs)), **options)
-    study = study_ranking(ranking, **study_options, tables=tables)
+    entrants = read_entrants(chapter.runs)
+    ranking = rank(entrants, **options)
+    study = study_ranking(ranking, **study_options, tables=entrants.tables)
     page = write_ranking_report(study, out, title=f"Ranking: {chapter.title}")
-    feedback = write_feedback(study, tables, out / "feedback")
+    feedback = write_feedback(study, entrants.tables, out / "feedback")
     shown = ("models", "copeland", "final_rank", "final_order", "bucket_rank", "win_rate")
     plain = ranking.to_json()
     table = terminal_tables(study)[0].frame

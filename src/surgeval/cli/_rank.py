@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -80,15 +79,14 @@ def rank_models(
     Example: [bold]surgeval rank runs/net runs/twin prior.csv --baseline prior --out runs/ranking[/bold]
     """
     from surgeval.report import (
-        left_out,
-        read_outcomes_of,
-        score_name_of,
+        rank,
+        read_entrants,
         study_ranking,
         verdicts_of,
         write_feedback,
         write_ranking_report,
     )
-    from surgeval.stats import Outcomes, RankOptions, rank
+    from surgeval.stats import RankOptions
 
     options: dict[str, Any] = {
         "alpha": alpha, "resamples": resamples, "scheme": scheme, "sided": sided, "correction": correction,
@@ -102,20 +100,20 @@ def rank_models(
         claim_folder(feedback, "index.html")
     with progress("pages") as bar:
         bar.phase("reading")
-        tables = read_outcomes_of(results)
+        entrants = read_entrants(results)
         verdicts = verdicts_of(results)
         bar.phase("ranking")
-        outcomes = Outcomes.from_tables(tables, max_unscored=max_unscored)
-        outcomes = replace(outcomes, notes=(*left_out(results), *outcomes.notes), score_name=score_name_of(results))
-        ranking = rank(outcomes, **options, baselines=baseline or ())
+        ranking = rank(entrants, **options, baselines=baseline or (), max_unscored=max_unscored)
         bar.phase("resampling the ranking")
-        study = study_ranking(ranking, outer=stability, challenges=calibration, tables=tables, verdicts=verdicts)
+        study = study_ranking(
+            ranking, outer=stability, challenges=calibration, tables=entrants.tables, verdicts=verdicts
+        )
         bar.phase("writing the page")
         page = write_ranking_report(study, out, title=title) if out is not None else None
         index = None
         if feedback is not None:
             bar.phase("writing the teams' pages")
-            index = write_feedback(study, tables, feedback, references=feedback_references, progress=bar.reach)
+            index = write_feedback(study, entrants.tables, feedback, references=feedback_references, progress=bar.reach)
     if json:
         told = {"report": str(page) if page else None, "feedback": str(index) if index else None}
         print_json({**study.to_json(), **told})

@@ -1,7 +1,7 @@
 """How sure a number is: intervals over videos, paired comparisons, rankings, agreement of annotators.
 
-Videos are what is left out, exchanged or drawn, everywhere. Start with `bootstrap_mean`, or with `rank` for several
-models; each result says its scheme, its method and whether too few videos stand behind it.
+Videos are what is left out, exchanged or drawn, everywhere. Start with `bootstrap_mean`, or with `rank_outcomes` for
+several models; each result says its scheme, its method and whether too few videos stand behind it.
 """
 
 from surgeval.stats import ranking

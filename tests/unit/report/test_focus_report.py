@@ -22,7 +22,7 @@ from surgeval.qa.chat import Price
 from surgeval.qa.judging import Panel, PanelVerdict, TableJudge, Vote, summarise_verdicts
 from surgeval.report import ranking_sections, read_outcomes_of, read_results, study_ranking, write_ranking_report
 from surgeval.report.ranking import leading
-from surgeval.stats import rank, stream
+from surgeval.stats import rank_outcomes, stream
 
 HOSTILE = "</script><b>=1+1"
 
@@ -90,7 +90,9 @@ def test_names_from_files_stay_text_on_both_pages(tmp_path: Path) -> None:
     assert "<b>=1" not in page
     rng = stream(0, "page")
     right = {name: rng.random(160) < rate for name, rate in ((HOSTILE, 0.8), ("^.*$", 0.5), ("bucket", 0.2))}
-    ranking = rank(right, [HOSTILE, "b|id"] * 80, [k // 10 for k in range(160)], baselines=["bucket"], resamples=200)
+    ranking = rank_outcomes(
+        right, [HOSTILE, "b|id"] * 80, [k // 10 for k in range(160)], baselines=["bucket"], resamples=200
+    )
     page = write_ranking_report(
         study_ranking(ranking, outer=5, resamples=50), tmp_path / "R", title=HOSTILE
     ).read_text()
@@ -99,7 +101,9 @@ def test_names_from_files_stay_text_on_both_pages(tmp_path: Path) -> None:
 
 def test_a_shared_first_place_is_said_to_be_shared() -> None:
     same = [1, 0] * 40
-    ranking = rank({"a": same, "b": same, "c": [0] * 80}, ["x|id"] * 80, [k // 10 for k in range(80)], resamples=200)
+    ranking = rank_outcomes(
+        {"a": same, "b": same, "c": [0] * 80}, ["x|id"] * 80, [k // 10 for k in range(80)], resamples=200
+    )
     study = study_ranking(ranking, outer=5, resamples=50)
     table = ranking_sections(study)[0].tables[0].frame
     assert table["place"].to_list() == ["1–2", "1–2", "3"]
@@ -111,7 +115,7 @@ def test_the_ranking_page_says_what_is_untestable_and_what_turns_round() -> None
     buckets = ["many|id"] * 80 + ["few|ood"] * 20
     videos = [k // 10 for k in range(80)] + [k // 10 for k in range(20)]
     right = {"a": [1] * 80 + [0] * 20, "b": [1, 0] * 50, "c": [0] * 80 + [1] * 20}
-    study = study_ranking(rank(right, buckets, videos, resamples=200), outer=0)
+    study = study_ranking(rank_outcomes(right, buckets, videos, resamples=200), outer=0)
     assert study.places is None
     text = {section.title: section.text for section in ranking_sections(study)}
     assert "Nothing is decided in few/ood: fewer than 6 videos." in text["What these videos cannot tell"]
@@ -152,9 +156,8 @@ def test_a_file_may_be_called_anything(tmp_path: Path, name: str) -> None:
 def _lead(skill: dict[str, float], videos: int) -> str:
     rng = stream(4, "lead")
     where = [f"v{k:02d}" for k in rng.integers(0, videos, 400)]
-    study = study_ranking(rank({name: rng.random(400) < rate for name, rate in skill.items()}, ["b"] * 400, where,
-                               resamples=200), outer=5, resamples=50)  # fmt: skip
-    return leading(study)
+    right = {name: rng.random(400) < rate for name, rate in skill.items()}
+    return leading(study_ranking(rank_outcomes(right, ["b"] * 400, where, resamples=200), outer=5, resamples=50))
 
 
 def test_the_first_sentence_says_what_the_first_place_rests_on() -> None:
@@ -164,7 +167,7 @@ def test_the_first_sentence_says_what_the_first_place_rests_on() -> None:
     few = _lead({"net": 0.9, "prior": 0.3}, 5)
     assert few.startswith("net is first by the tie-break alone, no evidence: no bucket has the 6 videos")
     same = [1, 0] * 40
-    equal = rank({"a": same, "b": same}, ["x|id"] * 80, [k // 10 for k in range(80)], resamples=99)
+    equal = rank_outcomes({"a": same, "b": same}, ["x|id"] * 80, [k // 10 for k in range(80)], resamples=99)
     assert leading(study_ranking(equal, outer=0, challenges=0)) == (
         "Nobody leads: these videos tell none of the models apart, a and b share the first place."
     )
@@ -185,7 +188,7 @@ def test_a_bucket_that_decides_nothing_puts_nobody_on_the_podium() -> None:
     videos = [f"v{k % 8}" for k in range(80)] + [f"v{k % 3}" for k in range(30)]
     buckets = ["verbs|id"] * 80 + ["verbs|ood"] * 30
     right = {"net": np.ones(110, bool), "prior": rng.random(110) < 0.3}
-    ranking = rank(right, buckets, videos, resamples=200)
+    ranking = rank_outcomes(right, buckets, videos, resamples=200)
     assert ranking.untestable == ("verbs|ood",)
     (section,) = [one for one in ranking_sections(study_ranking(ranking, outer=0)) if one.title == "Buckets"]
     podium = next(plot for plot in section.plots if "Places" in plot.figure.title)
@@ -197,7 +200,7 @@ def test_a_bucket_that_decides_nothing_puts_nobody_on_the_podium() -> None:
 @pytest.mark.figures
 def test_a_ranking_in_which_no_bucket_decides_still_has_a_page(tmp_path: Path) -> None:
     right = {"net": np.ones(9, bool), "prior": np.zeros(9, bool)}
-    ranking = rank(right, ["verbs|id"] * 9, [f"v{k % 3}" for k in range(9)], resamples=50)
+    ranking = rank_outcomes(right, ["verbs|id"] * 9, [f"v{k % 3}" for k in range(9)], resamples=50)
     page = write_ranking_report(study_ranking(ranking, outer=0), tmp_path)
     assert "Accuracy by bucket" in page.read_text("utf-8") and not (tmp_path / "figures" / "podium.svg").exists()
 

@@ -25,7 +25,7 @@ from surgeval.report import (
     write_feedback,
 )
 from surgeval.report.ranking._feedback import _distance, _place, _sure
-from surgeval.stats import distance_to_next_place, rank, stream
+from surgeval.stats import distance_to_next_place, rank_outcomes, stream
 
 TEAMS = ("Nightingale <b>", "../Osprey", "Pelican", "PELICAN", "prior")
 
@@ -54,7 +54,7 @@ def entry(team: str, rate: float, seed: int = 0, videos: int = 8) -> pl.DataFram
 def challenge() -> tuple[RankingStudy, dict[str, pl.DataFrame]]:
     rates = (0.9, 0.8, 0.8, 0.5, 0.3)
     tables = {team: entry(team, rate) for team, rate in zip(TEAMS, rates, strict=True)}
-    ranking = rank(tables, resamples=200, baselines=["prior"])
+    ranking = rank_outcomes(tables, resamples=200, baselines=["prior"])
     return study_ranking(ranking, outer=20, resamples=100, challenges=20, tables=tables), tables
 
 
@@ -123,11 +123,13 @@ def test_a_reason_that_gives_the_reference_away_is_withheld(tmp_path: Path) -> N
             .when(row == 5).then(pl.lit("A: ‘SECRET5’ is no verdict; flagged: orders the judge"))
             .otherwise(pl.col("reason")))  # fmt: skip
     tables["Pelican"] = tables["Pelican"].with_columns(leak.alias("reason"))
-    write_feedback(study_ranking(rank(tables, resamples=100), outer=0, challenges=0, tables=tables), tables, tmp_path)
+    write_feedback(
+        study_ranking(rank_outcomes(tables, resamples=100), outer=0, challenges=0, tables=tables), tables, tmp_path
+    )
     page = told(tmp_path / "Pelican" / "feedback.html")
     assert "SECRET" not in page and "no verdict" not in page and "flagged: orders the judge" in page
     foreign = {team: table.drop("reference") for team, table in tables.items()}  # what to look for is not known
-    study = study_ranking(rank(foreign, resamples=100), outer=0, challenges=0, tables=foreign)
+    study = study_ranking(rank_outcomes(foreign, resamples=100), outer=0, challenges=0, tables=foreign)
     write_feedback(study, foreign, tmp_path / "foreign")
     assert "SECRET" not in told(tmp_path / "foreign" / "Pelican" / "feedback.html")
 
@@ -136,7 +138,9 @@ def test_a_hundred_thousand_answers_are_a_page_of_some_megabytes(tmp_path: Path)
     small = entry("Pelican", 0.9, videos=40)
     rows = pl.concat([small.with_columns(pl.col("qID") + f"/{k}") for k in range(250)])
     tables = {"Pelican": rows, "prior": rows.with_columns(correctness=pl.col("status") == "late")}
-    write_feedback(study_ranking(rank(tables, resamples=10), outer=0, challenges=0, tables=tables), tables, tmp_path)
+    write_feedback(
+        study_ranking(rank_outcomes(tables, resamples=10), outer=0, challenges=0, tables=tables), tables, tmp_path
+    )
     assert rows.height == 100_000
     assert (tmp_path / "Pelican" / "feedback.html").stat().st_size < 8e6
 
@@ -144,7 +148,7 @@ def test_a_hundred_thousand_answers_are_a_page_of_some_megabytes(tmp_path: Path)
 def test_a_table_of_right_and_wrong_alone_is_enough(tmp_path: Path) -> None:
     bare = {team: entry(team, rate).select("qID", "video", "group", "ood", "correctness")
             for team, rate in (("Pelican", 0.9), ("prior", 0.2))}  # fmt: skip
-    study = study_ranking(rank(bare, resamples=100), outer=0, challenges=0, tables=bare)
+    study = study_ranking(rank_outcomes(bare, resamples=100), outer=0, challenges=0, tables=bare)
     assert study.statuses is None
     write_feedback(study, bare, tmp_path)
     page = told(tmp_path / "Pelican" / "feedback.html")
@@ -156,12 +160,14 @@ def test_the_distance_is_enough_and_one_less_is_not() -> None:
     rng = stream(3, "distance")
     right = {name: rng.random(200) < rate for name, rate in (("a", 0.9), ("b", 0.6), ("c", 0.3))}
     buckets, videos = ["x|id", "y|id"] * 100, [k // 20 for k in range(200)]
-    ranking = rank(right, buckets, videos, resamples=200)
+    ranking = rank_outcomes(right, buckets, videos, resamples=200)
     away = distance_to_next_place(ranking, "b")
     assert away is not None and away.answers is not None and away.place == 1 and away.gain is not None
     assert away.gain == pytest.approx(away.answers / 200, abs=0.01)
     assert distance_to_next_place(ranking, "a") is None
-    hopeless = rank({"a": [1] * 60, "b": [1] * 30 + [0] * 30}, ["x"] * 60, [k // 10 for k in range(60)], resamples=99)
+    hopeless = rank_outcomes(
+        {"a": [1] * 60, "b": [1] * 30 + [0] * 30}, ["x"] * 60, [k // 10 for k in range(60)], resamples=99
+    )
     level = distance_to_next_place(hopeless, "b")
     assert level is not None and level.answers == 30  # all right: the first place is shared
 
@@ -175,7 +181,9 @@ def test_the_page_counts_troubles_brackets_ties_and_names_the_weakest_bucket(cha
     assert table["late"].to_list() == [5] * 5
     assert all("/id (" in cell for cell in table["weakest bucket"])
     same = [1, 0] * 40
-    tied = rank({"a": same, "b": same, "c": [0] * 80}, ["x|id"] * 80, [k // 10 for k in range(80)], resamples=200)
+    tied = rank_outcomes(
+        {"a": same, "b": same, "c": [0] * 80}, ["x|id"] * 80, [k // 10 for k in range(80)], resamples=200
+    )
     table = ranking_sections(study_ranking(tied, outer=0, challenges=0))[0].tables[0].frame
     assert table["ahead of the next by"].to_list() == ["nothing: shared", "tests", "–"]
 
@@ -193,7 +201,7 @@ def test_the_page_says_how_often_equal_models_would_be_separated(challenge: Any)
 def test_nearly_always_is_not_always() -> None:
     videos = [k // 4 for k in range(80)]
     study = study_ranking(
-        rank({"a": [1] * 80, "b": [0] * 80}, ["x"] * 80, videos, resamples=100), outer=200, resamples=50
+        rank_outcomes({"a": [1] * 80, "b": [0] * 80}, ["x"] * 80, videos, resamples=100), outer=200, resamples=50
     )
     assert study.places is not None and "in 100\u00a0% of" in leading(study)
     places = study.places.places.copy()
@@ -212,7 +220,7 @@ def test_a_folder_without_anything_to_rank_is_told_so(tmp_path: Path) -> None:
 
 def test_a_model_that_beats_the_first_is_not_called_level_with_it() -> None:
     same = [1, 0] * 40
-    equal = rank(
+    equal = rank_outcomes(
         {"m0": same, "m1": same, "m2": same, "m3": same}, ["x"] * 80, [k // 10 for k in range(80)], resamples=99
     )
     wins = np.zeros((4, 4), dtype=np.int64)
@@ -249,8 +257,8 @@ def test_the_score_and_its_interval_are_those_of_the_pre_evaluation(challenge: A
 
 def test_a_team_with_every_answer_right_gets_no_interval_of_width_zero() -> None:
     videos = [k // 10 for k in range(80)]
-    ranking = rank({"all": [1] * 80, "half": [1, 0, 0, 1, 0] * 16, "b": [k % 7 < 3 for k in range(80)]}, ["x|id"] * 80,
-                   videos, resamples=99)  # fmt: skip
+    right = {"all": [1] * 80, "half": [1, 0, 0, 1, 0] * 16, "b": [k % 7 < 3 for k in range(80)]}
+    ranking = rank_outcomes(right, ["x|id"] * 80, videos, resamples=99)
     (low, high), _, other = ranking.mean_interval()
     assert 0.5 < low < 0.9 and high == 1 and np.isfinite(other).all()
     study = study_ranking(ranking, outer=0, challenges=0)
@@ -262,7 +270,7 @@ def test_a_team_with_every_answer_right_gets_no_interval_of_width_zero() -> None
 
 def test_the_feedback_gives_the_distance_in_points_and_in_answers_and_says_why_they_differ() -> None:
     right = {"net": [1] * 12 + [0] * 4, "prior": [1] * 8 + [0] * 8}
-    ranking = rank(right, ["verb|id"] * 16, [v for v in "abcdefgh" for _ in range(2)], resamples=200)
+    ranking = rank_outcomes(right, ["verb|id"] * 16, [v for v in "abcdefgh" for _ in range(2)], resamples=200)
     text = _distance(study_ranking(ranking, outer=0, challenges=0), 1)
     assert "The mean of bucket accuracies of the nearest entry on place 1 is 25.0 points higher." in text
     assert "5 more right answers, 31.2 points, would have given that place. That is more than the distance" in text
@@ -274,7 +282,9 @@ def test_the_feedback_gives_the_distance_in_points_and_in_answers_and_says_why_t
 def test_a_shared_place_is_called_the_same_in_every_sentence() -> None:
     same, videos = [1, 0] * 40, [k // 10 for k in range(80)]
     right = {"top": [1] * 80, "a": same, "b": same, "low": [0] * 80}
-    study = study_ranking(rank(right, ["x|id"] * 80, videos, resamples=99), outer=10, resamples=50, challenges=0)
+    study = study_ranking(
+        rank_outcomes(right, ["x|id"] * 80, videos, resamples=99), outer=10, resamples=50, challenges=0
+    )
     assert _place(study, 1) == "Place 2 of 4 entries; 2 share the places 2–3."
     (sure,) = _sure(study, 1)
     assert "the entry was on place 2, and in 100\u00a0% on place 2 as here. A shared place counts as the best" in sure
@@ -285,8 +295,8 @@ def test_a_statement_about_a_baseline_names_it_and_the_other_floor(challenge: An
     (said,) = (text for text in findings(study) if "baseline" in text)
     assert "better than the baseline prior: " in said
     assert "The verdict on a run's own page has another floor, one who never looked" in said
-    both = rank(tables, resamples=100, baselines=["prior", "PELICAN"])
+    both = rank_outcomes(tables, resamples=100, baselines=["prior", "PELICAN"])
     (said,) = (text for text in findings(study_ranking(both, outer=0, challenges=0)) if "baseline" in text)
     assert "better than every baseline (prior and PELICAN): " in said
-    none = rank(tables, resamples=100)
+    none = rank_outcomes(tables, resamples=100)
     assert not any("floor" in text for text in findings(study_ranking(none, outer=0, challenges=0)))

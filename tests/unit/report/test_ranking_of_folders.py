@@ -103,6 +103,6 @@ def test_a_folder_that_only_holds_what_cannot_be_ranked_says_what_that_is(runs: 
 
 
 def test_the_options_are_those_of_the_statistics_and_how_much_may_lack_a_verdict() -> None:
-    ours, theirs = (inspect.signature(one).parameters for one in (surgeval.rank, stats.rank))
+    ours, theirs = (inspect.signature(one).parameters for one in (surgeval.rank, stats.rank_outcomes))
     assert set(ours) == {*theirs, "max_unscored"}
     assert {name: ours[name].default for name in theirs} == {name: one.default for name, one in theirs.items()}

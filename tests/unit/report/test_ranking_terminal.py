@@ -7,7 +7,7 @@ import pytest
 
 from surgeval.cli._rank import _print
 from surgeval.report import RankingStudy, ranking_sections, study_ranking, terminal_tables
-from surgeval.stats import rank, stream
+from surgeval.stats import rank_outcomes, stream
 
 VIDEOS = [k // 10 for k in range(160)]
 BUCKETS = ["verbs|ood", "verbs|id", "targets|ood", "targets|id"] * 40
@@ -18,7 +18,7 @@ def study(skill: dict[str, float], status: str = "ok", resolve: str = "top3") ->
     rng = stream(2, "terminal")
     right = {name: rng.random(160) < rate for name, rate in skill.items()}
     tables = {name: pl.DataFrame({"qID": [str(k) for k in range(160)], "status": [status] * 160}) for name in skill}
-    ranking = rank(right, BUCKETS, VIDEOS, resamples=200, baselines=[min(skill)], resolve=resolve)  # type: ignore[arg-type]
+    ranking = rank_outcomes(right, BUCKETS, VIDEOS, resamples=200, baselines=[min(skill)], resolve=resolve)  # type: ignore[arg-type]
     return study_ranking(ranking, outer=10, resamples=50, challenges=0, tables=tables)
 
 

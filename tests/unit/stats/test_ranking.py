@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from surgeval.errors import BadInput
-from surgeval.stats import Outcomes, Ranking, multiplicities, rank, stream, two_sided_p
+from surgeval.stats import Outcomes, Ranking, multiplicities, rank_outcomes, stream, two_sided_p
 from surgeval.stats.ranking._options import Collapse, RankOptions, RankScheme, WinTies
 from surgeval.stats.ranking._order import bucket_ranks, copeland
 from surgeval.stats.ranking._rank import few_videos
@@ -27,12 +27,12 @@ def noisy(*rates: float, seed: int = 0, questions: int = len(VIDEOS)) -> dict[st
 
 def two_buckets(seed: int = 0) -> Ranking:
     answers = noisy(0.8, 0.75, 0.7, 0.3, seed=seed, questions=2 * len(VIDEOS))
-    return rank(answers, ["a|id"] * len(VIDEOS) + ["b|ood"] * len(VIDEOS), VIDEOS * 2, resamples=500)
+    return rank_outcomes(answers, ["a|id"] * len(VIDEOS) + ["b|ood"] * len(VIDEOS), VIDEOS * 2, resamples=500)
 
 
 def test_p_is_that_of_the_resampled_paired_differences() -> None:
     answers = noisy(0.7, 0.6, 0.5)
-    found = rank(answers, ONE, VIDEOS, resamples=700, seed=4)
+    found = rank_outcomes(answers, ONE, VIDEOS, resamples=700, seed=4)
     counts = np.stack([answers[m].reshape(12, 5).sum(axis=1) for m in answers], axis=1)
     drawn = multiplicities(stream(4, "rank", "verb|id"), 12, 700) @ counts
     for i in range(3):
@@ -51,12 +51,12 @@ def test_better_needs_a_higher_accuracy_and_a_small_p() -> None:
 
 def test_five_videos_decide_nothing_and_still_break_ties() -> None:
     videos = [f"v{v}" for v in range(5) for _ in range(12)]
-    found = rank({"right": [1] * 60, "wrong": [0] * 60}, ["verb|id"] * 60, videos)
+    found = rank_outcomes({"right": [1] * 60, "wrong": [0] * 60}, ["verb|id"] * 60, videos)
     assert found.untestable == ("verb|id",) and not found.better.any() and np.isnan(found.p).all()
     assert found.bucket_rank.tolist() == [[1, 1]] and found.copeland.tolist() == [0, 0]
     assert found.final_order == [["right"], ["wrong"]] and found.win_rate.tolist() == [1, 0]
     assert "fewer than 6 videos: verb/id" in found.notes[0]
-    assert rank({"right": [1] * 60, "wrong": [0] * 60}, ["verb|id"] * 60, videos, min_clusters=5).better.any()
+    assert rank_outcomes({"right": [1] * 60, "wrong": [0] * 60}, ["verb|id"] * 60, videos, min_clusters=5).better.any()
 
 
 def test_copeland_counts_pairs_not_buckets() -> None:
@@ -93,19 +93,19 @@ def test_only_ties_that_touch_the_first_three_places_are_broken_by_default() -> 
         "d": rng.random(60) < 0.8,
     }
     answers |= {"x": [0] * 60, "y": [0] * 59 + [1]}
-    found = rank(answers, ONE, VIDEOS, resamples=500)
+    found = rank_outcomes(answers, ONE, VIDEOS, resamples=500)
     x, y = found.models.index("x"), found.models.index("y")
     assert found.final_rank[[x, y]].tolist() == [5, 5] and np.isnan(found.win_rate[[x, y]]).all()
-    everywhere = rank(answers, ONE, VIDEOS, resamples=500, resolve="all")
+    everywhere = rank_outcomes(answers, ONE, VIDEOS, resamples=500, resolve="all")
     assert everywhere.final_rank[y] == 5 and everywhere.final_rank[x] == 6
-    assert rank(answers, ONE, VIDEOS, resamples=500, resolve="none").to_json()["win_rate"] == {}
+    assert rank_outcomes(answers, ONE, VIDEOS, resamples=500, resolve="none").to_json()["win_rate"] == {}
 
 
 def clones(win_ties: WinTies) -> dict[str, float]:
     """x and its clone x2, and y with the same counts on the videos the other way round."""
     first = ([1] * 5 + [0] * 5) * 6
     answers = {"x": first, "x2": first, "y": first[::-1]}
-    return rank(answers, ONE, VIDEOS, resamples=4000, win_ties=win_ties).to_json()["win_rate"]  # type: ignore[no-any-return]
+    return rank_outcomes(answers, ONE, VIDEOS, resamples=4000, win_ties=win_ties).to_json()["win_rate"]  # type: ignore[no-any-return]
 
 
 def test_split_favours_the_model_without_a_clone_and_head_to_head_does_not() -> None:
@@ -126,7 +126,7 @@ def test_the_win_rates_error_is_the_spread_over_seeds() -> None:
     rates, errors = [], []
     first = ([1] * 5 + [0] * 5) * 5 + [1] * 5 + [1, 0, 0, 0, 0]
     for seed in range(80):
-        found = rank({"x": first, "y": ([0] * 5 + [1] * 5) * 6}, ONE, VIDEOS, resamples=200, seed=seed)
+        found = rank_outcomes({"x": first, "y": ([0] * 5 + [1] * 5) * 6}, ONE, VIDEOS, resamples=200, seed=seed)
         rates.append(found.win_rate[0])
         errors.append(found.win_rate_error[0])
     assert np.mean(errors) == pytest.approx(float(np.std(rates)), rel=0.35)
@@ -134,11 +134,11 @@ def test_the_win_rates_error_is_the_spread_over_seeds() -> None:
 
 def test_a_place_decided_by_monte_carlo_noise_is_noted() -> None:
     first = ([1] * 5 + [0] * 5) * 6
-    found = rank({"x": first, "y": first[::-1]}, ONE, VIDEOS, resamples=100)
+    found = rank_outcomes({"x": first, "y": first[::-1]}, ONE, VIDEOS, resamples=100)
     assert found.copeland.tolist() == [0, 0]
     if found.final_rank[0] != found.final_rank[1]:
         assert any("within Monte-Carlo error" in note for note in found.notes)
-    (note,) = rank({"x": first, "y": first}, ONE, VIDEOS, resamples=100).notes
+    (note,) = rank_outcomes({"x": first, "y": first}, ONE, VIDEOS, resamples=100).notes
     assert note.startswith("fewer than 20 videos (12) in the only bucket that decides: ")
 
 
@@ -152,20 +152,21 @@ def test_how_many_buckets_have_few_videos_reads_as_one_would_say_it() -> None:
 
 
 def test_a_model_and_its_clone_share_the_first_place() -> None:
-    found = rank({"x": [1] * 60, "x2": [1] * 60, "z": [0] * 60}, ONE, VIDEOS, resamples=200)
+    found = rank_outcomes({"x": [1] * 60, "x2": [1] * 60, "z": [0] * 60}, ONE, VIDEOS, resamples=200)
     assert found.final_order == [["x", "x2"], ["z"]] and found.final_rank.tolist() == [1, 1, 3]
 
 
 def test_one_sided_at_five_percent_is_two_sided_at_ten() -> None:
-    one = rank(noisy(0.7, 0.6, 0.5, 0.4), ONE, VIDEOS, resamples=999, sided="one")
-    two = rank(noisy(0.7, 0.6, 0.5, 0.4), ONE, VIDEOS, resamples=999, alpha=0.1)
+    one = rank_outcomes(noisy(0.7, 0.6, 0.5, 0.4), ONE, VIDEOS, resamples=999, sided="one")
+    two = rank_outcomes(noisy(0.7, 0.6, 0.5, 0.4), ONE, VIDEOS, resamples=999, alpha=0.1)
     assert (one.better == two.better).all() and one.better.any()
 
 
 def test_corrections_only_take_claims_away() -> None:
     rates = (0.75, 0.7, 0.62, 0.5, 0.45)
     none, holm, bonferroni = (
-        rank(noisy(*rates), ONE, VIDEOS, resamples=2000, correction=kind) for kind in ("none", "holm", "bonferroni")
+        rank_outcomes(noisy(*rates), ONE, VIDEOS, resamples=2000, correction=kind)
+        for kind in ("none", "holm", "bonferroni")
     )
     assert (bonferroni.better <= holm.better).all() and (holm.better <= none.better).all()
     assert bonferroni.better.sum() < none.better.sum()
@@ -183,8 +184,8 @@ def test_too_few_resamples_for_a_correction_are_noted(models: int, needed: int) 
     options = RankOptions(correction="holm", resamples=needed)
     assert options.needed(models) == needed and options.smallest_p(models, 12) == pytest.approx(0.05)
     answers: dict[str, Any] = {f"m{k}": [k == 0] * 60 for k in range(models)}
-    assert len(rank(answers, ONE, VIDEOS, correction="holm", resamples=needed, resolve="none").notes) == 1
-    few, note = rank(answers, ONE, VIDEOS, correction="holm", resamples=needed - 1, resolve="none").notes
+    assert len(rank_outcomes(answers, ONE, VIDEOS, correction="holm", resamples=needed, resolve="none").notes) == 1
+    few, note = rank_outcomes(answers, ONE, VIDEOS, correction="holm", resamples=needed - 1, resolve="none").notes
     assert "fewer than 20 videos" in few and f"at least {needed} are needed" in note
 
 
@@ -192,7 +193,9 @@ def test_macro_and_flat_rank_opposite_models_first() -> None:
     """One long video that `a` knows, nineteen short ones that `b` knows."""
     videos = ["v00"] * 100 + [f"v{v:02d}" for v in range(1, 20)]
     a, b = [1] * 100 + [0] * 19, [0] * 100 + [1] * 19
-    flat, macro = (rank({"a": a, "b": b}, ["g|id"] * 119, videos, resamples=999, point=p) for p in ("flat", "macro"))
+    flat, macro = (
+        rank_outcomes({"a": a, "b": b}, ["g|id"] * 119, videos, resamples=999, point=p) for p in ("flat", "macro")
+    )
     assert flat.accuracy[0].tolist() == [100 / 119, 19 / 119]
     assert macro.accuracy[0] == pytest.approx([0.05, 0.95])
     assert macro.final_order == [["b"], ["a"]] and macro.better[0, 1, 0]
@@ -203,14 +206,14 @@ def test_macro_totals_that_are_equal_in_exact_arithmetic_are_ties() -> None:
     """A third in each of three videos against all of one: 1/3 + 1/3 + 1/3 = 1."""
     videos = [f"v{v:02d}" for v in range(9) for _ in range(3)]
     thirds, whole = [1, 0, 0] * 9, ([1, 1, 1] + [0] * 6) * 3
-    found = rank({"thirds": thirds, "whole": whole}, ["g|id"] * 27, videos, resamples=200, point="macro")
+    found = rank_outcomes({"thirds": thirds, "whole": whole}, ["g|id"] * 27, videos, resamples=200, point="macro")
     assert found.evidence[0].levels.tolist() == [0, 0] and not found.better.any()
 
 
 @pytest.mark.parametrize("scheme", get_args(RankScheme))
 def test_every_scheme_finds_a_clear_order_and_no_difference_between_clones(scheme: RankScheme) -> None:
     answers = noisy(0.95, 0.5, 0.1)
-    found = rank(answers | {"m3": answers["m1"]}, ONE, VIDEOS, resamples=500, scheme=scheme)
+    found = rank_outcomes(answers | {"m3": answers["m1"]}, ONE, VIDEOS, resamples=500, scheme=scheme)
     assert found.final_order == [["m0"], ["m1", "m3"], ["m2"]]
     assert found.p[0, 1, 3] == 1
 
@@ -224,7 +227,7 @@ def test_resampling_questions_claims_more_than_resampling_videos_when_videos_dif
         answers = rng.random((400, 2)) < 1 / (1 + np.exp(-np.repeat(taste, 20, axis=0)))
         for scheme in claims:
             given = {"a": answers[:, 0], "b": answers[:, 1]}
-            made = rank(given, ["g|id"] * 400, videos, resamples=199, scheme=scheme, seed=seed)
+            made = rank_outcomes(given, ["g|id"] * 400, videos, resamples=199, scheme=scheme, seed=seed)
             claims[scheme] += int(made.better.sum())
     assert claims["question"] > 2 * max(claims["cluster"], 1)
     assert claims["two_level"] <= claims["cluster"]
@@ -232,7 +235,7 @@ def test_resampling_questions_claims_more_than_resampling_videos_when_videos_dif
 
 def test_the_gate_asks_for_a_strictly_better_place_than_every_baseline() -> None:
     answers = {"net": [1] * 60, "twin": [0] * 60, "prior": [0] * 60, "random": [0, 0, 0, 1, 0] * 12}
-    found = rank(answers, ONE, VIDEOS, resamples=200, baselines=("prior", "random"))
+    found = rank_outcomes(answers, ONE, VIDEOS, resamples=200, baselines=("prior", "random"))
     assert found.gate is not None
     assert found.gate.final == {"net": True, "twin": False}
     assert found.gate.pre_evaluation == {"net": True, "twin": False}
@@ -240,7 +243,7 @@ def test_the_gate_asks_for_a_strictly_better_place_than_every_baseline() -> None
     assert found.gate.state == {"net": "clearly better", "twin": "worse"}
     assert found.to_frame()["against_baselines"].to_list() == ["clearly better", None, "worse", None]
     with pytest.raises(BadInput, match="baselines: found 'nobody', expected one of net, twin, prior, random"):
-        rank(answers, ONE, VIDEOS, resamples=200, baselines=("nobody",))
+        rank_outcomes(answers, ONE, VIDEOS, resamples=200, baselines=("nobody",))
 
 
 def test_the_json_has_the_golden_names_and_is_plain() -> None:
@@ -262,8 +265,8 @@ def test_the_tables_agree_with_the_arrays() -> None:
 
 def test_adding_a_bucket_or_a_model_leaves_the_other_draws_alone() -> None:
     answers = noisy(0.7, 0.6, 0.5)
-    alone = rank(answers, ONE, VIDEOS, resamples=300)
-    more = rank(
+    alone = rank_outcomes(answers, ONE, VIDEOS, resamples=300)
+    more = rank_outcomes(
         {name: [*values, *values] for name, values in answers.items()} | {"new": [1, 0] * 60},
         ONE + ["zoo|id"] * 60, VIDEOS * 2, resamples=300,
     )  # fmt: skip
@@ -281,12 +284,12 @@ def test_adding_a_bucket_or_a_model_leaves_the_other_draws_alone() -> None:
 )  # fmt: skip
 def test_an_unknown_option_is_refused_by_name(option: str, value: object) -> None:
     with pytest.raises(BadInput, match=f"^{option}: found "):
-        rank(noisy(0.5, 0.6), ONE, VIDEOS, **{option: value})  # type: ignore[arg-type]
+        rank_outcomes(noisy(0.5, 0.6), ONE, VIDEOS, **{option: value})  # type: ignore[arg-type]
 
 
 def test_questions_cannot_be_averaged_over_videos_they_ignore() -> None:
     with pytest.raises(BadInput, match="scheme question knows no videos"):
-        rank(noisy(0.5, 0.6), ONE, VIDEOS, scheme="question", point="macro")
+        rank_outcomes(noisy(0.5, 0.6), ONE, VIDEOS, scheme="question", point="macro")
 
 
 @pytest.mark.parametrize(
@@ -304,15 +307,15 @@ def test_questions_cannot_be_averaged_over_videos_they_ignore() -> None:
 )
 def test_arrays_that_are_no_answers_are_refused(answers: dict[str, Any], message: str) -> None:
     with pytest.raises(BadInput, match=f"^{message}"):
-        rank(answers, ["g|id"] * 2, ["v1", "v2"])
+        rank_outcomes(answers, ["g|id"] * 2, ["v1", "v2"])
 
 
 def test_places_of_questions_must_be_known_and_ids_unique() -> None:
     with pytest.raises(BadInput, match="expected the bucket and video of every question"):
-        rank(noisy(0.5, 0.6))
+        rank_outcomes(noisy(0.5, 0.6))
     with pytest.raises(BadInput, match="videos: row 1: found None"):
         Outcomes.of({"a": [1, 0], "b": [1, 0]}, ["g", "g"], ["v", None])
     with pytest.raises(BadInput, match="questions: found 'q' more than once"):
         Outcomes.of({"a": [1, 0], "b": [1, 0]}, ["g", "g"], ["v", "w"], ["q", "q"])
     with pytest.raises(BadInput, match="expected a table, or a mapping"):
-        rank([1, 2, 3])  # type: ignore[arg-type]
+        rank_outcomes([1, 2, 3])  # type: ignore[arg-type]

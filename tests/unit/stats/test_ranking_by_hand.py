@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from surgeval.stats import rank
+from surgeval.stats import rank_outcomes
 from surgeval.stats.ranking._calibration import _deviations, _error
 from surgeval.stats.ranking._gate import gate_of
 from surgeval.stats.ranking._options import RankOptions
@@ -33,7 +33,7 @@ def test_the_error_of_a_share_is_that_of_a_sample() -> None:
 @pytest.fixture(scope="module")
 def clear() -> Any:
     right = {"net": [1] * 80, "base": [1, 0] * 40}
-    return rank(right, ["x|id"] * 80, [k // 10 for k in range(80)], resamples=99, baselines=["base"])
+    return rank_outcomes(right, ["x|id"] * 80, [k // 10 for k in range(80)], resamples=99, baselines=["base"])
 
 
 @pytest.mark.parametrize(("kept", "state"), [(20, "clearly better"), (19, "clearly better"), (18, "not shown")])
@@ -56,6 +56,6 @@ def test_without_a_better_place_nobody_is_clearly_better(clear: Any) -> None:
 @pytest.mark.parametrize("point", ["flat", "macro"])
 def test_the_p_of_identical_models_is_one(test: Any, sided: Any, resamples: int, point: Any) -> None:
     same = [k % 3 == 0 for k in range(77)]
-    ranking = rank({"a": same, "b": same}, ["x|id"] * 77, [k // 10 for k in range(77)], resamples=resamples, test=test,
-                   sided=sided, point=point)  # fmt: skip
+    how: dict[str, Any] = {"resamples": resamples, "test": test, "sided": sided, "point": point}
+    ranking = rank_outcomes({"a": same, "b": same}, ["x|id"] * 77, [k // 10 for k in range(77)], **how)
     assert ranking.p.tolist() == [[[1.0, 1.0], [1.0, 1.0]]]

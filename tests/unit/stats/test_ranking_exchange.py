@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from surgeval.errors import BadInput
-from surgeval.stats import calibration, gate_with_stability, minimum_detectable_difference, rank, stability, stream
+from surgeval.stats import (
+    calibration,
+    gate_with_stability,
+    minimum_detectable_difference,
+    rank_outcomes,
+    stability,
+    stream,
+)
 from surgeval.stats.ranking._options import RankOptions
 
 
@@ -25,7 +32,7 @@ def answers(seed: int, videos: int, models: int = 3, taste: float = 0.5, skill: 
 def ranked(right: Any, video: list[int], **options: Any) -> Any:
     names = [f"m{m}" for m in range(right.shape[1])]
     given = {name: right[:, m] for m, name in enumerate(names)}
-    return rank(given, ["b|id"] * len(video), video, **{"test": "exchange", "resamples": 999, **options})
+    return rank_outcomes(given, ["b|id"] * len(video), video, **{"test": "exchange", "resamples": 999, **options})
 
 
 @pytest.mark.parametrize("point", ["flat", "macro"])
@@ -135,7 +142,7 @@ def test_a_model_of_lower_mean_is_not_called_better_than_the_baseline() -> None:
     bucket = [name for name in ("a|id", "b|id", "c|id") for _ in range(200)]
     narrow = ([1] * 6 + [0] * 4) * 40 + [0] * 200
     base = ([1] * 5 + [0] * 5) * 40 + [1] * 200
-    found = rank({"narrow": narrow, "base": base}, bucket, video, resamples=200, baselines=["base"])
+    found = rank_outcomes({"narrow": narrow, "base": base}, bucket, video, resamples=200, baselines=["base"])
     assert found.final_order == [["narrow"], ["base"]]
     assert found.gate is not None and found.gate.final["narrow"]
     assert not found.gate.pre_evaluation["narrow"]
@@ -145,7 +152,7 @@ def test_a_model_of_lower_mean_is_not_called_better_than_the_baseline() -> None:
 def test_an_unstable_lead_over_the_baseline_is_not_shown() -> None:
     right, video = answers(48, 6, models=2)
     names = {"net": right[:, 0], "base": right[:, 1]}
-    found = rank(names, ["b|id"] * len(video), video, resamples=999, baselines=["base"])
+    found = rank_outcomes(names, ["b|id"] * len(video), video, resamples=999, baselines=["base"])
     assert found.gate is not None and found.gate.state == {"net": "clearly better"}
     steady = gate_with_stability(found, stability(found, outer=40, resamples=199))
     assert steady.ahead is not None and 0.8 < steady.ahead["net"]["base"] < 0.95

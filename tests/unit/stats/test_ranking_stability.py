@@ -16,7 +16,7 @@ from surgeval.stats import (
     leave_one_bucket_out,
     leave_one_model_out,
     minimum_detectable_difference,
-    rank,
+    rank_outcomes,
     stability,
     stream,
 )
@@ -32,7 +32,7 @@ def challenge(*rates: float, seed: int = 0, resamples: int = 300, **options: str
     videos = [f"{b[-2:]}{v:02d}" for b in BUCKETS for v in range(12) for _ in range(5)]
     answers = {f"m{k}": rng.random(240) < rate for k, rate in enumerate(rates)}
     buckets = [b for b in BUCKETS for _ in range(60)]
-    return rank(answers, buckets, videos, resamples=resamples, **options)  # type: ignore[arg-type]
+    return rank_outcomes(answers, buckets, videos, resamples=resamples, **options)  # type: ignore[arg-type]
 
 
 def test_clearly_different_models_keep_their_places_on_other_videos() -> None:
@@ -59,7 +59,7 @@ def test_stability_is_the_same_each_time() -> None:
 
 def test_models_that_are_never_told_apart_have_no_tau() -> None:
     answers = {"a": [1, 0] * 30, "b": [1, 0] * 30}
-    ranking = rank(answers, ["g|id"] * 60, [f"v{v}" for v in range(12) for _ in range(5)], resamples=50)
+    ranking = rank_outcomes(answers, ["g|id"] * 60, [f"v{v}" for v in range(12) for _ in range(5)], resamples=50)
     found = stability(ranking, outer=5, resamples=50)
     assert np.isnan(found.tau).all() and np.isnan(found.mean_tau)
     assert found.to_json()["kendall_tau"] == {"mean": None, "low": None, "high": None, "undefined": 5}
@@ -91,7 +91,9 @@ def test_leaving_a_bucket_out_is_ranking_without_its_questions() -> None:
         fewer = {m: ranking.outcomes.correct[rows, i] for i, m in enumerate(ranking.models)}
         names = [ranking.outcomes.buckets[b] for b in ranking.outcomes.bucket[rows]]
         videos = [ranking.outcomes.videos[v] for v in ranking.outcomes.video[rows]]
-        assert rank(fewer, names, videos, resamples=300).final_rank.tolist() == found.final_rank[k].tolist(), name
+        assert rank_outcomes(fewer, names, videos, resamples=300).final_rank.tolist() == found.final_rank[k].tolist(), (
+            name
+        )
     assert found.to_frame().columns[:3] == ["without_bucket", "tau", "swaps"]
 
 
@@ -104,7 +106,7 @@ def test_leaving_a_model_out_is_ranking_without_it(correction: str) -> None:
     videos = [outcomes.videos[v] for v in outcomes.video]
     for m, name in enumerate(ranking.models):
         rest = {other: outcomes.correct[:, i] for i, other in enumerate(ranking.models) if other != name}
-        direct = rank(rest, names, videos, resamples=300, correction=correction)  # type: ignore[arg-type]
+        direct = rank_outcomes(rest, names, videos, resamples=300, correction=correction)  # type: ignore[arg-type]
         assert [int(r) for r in found.final_rank[m] if r] == direct.final_rank.tolist()
         assert found.final_rank[m, m] == 0
     assert found.to_frame()["place m0"].to_list()[0] is None
@@ -116,17 +118,17 @@ def test_a_swap_is_a_pair_whose_strict_order_turned_round() -> None:
     rows, videos = 60, [f"v{v:02d}" for v in range(12) for _ in range(5)]
     buckets = ["p|id"] * rows + ["q|id"] * rows + ["r|id"] * rows
     a, b = [1] * rows + [0] * rows + [1] * rows, [0] * rows + [1] * rows + [0] * rows
-    found = leave_one_bucket_out(rank({"a": a, "b": b}, buckets, videos * 3, resamples=100))
+    found = leave_one_bucket_out(rank_outcomes({"a": a, "b": b}, buckets, videos * 3, resamples=100))
     assert found.full.tolist() == [1, 2] and found.swaps == ((), (), ())
     c = [1] * rows + [0] * (2 * rows)
     d = [0] * rows + [1] * 3 + [0] * (2 * rows - 3)
-    turned = leave_one_bucket_out(rank({"c": c, "d": d}, buckets, videos * 3, resamples=100))
+    turned = leave_one_bucket_out(rank_outcomes({"c": c, "d": d}, buckets, videos * 3, resamples=100))
     assert turned.full.tolist() == [1, 2] and turned.swaps[0] == (("d", "c"),) and turned.tau[0] == -1
 
 
 def test_one_bucket_cannot_be_left_out() -> None:
     answers = {"a": [1] * 60, "b": [0] * 60}
-    ranking = rank(answers, ["g|id"] * 60, [f"v{v}" for v in range(12) for _ in range(5)], resamples=50)
+    ranking = rank_outcomes(answers, ["g|id"] * 60, [f"v{v}" for v in range(12) for _ in range(5)], resamples=50)
     with pytest.raises(BadInput, match="found one bucket"):
         leave_one_bucket_out(ranking)
     with pytest.raises(BadInput, match="outer: found 0"):
@@ -148,7 +150,7 @@ def test_more_videos_detect_smaller_differences_and_untestable_buckets_none() ->
     def smallest(videos: int) -> float:
         names = [f"v{v:03d}" for v in range(videos) for _ in range(5)]
         answers = {"a": rng.random(len(names)) < 0.7, "b": rng.random(len(names)) < 0.6}
-        found = minimum_detectable_difference(rank(answers, ["g|id"] * len(names), names, resamples=50))
+        found = minimum_detectable_difference(rank_outcomes(answers, ["g|id"] * len(names), names, resamples=50))
         return float(found.median[0])
 
     few, many = smallest(20), smallest(320)
@@ -163,7 +165,7 @@ def test_equal_answers_have_no_detectable_difference_and_corrections_raise_it() 
     assert (corrected.median > plain.median).all() and corrected.alpha == pytest.approx(0.025 / 3)
     assert (plain.easiest <= plain.median).all() and (plain.median <= plain.hardest).all()
     answers = {"a": [1, 0] * 30, "b": [1, 0] * 30}
-    same = rank(answers, ["g|id"] * 60, [f"v{v}" for v in range(12) for _ in range(5)], resamples=50)
+    same = rank_outcomes(answers, ["g|id"] * 60, [f"v{v}" for v in range(12) for _ in range(5)], resamples=50)
     assert np.isnan(minimum_detectable_difference(same).median[0])
     assert minimum_detectable_difference(same).to_json()["buckets"]["g|id"]["median"] is None
 
@@ -178,11 +180,13 @@ def test_a_difference_of_that_size_is_found_with_about_the_promised_power(long: 
         return {"a": rng.random(videos * n) < 0.6 + gap / 2 + hard, "b": rng.random(videos * n) < 0.6 - gap / 2 + hard}
 
     sizes = [
-        minimum_detectable_difference(rank(answers(0.1), ["g|id"] * 200, names, resamples=1)).median for _ in range(30)
+        minimum_detectable_difference(rank_outcomes(answers(0.1), ["g|id"] * 200, names, resamples=1)).median
+        for _ in range(30)
     ]
     gap = float(np.mean(sizes))
     tries = 400 if long else 120
     hits = sum(
-        bool(rank(answers(gap), ["g|id"] * 200, names, resamples=399, seed=k).better[0, 0, 1]) for k in range(tries)
+        bool(rank_outcomes(answers(gap), ["g|id"] * 200, names, resamples=399, seed=k).better[0, 0, 1])
+        for k in range(tries)
     )
     assert 0.68 < hits / tries < 0.92

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from surgeval.errors import BadInput, DataError
-from surgeval.stats import Outcomes, rank
+from surgeval.stats import Outcomes, rank_outcomes
 
 
 def table(**changes: object) -> pl.DataFrame:
@@ -27,9 +27,9 @@ def put(frame: pl.DataFrame, column: str, row: int, value: object) -> pl.DataFra
 
 
 def test_tables_in_any_row_order_give_the_same_ranking() -> None:
-    first = rank({"a": table(), "b": table(correctness=[True] * 24)}, resamples=200)
+    first = rank_outcomes({"a": table(), "b": table(correctness=[True] * 24)}, resamples=200)
     shuffled = table(correctness=[True] * 24).sample(fraction=1, shuffle=True, seed=1)
-    mixed = rank({"a": table().reverse(), "b": shuffled}, resamples=200)
+    mixed = rank_outcomes({"a": table().reverse(), "b": shuffled}, resamples=200)
     assert first.to_json() == mixed.to_json()
     assert first.buckets == ("targets|id", "verbs|id")
 
@@ -37,9 +37,9 @@ def test_tables_in_any_row_order_give_the_same_ranking() -> None:
 def test_one_long_table_with_a_model_column_is_the_same() -> None:
     tables = {"a": table(), "b": table(correctness=[True] * 24)}
     long = pl.concat([frame.with_columns(model=pl.lit(name)) for name, frame in tables.items()])
-    assert rank(long, resamples=200).to_json() == rank(tables, resamples=200).to_json()
+    assert rank_outcomes(long, resamples=200).to_json() == rank_outcomes(tables, resamples=200).to_json()
     with pytest.raises(DataError, match="expected a column model"):
-        rank(table())
+        rank_outcomes(table())
 
 
 @pytest.mark.parametrize("words", [("True", "FALSE"), ("1", "0"), (1, 0), (1.0, 0.0), (" true ", "False")])
@@ -73,7 +73,7 @@ def test_right_and_wrong_are_read_in_any_spelling(words: tuple[object, object]) 
 )
 def test_the_first_difference_between_tables_is_named(other: pl.DataFrame, message: str) -> None:
     with pytest.raises(DataError, match=f"^{message}"):
-        rank({"a": table(), "b": other})
+        rank_outcomes({"a": table(), "b": other})
 
 
 def test_a_missing_late_or_invalid_answer_without_a_verdict_is_wrong() -> None:
@@ -85,7 +85,7 @@ def test_a_missing_late_or_invalid_answer_without_a_verdict_is_wrong() -> None:
 
 def test_a_question_nobody_has_a_verdict_for_is_left_out_and_counted() -> None:
     frame = put(table(), "correctness", 4, None)
-    found = rank({"a": frame, "b": frame}, resamples=50)
+    found = rank_outcomes({"a": frame, "b": frame}, resamples=50)
     assert sum(found.questions) == 23
     assert found.notes[0] == "left out, without a verdict for any model: 1 question"
 
@@ -106,4 +106,4 @@ def test_a_judges_error_leaves_the_question_out_for_every_model_and_too_many_ref
 
 def test_a_single_table_cannot_be_ranked() -> None:
     with pytest.raises(BadInput, match="expected at least two"):
-        rank({"a": table()})
+        rank_outcomes({"a": table()})

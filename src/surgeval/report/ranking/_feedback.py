@@ -47,12 +47,12 @@ def write_feedback(
 
     >>> import tempfile
     >>> from surgeval.report.ranking import study_ranking
-    >>> from surgeval.stats import rank
+    >>> from surgeval.stats import rank_outcomes
     >>> def results(right):
     ...     row = {"video": [f"v{k // 2}" for k in range(16)], "group": "verb", "ood": False, "correctness": right}
     ...     return pl.DataFrame({"qID": [f"q{k}" for k in range(16)], **row})
     >>> tables = {"net": results([True] * 16), "../prior": results([True, False] * 8)}
-    >>> study = study_ranking(rank(tables, resamples=100), outer=0, challenges=0)
+    >>> study = study_ranking(rank_outcomes(tables, resamples=100), outer=0, challenges=0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     index = write_feedback(study, tables, Path(folder))
     ...     sorted(path.relative_to(folder).as_posix() for path in Path(folder).rglob("*.*"))

@@ -21,10 +21,10 @@ def leading(study: RankingStudy) -> str:
     r"""Who is first, what that rests on, and how often it stays so.
 
     >>> from surgeval.report.ranking import study_ranking
-    >>> from surgeval.stats import rank
+    >>> from surgeval.stats import rank_outcomes
     >>> right = {"net": [1] * 40, "prior": [1, 0] * 20}
     >>> videos = [v for v in range(20) for _ in range(2)]
-    >>> ranking = rank(right, ["verb|id"] * 40, videos, resamples=100)
+    >>> ranking = rank_outcomes(right, ["verb|id"] * 40, videos, resamples=100)
     >>> study = study_ranking(ranking, outer=10, resamples=100, challenges=0)
     >>> leading(study)
     'net is first. On resampled videos it stays there in 100\xa0% of the cases.'
@@ -49,8 +49,8 @@ def findings(study: RankingStudy) -> list[str]:
     """Further sentences: who is not told apart from the first, the baselines, equal models, what to beware of.
 
     >>> from surgeval.report.ranking import study_ranking
-    >>> from surgeval.stats import rank
-    >>> ranking = rank({"net": [1] * 20, "prior": [1, 0] * 10}, ["verb|id"] * 20, range(20), resamples=100)
+    >>> from surgeval.stats import rank_outcomes
+    >>> ranking = rank_outcomes({"net": [1] * 20, "prior": [1, 0] * 10}, ["verb|id"] * 20, range(20), resamples=100)
     >>> findings(study_ranking(ranking, outer=0, challenges=0))
     ['net is better than each of the others in more buckets than the other way round.']
     """

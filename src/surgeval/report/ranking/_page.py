@@ -35,9 +35,10 @@ def write_ranking_report(study: RankingStudy, out: str | Path, *, title: str = "
 
     >>> import tempfile
     >>> from surgeval.report.ranking import study_ranking
-    >>> from surgeval.stats import rank
+    >>> from surgeval.stats import rank_outcomes
     >>> right = {"net": [1] * 16, "prior": [1, 0] * 8}
-    >>> places = rank(right, buckets=["verb|id"] * 16, videos=[v for v in "abcdefgh" for _ in range(2)], resamples=100)
+    >>> videos = [v for v in "abcdefgh" for _ in range(2)]
+    >>> places = rank_outcomes(right, buckets=["verb|id"] * 16, videos=videos, resamples=100)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     page = write_ranking_report(study_ranking(places, outer=0), Path(folder))
     ...     page.name, (Path(folder) / "ranking.json").exists()
@@ -66,9 +67,10 @@ def ranking_sections(study: RankingStudy) -> tuple[Section, ...]:
     """The chapters.
 
     >>> from surgeval.report.ranking import study_ranking
-    >>> from surgeval.stats import rank
+    >>> from surgeval.stats import rank_outcomes
     >>> videos = [v for v in "abcdefgh" for _ in range(2)]
-    >>> places = rank({"net": [1] * 16, "prior": [1, 0] * 8}, buckets=["verb|id"] * 16, videos=videos, resamples=100)
+    >>> right, buckets = {"net": [1] * 16, "prior": [1, 0] * 8}, ["verb|id"] * 16
+    >>> places = rank_outcomes(right, buckets=buckets, videos=videos, resamples=100)
     >>> [section.title for section in ranking_sections(study_ranking(places, outer=0))][:2]
     ['Places', 'Who is better than whom']
     """

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -28,15 +28,41 @@ from surgeval.stats import (
     Sided,
     Test,
     WinTies,
+    rank_outcomes,
     read_outcomes,
 )
-from surgeval.stats import rank as rank_outcomes
 
-__all__ = ["left_out", "rank", "read_outcomes_of", "score_name_of", "verdicts_of"]
+__all__ = ["Entrants", "rank", "read_entrants", "read_outcomes_of", "verdicts_of"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entrants:
+    """The models of run folders and results files, read once: what `rank` takes, and what its page shows beside it.
+
+    `tables` has right and wrong by question for each model, `notes` names the runs that cannot be ranked, `score_name`
+    is what the runs' protocol calls the number that they are ranked by.
+    """
+
+    tables: Mapping[str, pl.DataFrame]
+    notes: tuple[str, ...] = ()
+    score_name: str = ""
+
+
+def read_entrants(paths: Sequence[str | Path]) -> Entrants:
+    r"""The models of run folders, folders of runs and results files (CSV), each called after its folder or file.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "net.csv"
+    ...     _ = path.write_text("qID,video,group,ood,correctness\nq1,VID01,verb,False,1\n")
+    ...     list(read_entrants([path]).tables)
+    ['net']
+    """
+    return Entrants(tables=read_outcomes_of(paths), notes=_left_out(paths), score_name=_score_name_of(paths))
 
 
 def rank(
-    data: str | Path | Sequence[str | Path] | Rankable, buckets: Iterable[str] | None = None,
+    data: str | Path | Sequence[str | Path] | Entrants | Rankable, buckets: Iterable[str] | None = None,
     videos: Iterable[Any] | None = None, questions: Iterable[Any] | None = None, *,
     alpha: float = 0.05, resamples: int = RESAMPLES_OF_A_RANKING, scheme: RankScheme = "cluster", sided: Sided = "two",
     correction: Correction = "none", collapse: Collapse = "pairwise", resolve: Resolve = "top3",
@@ -45,11 +71,12 @@ def rank(
 ) -> Ranking:  # fmt: skip
     r"""Rank models by run folders and results files, by tables of results, or by arrays of right and wrong.
 
-    `data` is a folder of runs, a list of run folders, folders of runs and results files (CSV), or what
-    `surgeval.stats.rank` takes: a table per model, one table with a `model` column, or a 0/1 array per model with the
-    `buckets` and `videos` of the questions. A model read from disk is called after its folder or file. Of a folder of
-    runs those that know right and wrong are ranked, and `notes` names the others; runs of two protocols are refused.
-    Where more than `max_unscored` of the questions lack the verdict of some models only, the ranking is refused.
+    `data` is a folder of runs, a list of run folders, folders of runs and results files (CSV), what `read_entrants`
+    read of them, or what `surgeval.stats.rank_outcomes` takes: a table per model, one table with a `model` column, or a
+    0/1 array per model with the `buckets` and `videos` of the questions. A model read from disk is called after its
+    folder or file. Of a folder of runs those that know right and wrong are ranked, and `notes` names the others; runs
+    of two protocols are refused. Where more than `max_unscored` of the questions lack the verdict of some models only,
+    the ranking is refused.
 
     >>> right = {"a": [1, 1, 1, 1, 1, 1, 1, 1], "b": [0, 0, 0, 0, 0, 0, 0, 0]}
     >>> rank(right, ["all"] * 8, list("abcdefgh"), resamples=200).final_order
@@ -66,12 +93,12 @@ def rank(
     surgeval.errors.DataError: runs: found no such file or folder, expected a run, a folder of runs or a results...
     """
     paths = _paths(data)
-    if paths is None:
-        rankable = cast("Rankable", data)
-        outcomes = read_outcomes(rankable, buckets, videos, questions, max_unscored=max_unscored)
+    entrants = data if paths is None else read_entrants(paths)
+    if isinstance(entrants, Entrants):
+        outcomes = Outcomes.from_tables(entrants.tables, max_unscored=max_unscored)
+        outcomes = replace(outcomes, notes=(*entrants.notes, *outcomes.notes), score_name=entrants.score_name)
     else:
-        outcomes = Outcomes.from_tables(read_outcomes_of(paths), max_unscored=max_unscored)
-        outcomes = replace(outcomes, notes=(*left_out(paths), *outcomes.notes), score_name=score_name_of(paths))
+        outcomes = read_outcomes(cast("Rankable", data), buckets, videos, questions, max_unscored=max_unscored)
     return rank_outcomes(
         outcomes, alpha=alpha, resamples=resamples, scheme=scheme, sided=sided, correction=correction,
         collapse=collapse, resolve=resolve, win_ties=win_ties, point=point, min_clusters=min_clusters, seed=seed,
@@ -122,12 +149,8 @@ def verdicts_of(paths: Sequence[str | Path]) -> dict[str, Verdict]:
     return {_name(run): verdict for run in _ranked_runs(paths) if (verdict := load_run(run).verdict()) is not None}
 
 
-def score_name_of(paths: Sequence[str | Path]) -> str:
-    """What the protocol of the runs among the paths calls the number that they are ranked by; a results file has none.
-
-    >>> score_name_of([])
-    ''
-    """
+def _score_name_of(paths: Sequence[str | Path]) -> str:
+    """What the protocol of the runs among the paths calls the number that they are ranked by; "" for results files."""
     return next((descriptor_of(run).ranks_by for run in _ranked_runs(paths)), "")
 
 
@@ -150,12 +173,8 @@ def _named_twice(name: str, first: Path, second: Path) -> str:
     return f"models: found the name {name!r} twice ({first} and {second}), expected different names; {rule}"
 
 
-def left_out(paths: Sequence[str | Path]) -> tuple[str, ...]:
-    """A sentence for the runs in folders of runs that know no right and wrong, and so are not ranked; else nothing.
-
-    >>> left_out([])
-    ()
-    """
+def _left_out(paths: Sequence[str | Path]) -> tuple[str, ...]:
+    """A sentence for the runs in folders of runs that know no right and wrong, and so are not ranked; else nothing."""
     runs = [run for path in paths for run in _runs_of(Path(path))]
     unrankable = [f"{run.name} ({kind.name})" for run in runs if not (kind := descriptor_of(run)).outcomes]
     if not unrankable:

@@ -28,7 +28,7 @@ from surgeval.stats import (
     leave_one_bucket_out,
     leave_one_model_out,
     minimum_detectable_difference,
-    rank,
+    rank_outcomes,
     stability,
 )
 
@@ -131,9 +131,10 @@ def study_ranking(
     each. `tables` are the results behind the ranking, whose statuses are counted, `verdicts` those of the models' own
     runs. With baselines, a claim against them also needs 95 % of the resamples.
 
-    >>> from surgeval.stats import rank
+    >>> from surgeval.stats import rank_outcomes
     >>> right = {"net": [1] * 16, "prior": [1, 0] * 8, "weak": [0] * 16}
-    >>> places = rank(right, buckets=["verb|id"] * 16, videos=[v for v in "abcdefgh" for _ in range(2)], resamples=100)
+    >>> videos = [v for v in "abcdefgh" for _ in range(2)]
+    >>> places = rank_outcomes(right, buckets=["verb|id"] * 16, videos=videos, resamples=100)
     >>> study = study_ranking(places, outer=10, resamples=100)
     >>> study.places.share.tolist()[0], study.without_model.final_rank.tolist()
     ([1.0, 0.0, 0.0], [[0, 1, 2], [1, 0, 2], [1, 2, 0]])
@@ -160,7 +161,7 @@ def _variants(ranking: Ranking) -> Iterator[tuple[str, tuple[int, ...]]]:
     yield options["collapse"], tuple(ranking.final_rank.tolist())
     for collapse in _COLLAPSES:
         if collapse != options["collapse"]:
-            other = rank(ranking.outcomes, **{**options, "collapse": collapse})
+            other = rank_outcomes(ranking.outcomes, **{**options, "collapse": collapse})
             yield collapse, tuple(other.final_rank.tolist())
     score = ranking.mean_accuracy
     yield "mean accuracy", tuple(int(1 + (score > own + 1e-12).sum()) for own in score)

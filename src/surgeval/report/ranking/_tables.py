@@ -31,9 +31,10 @@ def terminal_tables(study: RankingStudy) -> tuple[Table, ...]:
     """What the terminal shows: the ranking, places on other videos, and answers that were not in order.
 
     >>> from surgeval.report.ranking import study_ranking
-    >>> from surgeval.stats import rank
+    >>> from surgeval.stats import rank_outcomes
     >>> right = {"net": [1] * 16, "prior": [1, 0] * 8}
-    >>> places = rank(right, buckets=["verb|id"] * 16, videos=[v for v in "abcdefgh" for _ in range(2)], resamples=100)
+    >>> videos = [v for v in "abcdefgh" for _ in range(2)]
+    >>> places = rank_outcomes(right, buckets=["verb|id"] * 16, videos=videos, resamples=100)
     >>> (table,) = terminal_tables(study_ranking(places, outer=0, challenges=0))
     >>> table.frame.select("place", "model", "ahead of the next by").rows()
     [('1', 'net', 'tests'), ('2', 'prior', '–')]

@@ -1,6 +1,7 @@
 """Ranking models in three steps: tests per bucket, Copeland over buckets, win rates for ties at the top.
 
-`rank` is the whole interface; `stability` and the leave-one-out functions say how far its result can be trusted.
+`rank_outcomes` is the whole interface; `stability` and the leave-one-out functions say how far its result can be
+trusted.
 """
 
 from surgeval.stats.ranking._calibration import Calibration, calibration
@@ -18,7 +19,7 @@ from surgeval.stats.ranking._options import (
     WinTies,
 )
 from surgeval.stats.ranking._power import Detectable, minimum_detectable_difference
-from surgeval.stats.ranking._rank import Gate, Outcomes, Ranking, RankOptions, rank
+from surgeval.stats.ranking._rank import Gate, Outcomes, Ranking, RankOptions, rank_outcomes
 from surgeval.stats.ranking._stability import (
     Sensitivity,
     Stability,
@@ -58,7 +59,7 @@ __all__ = [
     "leave_one_bucket_out",
     "leave_one_model_out",
     "minimum_detectable_difference",
-    "rank",
+    "rank_outcomes",
     "read_outcomes",
     "shown_bucket",
     "stability",

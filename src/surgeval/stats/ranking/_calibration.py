@@ -75,10 +75,10 @@ def calibration(ranking: Ranking, *, challenges: int = CHALLENGES, resamples: in
 
     Where a correction needs more resamples for any claim at all, as many are taken as that needs.
 
-    >>> from surgeval.stats import rank, stream
+    >>> from surgeval.stats import rank_outcomes, stream
     >>> rng = stream(0, "calibration")
     >>> right = {name: rng.random(60) < 0.6 for name in ("net", "twin", "prior")}
-    >>> places = rank(right, buckets=["verb|id"] * 60, videos=[v for v in range(6) for _ in range(10)])
+    >>> places = rank_outcomes(right, buckets=["verb|id"] * 60, videos=[v for v in range(6) for _ in range(10)])
     >>> found = calibration(places, challenges=100, resamples=199)
     >>> 0.05 < found.overall < 0.2, found.sole_first > 0.9
     (True, True)

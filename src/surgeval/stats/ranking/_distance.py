@@ -42,9 +42,10 @@ def distance_to_next_place(ranking: Ranking, model: str) -> Distance | None:
 
     With one answer fewer (of the same order) the place is not reached.
 
-    >>> from surgeval.stats import rank
+    >>> from surgeval.stats import rank_outcomes
     >>> right = {"net": [1] * 12 + [0] * 4, "prior": [1] * 8 + [0] * 8}
-    >>> places = rank(right, buckets=["verb|id"] * 16, videos=[v for v in "abcdefgh" for _ in range(2)], resamples=200)
+    >>> videos = [v for v in "abcdefgh" for _ in range(2)]
+    >>> places = rank_outcomes(right, buckets=["verb|id"] * 16, videos=videos, resamples=200)
     >>> distance_to_next_place(places, "prior")
     Distance(model='prior', place=1, behind=0.25, answers=5, gain=0.3125)
     """

@@ -68,9 +68,9 @@ def minimum_detectable_difference(ranking: Ranking, *, power: float = 0.8) -> De
     With a correction α is divided by the number of tests (Bonferroni's, also for Holm: a pair cannot count on others
     being significant). `alpha` of the result is the α per tail that was used.
 
-    >>> from surgeval.stats import rank
+    >>> from surgeval.stats import rank_outcomes
     >>> right = {"net": [1, 1, 1, 0] * 8, "prior": [1, 0, 0, 1] * 4 + [1, 1] * 8}
-    >>> places = rank(right, buckets=["verb|id"] * 32, videos=[v for v in "abcdefgh" for _ in range(4)])
+    >>> places = rank_outcomes(right, buckets=["verb|id"] * 32, videos=[v for v in "abcdefgh" for _ in range(4)])
     >>> minimum_detectable_difference(places).median.round(3).tolist()
     [0.265]
     """

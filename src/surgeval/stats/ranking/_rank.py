@@ -1,7 +1,8 @@
 """Ranking models in three steps: tests per bucket, Copeland over buckets, win rates for ties at the top.
 
-Start with `rank`. Which model is better is only ever decided by resampling whole videos, and a bucket with fewer than
-six videos decides nothing. `stability` and the two leave-one-out functions say how far the result can be trusted.
+Start with `rank_outcomes`. Which model is better is only ever decided by resampling whole videos, and a bucket with
+fewer than six videos decides nothing. `stability` and the two leave-one-out functions say how far the result can be
+trusted.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ from surgeval.stats.ranking._result import Ranking
 from surgeval.stats.ranking._tables import shown_bucket
 from surgeval.stats.ranking._tests import BucketEvidence, buckets_of, examine
 
-__all__ = ["Gate", "Outcomes", "RankOptions", "Ranking", "rank"]
+__all__ = ["Gate", "Outcomes", "RankOptions", "Ranking", "rank_outcomes"]
 
 SAFE_CLUSTERS = 20  # below, the cluster bootstrap claims visibly too often (docs/ranking.md)
 
 
-def rank(
+def rank_outcomes(
     data: Rankable,
     buckets: Iterable[str] | None = None,
     videos: Iterable[Any] | None = None,
@@ -65,7 +66,7 @@ def rank(
     column, or one 0/1 array per model, which then needs the `buckets` and `videos` of the questions.
 
     >>> right = {"net": [1] * 16, "prior": [1, 0] * 8, "weak": [0] * 16}
-    >>> places = rank(right, buckets=["verb|id"] * 16, videos=[v for v in "abcdefgh" for _ in range(2)])
+    >>> places = rank_outcomes(right, buckets=["verb|id"] * 16, videos=[v for v in "abcdefgh" for _ in range(2)])
     >>> places.final_order, places.copeland.tolist()
     ([['net'], ['prior'], ['weak']], [2, 0, -2])
     """

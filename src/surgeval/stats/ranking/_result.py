@@ -75,8 +75,8 @@ class Ranking(RankDecision, Result):
     def score_name(self) -> str:
         """What `mean_accuracy` is called: by the protocol, which counts all questions the same, or plainly what it is.
 
-        >>> from surgeval.stats import rank
-        >>> rank({"a": [1] * 6, "b": [0] * 6}, buckets=["x"] * 6, videos=range(6), resamples=9).score_name
+        >>> from surgeval.stats import rank_outcomes
+        >>> rank_outcomes({"a": [1] * 6, "b": [0] * 6}, buckets=["x"] * 6, videos=range(6), resamples=9).score_name
         'mean of bucket accuracies'
         """
         return (self.outcomes.score_name if self.options.point == "flat" else "") or _PLAIN_SCORE

@@ -190,9 +190,9 @@ def stability(ranking: Ranking, *, outer: int = OUTER, resamples: int = INNER) -
     Videos that carry questions of the same buckets are drawn among themselves, so that every bucket keeps about its
     number of videos; kinds of fewer than `min_clusters` videos are pooled.
 
-    >>> from surgeval.stats import rank
+    >>> from surgeval.stats import rank_outcomes
     >>> right = {"net": [1] * 16, "prior": [1, 0] * 8, "weak": [0] * 16}
-    >>> places = rank(right, buckets=["verb|id"] * 16, videos=[v for v in "abcdefgh" for _ in range(2)])
+    >>> places = rank_outcomes(right, buckets=["verb|id"] * 16, videos=[v for v in "abcdefgh" for _ in range(2)])
     >>> stability(places, outer=20, resamples=100).share.tolist()
     [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
@@ -218,10 +218,10 @@ def stability(ranking: Ranking, *, outer: int = OUTER, resamples: int = INNER) -
 def gate_with_stability(ranking: Ranking, places: Stability) -> Gate:
     """The ranking's gate when a claim also needs 95 % of the resampled challenges.
 
-    >>> from surgeval.stats import rank
+    >>> from surgeval.stats import rank_outcomes
     >>> right = {"net": [1] * 16, "prior": [1, 0] * 8, "weak": [0] * 16}
     >>> videos = [v for v in "abcdefgh" for _ in range(2)]
-    >>> made = rank(right, buckets=["verb|id"] * 16, videos=videos, baselines=["prior"])
+    >>> made = rank_outcomes(right, buckets=["verb|id"] * 16, videos=videos, baselines=["prior"])
     >>> gate_with_stability(made, stability(made, outer=20, resamples=100)).state
     {'net': 'clearly better', 'weak': 'worse'}
     """
@@ -233,9 +233,9 @@ def gate_with_stability(ranking: Ranking, places: Stability) -> Gate:
 def leave_one_bucket_out(ranking: Ranking) -> Sensitivity:
     """The ranking without each bucket in turn; the other buckets' draws stay as they were.
 
-    >>> from surgeval.stats import rank
+    >>> from surgeval.stats import rank_outcomes
     >>> videos, buckets = [v for v in "abcdefgh" for _ in range(2)], ["verb|id", "target|id"] * 8
-    >>> places = rank({"net": [1] * 16, "prior": [1, 0] * 8}, buckets=buckets, videos=videos, resamples=100)
+    >>> places = rank_outcomes({"net": [1] * 16, "prior": [1, 0] * 8}, buckets=buckets, videos=videos, resamples=100)
     >>> left_out = leave_one_bucket_out(places)
     >>> left_out.left_out, left_out.final_rank.tolist()
     (('target|id', 'verb|id'), [[1, 1], [1, 2]])
@@ -252,9 +252,10 @@ def leave_one_bucket_out(ranking: Ranking) -> Sensitivity:
 def leave_one_model_out(ranking: Ranking) -> Sensitivity:
     """The ranking without each model in turn: does an entrant decide the order of the others?
 
-    >>> from surgeval.stats import rank
+    >>> from surgeval.stats import rank_outcomes
     >>> right = {"net": [1] * 16, "prior": [1, 0] * 8, "weak": [0] * 16}
-    >>> places = rank(right, buckets=["verb|id"] * 16, videos=[v for v in "abcdefgh" for _ in range(2)], resamples=100)
+    >>> videos = [v for v in "abcdefgh" for _ in range(2)]
+    >>> places = rank_outcomes(right, buckets=["verb|id"] * 16, videos=videos, resamples=100)
     >>> leave_one_model_out(places).final_rank.tolist()
     [[0, 1, 2], [1, 0, 2], [1, 2, 0]]
     """
