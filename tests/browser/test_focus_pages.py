@@ -10,9 +10,9 @@ import pytest
 
 from surgeval.errors import visible
 from surgeval.protocols.focus import score_focus
-from surgeval.protocols.focus.page import write_focus_report
+from surgeval.protocols.focus.page import write_focus_page
 from surgeval.qa.judging import ExactJudge, Panel
-from surgeval.report import study_ranking, write_ranking_report
+from surgeval.report import study_ranking, write_ranking_page
 from surgeval.stats import rank_outcomes, stream
 from surgeval.vocab import capabilities
 
@@ -53,7 +53,7 @@ def submission(tmp_path_factory: pytest.TempPathFactory) -> Path:
         name=MODELS[0],
     )  # fmt: skip
     assert {"ok", "missing", "late", "invalid"} <= set(scores.results["status"])
-    return write_focus_report(scores, tmp_path_factory.mktemp("focus"))
+    return write_focus_page(scores, tmp_path_factory.mktemp("focus"))
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def ranking(tmp_path_factory: pytest.TempPathFactory) -> Path:
     study = study_ranking(
         rank_outcomes(right, buckets, videos, resamples=500, baselines=MODELS[-1:]), outer=10, resamples=100
     )
-    return write_ranking_report(study, tmp_path_factory.mktemp("ranking"), title="<i>Ranking</i>")
+    return write_ranking_page(study, tmp_path_factory.mktemp("ranking"), title="<i>Ranking</i>")
 
 
 @pytest.fixture(params=["submission", "ranking"])

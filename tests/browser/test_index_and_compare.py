@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from surgeval.protocols.focus import compare_focus, score_focus
-from surgeval.protocols.focus.page import write_focus_report
+from surgeval.protocols.focus.page import write_focus_page
 from surgeval.qa.judging import ExactJudge, Panel
-from surgeval.report import write_comparison, write_index
+from surgeval.report import write_comparison_page, write_index
 from surgeval.vocab import capabilities
 
 pytestmark = pytest.mark.browser
@@ -33,10 +33,10 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         scores.append(
             score_focus(requests, references, responses, judge=judge, track="segment", resamples=50, name=name)
         )
-        write_focus_report(scores[-1], root / f"run{number}")
+        write_focus_page(scores[-1], root / f"run{number}")
     return {
         "index": write_index(root, title="<i>All</i> runs"),
-        "compare": write_comparison(compare_focus(*scores), root / "compare"),
+        "compare": write_comparison_page(compare_focus(*scores), root / "compare"),
     }
 
 

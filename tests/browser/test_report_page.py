@@ -12,7 +12,7 @@ import pytest
 from surgeval.datasets import OnProblem, raise_errors
 from surgeval.errors import visible
 from surgeval.records import Box, Frame, Instance, Question, Triplet, Video, VqaQuestion
-from surgeval.report import write_dataset_report
+from surgeval.report import write_dataset_page
 from surgeval.vocab import LabelSpace
 
 pytestmark = pytest.mark.browser
@@ -61,7 +61,7 @@ class Hostile:
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sheet = np.random.default_rng(0).integers(0, 255, (90, 160, 3), dtype=np.uint8)
-    return write_dataset_report(Hostile(), tmp_path_factory.mktemp("report"), title=NAME, sheet=sheet)
+    return write_dataset_page(Hostile(), tmp_path_factory.mktemp("report"), title=NAME, sheet=sheet)
 
 
 def figure(opened: Any, title: str) -> Any:

@@ -151,7 +151,7 @@ def test_pages_and_figures_of_text_names(tmp_path: Path) -> None:
         load_labels("cholec80"), [Frame("V1", "1", 0, None, None, 64, 48)], [Video("V1")], media_root=str(tmp_path)
     )
     assert dataset.media_root == tmp_path
-    page = report.write_dataset_report(dataset, f"{tmp_path}/page")
+    page = report.write_dataset_page(dataset, f"{tmp_path}/page")
     assert page == tmp_path / "page" / "report.html"
     assert page.is_file()
     saved = figures.save_figure(

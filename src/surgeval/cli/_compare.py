@@ -34,7 +34,7 @@ def compare(
     """
     from surgeval.protocols.evidence_page import evidence_of
     from surgeval.protocols.registry import descriptor_of, folder_kind_of
-    from surgeval.report import own_verdicts, readable_comparison, tally, write_comparison
+    from surgeval.report import own_verdicts, readable_comparison, tally, write_comparison_page
 
     for folder in (a, b):
         if (kind := folder_kind_of(folder)) is not None:
@@ -57,7 +57,7 @@ def compare(
         claim_folder(out, "report.html")
     with progress("pages") as bar:
         bar.phase("page")
-        page = write_comparison(comparison, out, evidence_of(results), verdicts=own) if out is not None else None
+        page = write_comparison_page(comparison, out, evidence_of(results), verdicts=own) if out is not None else None
     if json:
         verdicts = {
             "verdict": tally(comparison),

@@ -115,7 +115,7 @@ def ranking_of(chapter: Chapter, out: Path) -> RankedRuns:
         study_ranking,
         terminal_tables,
         write_feedback,
-        write_ranking_report,
+        write_ranking_page,
     )
 
     options = dict(chapter.ranking or {})
@@ -123,7 +123,7 @@ def ranking_of(chapter: Chapter, out: Path) -> RankedRuns:
     entrants = read_entrants(chapter.runs)
     ranking = rank(entrants, **options)
     study = study_ranking(ranking, **study_options, tables=entrants.tables)
-    page = write_ranking_report(study, out, title=f"Ranking: {chapter.title}")
+    page = write_ranking_page(study, out, title=f"Ranking: {chapter.title}")
     feedback = write_feedback(study, entrants.tables, out / "feedback")
     shown = ("models", "copeland", "final_rank", "final_order", "bucket_rank", "win_rate")
     plain = ranking.to_json()

@@ -84,7 +84,7 @@ def rank_models(
         study_ranking,
         verdicts_of,
         write_feedback,
-        write_ranking_report,
+        write_ranking_page,
     )
     from surgeval.stats import RankOptions
 
@@ -109,7 +109,7 @@ def rank_models(
             ranking, outer=stability, challenges=calibration, tables=entrants.tables, verdicts=verdicts
         )
         bar.phase("writing the page")
-        page = write_ranking_report(study, out, title=title) if out is not None else None
+        page = write_ranking_page(study, out, title=title) if out is not None else None
         index = None
         if feedback is not None:
             bar.phase("writing the teams' pages")

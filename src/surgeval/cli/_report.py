@@ -179,12 +179,12 @@ def check_dataset(dataset: Dataset) -> CheckReport:
 def write_checked(dataset: Dataset, out: Path, checked: CheckReport) -> Path:
     """The page about an opened dataset and what its check said."""
     from surgeval import datasets
-    from surgeval.report import write_dataset_report
+    from surgeval.report import write_dataset_page
 
     with progress("frames") as bar:
         bar.phase("drawing and writing the page")
         sheet = datasets.contact_sheet(dataset, on_problem=_ignore) if checked.images else None
-        return write_dataset_report(dataset, out, check=checked, sheet=sheet, on_problem=_ignore)
+        return write_dataset_page(dataset, out, check=checked, sheet=sheet, on_problem=_ignore)
 
 
 def _ignore(problem: object) -> None:

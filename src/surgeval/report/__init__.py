@@ -3,7 +3,7 @@
 The page of one run belongs to its protocol, the page kit to `surgeval.pages`.
 """
 
-from surgeval.report._comparison import own_verdicts, readable_comparison, tally, write_comparison
+from surgeval.report._comparison import own_verdicts, readable_comparison, tally, write_comparison_page
 from surgeval.report._index import write_index, write_run_pages
 from surgeval.report.dataset import (
     DatasetStatistics,
@@ -11,7 +11,7 @@ from surgeval.report.dataset import (
     VideoCounts,
     dataset_sections,
     dataset_statistics,
-    write_dataset_report,
+    write_dataset_page,
 )
 from surgeval.report.ranking import (
     Entrants,
@@ -27,7 +27,7 @@ from surgeval.report.ranking import (
     terminal_tables,
     verdicts_of,
     write_feedback,
-    write_ranking_report,
+    write_ranking_page,
 )
 
 __all__ = [
@@ -51,10 +51,10 @@ __all__ = [
     "tally",
     "terminal_tables",
     "verdicts_of",
-    "write_comparison",
-    "write_dataset_report",
+    "write_comparison_page",
+    "write_dataset_page",
     "write_feedback",
     "write_index",
-    "write_ranking_report",
+    "write_ranking_page",
     "write_run_pages",
 ]

@@ -15,7 +15,7 @@ from surgeval.protocols.verdict import Verdict, listed
 from surgeval.results import counted
 from surgeval.stats import gap_unit, number_text
 
-__all__ = ["own_verdicts", "readable_comparison", "tally", "write_comparison"]
+__all__ = ["own_verdicts", "readable_comparison", "tally", "write_comparison_page"]
 
 _FIRST = 6  # numbers that get a sentence; the table has them all
 _RULE = "Rule: better where p is at most 0.05, over six videos or more."
@@ -34,7 +34,7 @@ _METHOD = {
 }
 
 
-def write_comparison(
+def write_comparison_page(
     comparison: Comparison,
     out: str | Path,
     evidence: Sequence[Evidence] = (),
@@ -51,7 +51,8 @@ def write_comparison(
     >>> gap = paired_difference([1, 1, 1, 0] * 4, [1, 0, 1, 0] * 4, [v for v in "abcdefgh" for _ in range(2)])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     numbers = (Compared("accuracy", "accuracy", gap),)
-    ...     page = write_comparison(Comparison(protocol="focus", a="gaze", b="none", numbers=numbers), Path(folder))
+    ...     compared = Comparison(protocol="focus", a="gaze", b="none", numbers=numbers)
+    ...     page = write_comparison_page(compared, Path(folder))
     ...     page.name, sorted(path.name for path in Path(folder).iterdir() if path.is_dir())
     ('report.html', ['figures', 'tables'])
     """

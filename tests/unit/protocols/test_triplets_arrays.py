@@ -25,7 +25,7 @@ from surgeval.protocols.triplets import (
     score_triplets,
 )
 from surgeval.protocols.triplets._readable import readable_scores
-from surgeval.protocols.triplets.page import write_triplets_report
+from surgeval.protocols.triplets.page import write_triplets_page
 from surgeval.vocab import LabelSpace, load_labels
 
 RECORDED = sorted((Path(__file__).parents[2] / "data" / "pycocotools").glob("*.json.gz"))
@@ -142,7 +142,7 @@ def test_a_given_threshold_is_used_and_not_called_optimistic(theatre: MemoryData
 
 def test_arrays_make_a_run_with_a_page(theatre: MemoryDataset, poor: pl.DataFrame, tmp_path: Path) -> None:
     scores = score_detection(columns(theatre), said(poor), space=theatre.space, resamples=5, name="arrays")
-    assert write_triplets_report(scores, tmp_path).is_file()
+    assert write_triplets_page(scores, tmp_path).is_file()
     assert numbers(load_triplets(tmp_path)) == numbers(scores)
 
 

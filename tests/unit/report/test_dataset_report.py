@@ -15,7 +15,7 @@ import pytest
 from surgeval.datasets import Problem
 from surgeval.errors import BadInput, DataError
 from surgeval.records import Video
-from surgeval.report import dataset_sections, dataset_statistics, write_dataset_report
+from surgeval.report import dataset_sections, dataset_statistics, write_dataset_page
 from surgeval.report.dataset._findings import dataset_findings
 from surgeval.vocab import load_labels
 
@@ -43,7 +43,7 @@ def toy(make: Any, moment: Any) -> Any:
 
 def test_page_tables_and_figures_are_written_and_every_link_leads_to_one(toy: Any, tmp_path: Path) -> None:
     sheet = np.full((20, 30, 3), 90, np.uint8)
-    page = write_dataset_report(toy, tmp_path, sheet=sheet)
+    page = write_dataset_page(toy, tmp_path, sheet=sheet)
     assert page == tmp_path / "report.html"
     html = page.read_text("utf-8")
     links = set(re.findall(r'href="((?:tables|figures)/[^"]+)"', html))
@@ -56,8 +56,8 @@ def test_page_tables_and_figures_are_written_and_every_link_leads_to_one(toy: An
 
 @pytest.mark.figures
 def test_the_figures_are_the_same_bytes_on_a_second_run(toy: Any, tmp_path: Path) -> None:
-    write_dataset_report(toy, tmp_path / "a")
-    write_dataset_report(toy, tmp_path / "b")
+    write_dataset_page(toy, tmp_path / "a")
+    write_dataset_page(toy, tmp_path / "b")
     first, second = (sorted(path for path in (tmp_path / run).rglob("*") if path.is_file()) for run in "ab")
     assert len(first) > 20
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
@@ -65,7 +65,7 @@ def test_the_figures_are_the_same_bytes_on_a_second_run(toy: Any, tmp_path: Path
 
 def test_problems_are_listed_with_files_named_from_the_datasets_folder(toy: Any, tmp_path: Path) -> None:
     problem = Problem("box-outside", str(toy.root / "labels" / "v1.json"), "x = -3", "a box inside", "frame 3", "box")
-    page = write_dataset_report(toy, tmp_path, check=Found((problem,) * 300))
+    page = write_dataset_page(toy, tmp_path, check=Found((problem,) * 300))
     table = pl.read_csv(tmp_path / "tables" / "problems.csv")
     assert table.height == 300
     assert table["file"][0] == "labels/v1.json"
@@ -83,15 +83,15 @@ def test_errors_stop_the_report_unless_a_check_has_told_them(make: Any, tmp_path
 
     dataset = Broken({Video("v"): []})
     with pytest.raises(DataError, match="half a file"):
-        write_dataset_report(dataset, tmp_path)
-    assert "half a file" in write_dataset_report(dataset, tmp_path, check=Found((problem,))).read_text("utf-8")
+        write_dataset_page(dataset, tmp_path)
+    assert "half a file" in write_dataset_page(dataset, tmp_path, check=Found((problem,))).read_text("utf-8")
     heard: list[Problem] = []
-    write_dataset_report(dataset, tmp_path, on_problem=heard.append)
+    write_dataset_page(dataset, tmp_path, on_problem=heard.append)
     assert heard == [problem]
 
 
 def test_a_clean_check_says_so(toy: Any, tmp_path: Path) -> None:
-    assert "The check found none." in write_dataset_report(toy, tmp_path, check=Found(())).read_text("utf-8")
+    assert "The check found none." in write_dataset_page(toy, tmp_path, check=Found(())).read_text("utf-8")
 
 
 @pytest.mark.parametrize(("level", "mark"), [("warning", "·"), ("error", "✗")])
@@ -112,13 +112,13 @@ def test_rare_classes_are_counted_among_those_that_occur_and_are_no_error(make: 
 
 @pytest.mark.figures
 def test_an_empty_dataset_still_gives_a_page(make: Any, tmp_path: Path) -> None:
-    html = write_dataset_report(make({}), tmp_path).read_text("utf-8")
+    html = write_dataset_page(make({}), tmp_path).read_text("utf-8")
     assert "0 frames of 0 videos, none of them labelled." in html
 
 
 def test_instruments_alone_give_a_report_without_triplets(make: Any, moment: Any, tmp_path: Path) -> None:
     dataset = make({Video("v"): [moment(None, (0, -1, -1), (2, -1, -1))] * 3}, load_labels("cholec80"))
-    html = write_dataset_report(dataset, tmp_path).read_text("utf-8")
+    html = write_dataset_page(dataset, tmp_path).read_text("utf-8")
     assert "Instruments" in html
     assert "riplet" not in re.sub(r"<script>.*?</script>", "", html, flags=re.S)
 
@@ -139,4 +139,4 @@ def test_sections_come_without_links_unless_files_lie_beside_them(toy: Any) -> N
 def test_an_output_folder_that_is_a_file_is_one_sentence(toy: Any, tmp_path: Path) -> None:
     (tmp_path / "out").write_text("")
     with pytest.raises(BadInput, match="cannot be written"):
-        write_dataset_report(toy, tmp_path / "out")
+        write_dataset_page(toy, tmp_path / "out")

@@ -16,11 +16,11 @@ import pytest
 from surgeval.errors import BadInput, DataError
 from surgeval.pages import render_page, save_tables
 from surgeval.protocols.focus import FocusScores, score_focus
-from surgeval.protocols.focus.page import focus_sections, write_focus_report
+from surgeval.protocols.focus.page import focus_sections, write_focus_page
 from surgeval.protocols.focus.tables import judge_table
 from surgeval.qa.chat import Price
 from surgeval.qa.judging import Panel, PanelVerdict, TableJudge, Vote, summarise_verdicts
-from surgeval.report import ranking_sections, read_outcomes_of, read_results, study_ranking, write_ranking_report
+from surgeval.report import ranking_sections, read_outcomes_of, read_results, study_ranking, write_ranking_page
 from surgeval.report.ranking import leading
 from surgeval.stats import rank_outcomes, stream
 
@@ -48,7 +48,7 @@ def test_the_page_names_both_accuracies_and_every_bucket(scores: FocusScores) ->
 
 
 def test_the_written_numbers_are_the_computed_ones(scores: FocusScores, tmp_path: Path) -> None:
-    page = write_focus_report(scores, tmp_path / "net")
+    page = write_focus_page(scores, tmp_path / "net")
     found = json.loads((tmp_path / "net" / "scores.json").read_text())
     assert found["pre_evaluation_score"] == scores.pre_evaluation_score
     assert found["unrankable"] == ""
@@ -62,7 +62,7 @@ def test_the_written_numbers_are_the_computed_ones(scores: FocusScores, tmp_path
 @pytest.mark.figures
 def test_a_submission_of_which_nothing_could_be_scored_has_a_page_that_says_so(tmp_path: Path) -> None:
     nothing = _scores({"a": "x", "b": "y"}, "open_ended")
-    page = write_focus_report(nothing, tmp_path / "run").read_text()
+    page = write_focus_page(nothing, tmp_path / "run").read_text()
     assert "No question could be scored." in page
     assert "Not to be ranked: 2 of 2 judged answers have no verdict" in page
     with pytest.raises(DataError, match="not to be ranked"):
@@ -86,16 +86,14 @@ def test_judges_have_tokens_costs_and_agreement_on_the_page(tmp_path: Path) -> N
 @pytest.mark.figures
 def test_names_from_files_stay_text_on_both_pages(tmp_path: Path) -> None:
     hostile = _scores({f"{HOSTILE}{k}": HOSTILE for k in range(8)}, name=HOSTILE)
-    page = write_focus_report(hostile, tmp_path / "run").read_text()
+    page = write_focus_page(hostile, tmp_path / "run").read_text()
     assert "<b>=1" not in page
     rng = stream(0, "page")
     right = {name: rng.random(160) < rate for name, rate in ((HOSTILE, 0.8), ("^.*$", 0.5), ("bucket", 0.2))}
     ranking = rank_outcomes(
         right, [HOSTILE, "b|id"] * 80, [k // 10 for k in range(160)], baselines=["bucket"], resamples=200
     )
-    page = write_ranking_report(
-        study_ranking(ranking, outer=5, resamples=50), tmp_path / "R", title=HOSTILE
-    ).read_text()
+    page = write_ranking_page(study_ranking(ranking, outer=5, resamples=50), tmp_path / "R", title=HOSTILE).read_text()
     assert "<b>=1" not in page
 
 
@@ -201,7 +199,7 @@ def test_a_bucket_that_decides_nothing_puts_nobody_on_the_podium() -> None:
 def test_a_ranking_in_which_no_bucket_decides_still_has_a_page(tmp_path: Path) -> None:
     right = {"net": np.ones(9, bool), "prior": np.zeros(9, bool)}
     ranking = rank_outcomes(right, ["verbs|id"] * 9, [f"v{k % 3}" for k in range(9)], resamples=50)
-    page = write_ranking_report(study_ranking(ranking, outer=0), tmp_path)
+    page = write_ranking_page(study_ranking(ranking, outer=0), tmp_path)
     assert "Accuracy by bucket" in page.read_text("utf-8") and not (tmp_path / "figures" / "podium.svg").exists()
 
 

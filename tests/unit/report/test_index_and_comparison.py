@@ -21,7 +21,7 @@ from surgeval.errors import BadInput, DataError
 from surgeval.protocols.contract import Compared, Comparison, Headline, RunResult
 from surgeval.protocols.registry import descriptors, load_run, runs_in
 from surgeval.protocols.verdict import Verdict
-from surgeval.report import read_outcomes_of, readable_comparison, write_comparison, write_index
+from surgeval.report import read_outcomes_of, readable_comparison, write_comparison_page, write_index
 from surgeval.report._comparison import reason, tally, verdict, who
 from surgeval.report._index import _data_of, _range, _Shown, _tables
 from surgeval.stats import Difference, Interval, paired_difference
@@ -142,7 +142,7 @@ def test_numbers_over_fewer_videos_say_so_and_one_without_an_interval_says_why()
 @pytest.mark.figures
 def test_a_comparison_is_a_page_a_table_and_a_figure(tmp_path: Path) -> None:
     comparison = Comparison(protocol="toy", a="net", b="twin", numbers=(compared(0.1, 0.3),), notes=("one note",))
-    page = write_comparison(comparison, str(tmp_path / "both")).read_text(encoding="utf-8")
+    page = write_comparison_page(comparison, str(tmp_path / "both")).read_text(encoding="utf-8")
     assert "net is better" in page and "One note." in page
     assert (tmp_path / "both" / "tables" / "differences.csv").is_file()
     (frame,) = readable_comparison(comparison).values()
@@ -155,10 +155,10 @@ def test_a_comparison_is_a_page_a_table_and_a_figure(tmp_path: Path) -> None:
 def test_runs_that_judge_themselves_differently_say_so_before_the_numbers(tmp_path: Path) -> None:
     comparison = Comparison(protocol="toy", a="net", b="tint", numbers=(compared(-0.1, 0.3),))
     own = {"net": Verdict("supported", "It looks."), "tint": Verdict("contradicted", "It reads the tint.")}
-    page = write_comparison(comparison, tmp_path / "both", verdicts=own).read_text(encoding="utf-8")
+    page = write_comparison_page(comparison, tmp_path / "both", verdicts=own).read_text(encoding="utf-8")
     said = page.index("By their own verdicts net is supported and tint is contradicted.")
     assert said < page.index("Not told apart") and "It reads the tint." in page
-    alike = write_comparison(comparison, tmp_path / "alike", verdicts=dict.fromkeys(own, own["net"]))
+    alike = write_comparison_page(comparison, tmp_path / "alike", verdicts=dict.fromkeys(own, own["net"]))
     assert "By their own verdicts" not in alike.read_text(encoding="utf-8")
 
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from surgeval.datasets import check, contact_sheet, open_dataset
-from surgeval.report import dataset_statistics, write_dataset_report
+from surgeval.report import dataset_statistics, write_dataset_page
 
 pytestmark = pytest.mark.real
 
@@ -42,6 +42,6 @@ def test_a_real_dataset_gives_a_whole_report(real_data: Path, tmp_path: Path) ->
     dataset = open_dataset(real_data / "cholect50-val")
     found = check(dataset, images=False)
     sheet = contact_sheet(dataset, 8, on_problem=lambda problem: None)
-    page = write_dataset_report(dataset, tmp_path, check=found, sheet=sheet)
+    page = write_dataset_page(dataset, tmp_path, check=found, sheet=sheet)
     assert page.stat().st_size > 200_000
     assert pl.read_csv(tmp_path / "tables" / "problem_kinds.csv")["problems"].sum() == sum(found.counts.values())

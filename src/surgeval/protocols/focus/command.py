@@ -112,7 +112,7 @@ def score(
     """
     from surgeval.protocols.focus._sources import scored_sources
     from surgeval.protocols.focus.method import score_focus
-    from surgeval.protocols.focus.page import write_focus_report
+    from surgeval.protocols.focus.page import write_focus_page
     from surgeval.protocols.focus.result import check_scores_folder
     from surgeval.protocols.pictures import load_pictures
     from surgeval.qa.judging import read_verdicts
@@ -142,7 +142,7 @@ def score(
     scores = replace(scores, human=people, prices=prices, admission=_admission(scores, baseline or []))
     with progress("answers") as bar:
         bar.phase("page")
-        page = write_focus_report(scores, out)
+        page = write_focus_page(scores, out)
     if json:
         print_json({**scores.to_json(), "results": scores.results.to_dicts(), "report": str(page)})
     else:
@@ -285,7 +285,7 @@ def _scored(
 ) -> tuple[FocusScores | None, Path | None]:
     """The scores, unless a failed question would count as wrong or an answer would be left without a verdict."""
     from surgeval.protocols.focus.method import score_focus
-    from surgeval.protocols.focus.page import write_focus_report
+    from surgeval.protocols.focus.page import write_focus_page
 
     if run.unasked or (run.judged and not judge):
         run.keep_pictures(pictures)
@@ -299,7 +299,7 @@ def _scored(
         if run.subset:
             scores = replace(scores, notes=(*scores.notes, f"a subset was asked: {run.subset}"))
         scores = replace(scores, pictures=run.pictures(pictures, scores.results))
-        return scores, write_focus_report(scores, run.folder)
+        return scores, write_focus_page(scores, run.folder)
 
 
 def _command(run: FocusRun, track: Track | None) -> str:

@@ -83,7 +83,7 @@ def chapter(demo: Demo) -> Chapter:
 
     from surgeval.protocols.focus._files import as_sources
     from surgeval.protocols.focus.method import score_focus
-    from surgeval.protocols.focus.page import write_focus_report
+    from surgeval.protocols.focus.page import write_focus_page
     from surgeval.qa.judging import ExactJudge, Panel
     from surgeval.records import Answer, VqaQuestion
 
@@ -105,7 +105,7 @@ def chapter(demo: Demo) -> Chapter:
                 resamples=RESAMPLES,
                 name=name,
             )
-            pages[name] = write_focus_report(scored[name], out / name)
+            pages[name] = write_focus_page(scored[name], out / name)
     rows = [
         {"answerer": name, "accuracy": str(scores.flat), "score over buckets": str(scores.pre_evaluation)}
         for name, scores in scored.items()

@@ -1,6 +1,6 @@
 """The page on one scored FOCUS submission, with its tables and figures.
 
-`write_focus_report` also stores the scores, so that `write_page_of` makes the same page again from the folder alone.
+`write_focus_page` also stores the scores, so that `write_page_of` makes the same page again from the folder alone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
 from surgeval.results import counted
 from surgeval.stats import number_text, with_ends
 
-__all__ = ["focus_sections", "write_focus_report", "write_page_of"]
+__all__ = ["focus_sections", "write_focus_page", "write_page_of"]
 
 _FLAT, _MACRO = "flat_accuracy", "accuracy_mean_of_video_means"
 _STATUS = {
@@ -47,7 +47,7 @@ _SCHEMES = {
 }
 
 
-def write_focus_report(scores: FocusScores, out: str | Path) -> Path:
+def write_focus_page(scores: FocusScores, out: str | Path) -> Path:
     """Store the scores in `out`, which makes it a run folder, and write their page there; returns the page's path."""
     scores.save(out)
     return write_page_of([scores], out)

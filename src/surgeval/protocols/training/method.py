@@ -43,7 +43,7 @@ from surgeval.protocols.training.detectors import Tell, TrainableDetector
 from surgeval.protocols.training.result import TrainingScores, load_folds
 from surgeval.protocols.training.scheme import Fold, Scheme, SchemeSpec, choose_folds
 from surgeval.protocols.triplets import RESAMPLES, TripletScores, score_triplets
-from surgeval.protocols.triplets.page import write_triplets_report
+from surgeval.protocols.triplets.page import write_triplets_page
 from surgeval.results import counted
 
 __all__ = ["train_folds"]
@@ -108,7 +108,7 @@ def train_folds(
     scores = _scored(folder, dataset, folds, method.name, convention, rare, resamples, seed)
     scores_folder = path_inside(folder, SCORES)
     if pages:
-        write_triplets_report(scores, scores_folder)
+        write_triplets_page(scores, scores_folder)
     else:
         scores.save(scores_folder)
     manifest = Manifest(

@@ -117,13 +117,13 @@ def score(
         )
     page = None
     if out is not None:
-        from surgeval.protocols.triplets.page import write_triplets_report
+        from surgeval.protocols.triplets.page import write_triplets_page
 
         if not replace and (earlier := _other_scores(scores, out)):
             raise BadInput(f"--out {out}: found {earlier}, expected a new folder, or --replace to write over them")
         with progress("pages") as bar:
             bar.phase("page")
-            page = write_triplets_report(scores, out)
+            page = write_triplets_page(scores, out)
     if json:
         print_json(_as_json(scores, page))
     else:

@@ -32,7 +32,7 @@ def chapter(demo: Demo) -> Chapter:
     from surgeval.phantom import simulate_detector
     from surgeval.protocols.triplets._demo_network import NETWORK
     from surgeval.protocols.triplets.method import score_triplets
-    from surgeval.protocols.triplets.page import write_triplets_report
+    from surgeval.protocols.triplets.page import write_triplets_page
 
     out.mkdir(parents=True, exist_ok=True)
     videos = dataset.videos()
@@ -52,7 +52,7 @@ def chapter(demo: Demo) -> Chapter:
             scored[name] = score_triplets(
                 sampled, out / f"{name}.parquet", resamples=RESAMPLES, name=title, pictures=_PICTURES
             )
-            pages[name] = write_triplets_report(scored[name], out / name)
+            pages[name] = write_triplets_page(scored[name], out / name)
     rows = [
         {
             "detector": name,

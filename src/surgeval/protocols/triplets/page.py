@@ -17,7 +17,7 @@ from surgeval.protocols.triplets.result import TripletScores
 from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
 from surgeval.results import counted
 
-__all__ = ["triplet_sections", "write_page_of", "write_triplets_report"]
+__all__ = ["triplet_sections", "write_page_of", "write_triplets_page"]
 
 _METHOD = {
     "coco": "Convention coco, as pycocotools has it: each prediction takes the ground truth it overlaps best, matching "
@@ -42,7 +42,7 @@ _INTERVALS = (
 )
 
 
-def write_triplets_report(scores: TripletScores, out: str | Path) -> Path:
+def write_triplets_page(scores: TripletScores, out: str | Path) -> Path:
     """Store the scores in a run folder and write their page there; returns the page's path."""
     scores.save(out)
     return write_page_of([scores], out)

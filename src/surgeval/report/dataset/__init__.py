@@ -1,7 +1,7 @@
 """The report on a dataset: one pass over its labels, the tables and figures of the papers, one page."""
 
 from surgeval.report.dataset._count import dataset_statistics
-from surgeval.report.dataset._page import dataset_sections, write_dataset_report
+from surgeval.report.dataset._page import dataset_sections, write_dataset_page
 from surgeval.report.dataset._statistics import DatasetStatistics, RunCounts, VideoCounts
 
 __all__ = [
@@ -10,5 +10,5 @@ __all__ = [
     "VideoCounts",
     "dataset_sections",
     "dataset_statistics",
-    "write_dataset_report",
+    "write_dataset_page",
 ]

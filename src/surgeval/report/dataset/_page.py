@@ -26,7 +26,7 @@ _MOST_VIDEO_ROWS = 12  # shown without being asked
 _EXAMPLES = 3  # of each kind of problem
 
 
-def write_dataset_report(
+def write_dataset_page(
     dataset: Dataset,
     out: str | Path,
     *,
@@ -46,7 +46,7 @@ def write_dataset_report(
     >>> from surgeval.vocab import load_labels
     >>> frame = Frame("VID01", "000001", 1, 1.0, None, 640, 480, (Instance(Triplet(3)),))
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     page = write_dataset_report(MemoryDataset(load_labels("cholec80"), [frame]), Path(folder))
+    ...     page = write_dataset_page(MemoryDataset(load_labels("cholec80"), [frame]), Path(folder))
     ...     page.name, (Path(folder) / "tables").is_dir()
     ('report.html', True)
     """

@@ -2,7 +2,7 @@
 
 from surgeval.report.ranking._feedback import write_feedback
 from surgeval.report.ranking._findings import findings, leading
-from surgeval.report.ranking._page import ranking_sections, write_ranking_report
+from surgeval.report.ranking._page import ranking_sections, write_ranking_page
 from surgeval.report.ranking._results_file import read_results
 from surgeval.report.ranking._runs import Entrants, rank, read_entrants, read_outcomes_of, verdicts_of
 from surgeval.report.ranking._study import RankingStudy, study_ranking
@@ -10,4 +10,4 @@ from surgeval.report.ranking._tables import terminal_tables
 
 __all__ = ["Entrants", "RankingStudy", "findings", "leading", "rank", "ranking_sections", "read_entrants",
            "read_outcomes_of", "read_results", "study_ranking", "terminal_tables", "verdicts_of",
-           "write_feedback", "write_ranking_report"]  # fmt: skip
+           "write_feedback", "write_ranking_page"]  # fmt: skip

@@ -21,7 +21,7 @@ from surgeval.report.ranking._tables import bucket_table, place_table, score_tab
 from surgeval.report.ranking._words import listed, percent
 from surgeval.stats import STEADY, Ranking, Stability, shown_bucket
 
-__all__ = ["ranking_sections", "write_ranking_report"]
+__all__ = ["ranking_sections", "write_ranking_page"]
 
 _SCHEMES = {
     "cluster": "whole videos are drawn with replacement",
@@ -30,7 +30,7 @@ _SCHEMES = {
 }
 
 
-def write_ranking_report(study: RankingStudy, out: str | Path, *, title: str = "Ranking") -> Path:
+def write_ranking_page(study: RankingStudy, out: str | Path, *, title: str = "Ranking") -> Path:
     """Write page, tables, figures and `ranking.json` below `out`; returns the page's path.
 
     >>> import tempfile
@@ -40,7 +40,7 @@ def write_ranking_report(study: RankingStudy, out: str | Path, *, title: str = "
     >>> videos = [v for v in "abcdefgh" for _ in range(2)]
     >>> places = rank_outcomes(right, buckets=["verb|id"] * 16, videos=videos, resamples=100)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     page = write_ranking_report(study_ranking(places, outer=0), Path(folder))
+    ...     page = write_ranking_page(study_ranking(places, outer=0), Path(folder))
     ...     page.name, (Path(folder) / "ranking.json").exists()
     ('report.html', True)
     """
