@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
-__all__ = ["MODEL_PACKAGES", "BadInput", "DataError", "LeftOut", "MissingExtra", "RunError", "SurgevalError", "bounded",
-           "code_of_others", "printable", "told", "visible"]  # fmt: skip
+__all__ = ["MODEL_PACKAGES", "BadInput", "DataError", "LeftOut", "MissingExtra", "NotScored", "RunError",
+           "SurgevalError", "UnclearFormat", "bounded", "code_of_others", "printable", "told", "visible"]  # fmt: skip
 
 _LONGEST = 300  # characters of one part of a sentence
 _LONGEST_MESSAGE = 16_000  # of a message that lists problems or names
@@ -49,6 +49,18 @@ class MissingExtra(BadInput):
         return MissingExtra, self._given
 
 
+class UnclearFormat(BadInput):
+    """A path that holds files of several formats of datasets, or of none; `formats` are those that fit.
+
+    >>> UnclearFormat("films: found files of coco and voc, expected one format", ("coco", "voc")).formats
+    ('coco', 'voc')
+    """
+
+    def __init__(self, message: object = "", formats: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.formats = formats
+
+
 class DataError(SurgevalError):
     """A file or record that does not hold what its format promises.
 
@@ -75,6 +87,18 @@ class DataError(SurgevalError):
 
 class RunError(SurgevalError):
     """A run folder that cannot be used: locked, made with other settings, or out of space."""
+
+
+class NotScored(RunError):
+    """A run whose answers wait to be scored; `protocol` is whose run it is.
+
+    >>> NotScored("runs/net: found a run without scores, expected scores", "focus").protocol
+    'focus'
+    """
+
+    def __init__(self, message: object = "", protocol: str = "") -> None:
+        super().__init__(message)
+        self.protocol = protocol
 
 
 class LeftOut(UserWarning):

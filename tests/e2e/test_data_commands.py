@@ -339,7 +339,7 @@ def test_two_formats_in_one_folder_say_which_option_decides(quick: Quick, small_
         assert quick("data", "convert", small_phantom, "--to", to, "--no-images", "--out", to)[0] == 0
         shutil.copytree(tmp_path / to, tmp_path / "both", dirs_exist_ok=True)
     code, _, errors = quick("data", "check", "both")
-    assert code == 2 and "expected one format: say which, for example --format" in errors
+    assert code == 2 and "say which, for example format='cholect50', here --format cholect50" in errors
 
 
 def test_an_embedded_detector_is_loaded_and_its_command_named(quick: Quick) -> None:

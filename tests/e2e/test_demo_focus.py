@@ -55,7 +55,7 @@ def test_the_ranking_finds_the_order_that_was_built_in(dataset: MemoryDataset, t
     assert made.table["answerer"].to_list() == ["oracle", "keen", "vague", "prior", "random"]
     assert made.table["accuracy"][0].startswith("1.000")
     assert made.sentences[0].startswith("keen is better than vague in ")
-    assert "worse in 0, by the paired test of surgeval compare (the ranking's bootstrap" in made.sentences[0]
+    assert "worse in 0, by the paired test of a comparison (the ranking's bootstrap" in made.sentences[0]
     assert made.sentences[1] == "better than prior and random: oracle, keen, vague"
     assert made.page.is_file()
     assert all((run / "report.html").is_file() for run in made.runs)

@@ -35,7 +35,15 @@ from surgeval.cli.questions import _commands as _questions
 from surgeval.cli.train import _commands as _train
 from surgeval.console import release_folders, standard_streams
 from surgeval.console.panels import flow_help
-from surgeval.errors import MODEL_PACKAGES, LeftOut, MissingExtra, SurgevalError, visible
+from surgeval.errors import (
+    MODEL_PACKAGES,
+    LeftOut,
+    MissingExtra,
+    NotScored,
+    SurgevalError,
+    UnclearFormat,
+    visible,
+)
 from surgeval.progress import quiet
 from surgeval.protocols.registry import descriptors
 
@@ -145,7 +153,7 @@ def _exit_code(argv: Sequence[str]) -> int:
             raise
         return _complain(str(MissingExtra(_command(argv), package)), MissingExtra.exit_code)
     except SurgevalError as error:
-        return _complain(str(error), error.exit_code)
+        return _complain(f"{error}{_advice(error)}", error.exit_code)
     except (Abort, KeyboardInterrupt):
         return _complain(INTERRUPTED, 130)
     except SystemExit as end:
@@ -162,6 +170,15 @@ def _exit_code(argv: Sequence[str]) -> int:
     if result == 130:  # Typer's answer to Ctrl-C, without a word
         return _complain(INTERRUPTED, 130)
     return result if isinstance(result, int) else 0
+
+
+def _advice(error: SurgevalError) -> str:
+    """The option or command that helps, which only a person at a terminal can use."""
+    if isinstance(error, NotScored):
+        return f"; `surgeval score {error.protocol}` does that"
+    if isinstance(error, UnclearFormat):
+        return f", here --format {error.formats[0]}" if error.formats else " (`surgeval data list` describes them)"
+    return ""
 
 
 def _complain(message: str, code: int) -> int:

@@ -32,7 +32,7 @@ from surgeval.datasets.io._files import existing
 from surgeval.datasets.io._image_folder import ImageFolder
 from surgeval.datasets.io._video import VideoDataset, VideoFormat
 from surgeval.datasets.tools._join_boxes import join_boxes
-from surgeval.errors import BadInput, LeftOut, SurgevalError, code_of_others
+from surgeval.errors import BadInput, LeftOut, SurgevalError, UnclearFormat, code_of_others
 from surgeval.vocab import LabelSpace, load_labels
 
 __all__ = ["dataset_formats", "fits", "is_dataset", "open_dataset", "open_images", "open_video", "writers"]
@@ -173,13 +173,14 @@ def _found(path: Path, format: str | None) -> Format:
     if len(fitting) == 1:
         return known[fitting[0]]
     if fitting:
-        raise BadInput(f"{path}: found files of {' and '.join(fitting)}, expected one format: say which, for example "
-                       f"--format {fitting[0]} (in Python format={fitting[0]!r})")  # fmt: skip
+        found = f"{path}: found files of {' and '.join(fitting)}"
+        raise UnclearFormat(
+            f"{found}, expected one format: say which, for example format={fitting[0]!r}", tuple(fitting)
+        )
     if path.is_file():
         raise BadInput(f"{path}: found a file of unknown kind, expected a dataset folder, COCO or FOCUS JSON, CVAT "
                        "XML, items.jsonl, published rows (Parquet), a table with its mapping or a video")  # fmt: skip
-    raise BadInput(f"{path}: found no dataset of a known format, expected one of {', '.join(known)} "
-                   "(surgeval data list describes them)")  # fmt: skip
+    raise UnclearFormat(f"{path}: found no dataset of a known format, expected one of {', '.join(known)}")
 
 
 def open_images(path: str | Path, labels: LabelSpace | None = None) -> ImageFolder:

@@ -178,7 +178,7 @@ def test_a_run_that_asked_keeps_its_record_and_gets_scores_beside_it(tmp_path: P
     model = _replay(tmp_path, {"q0": "3", "q2": "yes", "q5": "no"})
     files: dict[str, Any] = {"requests": tmp_path / "requests.json", "references": tmp_path / "references.json"}
     run = run_focus(None, model, tmp_path / "run", **files, progress=False)
-    with pytest.raises(RunError, match=r"run: found a run whose answers are not scored .*`surgeval score focus`"):
+    with pytest.raises(RunError, match=r"run: found a run whose answers are not scored .* in the same folder$"):
         load_focus(tmp_path / "run")
     before = (tmp_path / "run" / "run.json").read_bytes()
     write_focus_page(score_focus(*run.sources, name="mine"), tmp_path / "run")

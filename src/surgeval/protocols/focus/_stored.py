@@ -36,7 +36,7 @@ __all__ = ["COUNTS", "SCORES", "read_scores", "restored", "write_scores"]
 SCORES = "scores.json"
 COUNTS = ("questions", "scored", *STATUSES, "flags", "judged", "orphan", "unreferenced", "duplicate")
 _MAX_BYTES = 1 << 28
-_EXPECTED = "the scores that `surgeval score focus` wrote"
+_EXPECTED = "the scores that `score_focus` saved"
 _NULL_RESULTS = ("video", "latency", "correctness")
 _KINDS: dict[object, type | tuple[type, ...]] = {
     pl.String: str, pl.Boolean: bool, pl.Int64: int, pl.Float64: (int, float),

@@ -137,7 +137,7 @@ def _sentences(scored: Mapping[str, FocusScores]) -> tuple[str, str]:
     better = [name for name in scored if name not in BASELINES and all(beats(name, other) for other in BASELINES)]
     return (
         f"keen is better than vague in {ahead} of {len(buckets)} buckets, worse in {behind}, by the paired test of "
-        "surgeval compare (the ranking's bootstrap may tell more of them apart)",
+        "a comparison (the ranking's bootstrap may tell more of them apart)",
         f"better than {' and '.join(BASELINES)}: {', '.join(better) or 'nobody'}",
     )
 

@@ -18,7 +18,7 @@ import polars as pl
 
 from surgeval.datasets import Problem
 from surgeval.engine import COMPLETE, Manifest, folder_lock, load_record, save_scored
-from surgeval.errors import BadInput, DataError, RunError
+from surgeval.errors import BadInput, DataError, NotScored
 from surgeval.figures import Figure
 from surgeval.files import make_folder
 from surgeval.pages import Evidence
@@ -237,9 +237,10 @@ def load_focus(folder: str | Path) -> FocusScores:
     run_folder = Path(folder)
     record = load_record(run_folder, "focus")
     if record.status not in COMPLETE or not (run_folder / SCORES).exists():
-        raise RunError(
-            f"{run_folder}: found a run whose answers are not scored ({record.status}), expected scores; finish the"
-            " run, then `surgeval score focus` scores its answers into the same folder"
+        raise NotScored(
+            f"{run_folder}: found a run whose answers are not scored ({record.status}), expected scores; finish the run"
+            " and save the scores of its answers in the same folder",
+            "focus",
         )
     pictures, odd = load_pictures(run_folder)
     fields = restored(read_scores(run_folder / SCORES), run_folder / SCORES)

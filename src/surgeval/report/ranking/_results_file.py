@@ -48,7 +48,7 @@ def read_results(path: str | Path) -> pl.DataFrame:
 
 def _read(path: Path) -> pl.DataFrame:
     # The bytes, not the path: polars takes brackets and stars in a path for a pattern, and wants it in UTF-8.
-    data = read_bounded(path, _MAX_BYTES, "a results file, as `surgeval score focus` writes it")
+    data = read_bounded(path, _MAX_BYTES, "a results file: a CSV table with a row per question")
     try:
         return parse_csv(data)
     except BrokenCsv as error:
@@ -75,7 +75,7 @@ def _check_rankable(path: Path) -> None:
     """The scores beside a results table say whether judges failed too often or the submission is disqualified."""
     if not path.is_file():
         return
-    expected = "the scores that `surgeval score focus` wrote"
+    expected = "the scores of a run"
     reason = read_json_object(path, expected=expected, limit=_MAX_SCORES, names=True).get("unrankable")
     if reason:
         raise DataError(path.parent, found=f"a submission that is not to be ranked: {reason}", expected="one that is")
