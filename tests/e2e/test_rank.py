@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from surgeval.protocols.focus import score_focus
+
 if TYPE_CHECKING:
     from tests.e2e.conftest import Quick, Surgeval
 
@@ -163,12 +165,15 @@ def test_a_submission_that_must_not_be_ranked_is_refused(surgeval: Surgeval, thr
     (run / "tables").mkdir(parents=True)
     (run / "tables" / "results.csv").write_text(_table(9))
     assert surgeval("rank", "run", *three, "--stability", 0).returncode == 0
-    (run / "scores.json").write_text('{"unrankable": "3 of 4 judged answers have no verdict"}')
-    done = surgeval("rank", "run", *three, "--stability", 0)
-    assert done.returncode == 2
-    assert "run: found a submission that is not to be ranked: 3 of 4 judged answers" in done.stderr
+    asked = [{"qID": "q", "videoID": "v", "start_time": 0, "end_time": 0, "procedure_type": "", "question": "?"}]
+    truth = [{"qID": "q", "primary": "1a", "format": "open_ended", "answer": "x"}]
+    score_focus(asked, truth, [{"qID": "q", "content": "y"}], name="net").save(run)
+    for given in ("run", "run/tables/results.csv"):
+        done = surgeval("rank", given, *three, "--stability", 0)
+        assert done.returncode == 2
+        assert "net: found a submission that is not to be ranked: 1 of 1 judged answers" in done.stderr
     (run / "scores.json").write_text("[")
-    assert surgeval("rank", "run", *three).returncode == 2
+    assert surgeval("rank", "run/tables/results.csv", *three).returncode == 2
 
 
 def test_files_that_cannot_be_compared_are_refused_in_one_sentence(

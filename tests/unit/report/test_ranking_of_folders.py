@@ -14,9 +14,10 @@ from surgeval import stats
 from surgeval.engine import Manifest, save_scored
 from surgeval.errors import BadInput, DataError
 from surgeval.protocols.focus import score_focus
+from surgeval.protocols.focus.page import write_focus_page
 from surgeval.protocols.registry import descriptors
 from surgeval.protocols.verdict import Verdict
-from surgeval.report import findings, ranking_sections, read_outcomes_of, study_ranking, verdicts_of
+from surgeval.report import findings, ranking_sections, read_outcomes_of, read_results, study_ranking, verdicts_of
 
 ASKED = [{"qID": f"q{n}", "videoID": f"v{n // 2}", "start_time": 0, "end_time": 1, "procedure_type": "",
           "question": "?"} for n in range(16)]  # fmt: skip
@@ -100,6 +101,17 @@ def test_a_folder_that_only_holds_what_cannot_be_ranked_says_what_that_is(runs: 
     assert str(said.value).endswith("; two runs of triplets can be compared")
     with pytest.raises(DataError, match="found no such file or folder, expected a run, a folder of runs or a results"):
         surgeval.rank(str(tmp_path / "nowhere"))
+
+
+@pytest.mark.parametrize("place", ["", "tables/results.csv"])
+def test_the_protocol_says_whether_a_results_file_in_its_run_may_be_ranked(tmp_path: Path, place: str) -> None:
+    truth = [{**row, "format": "open_ended"} for row in TRUTH]  # which nobody judged
+    answers = [{"qID": f"q{n}", "content": "3"} for n in range(16)]
+    write_focus_page(score_focus(ASKED, truth, answers, name="net", resamples=20), tmp_path / "net")
+    with pytest.raises(DataError, match="net: found a submission that is not to be ranked: 16 of 16 judged answers"):
+        read_results(tmp_path / "net" / place)
+    shutil.copy(tmp_path / "net" / "tables" / "results.csv", tmp_path / "net.csv")  # on its own it says what it holds
+    assert read_results(tmp_path / "net.csv").height == 16
 
 
 def test_the_options_are_those_of_the_statistics_and_how_much_may_lack_a_verdict() -> None:

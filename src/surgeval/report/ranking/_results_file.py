@@ -11,21 +11,21 @@ from pathlib import Path
 import polars as pl
 
 from surgeval.errors import DataError
-from surgeval.files import BrokenCsv, parse_csv, read_bounded, read_json_object
+from surgeval.files import BrokenCsv, parse_csv, read_bounded
 from surgeval.pages import unguarded
+from surgeval.protocols.registry import descriptor_of, is_run, load_run
 
 __all__ = ["read_results"]
 
 _NEEDED = ("qID", "video", "group", "ood", "correctness")
 _MAX_BYTES = 1 << 30
-_MAX_SCORES = 1 << 28
 
 
 def read_results(path: str | Path) -> pl.DataFrame:
     r"""The results table of a file, or of a folder with `tables/results.csv`, all cells as text (empty ones null).
 
-    A question without video is a cluster of its own, as in scoring. A folder whose scores say that the submission is
-    not to be ranked is refused.
+    A question without video is a cluster of its own, as in scoring. Where the file lies in a run, the run's protocol
+    may refuse to have it ranked, as it does for the run itself.
 
     >>> from tempfile import mkdtemp
     >>> path = Path(mkdtemp()) / "net.csv"
@@ -35,8 +35,8 @@ def read_results(path: str | Path) -> pl.DataFrame:
     """
     path = Path(path)
     if path.is_dir():
-        _check_rankable(path / "scores.json")
         path = path / "tables" / "results.csv"
+    _ask_its_run(path)
     table = _unguarded(_read(path), path)
     blank = table["video"].is_null() | (table["video"].str.strip_chars() == "")
     if blank.all() and table.height:
@@ -71,11 +71,8 @@ def _unguarded(table: pl.DataFrame, path: Path) -> pl.DataFrame:
     return pl.DataFrame([unguarded(column).alias(name) for name, column in wanted.items()])
 
 
-def _check_rankable(path: Path) -> None:
-    """The scores beside a results table say whether judges failed too often or the submission is disqualified."""
-    if not path.is_file():
-        return
-    expected = "the scores of a run"
-    reason = read_json_object(path, expected=expected, limit=_MAX_SCORES, names=True).get("unrankable")
-    if reason:
-        raise DataError(path.parent, found=f"a submission that is not to be ranked: {reason}", expected="one that is")
+def _ask_its_run(path: Path) -> None:
+    """Have the protocol of the run that the file lies in say whether its models may be ranked."""
+    run = path.absolute().parent.parent
+    if path.absolute().parent.name == "tables" and is_run(run) and (protocol := descriptor_of(run)).outcomes:
+        protocol.part("outcomes")(load_run(run))
