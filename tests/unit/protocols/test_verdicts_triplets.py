@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from tests.unit.protocols.planted_verdicts import near, rank_of
 from surgeval.datasets import MemoryDataset
 from surgeval.protocols.triplets import verdict as triplets
 from surgeval.protocols.triplets.method import score_triplets
+from surgeval.protocols.triplets.page import triplet_sections
+from surgeval.protocols.triplets.result import load_triplets
 from surgeval.protocols.triplets.scoring._constant import SEVERAL_BOXES
 from surgeval.protocols.verdict import Reason, Verdict, verdict_of
 
@@ -128,6 +131,40 @@ def test_the_floor_of_a_detector_is_what_the_constant_detector_scores(theatre: M
     floor = {one.key: one.unseeing for one in score_triplets(theatre, oracle(theatre), resamples=20).headlines()}
     constant = score_triplets(theatre, None, resamples=20)
     assert floor["global|ivt|mAP50"] == pytest.approx(constant.number("ivt").estimate, abs=0.02)
+
+
+@pytest.mark.parametrize("convention", ["coco", "ivtd", "ivtd-legacy"])
+def test_a_detector_that_is_the_floor_finds_no_class_better_than_the_floor(
+    theatre: MemoryDataset, tmp_path: Path, convention: Any
+) -> None:
+    constant = score_triplets(theatre, None, convention=convention, resamples=20)
+    table = constant.sheets["classes_ivt"].filter(pl.col("instances") > 0)
+    assert table["constant AP50"].to_list() == pytest.approx(table["AP50"].to_list(), abs=1e-12)
+    constant.save(tmp_path)
+    for scores in (constant, load_triplets(tmp_path)):
+        rule = told_by(triplets.facts_of(scores), "classes")
+        assert rule.holds is False
+        assert rule.text.startswith(f"{table.height} of {table.height} classes that occur (100 %) are not found better")
+
+
+def test_an_oracle_beats_the_floor_of_each_class_and_the_page_shows_it(theatre: MemoryDataset, oracle: Any) -> None:
+    looking = score_triplets(theatre, oracle(theatre), resamples=20)
+    assert told_by(triplets.facts_of(looking), "classes").holds is True
+    heads = {head for section in triplet_sections(looking, {}) for one in section.tables for head in one.frame.columns}
+    assert "AP50 of the same answer in every frame" in heads
+
+
+def test_a_run_without_the_floor_of_each_class_is_not_held_to_it(theatre: MemoryDataset) -> None:
+    constant = score_triplets(theatre, None, resamples=20)
+    sheets = {name: sheet.drop("constant AP50", strict=False) for name, sheet in constant.sheets.items()}
+    earlier = told_by(triplets.facts_of(replace(constant, sheets=sheets)), "classes")
+    assert earlier.holds is None
+    assert earlier.text.endswith("is not known: the run was scored before it was stored.")
+
+
+def test_rounding_is_no_lead_over_the_floor() -> None:
+    level = triplets.ClassScore("hook,cut,gut", 0.1 + 0.2, 0.3, 30)
+    assert told_by(replace(TOLD, classes=[level]), "classes").holds is False
 
 
 def test_of_instruments_alone_the_constant_file_says_more_than_the_floor_and_says_so() -> None:

@@ -118,8 +118,8 @@ def _check_sheets(
         wanted["conventions"] = {"component": pl.String, "metric": pl.String, **names}
     if "constant mAP50" in sheets.get("components", pl.DataFrame()).columns:
         wanted["components"]["constant mAP50"] = pl.Float64
-    if "constant AP" in sheets.get(f"classes_{main}", pl.DataFrame()).columns:
-        wanted[f"classes_{main}"]["constant AP"] = pl.Float64
+    if f"constant {metric}" in sheets.get(f"classes_{main}", pl.DataFrame()).columns:
+        wanted[f"classes_{main}"][f"constant {metric}"] = pl.Float64
     if "videos" in sheets:
         wanted["videos"] = {"video": pl.String, "alone": pl.Float64, "without": pl.Float64}
     if "association" in sheets:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from surgeval.pages import Fact, Plot, Section, Table, save_figures, save_tables, write_page
 from surgeval.protocols.evidence_page import evidence_of
-from surgeval.protocols.triplets._readable import Readable, readable_scores
+from surgeval.protocols.triplets._readable import FLOOR, Readable, readable_scores
 from surgeval.protocols.triplets.figures import MOST_CLASSES, title_of
 from surgeval.protocols.triplets.result import TripletScores
 from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
@@ -136,14 +136,16 @@ def _shown(tables: dict[str, Readable], *names: str) -> tuple[Table, ...]:
 
 def _class_tables(scores: TripletScores) -> tuple[Table, ...]:
     order = [scores.main, *(component for component in scores.settings["components"] if component != scores.main)]
+    heads = {"constant AP50": f"AP50 of {FLOOR}", "constant AP": f"AP of {FLOOR}"}
+    sheets = {component: scores.sheets[f"classes_{component}"].drop("class") for component in order}
     return tuple(
         Table(
             f"Each of the {title_of(component, scores.settings)}",
-            scores.sheets[f"classes_{component}"].sort("instances", descending=True, maintain_order=True).drop("class"),
+            sheet.sort("instances", descending=True, maintain_order=True).rename(heads, strict=False),
             file=f"tables/classes_{component}.csv",
             folded=True,
         )
-        for component in order
+        for component, sheet in sheets.items()
     )
 
 

@@ -91,9 +91,12 @@ def spread(values: Floats) -> Floats:
 
 
 def detection_classes(
-    parts: Sequence[DetectionPart], component: str, names: Sequence[str], totals: Ints | None
+    parts: Sequence[DetectionPart], component: str, names: Sequence[str], totals: Ints | None, floor: Floats
 ) -> pl.DataFrame:
-    """One row per class that occurs or is predicted: counts in the scored videos, AP and P/R/F1 (as in Table 13)."""
+    """One row per class that occurs or is predicted: counts in the scored videos, AP and P/R/F1 (as in Table 13).
+
+    `floor` is the AP50 of each class's median box said in every frame.
+    """
     rankeds = [part.components[component].ranked for part in parts]
     instances = sum((ranked.truths.sum(axis=0) for ranked in rankeds), np.zeros(len(names), np.int64))
     predictions = sum((np.diff(ranked.start) for ranked in rankeds), np.zeros(len(names), np.int64))
@@ -107,6 +110,7 @@ def detection_classes(
     }
     for field, metric in METRICS.items():
         columns[metric.removeprefix("m")] = mean_along(np.stack([getattr(scores, field) for scores in overall]), 0)
+        columns |= {"constant AP50": floor} if metric == "mAP50" else {}
     for field in ("AP", "AP_5095"):
         metric = f"video-wise {METRICS[field].removeprefix('m')}"
         columns[metric] = mean_along(np.stack([getattr(scores, field) for scores in by_video]), 0)

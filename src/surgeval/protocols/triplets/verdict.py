@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["RULES", "ClassScore", "TripletFacts", "claim_of", "facts_of", "floors_of", "judge", "reasons_of"]
 
 LEAST_LEAD, MOST_UNFOUND, LEAST_LEFT, ENOUGH = 0.01, 0.5, 0.5, 10
-_ALWAYS = 1 - 1e-9  # an average precision that rounding keeps from 1
+_ROUNDING = 1e-9  # average precisions that differ by less are the same
 RULES = {
     rule.name: rule
     for rule in (
@@ -31,7 +31,8 @@ RULES = {
              f"{LEAST_LEAD} above the floor (for detection one usual box per class in every frame, for recognition the "
              "class frequencies); contradicted where it lies below the floor.", "decides"),
         Rule("classes", f"No more than {percent(MOST_UNFOUND)} of the classes that occur are found no better than the "
-             "floor finds them; a class that both find always counts as found.", "limits"),
+             "floor finds them; a class that both find always counts as found. Not told where the run does not store "
+             "what the floor finds of each class.", "limits"),
         Rule("one video", "Without any one video the number keeps at least half of its lead over the floor; not told "
              f"where the lead is below {LEAST_LEAD}.", "limits"),
         Rule("weakest", f"The three classes with the lowest average precision of those with {ENOUGH} or more "
@@ -43,11 +44,11 @@ RULES = {
 
 
 class ClassScore(NamedTuple):
-    """A class that occurs: its average precision, the floor's, and its instances."""
+    """A class that occurs: its average precision, the floor's (None: it was not stored), and its instances."""
 
     name: str
     ap: float
-    floor: float
+    floor: float | None
     instances: int
 
 
@@ -109,7 +110,10 @@ def _floor(facts: TripletFacts) -> Reason:
 
 def _classes(facts: TripletFacts) -> Reason:
     order = sorted(facts.classes, key=lambda score: -score.instances)
-    low = [score for score in order if score.ap <= score.floor and score.ap < _ALWAYS]
+    if any(score.floor is None for score in order):
+        unknown = f"What each class reaches with {facts.blind} is not known: the run was scored before it was stored."
+        return Reason(RULES["classes"], unknown, None)
+    low = [score for score in order if _no_better(score)]
     share, total = len(low) / len(order), len(order)
     every = "The one class that occurs" if total == 1 else f"Each of the {total} classes that occur"
     if not low:
@@ -123,6 +127,10 @@ def _classes(facts: TripletFacts) -> Reason:
     if missed and len(missed) < len(low):
         text += f" Not found at all: {listed([score.name for score in missed], 5, '; ')}."
     return Reason(RULES["classes"], text, share <= MOST_UNFOUND, f"{part} {verb} {how}")
+
+
+def _no_better(score: ClassScore) -> bool:
+    return score.floor is not None and score.ap <= score.floor + _ROUNDING and score.ap < 1 - _ROUNDING
 
 
 def _one_video(facts: TripletFacts, floor: float) -> Reason:
@@ -190,6 +198,7 @@ def floors_of(scores: TripletScores) -> dict[str, float | None]:
 def _class_scores(scores: TripletScores) -> list[ClassScore]:
     table = scores.sheets[f"classes_{scores.main}"].filter(pl.col("instances") > 0)
     metric = "AP50" if scores.task == "detection" else "AP"
-    floor = pl.col("constant AP") if "constant AP" in table.columns else pl.lit(0.0)
-    rows = table.select("name", pl.col(metric).fill_null(0.0), floor.fill_null(0.0).alias("floor"), "instances")
+    known = f"constant {metric}" in table.columns
+    floor = pl.col(f"constant {metric}") if known else pl.lit(None, dtype=pl.Float64)
+    rows = table.select("name", pl.col(metric).fill_null(0.0), floor.alias("floor"), "instances")
     return [ClassScore(*row) for row in rows.iter_rows()]

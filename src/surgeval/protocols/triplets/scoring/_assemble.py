@@ -160,9 +160,10 @@ def assemble_detection(
                if len(table := _picked(numbers, name.replace("_", "-")))}  # fmt: skip
     if parts[0].association is not None:
         sheets["association"] = association_table(parts, numbers)
-    floors = [mean_along(np.array([mean_of(constant_average_precision(boxes, component, size)) for boxes in sets]), 0)
-              for component, size in n_classes.items()]  # fmt: skip
-    floor_column = pl.Series("constant mAP50", [float(value) for value in floors])
+    floors = {component: np.stack([constant_average_precision(boxes, component, size, convention) for boxes in sets])
+              for component, size in n_classes.items()}  # fmt: skip
+    means = [mean_along(np.array([mean_of(group) for group in by_class]), 0) for by_class in floors.values()]
+    floor_column = pl.Series("constant mAP50", [float(value) for value in means])
     sheets["components"] = plain(sheets["components"].with_columns(floor_column))
     sheets["videos"] = plan.video_sheet(parts, keys, Key("global", main, "mAP50"))
     sheets["conventions"] = convention_table(bare, under)
@@ -170,7 +171,9 @@ def assemble_detection(
     sheets["thresholds"] = plain(pl.DataFrame([{"group": part.name, **part.thresholds} for part in parts]))
     for component, classes in names.items():
         totals = plan.totals if component == main else None
-        sheets[f"classes_{component}"] = detection_classes(parts, component, classes, totals)
+        sheets[f"classes_{component}"] = detection_classes(
+            parts, component, classes, totals, mean_along(floors[component], 0)
+        )
     curves = {
         component: component_curves(
             [detection_precision(part.components[component].ranked) for part in parts],

@@ -14,9 +14,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from surgeval.arrays import Floats
+from surgeval.arrays import Bools, Floats
 from surgeval.datasets.predictions import GroundTruth
-from surgeval.metrics import DetectionSet
+from surgeval.metrics import Convention, DetectionSet, Ranked, global_ap
 
 __all__ = ["SEVERAL_BOXES", "constant_average_precision", "constant_detections", "constant_recognition"]
 
@@ -24,8 +24,7 @@ SEVERAL_BOXES = (
     "the constant predictor says one box of every triplet, so several of an instrument, verb or target: its I, V and T "
     "are not the floor, which says one box of each of those"
 )
-_OVERLAP, _TINY = 0.5, 1e-12
-_RECALLS = np.linspace(0, 1, 101)
+_OVERLAP = 0.5
 
 
 def constant_recognition(truth: GroundTruth) -> pl.DataFrame:
@@ -47,23 +46,32 @@ def constant_detections(truth: GroundTruth) -> pl.DataFrame:
     return truth.scored.join(pl.DataFrame(rows, schema=schema, orient="row"), how="cross")
 
 
-def constant_average_precision(data: DetectionSet, component: str, n_classes: int) -> Floats:
+def constant_average_precision(
+    data: DetectionSet, component: str, n_classes: int, convention: Convention = "coco"
+) -> Floats:
     """By class, the average precision of its median box said in every frame; NaN for a class that does not occur.
 
-    All its detections share one score and stand in the order of the frames, as in a file; precision is read at 101
-    recalls. That needs no matching: a frame is a hit where a box of the class overlaps the median box enough.
+    All its detections share one score and stand in the order of the frames, as in a file. That needs no matching: a
+    frame is a hit where a box of the class overlaps the median box enough.
     """
     ids, frames, boxes = data.truth.classes[component], data.truth.frame, data.truth.xywh
     precisions = np.full(n_classes, np.nan)
-    rank = np.arange(1, data.n_frames + 1)
     for k in np.unique(ids[ids >= 0]).tolist():
         mine = boxes[ids == k]
         hit = np.zeros(data.n_frames, dtype=bool)
         hit[frames[ids == k][_overlap(mine, np.median(mine, axis=0)) >= _OVERLAP]] = True
-        hits = np.cumsum(hit)
-        best = np.append(np.maximum.accumulate((hits / rank)[::-1])[::-1], 0.0)  # the best precision from here on
-        precisions[k] = best[np.searchsorted(hits / len(mine), _RECALLS - _TINY)].mean()
+        precisions[k] = global_ap(_in_order(component, convention, hit, len(mine)))[0, 0]
     return precisions
+
+
+def _in_order(component: str, convention: Convention, hit: Bools, truths: int) -> Ranked:
+    """One class's detections, one per frame and all of one score, as the average precision takes them."""
+    count = len(hit)
+    return Ranked(
+        component=component, convention=convention, iou=_OVERLAP, thresholds=np.array([_OVERLAP]), averaged=(0,),
+        start=np.array([0, count]), rows=np.arange(count), score=np.ones(count), video=np.zeros(count, np.int64),
+        hits=hit[:, None], truths=np.array([[truths]]), arrival=np.zeros(0, np.int64),
+    )  # fmt: skip
 
 
 def _overlap(boxes: Floats, other: Floats) -> Floats:
