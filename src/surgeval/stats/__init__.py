@@ -18,7 +18,7 @@ from surgeval.stats.bootstrap import bootstrap_mean, bootstrap_slices, share_int
 from surgeval.stats.krippendorff import krippendorff_alpha
 from surgeval.stats.paired import Difference, paired_difference, paired_statistic, paired_vector
 from surgeval.stats.ranking import *  # noqa: F403 (the names of its `__all__`, listed once)
-from surgeval.stats.statistic import bootstrap_statistic, bootstrap_vector, with_still_parts
+from surgeval.stats.statistic import bootstrap_statistic, bootstrap_vector, with_still_parts, without_bound
 
 __all__ = [
     "FEW_CLUSTERS",
@@ -52,5 +52,6 @@ __all__ = [
     "wilson",
     "with_ends",
     "with_still_parts",
+    "without_bound",
 ]
 __all__ += ranking.__all__

@@ -7,6 +7,7 @@ a video or on a resample (NaN, for instance a class that is then absent), that o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
@@ -19,7 +20,7 @@ from surgeval.stats._replicates import Statistic, as_matrix, check_names, interv
 from surgeval.stats._resample import NamedDrawing, Resampling
 from surgeval.stats._student import UNBOUNDED, Bounds
 
-__all__ = ["Statistic", "bootstrap_statistic", "bootstrap_vector", "with_still_parts"]
+__all__ = ["Statistic", "bootstrap_statistic", "bootstrap_vector", "with_still_parts", "without_bound"]
 
 
 def bootstrap_statistic(
@@ -80,6 +81,20 @@ def bootstrap_vector(
     return Intervals(
         tuple(unmoved(interval, drawn.sizes, limit) for interval, limit in zip(intervals, limits, strict=True))
     )
+
+
+def without_bound(interval: Interval) -> Interval:
+    """No interval where no cluster moved the number, for the shares of one whole.
+
+    That a kind of box occurs in none of V videos bounds in how many *videos* it may yet occur; the share of all boxes
+    that it may make up is another number, and far smaller.
+
+    >>> print(without_bound(Interval(0.0, 0.0, 0.187, method="bound", clusters=18)))
+    0.000 [no interval]
+    >>> print(without_bound(Interval(0.001, 0.0, 0.001, clusters=18)))
+    0.001 [0.000, 0.001]
+    """
+    return replace(interval, low=math.nan, high=math.nan, method="none") if interval.method == "bound" else interval
 
 
 def with_still_parts(interval: Interval, parts: Iterable[tuple[float, Interval]], bounds: Bounds) -> Interval:

@@ -101,6 +101,16 @@ def test_a_mean_over_classes_of_which_one_is_always_found_is_no_surer_than_that_
     assert both.estimate == both.high == 1.0 and both.low < 0.9
 
 
+def test_a_share_of_all_names_that_no_video_has_gets_no_interval() -> None:
+    rows = pl.DataFrame({"cluster": list("abcdef"), "unread": [0] * 6, "names": [900] * 6})
+    asked = Ratio(pl.col("unread"), pl.col("names"), of_whole=True)
+    never = ratios(rows, {"unread": asked})["unread"]
+    assert (never.estimate, never.method) == (0.0, "none")
+    assert np.isnan(never.low) and np.isnan(never.high)
+    once = ratios(rows.with_columns(unread=pl.Series([3, 0, 0, 0, 0, 0])), {"unread": asked})["unread"]
+    assert 0 < once.estimate < once.high < 0.01
+
+
 def test_sums_do_not_depend_on_the_number_of_cores() -> None:
     """To the last bit: the rows of a video are added one after the other."""
     chance = np.random.default_rng(5)

@@ -16,6 +16,7 @@ from surgeval.datasets.predictions import ground_truth, join
 from surgeval.errors import BadInput, DataError, SurgevalError
 from surgeval.metrics import cost_aware_f1, evaluate
 from surgeval.protocols.triplets import TripletScores, score_triplets
+from surgeval.protocols.triplets._readable import readable_scores
 from surgeval.protocols.triplets.page import write_triplets_report
 
 if TYPE_CHECKING:
@@ -113,6 +114,36 @@ def test_intervals_contain_their_estimates_and_nothing_is_drawn(theatre: MemoryD
         assert not interval.few_clusters
     assert score(theatre, poor, resamples=200).to_frame().equals(scores.to_frame())
     assert score(theatre, poor, resamples=200, seed=1).to_frame().equals(scores.to_frame())
+
+
+def test_a_kind_of_box_that_no_video_has_gets_no_interval(theatre: MemoryDataset, oracle: Oracle) -> None:
+    scores = score(theatre, oracle(theatre)[3:])  # boxes of the first video are missed
+    rows = {row["outcome"]: row for row in scores.sheets["association"].iter_rows(named=True)}
+    shown = {row["outcome"]: row["share"] for row in _readable(scores, "association").iter_rows(named=True)}
+    never = [name for name, row in rows.items() if not row["count"]]
+    assert set(rows) - set(never) == {"lm", "fn"}
+    for name, row in rows.items():
+        interval = scores.number(metric=name, scope="association")
+        if name in never:
+            assert (row["share_low"], row["share_high"], interval.method) == (None, None, "none")
+            assert shown[name] == "none in 9 videos"
+        else:
+            assert interval.low <= interval.estimate <= interval.high
+            assert shown[name] == interval.cell("share")
+    assert scores.number(metric="mAP50").method == "t"
+
+
+def test_boxes_that_are_all_right_have_no_interval_and_their_precision_has_one(
+    theatre: MemoryDataset, oracle: Oracle
+) -> None:
+    scores = score(theatre, oracle(theatre))
+    assert str(scores.number(metric="lm", scope="association")) == "1.000 [no interval]"
+    assert scores.number().method == "bound"
+    assert _readable(scores, "association")["share"].to_list() == ["100.0 %", *["none in 9 videos"] * 6]
+
+
+def _readable(scores: TripletScores, name: str) -> pl.DataFrame:
+    return next(table.frame for table in readable_scores(scores) if table.name == name)
 
 
 def test_one_video_gets_no_interval_and_few_videos_are_flagged(tiny: MemoryDataset, half: pl.DataFrame) -> None:

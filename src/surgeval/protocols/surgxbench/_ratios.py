@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from surgeval.arrays import Floats, Ints
-from surgeval.stats import Interval, bootstrap_statistic, share_interval, with_still_parts
+from surgeval.stats import Interval, bootstrap_statistic, share_interval, with_still_parts, without_bound
 
 __all__ = ["ANY", "EITHER_WAY", "POSITIVE", "Ratio", "VideoSums", "ratio_of_sums", "ratios", "share_of"]
 
@@ -29,6 +29,7 @@ class Ratio:
     under: pl.Expr
     share: bool = False  # of rows, so that Wilson's interval exists
     bounds: tuple[float, float] = (0.0, 1.0)  # values that are possible at all: no interval leaves them
+    of_whole: bool = False  # a share of all names, boxes …: none of them, or all, in every video has no interval
 
 
 def ratio_of_sums(column: str, where: pl.Expr, bounds: tuple[float, float] = (0.0, 1.0)) -> Ratio:
@@ -119,7 +120,9 @@ def _interval(sums: VideoSums, number: int, asked: Ratio | Sequence[Ratio]) -> I
         lambda counted: part.numbers(counted)[:, 0], part.videos, batched=True, sizes=under.sum(axis=1), name=name,
         bounds=parts[0].bounds,
     )  # fmt: skip
-    return with_still_parts(interval, _still(over, under), parts[0].bounds) if len(parts) > 1 else interval
+    if len(parts) > 1:
+        return with_still_parts(interval, _still(over, under), parts[0].bounds)
+    return without_bound(interval) if parts[0].of_whole else interval
 
 
 def _still(over: Floats, under: Floats) -> Iterator[tuple[float, Interval]]:

@@ -211,7 +211,7 @@ def reply_table(cases: pl.DataFrame) -> pl.DataFrame:
         here = pl.col("asked") == asked
         names = pl.col("named") + pl.col("unparsed")
         wanted = {
-            "unparsed": Ratio(masked(pl.col("unparsed"), here), masked(names, here)),
+            "unparsed": Ratio(masked(pl.col("unparsed"), here), masked(names, here), of_whole=True),
             "naming_nothing": share_of(pl.col("named") == 0, here),
             "cut_off": share_of(~pl.col("finished"), here),
         }

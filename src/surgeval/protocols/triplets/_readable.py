@@ -5,7 +5,6 @@ The terminal and the page show these; the CSV files hold the same numbers unroun
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import polars as pl
@@ -14,7 +13,8 @@ from surgeval.protocols.triplets.result import TripletScores
 from surgeval.protocols.triplets.scoring._detection import SCOPES
 from surgeval.protocols.triplets.scoring._numbers import NAMES
 from surgeval.protocols.triplets.verdict import floors_of
-from surgeval.stats import Interval
+from surgeval.results import counted
+from surgeval.stats import with_ends
 
 __all__ = ["FLOOR", "Readable", "readable_scores"]
 
@@ -62,7 +62,7 @@ def readable_scores(scores: TripletScores) -> list[Readable]:
     ]
     tables += [Readable(name, title, _line(scores, scope)) for name, title, scope in lists if name in scores.sheets]
     if "association" in scores.sheets:
-        outcomes = _association(scores.sheets["association"])
+        outcomes = _association(scores.sheets["association"], len(scores.settings["videos"]))
         tables.append(Readable("association", "What became of every box, whatever its score", outcomes))
     if "videos" in scores.sheets:
         each = scores.sheets["videos"].sort("without", nulls_last=True)
@@ -129,9 +129,12 @@ def _line(scores: TripletScores, scope: str) -> pl.DataFrame:
     return pl.DataFrame([row])
 
 
-def _association(table: pl.DataFrame) -> pl.DataFrame:
+def _association(table: pl.DataFrame, videos: int) -> pl.DataFrame:
+    """What never occurs has no share that could be more or less sure."""
     share = [
-        Interval(_nan(row["share"]), _nan(row["share_low"]), _nan(row["share_high"])).cell("share")
+        with_ends(row["share"], row["share_low"], row["share_high"], "share")
+        if row["count"]
+        else f"none in {counted(videos, 'video')}"
         for row in table.iter_rows(named=True)
     ]
     return table.select("outcome", "meaning", "count").with_columns(pl.Series("share", share))
@@ -139,10 +142,6 @@ def _association(table: pl.DataFrame) -> pl.DataFrame:
 
 def _some(table: pl.DataFrame, names: tuple[str, ...]) -> pl.DataFrame:
     return table.select([name for name in names if name in table.columns])
-
-
-def _nan(value: float | None) -> float:
-    return math.nan if value is None else value
 
 
 def _rounded(table: pl.DataFrame) -> pl.DataFrame:

@@ -142,7 +142,8 @@ def _other_scores(scores: TripletScores, out: Path) -> str | None:
         return None
     if earlier.name != scores.name:
         return f"the scores of {earlier.name}"
-    same = earlier.numbers == scores.numbers and earlier.to_json()["settings"] == scores.to_json()["settings"]
+    both = [run.to_json() for run in (earlier, scores)]  # NaN, which equals nothing, is None there
+    same = all(both[0][part] == both[1][part] for part in ("numbers", "settings"))
     return None if same else "scores of other predictions or settings"
 
 
