@@ -27,7 +27,7 @@ from surgeval.protocols.verdict import Reason, Verdict, verdict_of
 TOLD = triplets.TripletFacts(
     videos=9, subject="triplets", metric="mAP50", number=near(0.5), floor=0.01, without={"v1": 0.5, "v2": 0.48},
     classes=[triplets.ClassScore("hook,cut,gut", 0.6, 0.0, 30), triplets.ClassScore("hook,cut,liver", 0.4, 0.0, 20)],
-    boxes={"right": 0.6, "missed": 0.3, "false positive": 0.1},
+    boxes=triplets.BoxCounts(right=60, other_class=10, missed=30, unmatched=10, threshold=0.25),
 )  # fmt: skip
 
 
@@ -88,6 +88,31 @@ def test_the_weakest_classes_say_how_many_have_enough_instances() -> None:
     assert text == "Weakest class: class 1 (0.100, 10 instances). Of 3 classes 1 has 10 or more."
     text = told_by(replace(TOLD, classes=[scores[0], scores[2]]), "weakest").text
     assert text == "None of the 2 classes that occur has 10 or more instances."
+
+
+def test_boxes_are_counted_where_precision_and_recall_are_read() -> None:
+    assert told_by(TOLD, "boxes").text == (
+        "From the score threshold of P, R and F1 (0.250) on: of the true boxes (100) 60 % are found and named rightly, "
+        "10 % found and named as another class, 30 % missed; of the reported boxes (80) 13 % match no true box."
+    )
+    silent = triplets.BoxCounts(right=0, other_class=0, missed=7, unmatched=0)
+    assert told_by(replace(TOLD, boxes=silent), "boxes").text == (
+        "From the score threshold of P, R and F1 on: of the true boxes (7) 0 % are found and named rightly, 0 % found "
+        "and named as another class, 100 % missed; no box is reported."
+    )
+
+
+def test_boxes_of_low_score_do_not_make_a_good_detector_read_as_a_failure(theatre: MemoryDataset, oracle: Any) -> None:
+    """Nine of ten boxes are guesses that the detector itself hardly believes."""
+    right = oracle(theatre)
+    guesses = [right.with_columns(x=pl.lit(150.0), y=pl.lit(10.0 * n), w=pl.lit(5.0), h=pl.lit(5.0),
+                                  score=pl.lit(0.01)) for n in range(9)]  # fmt: skip
+    scores = score_triplets(theatre, pl.concat([right, *guesses], how="vertical_relaxed"), resamples=20)
+    assert scores.number(metric="fp", scope="association").estimate > 0.8
+    found = triplets.facts_of(scores).boxes
+    assert found is not None
+    assert (found.right, found.other_class, found.missed, found.unmatched) == (right.height, 0, 0, 0)
+    assert "100 % are found and named rightly" in told_by(triplets.facts_of(scores), "boxes").text
 
 
 def test_no_video_carries_a_lead_that_is_none() -> None:

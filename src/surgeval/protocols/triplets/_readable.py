@@ -63,7 +63,7 @@ def readable_scores(scores: TripletScores) -> list[Readable]:
     tables += [Readable(name, title, _line(scores, scope)) for name, title, scope in lists if name in scores.sheets]
     if "association" in scores.sheets:
         outcomes = _association(scores.sheets["association"], len(scores.settings["videos"]))
-        tables.append(Readable("association", "What became of every box, whatever its score", outcomes))
+        tables.append(Readable("association", "What became of every box, predicted ones of any score", outcomes))
     if "videos" in scores.sheets:
         each = scores.sheets["videos"].sort("without", nulls_last=True)
         tables.append(Readable("videos", "Each video alone, and all the others without it", _rounded(each)))

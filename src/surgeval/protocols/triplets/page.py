@@ -38,6 +38,11 @@ _FLOOR = (
     "have floors of their own: one box of each instrument, verb or target. Predictions of one box of every triplet say "
     "several boxes of an instrument, verb or target, and their I, V and T may lie above that."
 )
+_NOTES = {
+    "association": "Counts every true box and every predicted box, also those of low score: a detector that reports "
+    "many such boxes has mostly false positives here. What becomes of the true boxes from the score threshold of P, R "
+    "and F1 on stands in the verdict."
+}
 _INTERVALS = (
     "Intervals (95 %): each video is left out in turn and every number is computed anew, its best-F1 threshold too; "
     "how much the number moves gives its standard error, and Student's t at the effective number of videos the ends."
@@ -84,7 +89,8 @@ def triplet_sections(scores: TripletScores, figures: Mapping[str, Plot]) -> tupl
         Section("Classes", "", tables=(*_shown(tables, "rare"), *_class_tables(scores)),
                 figures=_plots(figures, "ap_by_frequency")),
         Section("Errors", "A column of a matrix says what became of a true class: rows are what was predicted where it "
-                f"is, or that it was missed. Triplets beyond the {MOST_CLASSES} most frequent stand together.",
+                f"is, or that it was missed. Triplets beyond the {MOST_CLASSES} most frequent stand together. Matrices "
+                "and cost-aware F1 count predictions from the score threshold of P, R and F1 on.",
                 tables=_shown(tables, "association", "cost_aware"), figures=_plots(figures, "confusion_")),
         Section("Each frame", "Every scored frame: what is labelled, what was said, and what became of each object.",
                 evidence=evidence_of([scores])),
@@ -128,10 +134,11 @@ def _sentence(note: str) -> str:
 
 def _shown(tables: dict[str, Readable], *names: str) -> tuple[Table, ...]:
     return tuple(
-        Table(tables[name].title, tables[name].frame, file=f"tables/{name}.csv", explained=name != "association")
+        Table(tables[name].title, tables[name].frame, _NOTES.get(name, ""), f"tables/{name}.csv",
+              explained=name != "association")
         for name in names
         if name in tables
-    )
+    )  # fmt: skip
 
 
 def _class_tables(scores: TripletScores) -> tuple[Table, ...]:

@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import polars as pl
 
+from surgeval.arrays import Ints
 from surgeval.protocols.triplets.figures import title_of
 from surgeval.protocols.verdict import Claim, Reason, Rule, Verdict, above, listed, verdict_of
 from surgeval.results import percent
@@ -20,7 +22,8 @@ from surgeval.stats import Interval
 if TYPE_CHECKING:
     from surgeval.protocols.triplets.result import TripletScores
 
-__all__ = ["RULES", "ClassScore", "TripletFacts", "claim_of", "facts_of", "floors_of", "judge", "reasons_of"]
+__all__ = ["RULES", "BoxCounts", "ClassScore", "TripletFacts", "claim_of", "facts_of", "floors_of", "judge",
+           "reasons_of"]  # fmt: skip
 
 LEAST_LEAD, MOST_UNFOUND, LEAST_LEFT, ENOUGH = 0.01, 0.5, 0.5, 10
 _ROUNDING = 1e-9  # average precisions that differ by less are the same
@@ -37,8 +40,8 @@ RULES = {
              f"where the lead is below {LEAST_LEAD}.", "limits"),
         Rule("weakest", f"The three classes with the lowest average precision of those with {ENOUGH} or more "
              "instances, and how many these are."),
-        Rule("boxes", "What became of all boxes, true ones and predicted ones of any score; the commonest error is "
-             "named."),
+        Rule("boxes", "What became of the true boxes, and how many of the reported ones match none of them, counting "
+             "predictions from the score threshold of P, R and F1 on; boxes match at IoU 0.5, whatever their class."),
     )
 }  # fmt: skip
 
@@ -52,6 +55,22 @@ class ClassScore(NamedTuple):
     instances: int
 
 
+class BoxCounts(NamedTuple):
+    """Of true boxes, those found with their class, with another, and missed; and reported ones that match none."""
+
+    right: int
+    other_class: int
+    missed: int
+    unmatched: int
+    threshold: float | None = None  # None: each group of videos has its own
+
+    @classmethod
+    def of(cls, counts: Ints, threshold: float | None) -> BoxCounts:
+        """From a confusion matrix, whose last row is missed and whose last column background."""
+        found, right = int(counts[:-1, :-1].sum()), int(np.trace(counts[:-1, :-1]))
+        return cls(right, found - right, int(counts[-1, :-1].sum()), int(counts[:-1, -1].sum()), threshold)
+
+
 @dataclass(frozen=True, kw_only=True)
 class TripletFacts:
     """The numbers that the rules take; what was not measured is None or empty."""
@@ -63,7 +82,7 @@ class TripletFacts:
     floor: float | None
     without: Mapping[str, float]  # video → the number without it
     classes: Sequence[ClassScore]
-    boxes: Mapping[str, float]  # what became of them → share; the first is what went right
+    boxes: BoxCounts | None = None
 
     @property
     def blind(self) -> str:
@@ -92,7 +111,7 @@ def reasons_of(facts: TripletFacts) -> tuple[Reason, ...]:
     reasons += [_classes(facts)] if facts.classes else []
     reasons += [_one_video(facts, facts.floor)] if len(facts.without) > 1 and facts.floor is not None else []
     reasons += [_weakest(facts.classes)] if len(facts.classes) > 1 else []
-    reasons += [_boxes(facts.boxes)] if len(facts.boxes) > 1 else []
+    reasons += [_boxes(facts.boxes)] if facts.boxes is not None else []
     return tuple(reasons)
 
 
@@ -164,13 +183,18 @@ def _weakest(classes: Sequence[ClassScore]) -> Reason:
     return Reason(RULES["weakest"], f"Weakest class{'es' * (len(order) > 1)}: {named}.{only}", None)
 
 
-def _boxes(shares: Mapping[str, float]) -> Reason:
-    right, *errors = shares
-    worst = max(errors, key=lambda name: shares[name])
-    text = (
-        f"Of all boxes {percent(shares[right])} are {right}; the commonest error: {worst} ({percent(shares[worst])})."
+def _boxes(boxes: BoxCounts) -> Reason:
+    true = boxes.right + boxes.other_class + boxes.missed
+    reported = boxes.right + boxes.other_class + boxes.unmatched
+    at = "" if boxes.threshold is None else f" ({boxes.threshold:.3f})"
+    became = (
+        f"of the true boxes ({true}) {percent(boxes.right / true)} are found and named rightly, "
+        f"{percent(boxes.other_class / true)} found and named as another class, {percent(boxes.missed / true)} missed"
     )
-    return Reason(RULES["boxes"], text, None)
+    unmatched = "no box is reported"
+    if reported:
+        unmatched = f"of the reported boxes ({reported}) {percent(boxes.unmatched / reported)} match no true box"
+    return Reason(RULES["boxes"], f"From the score threshold of P, R and F1{at} on: {became}; {unmatched}.", None)
 
 
 def facts_of(scores: TripletScores) -> TripletFacts:
@@ -178,14 +202,19 @@ def facts_of(scores: TripletScores) -> TripletFacts:
     metric = "mAP50" if scores.task == "detection" else "mAP"
     videos = scores.sheets.get("videos", pl.DataFrame())
     without = {} if videos.is_empty() else dict(videos.select("video", "without").iter_rows())
-    boxes = scores.sheets.get("association", pl.DataFrame())
-    shares = {} if boxes.is_empty() else dict(boxes.select("meaning", "share").iter_rows())
     return TripletFacts(
         videos=len(scores.settings["videos"]), subject=title_of(scores.main, scores.settings), metric=metric,
         number=scores.number(scores.main), floor=floors_of(scores).get(scores.main),
         without={video: math.nan if value is None else value for video, value in without.items()},
-        classes=_class_scores(scores), boxes={name: value for name, value in shares.items() if value is not None},
+        classes=_class_scores(scores), boxes=_box_counts(scores),
     )  # fmt: skip
+
+
+def _box_counts(scores: TripletScores) -> BoxCounts | None:
+    if scores.main not in scores.confusions:
+        return None
+    counts = scores.confusions[scores.main][0].counts
+    return BoxCounts.of(counts, scores.thresholds.get(scores.main)) if counts[:, :-1].any() else None
 
 
 def floors_of(scores: TripletScores) -> dict[str, float | None]:
