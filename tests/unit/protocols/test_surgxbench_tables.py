@@ -72,6 +72,23 @@ def test_a_share_that_the_settings_fix_has_no_interval() -> None:
     assert moving.low < moving.estimate < moving.high
 
 
+def test_no_table_gives_an_interval_to_an_area_that_the_settings_fix() -> None:
+    fixed = [{**TP, "class": name, "ac": 0.5, "chance": 0.2, "ras": 0.5, "area": area, "cluster": video}
+             for video in "abcdef" for name, area in (("hook", 0.2), ("grasper", 0.20004))]  # fmt: skip
+    said = _cases(*fixed, task="instruments")
+    maps = _cases(*({**row, "reference": "centre"} for row in fixed), task="reference")
+    matched = _cases(*({**row, "level": "IVT"} for row in fixed), task="triplets")
+    every = {
+        "classes": tables.classes_table(said, ("hook", "grasper")), "references": tables.reference_table(maps),
+        "matches": tables.match_table(matched).filter(pl.col("match") == "IVT"),
+        "table1": tables.early_instruments(said),
+    }  # fmt: skip
+    for name, table in every.items():
+        assert table["area"].to_list() == pytest.approx([0.2] * table.height, abs=1e-4), name
+        assert table["area_low"].null_count() == table["area_high"].null_count() == table.height, name
+    assert every["classes"]["tp_ac_low"].null_count() == 0  # where it looks is measured, and the same only by chance
+
+
 def test_the_mean_is_over_instruments_that_occur_and_never_over_frames() -> None:
     table = tables.classes_table(SAID, ("grasper", "hook", "scissors", "clipper"))
     mean = _row(table, "mean")

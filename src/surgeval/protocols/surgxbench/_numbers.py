@@ -6,23 +6,29 @@ the same line.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-import numpy as np
 import polars as pl
 
 from surgeval.protocols.contract import Headline
+from surgeval.protocols.surgxbench._area import without_set_area
 from surgeval.protocols.surgxbench._ratios import EITHER_WAY, Ratio, ratio_of_sums, ratios, share_of
-from surgeval.protocols.surgxbench.tables import CONTROLS, RIGHT, USED, count_of, grounding_ratios, masked
+from surgeval.protocols.surgxbench.tables import (
+    CONTROLS,
+    RIGHT,
+    USED,
+    attended_areas,
+    count_of,
+    grounding_ratios,
+    masked,
+)
 from surgeval.stats import Interval, NumberUnit
 
 __all__ = [
     "LABELS",
     "NUMBERS",
     "Number",
-    "area_is_set",
     "guessing",
     "headline_numbers",
     "headlines_of",
@@ -101,8 +107,6 @@ def _numbers() -> dict[str, Number]:
 
 NUMBERS: Mapping[str, Number] = _numbers()
 LABELS: Mapping[str, str] = {key: number.label for key, number in NUMBERS.items()}
-_PIXELS = 0.001  # a share of a view is rounded to whole pixels
-_SET = "the settings fix it"
 _TASKS = tuple(dict.fromkeys(number.task for number in NUMBERS.values()))
 
 
@@ -121,23 +125,11 @@ def task_cases(cases: pl.DataFrame) -> dict[str, pl.DataFrame]:
     return {task: part for task, part in parts.items() if not part.is_empty()}
 
 
-def area_is_set(cases: pl.DataFrame) -> bool:
-    """Whether every map attends the same share of its view, up to pixels: the settings say which, and no video does.
-
-    >>> area_is_set(pl.DataFrame({"predicted": [True] * 2, "excluded": [""] * 2, "area": [0.20001, 0.2]}))
-    True
-    """
-    area = cases.filter(USED & pl.col("predicted"))["area"].drop_nulls().to_numpy()
-    return len(area) > 1 and bool(np.ptp(area) < _PIXELS)
-
-
 def headline_numbers(cases: pl.DataFrame) -> dict[str, Interval]:
     """Every number that the cases define, with its interval over videos, in the order of `NUMBERS`."""
     intervals: dict[str, Interval] = {}
     for task, part in task_cases(cases).items():
-        intervals |= ratios(part, wanted_of(task))
-        if task == "instruments" and area_is_set(part):
-            intervals["area"] = replace(intervals["area"], low=math.nan, high=math.nan, method="none", note=_SET)
+        intervals |= without_set_area(ratios(part, wanted_of(task)), attended_areas(part))
     return {
         key: intervals[key]
         for key in NUMBERS

@@ -15,9 +15,11 @@ import polars as pl
 
 from surgeval.errors import BadInput
 from surgeval.protocols.contract import Compared, Comparison, few_video_notes
-from surgeval.protocols.surgxbench._numbers import NUMBERS, area_is_set, task_cases, wanted_of
+from surgeval.protocols.surgxbench._area import area_is_set
+from surgeval.protocols.surgxbench._numbers import NUMBERS, task_cases, wanted_of
 from surgeval.protocols.surgxbench._ratios import VideoSums
 from surgeval.protocols.surgxbench.result import SurgXScores, load_surgxbench
+from surgeval.protocols.surgxbench.tables import attended_areas
 from surgeval.stats import FEW_CLUSTERS, Difference, paired_statistic
 
 __all__ = ["compare_surgxbench"]
@@ -55,7 +57,7 @@ def compare_surgxbench(a: SurgXScores | str | Path, b: SurgXScores | str | Path)
             )
             for number, key in enumerate(sums[0].names)
             if key in first.numbers and key in second.numbers and NUMBERS[key].first
-            and not (key == "area" and area_is_set(parts[task]) and area_is_set(others[task]))
+            and not (key == "area" and all(area_is_set(attended_areas(cases[task])) for cases in (parts, others)))
         ]  # fmt: skip
     if not numbers:
         raise BadInput(

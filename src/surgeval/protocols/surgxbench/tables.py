@@ -11,12 +11,13 @@ from collections.abc import Mapping
 import polars as pl
 
 from surgeval.metrics.grounding import FOUR_WAY, ars_columns, f1_parts, four_way_cells, match_breakdown
+from surgeval.protocols.surgxbench._area import without_set_area
 from surgeval.protocols.surgxbench._ratios import ANY, EITHER_WAY, POSITIVE, Ratio, ratio_of_sums, ratios, share_of
 from surgeval.stats import Interval
 
 __all__ = [
-    "CONTROLS", "FOUR", "MOTION_FLAGS", "NONE_NAMED", "REFERENCES", "RIGHT", "USED", "classes_table", "count_of",
-    "curves_table", "early_instruments", "early_triplets", "four_way_table", "grounding_ratios", "masked",
+    "CONTROLS", "FOUR", "MOTION_FLAGS", "NONE_NAMED", "REFERENCES", "RIGHT", "USED", "attended_areas", "classes_table",
+    "count_of", "curves_table", "early_instruments", "early_triplets", "four_way_table", "grounding_ratios", "masked",
     "match_table", "occlusion_table", "reference_table", "reply_table", "sanity_table", "unparsed_table", "video_table",
     "wide_row",
 ]  # fmt: skip
@@ -74,6 +75,11 @@ def grounding_ratios(where: pl.Expr) -> dict[str, Ratio]:
     }
 
 
+def attended_areas(cases: pl.DataFrame) -> pl.Series:
+    """The areas that the mean area of predictions is made of."""
+    return cases.filter(USED & pl.col("predicted"))["area"]
+
+
 def wide_row(first: Mapping[str, object], intervals: Mapping[str, Interval]) -> dict[str, object]:
     """One row: the fields given, then estimate, low and high of each number."""
     row = dict(first)
@@ -99,7 +105,7 @@ def classes_table(cases: pl.DataFrame, classes: tuple[str, ...]) -> pl.DataFrame
             wide_row(
                 {"class": name, "frames": int(counts["present"].sum()), "predicted": int(counts["predicted"].sum()),
                  "excluded": counts.filter(pl.col("predicted") & ~USED).height},
-                ratios(rows, wanted),
+                without_set_area(ratios(rows, wanted), attended_areas(counts)),
             )
         )  # fmt: skip
     if by_class:
@@ -108,7 +114,7 @@ def classes_table(cases: pl.DataFrame, classes: tuple[str, ...]) -> pl.DataFrame
             wide_row(
                 {"class": "mean", "frames": int(rows["present"].sum()), "predicted": int(rows["predicted"].sum()),
                  "excluded": rows.filter(pl.col("predicted") & ~USED).height},
-                ratios(rows, macro),
+                without_set_area(ratios(rows, macro), attended_areas(rows)),
             )
         )  # fmt: skip
     return pl.DataFrame(table_rows, infer_schema_length=None)
@@ -150,7 +156,7 @@ def reference_table(cases: pl.DataFrame) -> pl.DataFrame:
             continue
         use = here & USED
         wanted = _with_lift("ac", ("aa", "chance", "ras", "ras_chance", "area"), use)
-        intervals = ratios(rows, wanted)
+        intervals = without_set_area(ratios(rows, wanted), rows.filter(use)["area"])
         counts = {"rows": rows.filter(use).height, "excluded": rows.filter(here & ~USED).height}
         table_rows.append(wide_row({"map": name, **counts}, intervals))
     return pl.DataFrame(table_rows, infer_schema_length=None)
@@ -164,7 +170,7 @@ def match_table(cases: pl.DataFrame) -> pl.DataFrame:
         here = pl.col("level") == level
         use = here & USED
         wanted = {"share": share_of(here, pl.lit(True)), **_with_lift("ras", ("chance", "area"), use)}
-        intervals = ratios(rows, wanted)
+        intervals = without_set_area(ratios(rows, wanted), rows.filter(use)["area"])
         table_rows.append(
             wide_row({"match": level, "triplets": matched, "excluded": rows.filter(here & ~USED).height,
                    "ras_is": "global, mean of the prompts" if level == "missed" else "local"}, intervals)
@@ -275,10 +281,8 @@ def early_instruments(cases: pl.DataFrame) -> pl.DataFrame:
     table_rows = []
     for video in (*sorted(rows["cluster"].unique()), None):
         part = rows if video is None else rows.filter(pl.col("cluster") == video)
-        intervals = ratios(
-            part,
-            {name: ratio_of_sums(name, USED) for name in ("ac", "aa", "chance", "area")},
-        )  # fmt: skip
+        wanted = {name: ratio_of_sums(name, USED) for name in ("ac", "aa", "chance", "area")}
+        intervals = without_set_area(ratios(part, wanted), attended_areas(part))
         table_rows.append(wide_row({"video": video or "overall", "frames": part.height,
                            "excluded": part.filter(~USED).height}, intervals))  # fmt: skip
     return pl.DataFrame(table_rows, infer_schema_length=None)
@@ -301,7 +305,7 @@ def early_triplets(cases: pl.DataFrame) -> pl.DataFrame:
             **{f"match_{name}": share_of(pl.col(f"match_{name}"), pl.lit(True))
                for name in ("instrument", "verb", "target", "triplet")},
         }  # fmt: skip
-        intervals = ratios(part, wanted)
+        intervals = without_set_area(ratios(part, wanted), part.filter(pl.col("valid") & USED)["area"])
         table_rows.append(wide_row({"video": video or "overall", "frames": part.height,
                            "excluded": part.filter(pl.col("valid") & ~USED).height}, intervals))  # fmt: skip
     return pl.DataFrame(table_rows, infer_schema_length=None)
