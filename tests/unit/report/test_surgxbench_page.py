@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -322,6 +323,17 @@ def test_every_model_tells_its_own(early: tuple[Path, _Reader]) -> None:
     rows = page.tables["What was measured, and what was left out of means"]
     assert {row[0] for row in rows[1:]} == {"clip", "blip"}
     assert [row[3:5] for row in rows if row[0] == "blip" and "AC" in row[1]] == [["2", "2"]]
+
+
+def test_counts_of_each_instrument_say_over_which_frames(one: tuple[Path, _Reader, SurgXScores]) -> None:
+    folder, page, scores = one
+    rows = {row[0]: row for row in page.tables["Each instrument"]}
+    assert rows["hook"][1:3] == ["4", "4"]  # one frame is missed, and one names it that does not show it
+    assert rows["mean"][1:3] == ["–", "–"]  # a mean has no counts
+    assert scores.detail_tables["classes"]["predicted"].to_list()[-1] is None
+    assert "Predicted counts every frame in which it is named, also frames that show no instrument" in " ".join(
+        re.sub(r"<[^>]+>", "", (folder / "report.html").read_text("utf-8")).split()
+    )
 
 
 # names from files

@@ -35,6 +35,11 @@ TITLES = {
     "flags": "Flags raised",
     "failures": "Not measured: frames and records that could not be used",
 }
+_NOTES = {
+    "classes": "Frames are those that show the instrument. Predicted counts every frame in which it is named, also "
+    "frames that show no instrument; the verdict speaks of the best answer in frames that show one. The mean is over "
+    "the instruments that occur."
+}
 _FOLDED = ("videos", "flags", "table1", "table2", "unparsed")
 _JOINT = {
     "paper_table1": (
@@ -135,7 +140,8 @@ def own(scores: Sequence[SurgXScores], *names: str) -> tuple[Table, ...]:
                 whose = "" if len(scores) == 1 else f": {run.name}"
                 file, folded = f"tables/{_file(scores, run, name)}.csv", name in _FOLDED or len(scores) > 1
                 for title, table in _parted(name, run.detail_tables[name]).items():
-                    tables.append(Table(title + whose, readable_table(table), file=file, folded=folded))
+                    note = _NOTES.get(name, "") if title == TITLES[name] else ""
+                    tables.append(Table(title + whose, readable_table(table), note, file, folded))
     return tuple(tables)
 
 

@@ -90,7 +90,11 @@ def wide_row(first: Mapping[str, object], intervals: Mapping[str, Interval]) -> 
 
 
 def classes_table(cases: pl.DataFrame, classes: tuple[str, ...]) -> pl.DataFrame:
-    """Per instrument, then `mean` over instruments: precision, recall, F1, TP-AA, TP-AC, FP-AC, chance, lift."""
+    """Per instrument, then `mean` over instruments: precision, recall, F1, TP-AA, TP-AC, FP-AC, chance, lift.
+
+    `frames` show the instrument; `predicted` counts all frames in which it is named, also those that show none. The
+    row of means has no counts.
+    """
     rows = cases.filter(pl.col("task") == "instruments")
     seen = [name for name in classes if rows.filter((pl.col("class") == name) & pl.col("present")).height]
     table_rows: list[dict[str, object]] = []
@@ -112,11 +116,10 @@ def classes_table(cases: pl.DataFrame, classes: tuple[str, ...]) -> pl.DataFrame
         macro = {key: [wanted[key] for wanted in by_class.values()] for key in next(iter(by_class.values()))}
         table_rows.append(
             wide_row(
-                {"class": "mean", "frames": int(rows["present"].sum()), "predicted": int(rows["predicted"].sum()),
-                 "excluded": rows.filter(pl.col("predicted") & ~USED).height},
+                {"class": "mean", "frames": None, "predicted": None, "excluded": None},
                 without_set_area(ratios(rows, macro), attended_areas(rows)),
             )
-        )  # fmt: skip
+        )
     return pl.DataFrame(table_rows, infer_schema_length=None)
 
 

@@ -133,9 +133,9 @@ def _varied(facts: GroundingFacts) -> Reason:
     often, there = count / total, facts.shown.get(name, 0.0)
     holds = often < CONSTANT or often - there <= MORE
     habit = "names nothing" if name == NONE_NAMED else f"says {name}"
-    shows = "" if name == NONE_NAMED else f" {percent(there)} show one;"
+    shows = "" if name == NONE_NAMED else f" {percent(there)} of them show one;"
     text = (
-        f"It {habit} in {percent(often)} of the frames ({count} of {total});{shows} "
+        f"It {habit} in {percent(often)} of the frames that show an instrument ({count} of {total});{shows} "
         f"it gives {len(facts.answers)} different answer{'s' * (len(facts.answers) != 1)}."
     )
     return Reason(RULES["varied"], text, holds, "" if holds else f"it {habit} in {percent(often)} of the frames")
