@@ -17,7 +17,7 @@ from surgeval.results import counted
 if TYPE_CHECKING:
     from surgeval.protocols.descriptor import Descriptor
 
-_SHOWN = 12  # numbers on the screen where a page has all of them: the main ones come first
+_SHOWN = 12  # numbers on the screen: the main ones come first, and --out and --json have all of them
 
 
 def register(app: typer.Typer) -> None:
@@ -79,9 +79,10 @@ def _compare(protocol: Descriptor, a: Path, b: Path, out: Path | None, json: boo
         console().print(visible(differing))
     console().print(visible(tally(comparison)))
     for title, frame in readable_comparison(comparison).items():
-        print_pieces(title, frame.head(_SHOWN) if page is not None else frame)
-        if page is not None and frame.height > _SHOWN:
-            console().print(f"and {counted(frame.height - _SHOWN, 'more number')} on the page")
+        print_pieces(title, frame.head(_SHOWN))
+        if frame.height > _SHOWN:
+            where = "on the page" if page is not None else "(--out FOLDER writes all of them, with a page)"
+            console().print(f"and {counted(frame.height - _SHOWN, 'more number')} {where}")
     for note in comparison.notes:
         console().print(f"note: {visible(note)}")
     if page is not None:

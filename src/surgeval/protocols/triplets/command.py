@@ -160,10 +160,11 @@ def _print(scores: TripletScores, page: Path | None) -> None:
     if verdict is not None:
         say(visible(f"{scores.name}: {verdict}"))
     first, *others = readable_scores(scores)
-    for table in [first] if page is not None else [first, *others]:  # without a page there is no other place for them
-        print_pieces(table.title, table.frame)
+    print_pieces(first.title, first.frame)
     for note in scores.notes:
         say(f"note: {note}")
-    if page is not None:
+    if page is None:
+        say(f"{len(others)} more tables: --out FOLDER writes them all, with a page")
+    else:
         say(f"{len(others)} more tables are on the page and, unrounded, in {page.parent / 'tables'}")
         say(f"open {page}")
