@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +62,8 @@ def test_two_runs_are_reported_compared_and_ranked_from_their_folders(surgeval: 
     assert flat["difference"] == pytest.approx(0.5)
     assert flat["told_apart"] and flat["low"] >= 0 and flat["clusters"] == 8
     assert "net is better" in (runs.parent / "both" / "report.html").read_text("utf-8")
-    same = _json(surgeval, "compare", "runs/net", "runs/net")
+    shutil.copytree(runs / "net", runs.parent / "copy")
+    same = _json(surgeval, "compare", "runs/net", "copy")
     assert {row["difference"] for row in same["differences"]} == {0}
     ranked = _json(surgeval, "rank", "runs/net", "runs/prior", "--stability", 0)
     assert ranked["final_order"] == [["net"], ["prior"]]

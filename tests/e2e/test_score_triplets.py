@@ -95,9 +95,16 @@ def test_scores_of_a_phantom_are_saved_reported_and_compared(
     assert pl.read_csv(tables / "components.csv")["component"].to_list() == ["i", "v", "t", "ivt"]
     assert len(pl.read_csv(tables / "headline.csv")) > 80
 
-    itself = surgeval("compare", "good", "good", "--json")
-    assert itself.returncode == 0, itself.stderr
-    assert {row["difference"] for row in json.loads(itself.stdout)["differences"]} <= {0.0, None}
+    shutil.copytree(tmp_path / "good", tmp_path / "copy")
+    equal = surgeval("compare", "good", "copy", "--json")
+    assert equal.returncode == 0, equal.stderr
+    assert {row["difference"] for row in json.loads(equal.stdout)["differences"]} <= {0.0, None}
+    (tmp_path / "link").symlink_to("good")
+    for path in ("good", "./copy/../good/", str(tmp_path / "good"), "link"):
+        itself = surgeval("compare", "good", path)
+        assert (itself.returncode, itself.stdout) == (2, "")
+        assert itself.stderr.startswith("surgeval: good and ")
+        assert itself.stderr.endswith(": found the same run twice, expected two\n")
     other = surgeval("compare", "good", "poor")
     assert other.returncode == 0, other.stderr
     assert "only 2 videos" in other.stdout

@@ -43,6 +43,8 @@ def compare(
     first, second = (descriptor_of(folder) for folder in (a, b))
     if first.name != second.name:
         raise BadInput(f"{a} and {b}: found {first.name} and {second.name}, expected two runs of one protocol")
+    if (a / "run.json").samefile(b / "run.json"):  # also by another path or through a link
+        raise BadInput(f"{a} and {b}: found the same run twice, expected two")
     # Its results and their comparison are asked for numbers and texts until the last line is printed.
     with first.answers_for("compare", passing=(OSError, MemoryError)):
         _compare(first, a, b, out, json)
