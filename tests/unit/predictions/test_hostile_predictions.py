@@ -84,10 +84,19 @@ def test_an_impossible_combination_of_components_is_named(truth: GroundTruth, tm
         (HEAD + ",".join([*GOOD.values(), "9", "9"]) + "\n", "line 2: found 13 fields, expected 11 fields as in"),
         (
             HEAD.replace("score", "conf") + "a\n",
-            "score: found no such column among conf, expected columns video, frame, triplet",
+            ": score: found the columns video, frame, triplet, instrument, verb, target, conf, x, y, w, h, expected "
+            "video, frame, score, x, y, w, h and triplet (or instrument, verb, target); 'conf' is probably score",
         ),
+        (
+            "video,Frame_ID,class,Confidence,x1,y1,x2,y2\na\n",
+            ": frame, score, x, y, w, h, triplet: found the columns video, Frame_ID, class, Confidence, x1, y1, x2, y2"
+            ", expected video, frame, score, x, y, w, h and triplet (or instrument, verb, target); 'Frame_ID' is "
+            "probably frame, 'Confidence' is probably score, 'x1' is probably x, 'y1' is probably y",
+        ),
+        (HEAD.replace("score", "scroe") + "a\n", "; 'scroe' is probably score"),
+        ("nothing,of,this\na\n", "found the columns nothing, of, this, expected video, frame, score"),
         (HEAD.replace("verb", "score"), "score: found the column twice, expected each column once"),
-        (HEAD.replace(",", ";"), "video: found no such column among video;frame;"),
+        (HEAD.replace(",", ";"), "video, frame, score, x, y, w, h, triplet: found the columns video;frame;"),
     ],
 )
 def test_a_table_of_the_wrong_shape_is_named(truth: GroundTruth, tmp_path: Path, text: str, sentence: str) -> None:

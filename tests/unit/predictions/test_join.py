@@ -176,7 +176,7 @@ def join_table(truth: GroundTruth, found: pl.DataFrame) -> pl.DataFrame:
 def test_a_table_that_lacks_a_column_is_refused_by_its_name(truth: GroundTruth, found: pl.DataFrame) -> None:
     with pytest.raises(
         DataError,
-        match=r"predictions: score: found no such column among scores, expected columns video, .*is it 'scores'",
+        match=r"predictions: score: found the columns .*, expected video, .*; 'scores' is probably score",
     ):
         join(truth, found.rename({"score": "scores"}))
     with pytest.raises(DataError, match="predictions: triplet: found"):

@@ -23,7 +23,7 @@ from surgeval.arrays import Bools, Ints
 from surgeval.datasets.io._values import Place
 from surgeval.datasets.predictions._boxes import box_columns
 from surgeval.datasets.predictions._classes import PARTS, agree
-from surgeval.datasets.predictions._hint import nearest
+from surgeval.datasets.predictions._hint import column_meant
 from surgeval.datasets.predictions._locate import ELSEWHERE, locate, rows_of, tell_unknown
 from surgeval.datasets.predictions._raw import RawTable, RowProblems, RowSource, absent, as_floats
 from surgeval.datasets.predictions._truth import GroundTruth
@@ -38,6 +38,7 @@ HEADS = ("p_ivt", "p_i", "p_v", "p_t")
 OPTIONAL = ("track", "components")
 _OWN_PARTS = "heads"
 _REQUIRED = ("video", "frame", "score", *BOX)
+_NEEDED = f"{', '.join(_REQUIRED)} and triplet (or {', '.join(PARTS)})"
 SCHEMA: dict[str, type[pl.DataType]] = {
     "video": pl.String,
     "frame": pl.String,
@@ -85,14 +86,14 @@ def known_columns(names: Sequence[str], place: Place) -> list[str]:
     """The columns of ours among `names`, or none (told) where one is missing; others are told as a warning."""
     ours = [name for name in (*COLUMNS, *OPTIONAL) if name in names]
     missing = [name for name in _REQUIRED if name not in names]
-    if not missing and not set(IDS) & set(names):
-        missing = ["triplet"]
+    if not set(IDS) & set(names):
+        missing.append("triplet")
     others = [name for name in names if name not in ours and name not in HEADS]
     if missing:
-        listed = ", ".join(others[:8] if others else ours) or "none"
-        near = nearest(missing[0], others)
-        expected = f"columns {', '.join(COLUMNS)}{f' (is it {near!r}?)' if near else ''}"
-        place.report("column-missing", f"no such column among {listed[:120]}", expected, missing[0])
+        found = f"the columns {', '.join(name[:40] for name in names)}" if names else "no columns"
+        meant = [(column_meant(name, others), name) for name in missing]
+        hints = ", ".join(f"{other[:40]!r} is probably {name}" for other, name in meant if other is not None)
+        place.report("column-missing", found, f"{_NEEDED}{f'; {hints}' if hints else ''}", ", ".join(missing))
         return []
     for name in others:
         place.warn("column-unknown", "a column without meaning here, left out", ", ".join((*COLUMNS, *OPTIONAL)), name)

@@ -7,8 +7,18 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-__all__ = ["did_you_mean", "nearest"]
+__all__ = ["column_meant", "did_you_mean", "nearest"]
 
+_OTHER_NAMES = {  # of the columns of predictions, as other tools call them: lower case, without separators
+    "video": ("vid", "videoid", "videoname", "clip", "sequence", "seq"),
+    "frame": ("frameid", "frameindex", "framename", "framenumber", "image", "imageid", "img", "filename"),
+    "triplet": ("tripletid", "ivt", "ivtid"),  # a `class` may as well be an instrument
+    "score": ("conf", "confidence", "prob", "probability", "certainty"),
+    "x": ("left", "xmin", "x1", "bboxx", "boxx"),
+    "y": ("top", "ymin", "y1", "bboxy", "boxy"),
+    "w": ("width", "bboxw", "boxw", "bboxwidth"),
+    "h": ("height", "bboxh", "boxh", "bboxheight"),
+}
 MAX_LISTED = 500  # names compared letter by letter; the usual reasons are looked for in all
 
 
@@ -31,6 +41,19 @@ def nearest(name: str, known: Sequence[str]) -> str | None:
         return None  # two numbers that differ in a digit look alike and mean other frames
     close = difflib.get_close_matches(text, known[:MAX_LISTED], n=1, cutoff=0.7)
     return close[0] if close else None
+
+
+def column_meant(name: str, others: Sequence[str]) -> str | None:
+    """Which of the other columns of a table probably is the one that we call `name`, or None.
+
+    >>> column_meant("score", ["conf", "x1"]), column_meant("w", ["Width"]), column_meant("score", ["scroe"])
+    ('conf', 'Width', 'scroe')
+    >>> column_meant("h", ["x2", "y2"]) is None
+    True
+    """
+    known = {re.sub(r"[\W_]", "", other.casefold()): other for other in reversed(others[:MAX_LISTED])}
+    said = next((known[other] for other in (name, *_OTHER_NAMES.get(name, ())) if other in known), None)
+    return said if said is not None else nearest(name, others)
 
 
 def did_you_mean(name: str, known: Sequence[str]) -> str:
