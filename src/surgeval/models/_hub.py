@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from surgeval.errors import BadInput, MissingExtra, printable
+from surgeval.errors import BadInput, MissingExtra, did_you_mean, printable
 
 __all__ = ["hub_folder"]
 
@@ -34,7 +34,8 @@ def hub_folder(
     what = f"{repo_type} {text or name!r}"
     if not _HUB_NAME.fullmatch(name):
         known = f", a hub name OWNER/NAME or one of {', '.join(others)}" if others else " or a hub name OWNER/NAME"
-        raise BadInput(f"{what}: found no such file or folder, expected one{known}")
+        meant = did_you_mean(text or name, others)
+        raise BadInput(f"{what}: found no such file or folder, expected one{known}{meant}")
     try:
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import HfHubHTTPError
