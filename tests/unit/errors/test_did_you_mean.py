@@ -14,7 +14,7 @@ from surgeval.engine import load_record
 from surgeval.errors import SurgevalError, did_you_mean
 from surgeval.models import open_contrastive
 from surgeval.qa.judging import parse_judge
-from surgeval.stats import rank
+from surgeval.stats import rank_outcomes
 from surgeval.vocab import load_labels
 
 
@@ -42,8 +42,8 @@ def answerer(text: str) -> object:
         (lambda at: load_record(at / "phantm"), "phantom"),
         (lambda at: surgeval.rank([at / "phantm"]), "phantom"),
         (lambda at: load_labels("cholect-50"), "cholect50"),
-        (lambda at: rank({"prior": [1], "net": [0]}, ["b"], ["v"], baselines=["pror"]), "prior"),
-        (lambda at: rank({"prior": [1], "net": [0]}, ["b"], ["v"], test="exchnge"), "exchange"),  # type: ignore[arg-type]
+        (lambda at: rank_outcomes({"prior": [1], "net": [0]}, ["b"], ["v"], baselines=["pror"]), "prior"),
+        (lambda at: rank_outcomes({"prior": [1], "net": [0]}, ["b"], ["v"], test="exchnge"), "exchange"),  # type: ignore[arg-type]
     ],
 )
 def test_the_closest_name_is_suggested(folder: Path, asked: Callable[[Path], object], meant: str) -> None:
@@ -55,7 +55,10 @@ def test_the_closest_name_is_suggested(folder: Path, asked: Callable[[Path], obj
 @pytest.mark.parametrize("name", ["gpt", "", "x" * 1_000_000, "\0"])
 def test_a_name_far_from_all_others_is_met_with_the_list_alone(folder: Path, name: str) -> None:
     assert did_you_mean(name, ["prior", "random"]) == ""
-    for asked in (lambda: answerer(name), lambda: parse_judge(name), lambda: open_dataset(folder / "a" / name)):
+    opening: list[Callable[[], object]] = [
+        lambda: answerer(name), lambda: parse_judge(name), lambda: open_dataset(folder / "a" / name)
+    ]  # fmt: skip
+    for asked in opening:
         with pytest.raises(SurgevalError) as refused:
             asked()
         assert "did you mean" not in str(refused.value)
