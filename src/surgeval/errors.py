@@ -7,14 +7,18 @@ for one of these.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from functools import partial
+from itertools import islice
 
 __all__ = ["MODEL_PACKAGES", "BadInput", "DataError", "LeftOut", "MissingExtra", "RunError", "SurgevalError", "bounded",
-           "code_of_others", "printable", "told", "visible"]  # fmt: skip
+           "code_of_others", "did_you_mean", "printable", "told", "visible"]  # fmt: skip
 
 _LONGEST = 300  # characters of one part of a sentence
+_CLOSE = 0.7  # share of letters that two names have in common, from which on one is taken for a slip of the other
+_MOST_KNOWN = 10_000  # names that are looked through
 _LONGEST_MESSAGE = 16_000  # of a message that lists problems or names
 
 
@@ -124,6 +128,20 @@ def sentence(file: str, record: str | None, field: str | None, found: str, expec
         part for part in (bounded(file, 4 * _LONGEST), bounded(record or ""), bounded(field or "")) if part
     )
     return visible(f"{where}: found {bounded(found)}, expected {bounded(expected, 2 * _LONGEST)}")
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """What stands behind a list of known names where one of them is close to the name that was given, else nothing.
+
+    >>> did_you_mean("priorr", ["random", "prior", "oracle"]), did_you_mean("gpt", ["random", "prior", "oracle"])
+    ("; did you mean 'prior'?", '')
+    """
+    given = str(name).casefold()
+    if len(given) > _LONGEST:
+        return ""
+    by_letters = {other.casefold(): other for other in islice(known, _MOST_KNOWN) if len(other) <= _LONGEST}
+    close = get_close_matches(given, by_letters, 1, _CLOSE)
+    return f"; did you mean {by_letters[close[0]]!r}?" if close else ""
 
 
 def bounded(text: str, longest: int = _LONGEST) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from surgeval.errors import BadInput
+from surgeval.errors import BadInput, did_you_mean
 
 if TYPE_CHECKING:
     import polars as pl
@@ -101,5 +101,5 @@ def _chosen(kind: str, known: Mapping[str, Any], name: str | None) -> Any:
         raise BadInput(f"{kind}: found none, expected one: this result has no {kind}s")
     wanted = next(iter(known)) if name is None else name
     if wanted not in known:
-        raise BadInput(f"{kind} {wanted!r}: expected one of {', '.join(known)}")
+        raise BadInput(f"{kind} {wanted!r}: expected one of {', '.join(known)}{did_you_mean(wanted, known)}")
     return known[wanted]

@@ -15,7 +15,7 @@ from surgeval.asking._replay import Replay
 from surgeval.errors import BadInput
 from surgeval.models import EMBEDDED_GENERATIVE, embedded_folder
 from surgeval.models.chat import ChatOptions, open_chat
-from surgeval.qa.chat import MODEL_SPECS, REJECTING_SPECS, public_name
+from surgeval.qa.chat import MODEL_SPECS, REJECTING_SPECS, close_kind, public_name
 from surgeval.records import IntentQuestion, VqaQuestion
 
 __all__ = ["open_answerer"]
@@ -57,7 +57,8 @@ def open_answerer(
     if text == "oracle":
         return Oracle()
     found = f"the kind {kind!r}" if colon else "no known name"
-    raise BadInput(f"model {public_name(text)!r}: found {found}, expected {_EXPECTED}")
+    close = close_kind(kind, (*MODEL_SPECS, *REJECTING_SPECS))
+    raise BadInput(f"model {public_name(text)!r}: found {found}, expected {_EXPECTED}{close}")
 
 
 def _seed(text: str, rest: str) -> int:

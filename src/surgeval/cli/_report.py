@@ -14,6 +14,7 @@ from surgeval.console import claim_folder, console, open_named, print_json, prog
 from surgeval.console.options import FormatOption, JsonOption, LabelsOption
 from surgeval.console.panels import READING, grouped
 from surgeval.errors import BadInput, visible
+from surgeval.files import name_beside
 
 if TYPE_CHECKING:
     from surgeval.datasets import CheckReport, Dataset
@@ -67,7 +68,8 @@ def report(
 
     for path in paths:
         if not path.exists():
-            raise BadInput(f"{path}: found no such file or folder, expected a dataset, a run or a folder of runs")
+            expected = f"a dataset, a run or a folder of runs{name_beside(path)}"
+            raise BadInput(f"{path}: found no such file or folder, expected {expected}")
     kinds = {path: kind for path in paths if (kind := folder_kind_of(path)) is not None}
     if len(paths) == 1 and kinds:
         says = f"reading the {kinds[paths[0]].noun} and writing its page"

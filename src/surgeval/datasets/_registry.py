@@ -32,7 +32,7 @@ from surgeval.datasets.io._files import existing
 from surgeval.datasets.io._image_folder import ImageFolder
 from surgeval.datasets.io._video import VideoDataset, VideoFormat
 from surgeval.datasets.tools._join_boxes import join_boxes
-from surgeval.errors import BadInput, LeftOut, SurgevalError, code_of_others
+from surgeval.errors import BadInput, LeftOut, SurgevalError, code_of_others, did_you_mean
 from surgeval.vocab import LabelSpace, load_labels
 
 __all__ = ["dataset_formats", "fits", "is_dataset", "open_dataset", "open_images", "open_video", "writers"]
@@ -164,7 +164,7 @@ def _found(path: Path, format: str | None) -> Format:
     known = dataset_formats()
     if format is not None:
         if format not in known:
-            raise BadInput(f"format {format!r}: expected one of {', '.join(known)}")
+            raise BadInput(f"format {format!r}: expected one of {', '.join(known)}{did_you_mean(format, known)}")
         return known[format]
     fitting = [name for name, candidate in known.items() if fits(candidate, path)]
     fitting = [name for name in fitting if getattr(known[name], "marked", False)] or fitting

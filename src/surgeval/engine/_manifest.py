@@ -17,7 +17,7 @@ from typing import Any
 from surgeval._version import __version__
 from surgeval.engine._canonical import canonical_json, plain
 from surgeval.errors import DataError
-from surgeval.files import make_folder, read_json_object, write_atomically
+from surgeval.files import make_folder, name_beside, read_json_object, write_atomically
 
 __all__ = ["COMPLETE", "FORMAT", "Manifest", "RunRecord", "differences", "library_versions", "load_record",
            "save_record", "save_scored"]  # fmt: skip
@@ -148,8 +148,8 @@ def load_record(folder: str | Path, protocol: str | None = None) -> RunRecord:
     """
     path = Path(folder) / "run.json"
     if not Path(folder).is_dir():
-        found = "a file" if Path(folder).exists() else "no such folder"
-        raise DataError(Path(folder), found=found, expected="the folder of a run")
+        found, close = ("a file", "") if Path(folder).exists() else ("no such folder", name_beside(Path(folder)))
+        raise DataError(Path(folder), found=found, expected=f"the folder of a run{close}")
     content = read_json_object(path, expected="the record of a run", names=True)
     if content.get("format") != FORMAT:
         raise DataError(path, field="format", found=content.get("format"), expected=f"{FORMAT}")

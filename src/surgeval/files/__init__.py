@@ -10,7 +10,7 @@ from surgeval.files._csv import BrokenCsv, parse_csv
 from surgeval.files._jpeg import too_many_scans
 from surgeval.files._json import MAX_DEPTH, BrokenJson, parse_json, read_json_file, read_json_object, too_deep
 from surgeval.files._lock import LOCK, folder_lock
-from surgeval.files._names import DistinctNames, check_text_path, leads_out, path_inside, safe_name
+from surgeval.files._names import DistinctNames, check_text_path, leads_out, name_beside, path_inside, safe_name
 from surgeval.files._parquet import (
     check_parquet,
     collect_parquet,
@@ -60,6 +60,7 @@ __all__ = [
     "guard",
     "leads_out",
     "make_folder",
+    "name_beside",
     "open_regular",
     "parse_csv",
     "parse_json",

@@ -12,15 +12,31 @@ import re
 import unicodedata
 from pathlib import Path
 
-from surgeval.errors import BadInput, visible
+from surgeval.errors import BadInput, did_you_mean, visible
 
-__all__ = ["DistinctNames", "check_text_path", "leads_out", "path_inside", "safe_name"]
+__all__ = ["DistinctNames", "check_text_path", "leads_out", "name_beside", "path_inside", "safe_name"]
 
 _LONGEST = 240  # bytes; file systems take 255, and a temporary name adds a few
 _UNFIT = re.compile('[\x00-\x1f\x7f-\x9f<>:"|?*\u2028\u2029\ud800-\udfff]')
 # Windows takes these for devices, whatever their suffix.
 _DEVICES = frozenset({"CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$",
                       *(f"{port}{digit}" for port in ("COM", "LPT") for digit in "0123456789¹²³")})  # fmt: skip
+
+
+def name_beside(path: Path) -> str:
+    """For a path that leads nowhere: `; did you mean …?` with a name in the same folder that is close, else nothing.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Path(folder, "phantom").mkdir()
+    ...     name_beside(Path(folder, "phantm")), name_beside(Path(folder, "net", "phantm"))
+    ("; did you mean 'phantom'?", '')
+    """
+    try:
+        with os.scandir(path.parent) as entries:
+            return did_you_mean(path.name, (entry.name for entry in entries))
+    except (OSError, ValueError):  # no such folder, or a name that no folder can have
+        return ""
 
 
 def safe_name(text: str, longest: int = _LONGEST) -> str:

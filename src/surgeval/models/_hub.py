@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from surgeval.errors import BadInput
+from surgeval.errors import BadInput, did_you_mean
 
 __all__ = ["hub_folder"]
 
@@ -25,7 +25,7 @@ def hub_folder(name: str, files: Sequence[str], *, text: str = "", others: Seque
     text = text or name
     if not _HUB_NAME.fullmatch(name):
         known = f", a hub name OWNER/NAME or one of {', '.join(others)}" if others else " or a hub name OWNER/NAME"
-        raise BadInput(f"model {text!r}: found no such file or folder, expected one{known}")
+        raise BadInput(f"model {text!r}: found no such file or folder, expected one{known}{did_you_mean(text, others)}")
     from huggingface_hub import snapshot_download
 
     try:

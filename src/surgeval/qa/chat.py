@@ -6,15 +6,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 from urllib.parse import urlsplit
 
-from surgeval.errors import BadInput, SurgevalError
+from surgeval.errors import BadInput, SurgevalError, did_you_mean
 
 __all__ = ["FILTERED", "MODEL_SPECS", "REJECTING_SPECS", "BatchChat", "Chat", "ChatError", "JsonForm", "Message",
-           "Price", "Reply", "SchemaChat", "SeeingChat", "Usage", "parse_server", "public_name"]  # fmt: skip
+           "Price", "Reply", "SchemaChat", "SeeingChat", "Usage", "close_kind", "parse_server",
+           "public_name"]  # fmt: skip
 
 # What a model that answers questions may be called, in the words of help and of errors.
 MODEL_SPECS = ("openai:MODEL@URL", "hf:PATH", "phantom-llava", "phantom-sycophant", "replay:FILE", "prior[:TRAIN]",
@@ -144,6 +145,15 @@ def public_name(text: str) -> str:
     names = (part.partition("=") for part in query.split("&"))
     hidden = "&".join(f"{name}=…" if equals else "…" * bool(name) for name, equals, _ in names)
     return re.sub("//[^/]*@", "//…@", address) + mark + hidden
+
+
+def close_kind(kind: str, specs: Iterable[str]) -> str:
+    """`; did you mean …?` where a kind is close to that of one of these specs, such as `prior[:TRAIN]`; else nothing.
+
+    >>> close_kind("priorr", MODEL_SPECS), close_kind("gpt", MODEL_SPECS)
+    ("; did you mean 'prior'?", '')
+    """
+    return did_you_mean(kind, (spec.partition("[")[0].partition(":")[0] for spec in specs))
 
 
 def parse_server(text: str, rest: str, role: str = "model") -> tuple[str, str]:

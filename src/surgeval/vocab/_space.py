@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from surgeval.arrays import Ints
-from surgeval.errors import BadInput, DataError
+from surgeval.errors import BadInput, DataError, did_you_mean
 from surgeval.files import read_json_file
 from surgeval.vocab._data import packaged
 
@@ -163,7 +163,7 @@ def load_labels(name: str | Path) -> LabelSpace:
     if not path.is_file():
         raise BadInput(
             f"label space {str(name)!r}: found neither name nor file, "
-            f"expected {', '.join(label_space_names())} or a JSON file"
+            f"expected {', '.join(label_space_names())} or a JSON file{did_you_mean(name, label_space_names())}"
         )
     return from_json(read_json_file(path, expected="a JSON label space"), path)
 

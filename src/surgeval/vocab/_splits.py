@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from surgeval.errors import BadInput
+from surgeval.errors import BadInput, did_you_mean
 from surgeval.vocab._data import packaged
 
 
@@ -48,7 +48,8 @@ def folds(name: str) -> dict[str, Split]:
             # The authors' repository recommends training on the validation videos too.
             result[fold] = Split(train, val, test) if name == "prostatd" else Split(train + val, (), test)
         return result
-    raise BadInput(f"folds {name!r}: expected one of {', '.join(fold_names())}")
+    known = fold_names()
+    raise BadInput(f"folds {name!r}: expected one of {', '.join(known)}{did_you_mean(name, known)}")
 
 
 def _vid(numbers: list[int]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from surgeval.datasets._base import OnProblem
 from surgeval.datasets.io._values import Place
 from surgeval.errors import BadInput
-from surgeval.files import FOLDER, NOT_REGULAR, NotRegular, open_regular
+from surgeval.files import FOLDER, NOT_REGULAR, NotRegular, name_beside, open_regular
 
 _LABELS = (".json", ".jsonl", ".txt", ".xml", ".yaml", ".yml", ".csv", ".parquet", ".names")
 _READ = (*_LABELS, ".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".webp",
@@ -61,7 +61,7 @@ def existing(path: str | Path, expected: str) -> Path:
     """
     target = Path(path)
     if "\0" in str(path) or not os.path.exists(target):  # noqa: PTH110 (`Path.exists` raises for overlong names)
-        raise BadInput(f"{path}: found no such file or folder, expected {expected}")
+        raise BadInput(f"{path}: found no such file or folder, expected {expected}{name_beside(target)}")
     if not target.is_dir() and not target.is_file():
         raise BadInput(f"{path}: found {NOT_REGULAR}, expected a file or a folder")
     return target

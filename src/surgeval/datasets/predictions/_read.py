@@ -19,7 +19,7 @@ from surgeval.datasets.predictions._rows import read_rows
 from surgeval.datasets.predictions._table import SUFFIXES, read_table
 from surgeval.datasets.predictions._truth import GroundTruth, Truth, truth_of
 from surgeval.datasets.predictions._yolo import read_yolo, text_files
-from surgeval.errors import BadInput
+from surgeval.errors import BadInput, did_you_mean
 from surgeval.files import open_regular
 
 __all__ = ["FORMATS", "detect_format", "read_detections"]
@@ -56,7 +56,7 @@ def read_detections(
     """
     target = existing(path, "predictions")
     if format is not None and format not in FORMATS:
-        raise BadInput(f"format {format!r}: expected one of {', '.join(FORMATS)}")
+        raise BadInput(f"format {format!r}: expected one of {', '.join(FORMATS)}{did_you_mean(format, FORMATS)}")
     if classes not in (None, "triplet", "instrument"):
         raise BadInput(f"classes {classes!r}: expected triplet or instrument")
     if assume_score is not None and not (math.isfinite(assume_score) and 0 <= assume_score <= 1):

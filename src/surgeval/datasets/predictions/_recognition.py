@@ -26,7 +26,7 @@ from surgeval.datasets.predictions._locate import ELSEWHERE, locate
 from surgeval.datasets.predictions._raw import RawTable, RowProblems, RowSource, as_floats
 from surgeval.datasets.predictions._table import SUFFIXES, read_columns
 from surgeval.datasets.predictions._truth import GroundTruth, Truth, truth_of
-from surgeval.errors import BadInput
+from surgeval.errors import BadInput, did_you_mean
 from surgeval.vocab import LabelSpace
 
 __all__ = ["JoinedRecognition", "RecognitionTable", "join_recognition", "read_recognition"]
@@ -108,7 +108,7 @@ def read_recognition(
     """
     target = existing(path, "recognition scores")
     if format is not None and format not in FORMATS:
-        raise BadInput(f"format {format!r}: expected one of {', '.join(FORMATS)}")
+        raise BadInput(f"format {format!r}: expected one of {', '.join(FORMATS)}{did_you_mean(format, FORMATS)}")
     if format is None:
         format = "table" if target.suffix.lower() in SUFFIXES else "json"
     truth, tally = truth_of(dataset), RowProblems(on_problem)

@@ -25,7 +25,7 @@ from surgeval.datasets.predictions._recognition import RecognitionTable, of_scor
 from surgeval.datasets.predictions._rows import LAYOUTS
 from surgeval.datasets.predictions._table import SUFFIXES, write_table
 from surgeval.datasets.predictions._truth import Truth, truth_of
-from surgeval.errors import BadInput
+from surgeval.errors import BadInput, did_you_mean
 from surgeval.files import atomic_folder, atomic_path
 
 __all__ = ["WriteReport", "write_detections", "write_recognition"]
@@ -65,7 +65,7 @@ def write_detections(
     target = Path(path)
     kind = format or _by_suffix(target)
     if kind not in FORMATS:
-        raise BadInput(f"format {kind!r}: expected one of {', '.join(FORMATS)}")
+        raise BadInput(f"format {kind!r}: expected one of {', '.join(FORMATS)}{did_you_mean(kind, FORMATS)}")
     if kind == "table" and target.suffix.lower() not in SUFFIXES:
         raise BadInput(f"{target}: found suffix {target.suffix!r}, expected {' or '.join(SUFFIXES)}")
     truth = truth_of(dataset)

@@ -25,7 +25,7 @@ from surgeval.datasets.io._images import read_image
 from surgeval.datasets.io._letterbox import Letterbox
 from surgeval.datasets.io._outline import parts_of
 from surgeval.datasets.tools._merge import MergeMap, merged
-from surgeval.errors import BadInput
+from surgeval.errors import BadInput, did_you_mean
 from surgeval.files import atomic_folder
 from surgeval.records import Frame, Instance, Mask, Question, Video
 from surgeval.results import Tabular
@@ -229,7 +229,7 @@ def export_losses(
 def _known(format: str) -> None:
     known = writers()
     if format not in known:
-        raise BadInput(f"format {format!r}: expected one of {', '.join(known)}")
+        raise BadInput(f"format {format!r}: expected one of {', '.join(known)}{did_you_mean(format, known)}")
 
 
 def _target(dataset: Dataset, out: Path) -> Path:

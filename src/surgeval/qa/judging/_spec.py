@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from surgeval.errors import BadInput
-from surgeval.qa.chat import Chat, parse_server, public_name
+from surgeval.qa.chat import Chat, close_kind, parse_server, public_name
 from surgeval.qa.judging._kinds import ChatJudge, ExactJudge, Judge, TableJudge
 from surgeval.qa.judging._manual import ManualJudge
 
 __all__ = ["JudgeSpec", "open_judges", "parse_judge"]
 
-_EXPECTED = "openai:MODEL@URL, hf:PATH, table:FILE, exact or manual"
+_SPECS = ("openai:MODEL@URL", "hf:PATH", "table:FILE", "exact", "manual")
+_EXPECTED = f"{', '.join(_SPECS[:-1])} or {_SPECS[-1]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ def parse_judge(text: str) -> JudgeSpec:
         return JudgeSpec(text, "exact")
     if not colon or kind not in ("openai", "hf", "table"):
         found = f"the kind {kind!r}" if colon else "no kind"
-        raise BadInput(f"judge {public_name(text)!r}: found {found}, expected {_EXPECTED}")
+        raise BadInput(f"judge {public_name(text)!r}: found {found}, expected {_EXPECTED}{close_kind(kind, _SPECS)}")
     if not rest:
         raise BadInput(f"judge {text!r}: found nothing after the colon, expected {_EXPECTED}")
     if kind == "table":

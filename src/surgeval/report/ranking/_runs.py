@@ -10,6 +10,7 @@ from typing import Any, cast
 import polars as pl
 
 from surgeval.errors import BadInput, DataError, visible
+from surgeval.files import name_beside
 from surgeval.protocols.registry import descriptor_of, descriptors, is_run, load_run, runs_in
 from surgeval.protocols.verdict import Verdict
 from surgeval.report.ranking._results_file import read_results
@@ -176,7 +177,7 @@ def _runs_of(path: Path) -> list[Path]:
 def _entries(path: Path) -> list[Path]:
     """The path itself, or the runs that can be ranked in a folder that is no entry but holds some."""
     if not path.exists():
-        expected = "a run, a folder of runs or a results file (CSV)"
+        expected = f"a run, a folder of runs or a results file (CSV){name_beside(path)}"
         raise DataError(path, found="no such file or folder", expected=expected)
     if not path.is_dir() or is_run(path) or (path / "tables" / "results.csv").exists():
         return [path]

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from surgeval.errors import BadInput, sentence
+from surgeval.errors import BadInput, did_you_mean, sentence
 from surgeval.stats._interval import FEW_CLUSTERS
 from surgeval.stats._means import Point
 
@@ -69,7 +69,8 @@ class RankOptions:
         ):  # fmt: skip
             known, setting = get_args(kind), getattr(self, name)
             if setting not in known:
-                raise BadInput(sentence(name, None, None, repr(setting), f"one of {', '.join(known)}"))
+                expected = f"one of {', '.join(known)}{did_you_mean(setting, known)}"
+                raise BadInput(sentence(name, None, None, repr(setting), expected))
         alpha: object = self.alpha  # a caller without a type checker may pass anything
         if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not _LEAST_ALPHA <= alpha < 1:
             wanted = f"a number between 0 and 1, such as 0.05, and not below {_LEAST_ALPHA:g}"

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from surgeval.errors import BadInput, sentence
+from surgeval.errors import BadInput, did_you_mean, sentence
 from surgeval.stats._interval import FEW_CLUSTERS
 from surgeval.stats._means import Point
 from surgeval.stats.ranking._gate import Gate, gate_of
@@ -75,7 +75,8 @@ def rank(
     outcomes = read_outcomes(data, buckets, videos, questions)
     unknown = [name for name in baselines if name not in outcomes.models]
     if unknown:
-        raise BadInput(sentence("baselines", None, None, repr(unknown[0]), f"one of {', '.join(outcomes.models)}"))
+        expected = f"one of {', '.join(outcomes.models)}{did_you_mean(unknown[0], outcomes.models)}"
+        raise BadInput(sentence("baselines", None, None, repr(unknown[0]), expected))
     by_bucket = buckets_of(outcomes)
     evidence = tuple(examine(bucket, options) for bucket in by_bucket)
     decision = decide(by_bucket, evidence, options)

@@ -29,7 +29,7 @@ from surgeval.datasets.predictions import (
     read_recognition,
 )
 from surgeval.errors import BadInput
-from surgeval.files import open_regular, scan_parquet_file
+from surgeval.files import name_beside, open_regular, scan_parquet_file
 from surgeval.protocols.triplets.scoring._constant import constant_detections, constant_recognition
 
 __all__ = [
@@ -83,7 +83,7 @@ def find_task(source: Source | None) -> Task:
         return _of_columns(source.columns)
     path = Path(source)
     if "\0" in str(source) or not path.exists():
-        raise BadInput(f"{source}: found no such file or folder, expected predictions")
+        raise BadInput(f"{source}: found no such file or folder, expected predictions{name_beside(path)}")
     if path.is_dir():
         inside = sorted(p for folder in (path / "labels", path) for p in folder.glob("*.json"))
         return _of_head(inside[0]) if inside else "detection"
