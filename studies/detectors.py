@@ -35,8 +35,8 @@ import numpy as np
 
 if TYPE_CHECKING:
     from surgeval.datasets import Dataset
+    from surgeval.detector import Network
     from surgeval.detector.data import TrainingSet
-    from surgeval.detector.inference import Network
     from surgeval.detector.training import TrainSettings
     from surgeval.protocols.triplets import TripletScores
 

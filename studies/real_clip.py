@@ -170,7 +170,7 @@ def _fit(kind: str, images: Any, rows: Sequence[Any], chosen: Any, epochs: int, 
 def _build(kind: str) -> Any:
     from transformers import CLIPConfig, CLIPModel
 
-    from surgeval.models._clip_resnet import PhantomClipResnet
+    from surgeval.models.networks._clip_resnet import PhantomClipResnet
     from surgeval.phantom.training._prompts import BEGIN, END, LENGTH, PAD, vocabulary
 
     words = vocabulary()

@@ -11,8 +11,9 @@ import pytest
 import torch
 from tests.unit.detector.inference.detectors import scene, train
 
+from surgeval.detector import Raw
 from surgeval.detector.geometry import Fit, iou_matrix
-from surgeval.detector.inference import Looker, Raw, detect_frames, letterbox_on_device, open_detector
+from surgeval.detector.inference import Looker, detect_frames, letterbox_on_device, open_detector
 from surgeval.detector.inference._choice import Listing, choose_listed, found_of, list_candidates
 from surgeval.detector.nms import Found, Selecting, class_groups, select
 

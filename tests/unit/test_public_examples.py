@@ -21,7 +21,7 @@ NOT_SHOWN = {
     "surgeval.asking._eval_log.read_eval_log": "importing Inspect AI takes seconds, and it is an extra",
     "surgeval.cli.main": "it ends the process: its example starts it in one of its own",
     "surgeval.detector.inference.export.export_onnx": "tracing a network takes seconds",
-    "surgeval.models._hub.hub_folder": "it asks the hub, which no test may",
+    "surgeval.models.io._hub.hub_folder": "it asks the hub, which no test may",
     "surgeval.phantom.dataset._write.write_edition": "18 minutes of film; `write_phantom` shows a short one",
     "surgeval.phantom.training._embedded.train_embedded": "it trains",
     "surgeval.phantom.training._published.examine_embedded": "it renders minutes of film",

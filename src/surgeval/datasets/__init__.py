@@ -6,6 +6,7 @@
 """
 
 from surgeval.datasets._base import Dataset, Format, Holds, OnProblem, Problem, held_by, raise_errors
+from surgeval.datasets._join_boxes import JoinCounts, JoinedBoxes, join_boxes
 from surgeval.datasets._kinds import PROBLEM_KINDS
 from surgeval.datasets._memory import MemoryDataset
 from surgeval.datasets._registry import (
@@ -31,7 +32,6 @@ from surgeval.datasets.tools._convert import ConvertReport, convert, export_loss
 from surgeval.datasets.tools._cut import clip_video, clock, cut_frames, with_clock
 from surgeval.datasets.tools._draw import contact_sheet, draw_frame
 from surgeval.datasets.tools._fingerprint import dataset_fingerprint
-from surgeval.datasets.tools._join_boxes import JoinCounts, JoinedBoxes, join_boxes
 from surgeval.datasets.tools._merge import Merge, MergeMap, merged
 from surgeval.datasets.tools._quality import DropProposal, FrameQuality, QualityLimits, frame_quality, propose_drops
 

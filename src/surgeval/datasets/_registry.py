@@ -13,6 +13,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from surgeval.datasets._base import Dataset, Format, held_by
+from surgeval.datasets._join_boxes import join_boxes
 from surgeval.datasets.formats._box_table import TableFormat
 from surgeval.datasets.formats._cholec80_bbox import Cholec80BboxFormat
 from surgeval.datasets.formats._cholect45 import CholecT45Format
@@ -31,7 +32,6 @@ from surgeval.datasets.formats.labelme import LabelmeFormat
 from surgeval.datasets.io._files import existing
 from surgeval.datasets.io._image_folder import ImageFolder
 from surgeval.datasets.io._video import VideoDataset, VideoFormat
-from surgeval.datasets.tools._join_boxes import join_boxes
 from surgeval.errors import BadInput, LeftOut, SurgevalError, UnclearFormat, code_of_others, did_you_mean
 from surgeval.vocab import LabelSpace, load_labels
 

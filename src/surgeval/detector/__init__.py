@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from surgeval.detector._checkpoint import Loaded, load_detector, save_detector
     from surgeval.detector._classes import TASKS, Classes, Task
     from surgeval.detector._head import BINS, STRIDES, HeadOutput, decode
+    from surgeval.detector._interface import Network, Raw
     from surgeval.detector._network import SIZES, TDNet, build_tdnet, student_of
     from surgeval.detector._state import load_state, save_state
     from surgeval.detector.assign import ASSIGNMENT_RULES, Assignment, AssignmentRule, BatchTruth, assign_output
@@ -30,6 +31,7 @@ _HOMES = {
     "_checkpoint": "Loaded load_detector save_detector",
     "_classes": "TASKS Classes Task",
     "_head": "BINS STRIDES HeadOutput decode",
+    "_interface": "Network Raw",
     "_network": "SIZES TDNet build_tdnet student_of",
     "_state": "load_state save_state",
     "assign": "ASSIGNMENT_RULES Assignment AssignmentRule BatchTruth assign_output",
@@ -59,6 +61,8 @@ __all__ = [
     "Loaded",
     "LossSettings",
     "Losses",
+    "Network",
+    "Raw",
     "Selecting",
     "TDNet",
     "Task",

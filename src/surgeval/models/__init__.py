@@ -12,7 +12,6 @@ from surgeval._lazy import lazy_exports
 
 if TYPE_CHECKING:
     from surgeval.models._check import ModelCheck, check_model
-    from surgeval.models._clip_resnet import PhantomClipResnet
     from surgeval.models._devices import usable_device
     from surgeval.models._embedded import (
         EMBEDDED,
@@ -21,10 +20,11 @@ if TYPE_CHECKING:
         embedded_detector,
         embedded_folder,
     )
-    from surgeval.models._hub import hub_folder
     from surgeval.models._registry import MODEL_KINDS, PLACES, open_contrastive, open_generative, open_model, plugins
     from surgeval.models.contrastive import AttentionTower, Contrastive, ConvTower, CrossAttention, TextBank
     from surgeval.models.generative import Generated, Generative, Replayed
+    from surgeval.models.io._hub import hub_folder
+    from surgeval.models.networks._clip_resnet import PhantomClipResnet
     from surgeval.models.preparation import Preparation, View
 
 __all__ = [
@@ -58,13 +58,13 @@ __all__ = [
 
 _HOMES = {
     "_check": "ModelCheck check_model",
-    "_clip_resnet": "PhantomClipResnet",
     "_devices": "usable_device",
     "_embedded": "EMBEDDED EMBEDDED_DETECTORS EMBEDDED_GENERATIVE embedded_detector embedded_folder",
-    "_hub": "hub_folder",
     "_registry": "MODEL_KINDS PLACES open_contrastive open_generative open_model plugins",
     "contrastive": "AttentionTower Contrastive ConvTower CrossAttention TextBank",
     "generative": "Generated Generative Replayed",
+    "io._hub": "hub_folder",
+    "networks._clip_resnet": "PhantomClipResnet",
     "preparation": "Preparation View",
 }
 __getattr__, __dir__ = lazy_exports(__name__, _HOMES)

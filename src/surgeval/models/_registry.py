@@ -16,9 +16,9 @@ from pathlib import Path
 
 from surgeval.errors import MODEL_PACKAGES, BadInput, DataError, MissingExtra, code_of_others
 from surgeval.models._embedded import EMBEDDED, EMBEDDED_DETECTORS, EMBEDDED_GENERATIVE, embedded_folder
-from surgeval.models._hub import hub_folder
 from surgeval.models.contrastive import Contrastive
 from surgeval.models.generative import Generative
+from surgeval.models.io._hub import hub_folder
 
 __all__ = ["GROUP", "MODEL_KINDS", "PLACES", "ModelSpec", "open_contrastive", "open_generative", "open_model",
            "parse_spec", "plugins", "require_torch"]  # fmt: skip
@@ -164,7 +164,7 @@ def _loader(spec: ModelSpec) -> Callable[..., Contrastive | Generative]:
         raise BadInput(f"model {spec.text!r}: found one file of a transformers folder, expected the folder that holds "
                        f"it and config.json: {path.parent}")  # fmt: skip
     if spec.kind in _CHECKPOINTS or (not spec.kind and there and path.is_file()):
-        from surgeval.models._surgvlp import open_surgvlp
+        from surgeval.models.networks._surgvlp import open_surgvlp
 
         vocab = Path(spec.vocab) if spec.vocab else None
         return partial(open_surgvlp, path, spec.text, vocab, spec.kind or "surgvlp")
@@ -184,7 +184,7 @@ def _of_folder(path: Path) -> bool:
 
 
 def _folder_loader(folder: Path, spec: ModelSpec) -> Callable[..., Contrastive | Generative]:
-    from surgeval.models._weights import read_config
+    from surgeval.models.io._weights import read_config
 
     path = folder / "config.json"
     model_type = read_config(path).get("model_type")
@@ -192,19 +192,19 @@ def _folder_loader(folder: Path, spec: ModelSpec) -> Callable[..., Contrastive |
     if wanted and model_type != wanted:
         raise DataError(path, field="model_type", found=repr(model_type), expected=repr(wanted))
     if model_type == "clip":
-        from surgeval.models._clip import open_clip
+        from surgeval.models.networks._clip import open_clip
 
         return partial(open_clip, folder, spec.text)
     if model_type == "surgeval-clip-resnet":
-        from surgeval.models._clip import open_clip_resnet
+        from surgeval.models.networks._clip import open_clip_resnet
 
         return partial(open_clip_resnet, folder, spec.text)
     if model_type == "blip":
-        from surgeval.models._blip import open_blip
+        from surgeval.models.networks._blip import open_blip
 
         return partial(open_blip, folder, spec.text, "itm" if spec.kind == "blip-itm" else "itc")
     if model_type == "llava":
-        from surgeval.models._llava import open_llava
+        from surgeval.models.networks._llava import open_llava
 
         return partial(open_llava, folder, spec.text)
     # Models that cut a picture into tiles or pieces of any size (qwen2_vl, llava_next …) are told by their name.

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from surgeval._lazy import lazy_exports
 from surgeval.phantom.dataset._edition import EDITIONS, Edition, VideoPlan, edition, plan_videos
-from surgeval.phantom.dataset._graph import SceneGraph, graph_from_json
 from surgeval.phantom.dataset._pins import PHANTOM_V1_FRAMES, PHANTOM_V1_SHA256, PHANTOM_V1_VIDEOS
 from surgeval.phantom.questions._intent_questions import make_intent_questions
 from surgeval.phantom.questions.focus._questions import make_focus_questions
@@ -21,6 +20,7 @@ from surgeval.phantom.scene._render import Rendered, Renderer
 from surgeval.phantom.scene._sheet import caption_sheet
 from surgeval.phantom.script._anatomy import Anatomy, build_anatomy
 from surgeval.phantom.script._gaze import make_gaze
+from surgeval.phantom.script._graph import SceneGraph, graph_from_json
 from surgeval.phantom.script._procedure import FPS, Procedure, make_procedure
 from surgeval.phantom.script._procedures import PROCEDURES
 from surgeval.phantom.script._state import (

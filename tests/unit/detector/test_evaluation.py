@@ -11,10 +11,9 @@ from tests.unit.detector.coloured import SPACE
 from surgeval.arrays import Image
 from surgeval.datasets import MemoryDataset
 from surgeval.datasets.predictions import join
-from surgeval.detector import Classes
+from surgeval.detector import Classes, Raw
 from surgeval.detector.data import TrainingSet, batches
 from surgeval.detector.evaluation import evaluate_detector, fitness
-from surgeval.detector.inference import Raw
 from surgeval.detector.nms import SELECTING, select
 from surgeval.metrics import evaluate as score
 from surgeval.records import Box, Frame, Instance, Triplet

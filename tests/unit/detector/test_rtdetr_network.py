@@ -7,9 +7,8 @@ import torch
 from tests.unit.detector.rtdetr_scene import CLASSES, SIDE, SPACE, TRIPLETS, labels, nothing, scene
 from torch import nn
 
-from surgeval.detector import Classes
+from surgeval.detector import Classes, Network
 from surgeval.detector.assign import BatchTruth
-from surgeval.detector.inference import Network
 from surgeval.detector.rtdetr import RTDETR_SIZES, DetrLoss, RTDetr, build_rtdetr
 from surgeval.detector.rtdetr._config import architecture, transformers_config
 from surgeval.detector.rtdetr._loss import targets_of

@@ -12,10 +12,10 @@ from transformers import BertTokenizer
 
 from surgeval.errors import SurgevalError
 from surgeval.models import ConvTower, check_model, open_contrastive
-from surgeval.models._resnet import resnet50
-from surgeval.models._surgvlp import SurgVLP, SurgVLPNetwork
-from surgeval.models._tokens import WordPieces
-from surgeval.models._weights import foreign_prefix
+from surgeval.models.io._weights import foreign_prefix
+from surgeval.models.networks._resnet import resnet50
+from surgeval.models.networks._surgvlp import SurgVLP, SurgVLPNetwork
+from surgeval.models.text._tokens import WordPieces
 
 PROMPTS = ["I use a grasper", "the Grasper"]
 

@@ -12,9 +12,9 @@ import pytest
 
 from surgeval.errors import DataError
 from surgeval.models import _embedded
-from surgeval.models._tokenizer_file import check_tokenizer
-from surgeval.models._tokens import FolderTokens
 from surgeval.models.chat._folder import open_chat_folder
+from surgeval.models.text._tokenizer_file import check_tokenizer
+from surgeval.models.text._tokens import FolderTokens
 
 
 def replace(pattern: dict[str, str], content: str) -> dict[str, Any]:

@@ -18,9 +18,9 @@ from surgeval.asking import Shown, ShownFrame
 from surgeval.errors import DataError
 from surgeval.models.chat import ChatOptions
 from surgeval.protocols.intent import run_intent
+from surgeval.protocols.intent._items import OpenedItems, open_items
 from surgeval.protocols.intent.asking._conditions import posed
 from surgeval.protocols.intent.asking._gaze import GazeMode, GazePoint
-from surgeval.protocols.intent.asking._items import OpenedItems, open_items
 from surgeval.protocols.intent.asking._look import Eyes, GazePicture, Seeing
 
 LOCAL = importlib.util.find_spec("transformers") is not None and importlib.util.find_spec("torch") is not None

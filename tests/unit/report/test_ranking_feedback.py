@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from surgeval.pages import render_page
-from surgeval.protocols.focus._summary import _pre_evaluation, _Rows
+from surgeval.protocols.focus.scoring._summary import _pre_evaluation, _Rows
 from surgeval.report import (
     RankingStudy,
     findings,

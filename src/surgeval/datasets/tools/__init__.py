@@ -1,1 +1,1 @@
-"""What is done with a whole dataset: check, convert, join, merge, draw, cut, fingerprint, measure quality."""
+"""What is done with a whole dataset: check, convert, merge, draw, cut, fingerprint, measure quality."""

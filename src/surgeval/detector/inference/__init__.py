@@ -13,7 +13,6 @@ from surgeval._lazy import lazy_exports
 if TYPE_CHECKING:
     from surgeval.detector.inference._frames import detect_frames
     from surgeval.detector.inference._look import Looker, letterbox_on_device
-    from surgeval.detector.inference._network import Network, Raw
     from surgeval.detector.inference._open import detector_digest, detector_files, open_detector
     from surgeval.detector.inference._run import Detected, DetectSettings, detect
     from surgeval.detector.inference._tdnet import Precision, TDNetDetector
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 _HOMES = {
     "_frames": "detect_frames",
     "_look": "Looker letterbox_on_device",
-    "_network": "Network Raw",
     "_open": "detector_digest detector_files open_detector",
     "_run": "DetectSettings Detected detect",
     "_tdnet": "Precision TDNetDetector",
@@ -42,9 +40,7 @@ __all__ = [
     "Detected",
     "DrawnBox",
     "Looker",
-    "Network",
     "Precision",
-    "Raw",
     "Source",
     "TDNetDetector",
     "Tracker",

@@ -13,9 +13,9 @@ import numpy as np
 import torch
 
 from surgeval.arrays import AnyFloats, Bools, Floats, Ints, Singles
+from surgeval.detector._interface import Raw
 from surgeval.detector._tensors import gather_rows, wide
 from surgeval.detector.geometry import Fit
-from surgeval.detector.inference._network import Raw
 from surgeval.detector.nms import Found, Selecting
 
 __all__ = ["LISTED", "ChosenBoxes", "Listing", "choose_listed", "found_of", "list_candidates", "on_frames"]

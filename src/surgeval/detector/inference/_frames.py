@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, TypeAlias
 import torch
 
 from surgeval.arrays import Image
+from surgeval.detector._interface import Network
 from surgeval.detector.geometry import Fit
 from surgeval.detector.inference._look import Looker, Pending
-from surgeval.detector.inference._network import Network
 from surgeval.detector.nms import Found, Selecting
 from surgeval.errors import BadInput, DataError, RunError
 

@@ -13,9 +13,9 @@ import torch
 from torch.nn.functional import interpolate
 
 from surgeval.arrays import Image
+from surgeval.detector._interface import Network, Raw
 from surgeval.detector.geometry import Fit
 from surgeval.detector.inference._choice import Listing, choose_listed, found_of, list_candidates, on_frames
-from surgeval.detector.inference._network import Network, Raw
 from surgeval.detector.inference._recorded import Slot
 from surgeval.detector.inference._tdnet import TDNetDetector
 from surgeval.detector.nms import Found, Selecting, class_groups, select

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from surgeval.detector.inference._network import Raw
+from surgeval.detector._interface import Raw
 from surgeval.detector.inference._onnx_check import BOXES, INPUT, read_onnx
 from surgeval.errors import BadInput, DataError, MissingExtra
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 import torch
 
 from surgeval.detector._checkpoint import load_detector
-from surgeval.detector.inference._network import Network
+from surgeval.detector._interface import Network
 from surgeval.detector.inference._tdnet import Precision, TDNetDetector
 from surgeval.errors import BadInput
 from surgeval.models import EMBEDDED_DETECTORS, embedded_detector

@@ -17,8 +17,8 @@ from typing import Any
 
 import polars as pl
 
+from surgeval.detector._interface import Network
 from surgeval.detector.inference._frames import detect_frames
-from surgeval.detector.inference._network import Network
 from surgeval.detector.inference.sources import Source
 from surgeval.detector.inference.tables import Components, detection_table
 from surgeval.detector.nms import Found, Selecting

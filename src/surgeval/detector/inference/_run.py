@@ -11,9 +11,9 @@ from pathlib import Path
 import polars as pl
 
 from surgeval.datasets import dataset_fingerprint
+from surgeval.detector._interface import Network
 from surgeval.detector.inference._filming import film_paths, write_films
 from surgeval.detector.inference._finish import count_classes, track_video, write_rows
-from surgeval.detector.inference._network import Network
 from surgeval.detector.inference._parts import detect_parts, empty_work
 from surgeval.detector.inference.sources import Source
 from surgeval.detector.inference.tables import Components

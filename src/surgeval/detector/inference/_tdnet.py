@@ -9,7 +9,7 @@ import torch
 
 from surgeval.detector._checkpoint import Loaded
 from surgeval.detector._classes import Classes
-from surgeval.detector.inference._network import Raw
+from surgeval.detector._interface import Raw
 from surgeval.detector.inference._recorded import Recorded
 from surgeval.errors import BadInput
 

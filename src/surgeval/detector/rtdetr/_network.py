@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from surgeval.detector.inference._network import Raw
+from surgeval.detector._interface import Raw
 from surgeval.detector.rtdetr._config import architecture, least_side, transformers_config
 from surgeval.errors import BadInput
 

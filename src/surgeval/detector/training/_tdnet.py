@@ -13,12 +13,12 @@ from torch import nn
 
 from surgeval.detector._checkpoint import load_detector, save_detector
 from surgeval.detector._classes import Classes
+from surgeval.detector._interface import Raw
 from surgeval.detector._network import SIZES, TDNet, build_tdnet, student_of
 from surgeval.detector._state import LIMIT
 from surgeval.detector.assign import BatchTruth
 from surgeval.detector.data import Augment, TrainingSet
 from surgeval.detector.evaluation import Forward, evaluate_detector
-from surgeval.detector.inference import Raw
 from surgeval.detector.losses import Losses, teacher_loss
 from surgeval.detector.training._compute import Compute, open_compute
 from surgeval.detector.training._conduct import Tell, begun, best_row, check_sets, conduct, picture_labels

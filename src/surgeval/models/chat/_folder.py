@@ -15,9 +15,9 @@ from typing import Any
 
 from surgeval.errors import DataError, SurgevalError
 from surgeval.files import read_json_object
-from surgeval.models._pickled import check_pickles
-from surgeval.models._settings import all_settings, refuse_kernels
-from surgeval.models._tokenizer_file import check_tokenizer
+from surgeval.models.io._pickled import check_pickles
+from surgeval.models.io._settings import all_settings, refuse_kernels
+from surgeval.models.text._tokenizer_file import check_tokenizer
 
 __all__ = ["ChatFolder", "open_chat_folder"]
 

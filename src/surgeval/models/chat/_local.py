@@ -23,8 +23,8 @@ from typing import Any
 from PIL import Image
 
 from surgeval.errors import BadInput, DataError
-from surgeval.models._template import ChatTemplate
 from surgeval.models.chat._folder import open_chat_folder
+from surgeval.models.text._template import ChatTemplate
 from surgeval.qa.chat import ChatError, Message, Reply
 
 __all__ = ["LocalChat"]

@@ -13,11 +13,11 @@ from surgeval.datasets import draw_frame
 from surgeval.errors import BadInput
 from surgeval.files import atomic_file
 from surgeval.phantom.dataset._edition import VideoPlan
-from surgeval.phantom.dataset._graph import known_things
 from surgeval.phantom.dataset._truth import label
 from surgeval.phantom.scene._footage import Footage
 from surgeval.phantom.scene._tissue import ORGANS
 from surgeval.phantom.script._gaze import make_gaze
+from surgeval.phantom.script._graph import known_things
 from surgeval.phantom.script._procedure import FPS, make_procedure
 from surgeval.vocab import load_labels
 

@@ -14,8 +14,8 @@ from typing import Protocol
 import numpy as np
 
 from surgeval.arrays import Bools, Image
-from surgeval.phantom.dataset._graph import Known, SeenThing, SeenTool, Visibility
 from surgeval.phantom.script._gaze import fixations_at
+from surgeval.phantom.script._graph import Known, SeenThing, SeenTool, Visibility
 from surgeval.phantom.script._procedure import FPS, Procedure
 from surgeval.phantom.script._state import (
     BASE_WIDTH,

@@ -23,7 +23,6 @@ from surgeval.files import atomic_folder, path_inside, read_bounded, read_json_o
 from surgeval.phantom._processes import ProcessDied, in_processes
 from surgeval.phantom.dataset._edition import HELD_OUT_WORDINGS, VideoPlan, edition, plan_videos
 from surgeval.phantom.dataset._film import video_mp4
-from surgeval.phantom.dataset._graph import build_graph, graph_from_json, known_things
 from surgeval.phantom.dataset._layout import focus_records, frame_json, index_text, intent_json, truth_text
 from surgeval.phantom.dataset._truth import label
 from surgeval.phantom.questions._intent_questions import make_intent_questions
@@ -32,6 +31,7 @@ from surgeval.phantom.scene._footage import Footage
 from surgeval.phantom.scene._texture import one_thread
 from surgeval.phantom.scene._tissue import ORGANS
 from surgeval.phantom.script._gaze import make_gaze
+from surgeval.phantom.script._graph import build_graph, graph_from_json, known_things
 from surgeval.phantom.script._procedure import FPS, make_procedure
 from surgeval.records import Gaze, IntentQuestion, VqaQuestion
 from surgeval.vocab import load_labels

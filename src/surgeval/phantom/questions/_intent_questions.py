@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from surgeval.phantom.dataset._graph import SceneGraph, SeenTool, Visibility
 from surgeval.phantom.questions._intent_words import CHECK, GERUND, PHASES, THINGS, WATCH, deed_in_words, keyed
 from surgeval.phantom.questions._phrases import REASON, reason, words
 from surgeval.phantom.questions.focus._scene import QUADRANTS, quadrant
 from surgeval.phantom.script._dice import Dice
+from surgeval.phantom.script._graph import SceneGraph, SeenTool, Visibility
 from surgeval.phantom.script._procedures import PROCEDURES
 from surgeval.records import Gaze, IntentQuestion
 
@@ -66,7 +66,7 @@ def make_intent_questions(graph: SceneGraph, gaze: Sequence[Gaze], *, prefix: st
     """All items of one video, twins included.
 
     >>> from surgeval.phantom import make_gaze, make_procedure
-    >>> from surgeval.phantom.dataset._graph import build_graph
+    >>> from surgeval.phantom.script._graph import build_graph
     >>> procedure = make_procedure(7)
     >>> gaze, nothing_seen = make_gaze(procedure, 448, 256), build_graph("A1", procedure, [], [])
     >>> make_intent_questions(nothing_seen, gaze, prefix="p")

@@ -21,7 +21,6 @@ import PIL.Image
 from surgeval.arrays import Bytes, Image, Int8s
 from surgeval.phantom._processes import all_in_processes
 from surgeval.phantom.dataset._edition import HELD_OUT_WORDINGS, VideoPlan, plan_videos
-from surgeval.phantom.dataset._graph import SceneGraph, Visibility, build_graph, known_things
 from surgeval.phantom.dataset._truth import label
 from surgeval.phantom.questions._intent_questions import make_intent_questions
 from surgeval.phantom.questions._phrases import words
@@ -31,6 +30,7 @@ from surgeval.phantom.scene._footage import Footage
 from surgeval.phantom.scene._render import Rendered
 from surgeval.phantom.scene._tissue import ORGANS
 from surgeval.phantom.script._gaze import make_gaze
+from surgeval.phantom.script._graph import SceneGraph, Visibility, build_graph, known_things
 from surgeval.phantom.script._procedure import FPS, make_procedure
 from surgeval.phantom.training._data import SECONDS
 from surgeval.phantom.training._speech import ANSWERS, IMAGE, dialogue

@@ -8,14 +8,14 @@ from surgeval._lazy import lazy_exports
 from surgeval.protocols.descriptor import Descriptor
 
 if TYPE_CHECKING:
-    from surgeval.protocols.focus._agreement import judge_agreement
-    from surgeval.protocols.focus._files import FocusProblems, as_sources
-    from surgeval.protocols.focus._judge import Judging
-    from surgeval.protocols.focus._run import FocusRun, run_focus
-    from surgeval.protocols.focus._summary import BucketScore
+    from surgeval.protocols.focus.asking._run import FocusRun, run_focus
     from surgeval.protocols.focus.compare import compare_focus
     from surgeval.protocols.focus.method import RESAMPLES, score_focus
+    from surgeval.protocols.focus.reading._files import FocusProblems, as_sources
     from surgeval.protocols.focus.result import Admission, FocusScores, admission_gate, load_focus, outcomes
+    from surgeval.protocols.focus.scoring._agreement import judge_agreement
+    from surgeval.protocols.focus.scoring._judge import Judging
+    from surgeval.protocols.focus.scoring._summary import BucketScore
 
 DESCRIPTOR = Descriptor.of_rooms(
     __name__,
@@ -24,14 +24,14 @@ DESCRIPTOR = Descriptor.of_rooms(
 )  # fmt: skip
 
 _HOMES = {
-    "_agreement": "judge_agreement",
-    "_files": "FocusProblems as_sources",
-    "_judge": "Judging",
-    "_run": "FocusRun run_focus",
-    "_summary": "BucketScore",
+    "asking._run": "FocusRun run_focus",
     "compare": "compare_focus",
     "method": "RESAMPLES score_focus",
+    "reading._files": "FocusProblems as_sources",
     "result": "Admission FocusScores admission_gate load_focus outcomes",
+    "scoring._agreement": "judge_agreement",
+    "scoring._judge": "Judging",
+    "scoring._summary": "BucketScore",
 }
 
 __all__ = [

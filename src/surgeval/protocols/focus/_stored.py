@@ -20,9 +20,9 @@ import polars as pl
 from surgeval.datasets import Problem
 from surgeval.errors import DataError, printable
 from surgeval.files import read_json_object, write_atomically
-from surgeval.protocols.focus._admission import Admission
-from surgeval.protocols.focus._rules import STATUSES
-from surgeval.protocols.focus._summary import RESULTS, SAID, SUMMARY, BucketScore
+from surgeval.protocols.focus.scoring._admission import Admission
+from surgeval.protocols.focus.scoring._rules import STATUSES
+from surgeval.protocols.focus.scoring._summary import RESULTS, SAID, SUMMARY, BucketScore
 from surgeval.protocols.focus.tables import focus_json
 from surgeval.qa.chat import Price
 from surgeval.qa.judging import PanelVerdict

@@ -82,9 +82,9 @@ def chapter(demo: Demo) -> Chapter:
     """Let five answerers answer the dataset's questions, score each into a run folder; the demo ranks them."""
     import polars as pl
 
-    from surgeval.protocols.focus._files import as_sources
     from surgeval.protocols.focus.method import score_focus
     from surgeval.protocols.focus.page import write_focus_page
+    from surgeval.protocols.focus.reading._files import as_sources
     from surgeval.qa.judging import ExactJudge, Panel
     from surgeval.records import Answer, VqaQuestion
 

@@ -10,8 +10,8 @@ import polars as pl
 from surgeval.figures import Estimate, EstimateBars, EstimateGroup, Figure, Heatmap
 
 if TYPE_CHECKING:
-    from surgeval.protocols.focus._summary import BucketScore
     from surgeval.protocols.focus.result import FocusScores
+    from surgeval.protocols.focus.scoring._summary import BucketScore
 
 __all__ = ["focus_figures"]
 

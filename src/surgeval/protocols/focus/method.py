@@ -14,13 +14,13 @@ from collections.abc import Sequence
 import polars as pl
 
 from surgeval.errors import BadInput, printable
-from surgeval.protocols.focus._files import FocusFiles, FocusProblems, Source, read_focus
-from surgeval.protocols.focus._floor import without_looking
-from surgeval.protocols.focus._judge import Judged, Judging, Progress, ask_judges
-from surgeval.protocols.focus._records import FocusQuestion, FocusResponse
-from surgeval.protocols.focus._rules import STATUSES, Outcome, latency_limit, off_track_groups, outcome
-from surgeval.protocols.focus._summary import RESULTS, SAID, Scheme, focus_numbers
+from surgeval.protocols.focus.reading._files import FocusFiles, FocusProblems, Source, read_focus
+from surgeval.protocols.focus.reading._records import FocusQuestion, FocusResponse
 from surgeval.protocols.focus.result import FocusScores
+from surgeval.protocols.focus.scoring._floor import without_looking
+from surgeval.protocols.focus.scoring._judge import Judged, Judging, Progress, ask_judges
+from surgeval.protocols.focus.scoring._rules import STATUSES, Outcome, latency_limit, off_track_groups, outcome
+from surgeval.protocols.focus.scoring._summary import RESULTS, SAID, Scheme, focus_numbers
 from surgeval.qa.formats import check_compat
 from surgeval.qa.screening import FlagPolicy
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from surgeval.errors import DataError
-from surgeval.protocols.intent.asking._cases import load_intent_cases
+from surgeval.protocols.intent._cases import load_intent_cases
 from surgeval.records import IntentQuestion
 
 __all__ = ["load_answers"]

@@ -17,7 +17,8 @@ from surgeval.asking import Shown, ShownFrame, Unanswered, answer_of_output
 from surgeval.errors import BadInput
 from surgeval.protocols.asked import check_limit
 from surgeval.protocols.inspect_kit import asking, names_in, one_sentence, required
-from surgeval.protocols.intent.asking._cases import SCHEMA, split_id
+from surgeval.protocols.intent._cases import SCHEMA, split_id
+from surgeval.protocols.intent._items import open_items
 from surgeval.protocols.intent.asking._conditions import (
     asked_first,
     chosen_interventions,
@@ -26,7 +27,6 @@ from surgeval.protocols.intent.asking._conditions import (
     stratified,
 )
 from surgeval.protocols.intent.asking._gaze import GazeMode
-from surgeval.protocols.intent.asking._items import open_items
 from surgeval.protocols.intent.asking._look import Eyes, Seeing
 from surgeval.protocols.intent.asking._prompt import PROMPT_VERSION, item_messages
 from surgeval.protocols.intent.asking._run import MAX_TOKENS

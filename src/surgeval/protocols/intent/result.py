@@ -16,9 +16,9 @@ from surgeval.files import atomic_file, make_folder
 from surgeval.pages import Evidence
 from surgeval.protocols.asked import UNKNOWN_MEDIA
 from surgeval.protocols.contract import Headline, RecordedResult, refuse_dataset
+from surgeval.protocols.intent._cases import SCHEMA
+from surgeval.protocols.intent._items import load_items, save_items
 from surgeval.protocols.intent._stored import load_answers
-from surgeval.protocols.intent.asking._cases import SCHEMA
-from surgeval.protocols.intent.asking._items import load_items, save_items
 from surgeval.protocols.intent.scoring._estimates import chance_of, estimate_of
 from surgeval.protocols.intent.scoring._interventions import (
     Moved,

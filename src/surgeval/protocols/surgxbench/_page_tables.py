@@ -6,14 +6,17 @@ A number and its interval share a cell. The CSV files beside the page hold every
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from surgeval.pages import Fact, Table, distinct
 from surgeval.protocols.surgxbench._numbers import LABELS, NUMBERS
 from surgeval.protocols.surgxbench._papers import left_out, paper_table_1, paper_table_2
-from surgeval.protocols.surgxbench.result import SurgXScores
 from surgeval.stats import NumberUnit, number_text, with_ends
+
+if TYPE_CHECKING:
+    from surgeval.protocols.surgxbench.result import SurgXScores
 
 __all__ = ["TITLES", "facts", "joint", "layer", "overview", "own", "readable_table", "tables_to_save"]
 

@@ -6,7 +6,7 @@ Numbers over several frames come from the tables with their intervals; boxes sho
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -24,9 +24,11 @@ from surgeval.figures import (
 )
 from surgeval.metrics.grounding import MATCH_LEVELS
 from surgeval.protocols.surgxbench._page_tables import layer
-from surgeval.protocols.surgxbench.result import SurgXScores
 from surgeval.protocols.surgxbench.tables import FOUR
 from surgeval.stats import with_ends
+
+if TYPE_CHECKING:
+    from surgeval.protocols.surgxbench.result import SurgXScores
 
 __all__ = ["surgxbench_figures"]
 

@@ -17,10 +17,11 @@ from surgeval.pages import Evidence
 from surgeval.protocols.contract import Headline, RecordedResult
 from surgeval.protocols.surgxbench import tables
 from surgeval.protocols.surgxbench._causal_table import CAUSAL_SCHEMA, causal_table
+from surgeval.protocols.surgxbench._item import NO_EXTRAS, Extras, Item
 from surgeval.protocols.surgxbench._numbers import LABELS, headline_numbers, headlines_of
+from surgeval.protocols.surgxbench._stored import load_page
 from surgeval.protocols.surgxbench.evidence import surgxbench_evidence
-from surgeval.protocols.surgxbench.gallery._item import NO_EXTRAS, Extras, Item
-from surgeval.protocols.surgxbench.gallery._stored import load_page
+from surgeval.protocols.surgxbench.figures import surgxbench_figures
 from surgeval.protocols.surgxbench.tables import CONTROLS, MOTION_FLAGS
 from surgeval.protocols.surgxbench.verdict import judge
 from surgeval.protocols.verdict import Verdict
@@ -90,8 +91,6 @@ class SurgXScores(RecordedResult):
     @property
     def figures(self) -> Mapping[str, Figure]:
         """The figures of the page; `four_way` (right or wrong, grounded or not) stands first."""
-        from surgeval.protocols.surgxbench.figures import surgxbench_figures  # which reads results
-
         every = surgxbench_figures([self])
         return {name: every[name] for name in sorted(every, key=lambda name: name != "four_way")}
 

@@ -14,8 +14,7 @@ import polars as pl
 
 if TYPE_CHECKING:
     from surgeval.arrays import Image
-    from surgeval.detector import Classes
-    from surgeval.detector.inference import Network
+    from surgeval.detector import Classes, Network
     from surgeval.detector.nms import Found
     from surgeval.records import Frame
 

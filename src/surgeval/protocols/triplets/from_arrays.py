@@ -14,6 +14,7 @@ import numpy as np
 from surgeval.arrays import AnyArray, Bools, Ints
 from surgeval.errors import BadInput, printable
 from surgeval.metrics import CONVENTIONS, Convention, DetectionSet, rare_classes
+from surgeval.protocols.triplets._assemble import ScoringPlan, assemble_detection, assemble_recognition
 from surgeval.protocols.triplets._box_columns import (
     BoxFormat,
     Columns,
@@ -27,7 +28,6 @@ from surgeval.protocols.triplets._box_columns import (
 )
 from surgeval.protocols.triplets.method import RECOGNITION, RESAMPLES
 from surgeval.protocols.triplets.result import TripletScores
-from surgeval.protocols.triplets.scoring._assemble import ScoringPlan, assemble_detection, assemble_recognition
 from surgeval.protocols.triplets.scoring._groups import Group, VideoGroups
 from surgeval.protocols.triplets.scoring._inputs import Task, array_fingerprint
 from surgeval.protocols.triplets.scoring._numbers import Progress

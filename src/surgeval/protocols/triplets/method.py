@@ -20,9 +20,9 @@ from surgeval.datasets import Dataset
 from surgeval.datasets.predictions import GroundTruth, ground_truth
 from surgeval.errors import BadInput
 from surgeval.metrics import CONVENTIONS, Convention, evaluate, rare_classes
+from surgeval.protocols.triplets._assemble import ScoringPlan, assemble_detection, assemble_recognition
 from surgeval.protocols.triplets.evidence import kept_pictures
 from surgeval.protocols.triplets.result import TripletScores, load_triplets
-from surgeval.protocols.triplets.scoring._assemble import ScoringPlan, assemble_detection, assemble_recognition
 from surgeval.protocols.triplets.scoring._constant import SEVERAL_BOXES
 from surgeval.protocols.triplets.scoring._groups import Folds, VideoGroups, choose_videos
 from surgeval.protocols.triplets.scoring._inputs import (

@@ -16,10 +16,9 @@ import torch
 from torch import nn
 
 from surgeval.arrays import Floats, Image
-from surgeval.detector import Classes, build_tdnet, save_detector
+from surgeval.detector import Classes, Raw, build_tdnet, save_detector
 from surgeval.detector.assign import BatchTruth
 from surgeval.detector.geometry import Fit
-from surgeval.detector.inference import Raw
 from surgeval.detector.losses import LossSettings, teacher_loss
 from surgeval.phantom import Footage, make_procedure
 from surgeval.vocab import LabelSpace, load_labels

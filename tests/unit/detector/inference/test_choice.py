@@ -10,8 +10,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from surgeval.detector import Raw
 from surgeval.detector.geometry import Fit
-from surgeval.detector.inference import Raw
 from surgeval.detector.inference._choice import Listing, choose_listed, found_of, list_candidates, on_frames
 from surgeval.detector.inference._recorded import Recorded
 from surgeval.detector.nms import Found, Selecting, class_groups, select

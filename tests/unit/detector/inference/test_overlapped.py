@@ -14,9 +14,9 @@ import torch
 from tests.unit.detector.inference.detectors import operation
 
 from surgeval.arrays import Image
-from surgeval.detector import load_detector
+from surgeval.detector import Raw, load_detector
 from surgeval.detector.geometry import Fit
-from surgeval.detector.inference import Looker, Raw, TDNetDetector, _look
+from surgeval.detector.inference import Looker, TDNetDetector, _look
 from surgeval.detector.inference._choice import list_candidates
 from surgeval.detector.nms import Found, Selecting
 from surgeval.errors import RunError

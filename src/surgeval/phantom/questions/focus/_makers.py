@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from surgeval.phantom.dataset._graph import Event, Visibility
 from surgeval.phantom.questions._phrases import HARM, PURPOSE, REASON, deed, reason, with_article, words
 from surgeval.phantom.questions.focus._scene import (
     CLASSES,
@@ -22,6 +21,7 @@ from surgeval.phantom.questions.focus._scene import (
     tolerance,
 )
 from surgeval.phantom.script._foreign import STAYS_IN
+from surgeval.phantom.script._graph import Event, Visibility
 
 # ── 1 object recognition ────────────────────────────────────────────────────────────────────────────────────────
 

@@ -6,11 +6,11 @@ half are answered yes, and one is asked only where the video could have had eith
 
 from __future__ import annotations
 
-from surgeval.phantom.dataset._graph import SceneGraph
 from surgeval.phantom.questions._phrases import PHRASES
 from surgeval.phantom.questions.focus._makers import MAKERS, Maker
 from surgeval.phantom.questions.focus._scene import AskedQuestion, QuestionScene
 from surgeval.phantom.script._dice import Dice
+from surgeval.phantom.script._graph import SceneGraph
 from surgeval.records import VqaQuestion
 
 
@@ -18,7 +18,7 @@ def make_focus_questions(graph: SceneGraph, *, prefix: str, held_out: float, ood
     """All questions of one video; a share `held_out` gets held-out wordings, `ood` says the procedure is unseen.
 
     >>> from surgeval.phantom import make_procedure
-    >>> from surgeval.phantom.dataset._graph import build_graph
+    >>> from surgeval.phantom.script._graph import build_graph
     >>> graph = build_graph("A1", make_procedure(7), [], [])
     >>> questions = make_focus_questions(graph, prefix="p", held_out=0.0, ood=False)
     >>> len(questions)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from surgeval.phantom.dataset._graph import Event, SceneGraph, SeenThing, Visibility
 from surgeval.phantom.script._dice import Dice
+from surgeval.phantom.script._graph import Event, SceneGraph, SeenThing, Visibility
 from surgeval.vocab import foreign_objects
 
 NONE = "None"

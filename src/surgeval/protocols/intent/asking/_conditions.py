@@ -9,8 +9,8 @@ from typing import Literal, TypeAlias, TypeVar, get_args
 
 from surgeval.errors import BadInput
 from surgeval.protocols.asked import draw_evenly
-from surgeval.protocols.intent.asking._cases import case_id, rotation, split_id
-from surgeval.protocols.intent.asking._items import ItemSet, OpenedItems
+from surgeval.protocols.intent._cases import case_id, rotation, split_id
+from surgeval.protocols.intent._items import ItemSet, OpenedItems
 from surgeval.records import IntentQuestion
 from surgeval.results import counted
 

@@ -13,7 +13,7 @@ from surgeval.arrays import Image
 from surgeval.asking import ItemFiles, Moment, Shown, ShownFrame, moments, picture
 from surgeval.datasets import Dataset, read_image
 from surgeval.errors import BadInput
-from surgeval.protocols.intent.asking._cases import split_id
+from surgeval.protocols.intent._cases import split_id
 from surgeval.protocols.intent.asking._gaze import (
     GAZE_MODES,
     GazeMode,

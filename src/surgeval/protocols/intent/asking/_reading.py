@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from surgeval.asking import Asking
-from surgeval.protocols.intent.asking._cases import split_id
+from surgeval.protocols.intent._cases import split_id
 from surgeval.protocols.intent.asking._conditions import own_option
 from surgeval.protocols.intent.asking._look import Eyes
 from surgeval.protocols.intent.asking._reader import READ_BY_MODEL, ModelReader

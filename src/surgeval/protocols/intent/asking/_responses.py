@@ -17,9 +17,9 @@ from surgeval.asking import Answered, EvalAnswers, ShownFrame, Unanswered, is_ev
 from surgeval.datasets import raise_errors
 from surgeval.datasets.io import UNREAD, Place, as_float, read_json, read_lines, shown, told_json
 from surgeval.errors import DataError
-from surgeval.protocols.intent.asking._cases import CONDITIONS, case_id, is_condition, split_id
+from surgeval.protocols.intent._cases import CONDITIONS, case_id, is_condition, split_id
+from surgeval.protocols.intent._items import ItemSet, OpenedItems
 from surgeval.protocols.intent.asking._conditions import posed
-from surgeval.protocols.intent.asking._items import ItemSet, OpenedItems
 from surgeval.records import IntentQuestion
 
 __all__ = ["Responses", "Source"]
@@ -30,7 +30,7 @@ Source: TypeAlias = str | Path | Sequence[Mapping[str, Any]]
 class Responses:
     """An answerer that reads: it has answers under the conditions that its file names.
 
-    >>> from surgeval.protocols.intent.asking._items import ItemSet
+    >>> from surgeval.protocols.intent._items import ItemSet
     >>> item = IntentQuestion("i1", "s", "v", (), "spatial", "absolute", "Where?", ("left", "right"), answer=0)
     >>> said = Responses([{"id": "i1", "content": "A"}, {"id": "i1", "condition": "text-only", "content": "B"}])
     >>> [question.id for question in said.asked(ItemSet((item,)))]

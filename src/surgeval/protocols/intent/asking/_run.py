@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import polars as pl
 
@@ -21,7 +21,8 @@ from surgeval.errors import BadInput, DataError, printable
 from surgeval.models.chat import ChatOptions, open_chat
 from surgeval.protocols.asked import NO_MEDIA, UNKNOWN_MEDIA, AskedRun, check_limit
 from surgeval.protocols.contract import refuse_dataset
-from surgeval.protocols.intent.asking._cases import load_intent_cases
+from surgeval.protocols.intent._cases import load_intent_cases
+from surgeval.protocols.intent._items import ItemSet, OpenedItems, open_items, save_items
 from surgeval.protocols.intent.asking._conditions import (
     DEFAULT_INTERVENTIONS,
     INTERVENTIONS,
@@ -35,18 +36,15 @@ from surgeval.protocols.intent.asking._conditions import (
     stratified,
 )
 from surgeval.protocols.intent.asking._gaze import GazeMode
-from surgeval.protocols.intent.asking._items import ItemSet, OpenedItems, open_items, save_items
 from surgeval.protocols.intent.asking._look import Eyes, Seeing
 from surgeval.protocols.intent.asking._prompt import PROMPT_VERSION, item_messages
 from surgeval.protocols.intent.asking._reader import ModelReader
 from surgeval.protocols.intent.asking._reading import ReadingWorker
 from surgeval.protocols.intent.asking._responses import Responses
+from surgeval.protocols.intent.result import IntentScores, load_intent
 from surgeval.protocols.pictures import PICTURES, film_strip, save_pictures
 from surgeval.qa.chat import public_name
 from surgeval.records import IntentQuestion
-
-if TYPE_CHECKING:
-    from surgeval.protocols.intent.result import IntentScores
 
 __all__ = ["MAX_TOKENS", "IntentRun", "ask_items", "run_intent"]
 
@@ -63,8 +61,6 @@ class IntentRun(AskedRun):
     @cached_property
     def loaded(self) -> IntentScores:
         """Competency, reliability and what the conditions show."""
-        from surgeval.protocols.intent.result import load_intent  # which reads what is asked here
-
         return load_intent(self.folder)
 
 

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 import polars as pl
 
-from surgeval.protocols.intent.asking._items import rejecting_options
+from surgeval.protocols.intent._items import rejecting_options
 from surgeval.protocols.intent.scoring._weights import SKILLS
 from surgeval.records import IntentQuestion
 

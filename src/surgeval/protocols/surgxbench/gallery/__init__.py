@@ -1,1 +1,1 @@
-"""What there is to look at in a run: pictures of predictions and their maps, and the files that keep them."""
+"""What there is to look at in a run: pictures of predictions and their maps, drawn and chosen."""

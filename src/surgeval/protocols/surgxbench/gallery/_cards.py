@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from surgeval.pages import Card, Picture
-from surgeval.protocols.surgxbench.gallery._item import Hiding, Item
+from surgeval.protocols.surgxbench._item import Hiding, Item
 from surgeval.protocols.surgxbench.measuring._prompts import spoken
 from surgeval.protocols.surgxbench.result import SurgXScores
 from surgeval.stats import number_text

@@ -15,7 +15,7 @@ from surgeval.explain.camera import camera_field
 from surgeval.explain.heatmaps import heatmaps
 from surgeval.explain.regions import top_regions
 from surgeval.figures import FlowPipeline
-from surgeval.protocols.surgxbench.gallery._item import Hiding
+from surgeval.protocols.surgxbench._item import Hiding
 from surgeval.protocols.surgxbench.gallery._pictures import side_by_side
 from surgeval.protocols.surgxbench.measuring._asked import Example
 from surgeval.protocols.surgxbench.measuring._frames import PreparedFrame, Reader, batches, followed

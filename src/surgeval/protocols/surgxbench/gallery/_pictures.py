@@ -16,7 +16,7 @@ import polars as pl
 
 from surgeval.arrays import AnyArray, Bools, Image
 from surgeval.explain import Paste
-from surgeval.protocols.surgxbench.gallery._item import Item
+from surgeval.protocols.surgxbench._item import Item
 from surgeval.protocols.surgxbench.gallery._labels import line_height, name_patches
 from surgeval.protocols.surgxbench.gallery._legend import CYAN, GREEN, WHITE
 from surgeval.protocols.surgxbench.measuring._frames import PreparedFrame, Reader, batches

@@ -15,11 +15,11 @@ from typing import Any
 import torch
 
 from surgeval.errors import BadInput
-from surgeval.models._clip import fitting_size, read_preparation
-from surgeval.models._tokens import FolderTokens, checked_prompts
-from surgeval.models._towers import Adapter, PatchTowers, attended, tracked
-from surgeval.models._weights import build, configured, digest, read_config, read_folder
 from surgeval.models.contrastive import TextBank
+from surgeval.models.io._weights import build, configured, digest, read_config, read_folder
+from surgeval.models.networks._clip import fitting_size, read_preparation
+from surgeval.models.networks._two_towers import Adapter, PatchTowers, attended, tracked
+from surgeval.models.text._tokens import FolderTokens, checked_prompts
 
 __all__ = ["BlipItc", "BlipItm", "open_blip"]
 

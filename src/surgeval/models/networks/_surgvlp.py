@@ -12,12 +12,12 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from surgeval.models._checkpoint import read_torch
-from surgeval.models._resnet import resnet50
-from surgeval.models._tokens import WordPieces
-from surgeval.models._towers import TwoTowers, unit
-from surgeval.models._weights import build, digest
+from surgeval.models.io._checkpoint import read_torch
+from surgeval.models.io._weights import build, digest
+from surgeval.models.networks._resnet import resnet50
+from surgeval.models.networks._two_towers import TwoTowers, unit
 from surgeval.models.preparation import IMAGENET_MEAN, IMAGENET_STD, Preparation
+from surgeval.models.text._tokens import WordPieces
 
 __all__ = ["PREPARATION", "SurgVLP", "SurgVLPNetwork", "open_surgvlp"]
 

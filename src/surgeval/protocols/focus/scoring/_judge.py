@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
 from surgeval.errors import printable
-from surgeval.protocols.focus._records import FocusQuestion
-from surgeval.protocols.focus._rules import Outcome
+from surgeval.protocols.focus.reading._records import FocusQuestion
+from surgeval.protocols.focus.scoring._rules import Outcome
 from surgeval.qa.judging import JudgeItem, Panel, PanelVerdict
 from surgeval.qa.screening import FlagPolicy, screen
 

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from surgeval.arrays import Bools, Floats, Ints
-from surgeval.protocols.focus._rules import STATUSES
+from surgeval.protocols.focus.scoring._rules import STATUSES
 from surgeval.stats import Interval, bootstrap_mean, bootstrap_slices, bootstrap_statistic, with_still_parts
 from surgeval.vocab import capabilities
 

@@ -20,7 +20,7 @@ from typing import IO, Any
 import torch
 
 from surgeval.errors import DataError
-from surgeval.models._pickled import check_pickles
+from surgeval.models.io._pickled import check_pickles
 
 __all__ = ["first_line", "read_torch"]
 

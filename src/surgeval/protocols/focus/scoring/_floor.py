@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from surgeval.asking import PriorAnswerer
-from surgeval.protocols.focus._records import FocusQuestion
+from surgeval.protocols.focus.reading._records import FocusQuestion
 from surgeval.qa.formats import judge_format
 from surgeval.qa.judging import ExactJudge, JudgeItem
 from surgeval.records import VqaQuestion

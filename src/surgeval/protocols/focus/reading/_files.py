@@ -17,7 +17,7 @@ from surgeval.asking import EvalAnswers, is_eval_log, read_eval_log
 from surgeval.datasets import OnProblem, Problem
 from surgeval.datasets.io import UNREAD, Place, read_json, shown
 from surgeval.errors import BadInput, printable
-from surgeval.protocols.focus._records import (
+from surgeval.protocols.focus.reading._records import (
     FocusQuestion,
     FocusResponse,
     Here,

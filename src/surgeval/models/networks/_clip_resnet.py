@@ -18,8 +18,8 @@ from torch import nn
 
 from surgeval.errors import DataError
 from surgeval.files import write_atomically
-from surgeval.models._resnet import small_resnet
-from surgeval.models._weights import build, configured, read_config, read_safetensors
+from surgeval.models.io._weights import build, configured, read_config, read_safetensors
+from surgeval.models.networks._resnet import small_resnet
 
 __all__ = ["MODEL_TYPE", "PhantomClipResnet"]
 

@@ -32,13 +32,13 @@ from surgeval.errors import BadInput, DataError, RunError, printable
 from surgeval.files import holds_bytes, write_atomically
 from surgeval.models.chat import ChatOptions
 from surgeval.protocols.asked import NO_MEDIA, UNKNOWN_MEDIA, AskedRun, check_limit, was_shown
-from surgeval.protocols.focus._files import as_sources
-from surgeval.protocols.focus._prompt import PROMPT_VERSION, question_messages
-from surgeval.protocols.focus._rules import latency_limit
-from surgeval.protocols.focus._sources import FocusSet, open_questions
 from surgeval.protocols.focus._stored import SCORES
+from surgeval.protocols.focus.asking._prompt import PROMPT_VERSION, question_messages
 from surgeval.protocols.focus.method import score_focus
+from surgeval.protocols.focus.reading._files import as_sources
+from surgeval.protocols.focus.reading._sources import FocusSet, open_questions
 from surgeval.protocols.focus.result import FocusScores, load_focus
+from surgeval.protocols.focus.scoring._rules import latency_limit
 from surgeval.protocols.pictures import film_strip, save_pictures
 from surgeval.qa.chat import public_name
 from surgeval.qa.formats import formats

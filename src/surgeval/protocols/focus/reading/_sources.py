@@ -18,7 +18,7 @@ from surgeval.datasets.io import folders, names
 from surgeval.errors import BadInput, DataError
 from surgeval.models import hub_folder
 from surgeval.protocols.asked import draw_evenly
-from surgeval.protocols.focus._files import Source, as_sources, logged_responses
+from surgeval.protocols.focus.reading._files import Source, as_sources, logged_responses
 from surgeval.records import VqaQuestion
 
 __all__ = ["FocusSet", "open_questions", "scored_sources"]

@@ -1,4 +1,4 @@
-"""What the rest of inference knows of a detector, whatever it is made of: a picture goes in, scored boxes come out."""
+"""What every detector is, whatever it is made of: a picture goes in, scored boxes come out."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from surgeval.datasets.io import shown
 from surgeval.errors import BadInput
-from surgeval.protocols.focus._records import FocusQuestion, FocusResponse
+from surgeval.protocols.focus.reading._records import FocusQuestion, FocusResponse
 from surgeval.qa.formats import AnswerVerdict, judge_format
 from surgeval.vocab import track_limits
 

@@ -11,9 +11,9 @@ from functools import cached_property
 from pathlib import Path
 
 from surgeval.errors import BadInput, DataError
-from surgeval.models._template import ChatTemplate
-from surgeval.models._tokens import FolderTokens, checked_prompts, tokenizing
-from surgeval.models._weights import read_config
+from surgeval.models.io._weights import read_config
+from surgeval.models.text._template import ChatTemplate
+from surgeval.models.text._tokens import FolderTokens, checked_prompts, tokenizing
 
 __all__ = ["Dialogue"]
 

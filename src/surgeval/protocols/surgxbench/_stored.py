@@ -24,7 +24,7 @@ from surgeval.errors import BadInput, DataError, RunError
 from surgeval.figures import FlowPipeline
 from surgeval.files import make_folder, read_bounded, read_json_object, write_atomically
 from surgeval.pages import jpeg_bytes
-from surgeval.protocols.surgxbench.gallery._item import NO_EXTRAS, Extras, Hiding, Item
+from surgeval.protocols.surgxbench._item import NO_EXTRAS, Extras, Hiding, Item
 
 __all__ = ["MOST_ITEMS", "StoredPage", "load_page", "save_page"]
 

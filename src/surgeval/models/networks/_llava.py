@@ -19,13 +19,13 @@ import numpy as np
 import torch
 
 from surgeval.errors import BadInput, DataError
-from surgeval.models._checkpoint import first_line
-from surgeval.models._clip import fitting_size, read_preparation
-from surgeval.models._decoder import Decoder
-from surgeval.models._dialogue import Dialogue
-from surgeval.models._towers import TYPES, Placed
-from surgeval.models._weights import build, configured, digest, read_config, read_folder
 from surgeval.models.generative import Generated, Replayed
+from surgeval.models.io._checkpoint import first_line
+from surgeval.models.io._weights import build, configured, digest, read_config, read_folder
+from surgeval.models.networks._clip import fitting_size, read_preparation
+from surgeval.models.networks._decoder import Decoder
+from surgeval.models.networks._two_towers import TYPES, Placed
+from surgeval.models.text._dialogue import Dialogue
 
 if TYPE_CHECKING:
     from surgeval.models.generative import Picture

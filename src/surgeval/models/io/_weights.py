@@ -18,8 +18,8 @@ from torch import nn
 
 from surgeval.errors import BadInput, DataError
 from surgeval.files import file_digest, read_json_object
-from surgeval.models._checkpoint import first_line, read_torch
-from surgeval.models._settings import refuse_kernels
+from surgeval.models.io._checkpoint import first_line, read_torch
+from surgeval.models.io._settings import refuse_kernels
 
 __all__ = ["WeightsMismatch", "build", "configured", "digest", "fit", "foreign_prefix", "freeze", "read_config",
            "read_folder", "read_safetensors"]  # fmt: skip
@@ -158,7 +158,7 @@ def build(
     (tensor([[3.]]), ())
     >>> build(lambda: nn.Linear(3, 1), weights, "model.safetensors")
     Traceback (most recent call last):
-    surgeval.models._weights.WeightsMismatch: model.safetensors: weights: found weight of shape (1, 2) instead of ...
+    surgeval.models.io._weights.WeightsMismatch: model.safetensors: weights: found weight of shape (1, 2) instead of ...
     """
     try:
         with torch.device("meta"):

@@ -14,9 +14,9 @@ from torch import nn
 
 from surgeval.errors import BadInput
 from surgeval.models._devices import usable_device
-from surgeval.models._tokens import Tokens, checked_prompts
 from surgeval.models.contrastive import TextBank
 from surgeval.models.preparation import Preparation
+from surgeval.models.text._tokens import Tokens, checked_prompts
 
 __all__ = ["TYPES", "Adapter", "PatchTowers", "Placed", "TwoTowers", "attended", "tracked", "unit"]
 

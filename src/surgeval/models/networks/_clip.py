@@ -16,11 +16,11 @@ from typing import Any
 import torch
 
 from surgeval.errors import DataError
-from surgeval.models._clip_resnet import PhantomClipResnet
-from surgeval.models._tokens import FolderTokens
-from surgeval.models._towers import PatchTowers, TwoTowers, unit
-from surgeval.models._weights import build, configured, digest, read_config, read_folder
+from surgeval.models.io._weights import build, configured, digest, read_config, read_folder
+from surgeval.models.networks._clip_resnet import PhantomClipResnet
+from surgeval.models.networks._two_towers import PatchTowers, TwoTowers, unit
 from surgeval.models.preparation import Preparation
+from surgeval.models.text._tokens import FolderTokens
 
 __all__ = ["Clip", "ClipResnet", "fitting_size", "open_clip", "open_clip_resnet", "read_preparation"]
 

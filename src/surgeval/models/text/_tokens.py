@@ -18,8 +18,8 @@ import torch
 
 from surgeval.errors import BadInput, DataError, SurgevalError
 from surgeval.files import read_bounded
-from surgeval.models._checkpoint import first_line
-from surgeval.models._tokenizer_file import TOKENIZER_FILES, check_tokenizer
+from surgeval.models.io._checkpoint import first_line
+from surgeval.models.text._tokenizer_file import TOKENIZER_FILES, check_tokenizer
 
 __all__ = ["FolderTokens", "Tokens", "WordPieces", "checked_prompts", "tokenizing"]
 

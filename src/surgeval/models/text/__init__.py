@@ -1,0 +1,1 @@
+"""Words into a model and out of it: tokenizers and chat templates of strangers' folders, bounded."""

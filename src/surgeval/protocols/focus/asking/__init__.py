@@ -1,0 +1,1 @@
+"""A question put to a model: the prompt, and the run of all of them."""

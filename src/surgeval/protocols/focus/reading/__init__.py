@@ -1,0 +1,1 @@
+"""Questions and answers as files, datasets and logs have them: checked records, and where they come from."""
