@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 __all__ = ["deaf_children", "interrupts_blocked", "interrupts_later"]
 
@@ -42,15 +43,9 @@ def interrupts_later() -> Iterator[None]:
     ...     signal.getsignal(signal.SIGINT) is signal.default_int_handler
     False
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
     pressed: list[FrameType | None] = []
-    before = signal.signal(signal.SIGINT, lambda _number, frame: pressed.append(frame))
-    try:
+    with _answered_by(lambda _number, frame: pressed.append(frame)) as before:
         yield
-    finally:
-        signal.signal(signal.SIGINT, before)
     if pressed and callable(before):
         before(signal.SIGINT, pressed[0])
 
@@ -65,11 +60,18 @@ def deaf_children() -> Iterator[None]:
     ...     signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     True
     """
+    with _answered_by(signal.SIG_IGN):
+        yield
+
+
+@contextmanager
+def _answered_by(handler: Any) -> Iterator[Any]:
+    """Ctrl-C inside is for this handler; gives the one before, and None in a thread, where nothing is changed."""
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield None
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    before = signal.signal(signal.SIGINT, handler)
     try:
-        yield
+        yield before
     finally:
         signal.signal(signal.SIGINT, before)

@@ -23,7 +23,7 @@ _DEVICES = frozenset({"CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$",
                       *(f"{port}{digit}" for port in ("COM", "LPT") for digit in "0123456789¹²³")})  # fmt: skip
 
 
-def name_beside(path: Path) -> str:
+def name_beside(path: str | Path) -> str:
     """For a path that leads nowhere: `; did you mean …?` with a name in the same folder that is close, else nothing.
 
     >>> import tempfile
@@ -32,6 +32,7 @@ def name_beside(path: Path) -> str:
     ...     name_beside(Path(folder, "phantm")), name_beside(Path(folder, "net", "phantm"))
     ("; did you mean 'phantom'?", '')
     """
+    path = Path(path)
     try:
         with os.scandir(path.parent) as entries:
             return did_you_mean(path.name, (entry.name for entry in entries))

@@ -65,13 +65,13 @@ def check_parquet(path: str | Path, expected: str = "a readable Parquet file") -
         raise DataError(path, found=wrong, expected=expected)
 
 
-def try_parquets(paths: Iterable[Path]) -> None:
+def try_parquets(paths: Iterable[str | Path]) -> None:
     """Try many files in one child, so that checking each of them afterwards starts none; absent ones are passed over.
 
     >>> try_parquets([Path("cases.parquet")])
     """
     untried = []
-    for path in paths:
+    for path in map(Path, paths):
         with suppress(OSError):
             stamp, wrong = _known(path)
             untried += [(path, stamp)] if wrong is None else []

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from surgeval.pages._page import jpeg_bytes, render_page, write_page
     from surgeval.pages._parts import Card, Fact, Finding, LegendKey, Link, Picture, Plot, Section, Table, Term
     from surgeval.pages._safety import script_data
-    from surgeval.pages._title import title_of
+    from surgeval.pages._title import page_title
 
 _HOMES = {
     "_breaks": "unbroken",
@@ -30,7 +30,7 @@ _HOMES = {
     "_page": "jpeg_bytes render_page write_page",
     "_parts": "Card Fact Finding LegendKey Link Picture Plot Section Table Term",
     "_safety": "script_data",
-    "_title": "title_of",
+    "_title": "page_title",
 }
 
 __all__ = [
@@ -51,12 +51,12 @@ __all__ = [
     "jpeg_bytes",
     "library_inside",
     "no_boxes",
+    "page_title",
     "render_page",
     "save_figures",
     "save_tables",
     "script_data",
     "single_file",
-    "title_of",
     "unbroken",
     "unguarded",
     "write_page",

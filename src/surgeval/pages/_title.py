@@ -8,21 +8,21 @@ from pathlib import Path
 
 from surgeval.files import open_regular
 
-__all__ = ["title_of"]
+__all__ = ["page_title"]
 
 _HEAD = 1 << 14  # bytes that hold the head of a page of ours up to its title
 _OURS = re.compile(rb'<meta name="generator" content="surgeval [^"]*">\s*<title>([^<]{1,2000})</title>')
 
 
-def title_of(page: str | Path) -> str | None:
+def page_title(page: str | Path) -> str | None:
     """The title of a page that surgeval wrote, with its kind; None for whatever else is there, or nothing.
 
     >>> import tempfile
     >>> from surgeval.pages import Section, write_page
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     title_of(write_page(Path(folder) / "report.html", "A <model>", [Section("Result")], kind="ranking"))
+    ...     page_title(write_page(Path(folder) / "report.html", "A <model>", [Section("Result")], kind="ranking"))
     'A <model> · ranking'
-    >>> title_of("nowhere.html")
+    >>> page_title("nowhere.html")
     """
     try:
         with open_regular(page) as file:

@@ -38,17 +38,17 @@ class Descriptor:
 
     name: str
     question: str
+    order: int = 100
     load: str
     page: str
+    several: bool = False
     compare: str
     run: str = ""
     score: str = ""
     outcomes: str = ""
+    ranks_by: str = ""
     chapter: str = ""
     folders: str = ""
-    ranks_by: str = ""
-    several: bool = False
-    order: int = 100
 
     def __post_init__(self) -> None:
         texts = (self.name, self.question, self.load, self.page, self.compare, self.run, self.score, self.outcomes,

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from surgeval.files import leads_out
-from surgeval.pages import title_of
+from surgeval.pages import page_title
 from surgeval.protocols.registry import folder_kind_of, is_run
 
 __all__ = ["pages_beside"]
@@ -25,7 +25,7 @@ def pages_beside(folder: Path, shown: Collection[Path] = ()) -> dict[str, Path]:
     titles = {
         page: title
         for page in pages
-        if page.resolve() not in known and not leads_out(page, folder) and (title := title_of(page)) is not None
+        if page.resolve() not in known and not leads_out(page, folder) and (title := page_title(page)) is not None
     }
     often = Counter(titles.values())
     return {

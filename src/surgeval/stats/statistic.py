@@ -89,9 +89,9 @@ def without_bound(interval: Interval) -> Interval:
     That a kind of box occurs in none of V videos bounds in how many *videos* it may yet occur; the share of all boxes
     that it may make up is another number, and far smaller.
 
-    >>> print(without_bound(Interval(0.0, 0.0, 0.187, method="bound", clusters=18)))
+    >>> print(without_bound(Interval(estimate=0.0, low=0.0, high=0.187, method="bound", clusters=18)))
     0.000 [no interval]
-    >>> print(without_bound(Interval(0.001, 0.0, 0.001, clusters=18)))
+    >>> print(without_bound(Interval(estimate=0.001, low=0.0, high=0.001, clusters=18)))
     0.001 [0.000, 0.001]
     """
     return replace(interval, low=math.nan, high=math.nan, method="none") if interval.method == "bound" else interval

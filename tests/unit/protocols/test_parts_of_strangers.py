@@ -33,7 +33,7 @@ class Result(RunResult):
     protocol, notes = "bad", ()
     def __init__(self, name): self.name = name
     tables = {"all": pl.DataFrame({"a": [1]})}
-    def headlines(self): return (Headline("n", "number", Interval(1.0, 1.0, 1.0)),)
+    def headlines(self): return (Headline("n", "number", Interval(estimate=1.0, low=1.0, high=1.0)),)
 def load(folder): return Result(folder.name)
 def page(results, out): return write_page(out / "report.html", results[0].name, [Section("All")], kind="bad")
 def compare(a, b): return Comparison(protocol="bad", a=a.name, b=b.name, numbers=())

@@ -261,8 +261,9 @@ def check_scores_folder(folder: str | Path) -> None:
         refuse_dataset(folder)
 
 
-def pictured_in(folder: Path, responses: Path) -> bool | None:
+def pictured_in(folder: str | Path, responses: str | Path) -> bool | None:
     """Whether the answers of a file were given to pictures: known where the run of this folder gave them, else None."""
+    folder, responses = Path(folder), Path(responses)
     if not _asked(folder) or responses.resolve() != (folder / "responses.json").resolve():
         return None
     return was_shown(load_record(folder, "focus").manifest.config.get("media"))

@@ -69,12 +69,18 @@ class QualityScores(RunResult):
 
     @property
     def tables(self) -> Mapping[str, pl.DataFrame]:
-        """`drop` (a row per frame to drop), `reasons`, `videos` (means of each video) and `unreadable`, if any."""
+        """`drop` has a row per frame to drop, `reasons` how many there are for each, `videos` the means of each video.
+
+        Frames that could not be read stand in `unreadable`, where there are any.
+        """
         return quality_tables(self)
 
     @property
     def figures(self) -> Mapping[str, Figure]:
-        """A histogram of brightness, sharpness and tissue, and the reasons for dropping."""
+        """A histogram of brightness, of sharpness and of the share of tissue.
+
+        `reasons` says why frames are proposed to drop, where some are.
+        """
         return quality_figures(self)
 
 
