@@ -13,9 +13,11 @@ from pathlib import Path
 from surgeval.errors import SurgevalError
 from surgeval.files import read_json_object, write_atomically
 from surgeval.phantom import Footage, edition_hash, make_procedure, plan_videos, write_edition
+from surgeval.phantom.dataset import _pins
 from surgeval.phantom.dataset._edition import EDITIONS
 
 PINNED_FRAME = 625  # 25 s into every video
+PINS = Path(_pins.__file__)
 
 
 def frame_hash(seed: int, procedure: str, source: str, index: int = PINNED_FRAME) -> str:
@@ -54,7 +56,7 @@ def main(arguments: list[str]) -> int:
     if arguments == ["pin"]:
         with tempfile.TemporaryDirectory() as temporary:
             text = pins(write_edition("phantom-v1", temporary))
-        write_atomically(Path(__file__).with_name("_pins.py"), text.encode())
+        write_atomically(PINS, text.encode())
         sys.stdout.write(text)
         return 0
     sys.stderr.write("usage: python -m surgeval.phantom write OUT | pin\n")

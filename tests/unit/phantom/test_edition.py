@@ -261,3 +261,15 @@ def test_the_pixel_hash_is_of_the_pictures_before_jpeg(small: Path) -> None:
         total.update(footage.shoot(index).image.tobytes())
         total.update(footage.shoot(index + 1, like=index).image.tobytes())
     assert total.hexdigest() == truth(small, "A1")["pixels_sha256"]
+
+
+def test_pinning_writes_the_file_that_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from surgeval.phantom import __main__ as program
+    from surgeval.phantom.dataset import _pins
+
+    assert Path(_pins.__file__) == program.PINS and f'"{PHANTOM_V1_SHA256}"' in program.PINS.read_text()
+    monkeypatch.setattr(program, "PINS", tmp_path / "_pins.py")
+    monkeypatch.setattr(program, "write_edition", lambda name, folder: Path(folder))
+    monkeypatch.setattr(program, "pins", lambda folder: "PINNED = True\n")
+    assert program.main(["pin"]) == 0
+    assert (tmp_path / "_pins.py").read_text() == "PINNED = True\n"
