@@ -38,7 +38,7 @@ def readable_scores(scores: TripletScores) -> list[Readable]:
     by = f"convention {scores.settings['convention']}" if scores.task == "detection" else "average precision"
     kind = scores.settings["scheme"]["kind"]
     spread = "" if kind == "all" else f", mean ± std over {kind} (ddof = 1)"
-    level = "95 % intervals over resampled videos"
+    level = "95 % intervals over videos"
     together = "All videos" if kind == "all" else f"The videos of each {kind[:-1]}"
     tables = [
         Readable("components", f"{together} ranked together ({by}{spread}; {level})", _grid(scores, SCOPES[0])),
