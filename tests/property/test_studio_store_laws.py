@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -363,4 +364,4 @@ def visible(state: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
 
 
 Edits.TestCase.settings = settings(max_examples=100 if LONG else 4, stateful_step_count=25, deadline=None)
-TestEdits = Edits.TestCase
+TestEdits = pytest.mark.timeout(1800)(Edits.TestCase)  # at full counts, with coverage, on two busy cores

@@ -122,8 +122,13 @@ def serving(at_login: Act, answer: Act | None = None) -> Iterator[str]:
                 threading.Thread(target=serve, args=(connection,), daemon=True).start()
 
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        threading.Thread(target=accept, daemon=True).start()
-        yield f"postgresql://u:{quote(SECRET, safe='')}@127.0.0.1:{listening.getsockname()[1]}/x"
+        waiting = threading.Thread(target=accept, daemon=True)
+        waiting.start()
+        try:
+            yield f"postgresql://u:{quote(SECRET, safe='')}@127.0.0.1:{listening.getsockname()[1]}/x"
+        finally:
+            listening.shutdown(socket.SHUT_RDWR)  # closing alone would leave the thread waiting
+            waiting.join()
 
 
 def error_of(address: str) -> str:
