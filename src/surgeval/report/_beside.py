@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
 
-from surgeval.files import leads_out
 from surgeval.pages import page_title
 from surgeval.protocols.registry import folder_kind_of, is_run
 
@@ -18,14 +17,14 @@ _NAMES = ("report.html", "index.html")
 def pages_beside(folder: Path, shown: Collection[Path] = ()) -> dict[str, Path]:
     """Title → page of ours in a folder and two further down, without those of runs and trainings and those in `shown`.
 
-    Pages of one title are told apart by where they lie.
+    Pages of one title are told apart by where they lie. No link is followed: one may lead elsewhere, or to itself.
     """
     known = {page.resolve() for page in shown}
     pages = [inner / name for inner in _folders(folder, depth=2) for name in _NAMES]
     titles = {
         page: title
         for page in pages
-        if page.resolve() not in known and not leads_out(page, folder) and (title := page_title(page)) is not None
+        if not page.is_symlink() and page.resolve() not in known and (title := page_title(page)) is not None
     }
     often = Counter(titles.values())
     return {

@@ -405,6 +405,8 @@ def test_rankings_comparisons_and_reports_beside_the_runs_are_linked(tmp_path: P
     os.mkfifo(tmp_path / "pipe" / "report.html")
     outside = write_page(tmp_path.parent / f"{tmp_path.name}-outside" / "report.html", "Elsewhere", [])
     (tmp_path / "link").symlink_to(outside.parent)
+    (tmp_path / "loop").mkdir()
+    (tmp_path / "loop" / "report.html").symlink_to("report.html")
     html = write_index(tmp_path, links={"The first": tmp_path / "teams" / "ranking" / "report.html"}).read_text()
     assert html.count('href="./teams/ranking/report.html"') == 1  # it stands at the top already
     others = html[html.rindex("Other pages") :]
