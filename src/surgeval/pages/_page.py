@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import io
+import os
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -139,7 +140,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["href"] = quote
+    environment.filters["href"] = lambda file: quote(os.fsencode(file))  # a name on a disk may be no text
     return environment
 
 

@@ -405,11 +405,14 @@ def test_rankings_comparisons_and_reports_beside_the_runs_are_linked(tmp_path: P
     os.mkfifo(tmp_path / "pipe" / "report.html")
     outside = write_page(tmp_path.parent / f"{tmp_path.name}-outside" / "report.html", "Elsewhere", [])
     (tmp_path / "link").symlink_to(outside.parent)
+    (tmp_path / "odd\udcff").mkdir()  # a name that is no UTF-8
+    (tmp_path / "odd\udcff" / "report.html").write_bytes(outside.read_bytes().replace(b"Elsewhere", b"Oddly named"))
     (tmp_path / "loop").mkdir()
     (tmp_path / "loop" / "report.html").symlink_to("report.html")
     html = write_index(tmp_path, links={"The first": tmp_path / "teams" / "ranking" / "report.html"}).read_text()
     assert html.count('href="./teams/ranking/report.html"') == 1  # it stands at the top already
     others = html[html.rindex("Other pages") :]
+    assert 'href="./odd%FF/report.html"' in others and "Oddly named" in others
     for place in ("again", "both"):
         assert f'href="./{place}/report.html"' in others
         assert f"A &amp; &lt;b&gt; · comparison ({place}/report.html)" in others
