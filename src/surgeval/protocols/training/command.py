@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 import typer
 
 from surgeval.console import console, print_json, print_pieces, require_models
-from surgeval.console.options import FormatOption, JsonOption, LabelsOption, ResamplesOption, SeedOption
-from surgeval.console.panels import READING, RUNNING, SCORING, grouped
+from surgeval.console.options import FormatOption, JsonOption, LabelsOption, SeedOption
+from surgeval.console.panels import READING, RUNNING, grouped
 from surgeval.errors import BadInput, visible
 from surgeval.progress import phases
 
@@ -26,7 +26,6 @@ TableName: TypeAlias = Literal["components", "fusion"]
 
 @grouped(
     {
-        SCORING: "resamples",
         READING: "format labels",
         "Ablation": "ablation seeds",
         RUNNING: "only_fold batch image_size device set weights name",
@@ -61,7 +60,6 @@ def run(
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 …")] = "cpu",
     name: Annotated[str | None, typer.Option(help="What to call the detector.")] = None,
     seed: SeedOption = 0,
-    resamples: ResamplesOption = 1000,
     format: FormatOption = None,
     labels: LabelsOption = None,
     json: JsonOption = False,
@@ -80,7 +78,7 @@ def run(
     options = {"size": size, "epochs": epochs, "minutes": minutes, "batch": batch, "image_size": image_size}
     changes = {key: value for key, value in options.items() if value is not None} | {"device": device, "seed": seed}
     settings = _settings(detector, changes, set or [])
-    shared: dict[str, Any] = {"scheme": folds, "resamples": resamples, "format": format, "labels": labels}
+    shared: dict[str, Any] = {"scheme": folds, "format": format, "labels": labels}
     if ablation is not None and (detector != "tdnet" or only_fold):
         other = f"--detector {detector}" if detector != "tdnet" else "--only-fold"
         raise BadInput(f"--ablation and {other}: expected one of them: the tables are about TDnet, whole")

@@ -42,7 +42,7 @@ from surgeval.protocols.training._stored import (
 from surgeval.protocols.training.detectors import Tell, TrainableDetector
 from surgeval.protocols.training.result import TrainingScores, load_folds
 from surgeval.protocols.training.scheme import Fold, Scheme, SchemeSpec, choose_folds
-from surgeval.protocols.triplets import RESAMPLES, TripletScores, score_triplets
+from surgeval.protocols.triplets import TripletScores, score_triplets
 from surgeval.protocols.triplets.page import write_triplets_page
 from surgeval.results import counted
 
@@ -58,8 +58,6 @@ def train_folds(
     only: Sequence[str] | None = None,
     convention: Convention = "coco",
     rare: int = 300,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
     format: str | None = None,
     labels: str | Path | None = None,
     pages: bool = True,
@@ -85,7 +83,7 @@ def train_folds(
     >>> stub = TrainableDetector("stub", {}, learn=lambda dataset, fold, out, tell: None, detect=detect)
     >>> tested = {"1": ["A", "B"], "2": ["C", "D"]}  # the test videos of each fold
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     folds = train_folds(data, folder, stub, scheme=tested, resamples=20, pages=False)
+    ...     folds = train_folds(data, folder, stub, scheme=tested, pages=False)
     ...     again = load_training(folder)
     >>> folds.tables["folds"].select("fold", "test videos", "mAP50").rows()
     [('1', 2, 1.0), ('2', 2, 1.0), ('mean', None, 1.0), ('std', None, 0.0)]
@@ -105,7 +103,7 @@ def train_folds(
     if only is not None:
         return None
     progress("scoring all folds")
-    scores = _scored(folder, dataset, folds, method.name, convention, rare, resamples, seed)
+    scores = _scored(folder, dataset, folds, method.name, convention, rare)
     scores_folder = path_inside(folder, SCORES)
     if pages:
         write_triplets_page(scores, scores_folder)
@@ -113,7 +111,7 @@ def train_folds(
         scores.save(scores_folder)
     manifest = Manifest(
         "training", config={"kind": "folds", "scheme": folds.name, "plan": plan, "method": dict(method.identity)},
-        dataset=scores.settings["data"], model=method.name, seeds={"resamples": seed},
+        dataset=scores.settings["data"], model=method.name,
     )  # fmt: skip
     save_scored(folder, manifest, cases=scores.settings["frames"])
     return load_folds(folder)
@@ -168,9 +166,8 @@ def _do_fold(folder: Path, dataset: Dataset, fold: Fold, method: TrainableDetect
 
 
 def _scored(
-    folder: Path, dataset: Dataset, scheme: Scheme, name: str, convention: Convention, rare: int, resamples: int,
-    seed: int,
-) -> TripletScores:  # fmt: skip
+    folder: Path, dataset: Dataset, scheme: Scheme, name: str, convention: Convention, rare: int
+) -> TripletScores:
     """Every video's boxes come from the model that did not see it, so one table serves all folds."""
     tables = [read_parquet_file(fold_home(folder, fold.name) / BOXES) for fold in scheme.folds]
     groups: dict[str, Any] = (
@@ -179,5 +176,5 @@ def _scored(
     )  # fmt: skip
     return score_triplets(
         dataset, pl.concat(tables, how="vertical_relaxed"), task="detection", name=name, convention=convention,
-        rare=rare, resamples=resamples, seed=seed, **groups,
+        rare=rare, **groups,
     )  # fmt: skip

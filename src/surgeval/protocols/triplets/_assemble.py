@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 
 from surgeval.arrays import Floats, Ints
-from surgeval.errors import BadInput, sentence
 from surgeval.metrics import CONVENTIONS, Confusion, Convention, DetectionSet, mean_along, mean_of
 from surgeval.protocols.triplets.result import TripletScores
 from surgeval.protocols.triplets.scoring._constant import constant_average_precision
@@ -57,11 +56,6 @@ class ScoringPlan:
     totals: Ints  # instances per class in the whole dataset
     notes: tuple[str, ...] = ()
     progress: Progress | None = None
-
-    def __post_init__(self) -> None:
-        resamples = self.settings["resamples"]  # exchanges of videos that a comparison draws
-        if not isinstance(resamples, int) or resamples < 1:
-            raise BadInput(sentence("resamples", None, None, repr(resamples), "a whole number above 0"))
 
     @property
     def places(self) -> list[Ints]:

@@ -27,7 +27,7 @@ from surgeval.protocols.training.ablation.result import (
 from surgeval.protocols.training.detectors import Tell, TrainableDetector
 from surgeval.protocols.training.method import train_folds
 from surgeval.protocols.training.scheme import SchemeSpec
-from surgeval.protocols.triplets import RESAMPLES, load_triplets
+from surgeval.protocols.triplets import load_triplets
 
 __all__ = ["run_ablation"]
 
@@ -42,7 +42,6 @@ def run_ablation(
     table: AblationName = "components",
     seeds: Sequence[int] = (0, 1, 2),
     scheme: SchemeSpec = "prostatd",
-    resamples: int = RESAMPLES,
     format: str | None = None,
     labels: str | Path | None = None,
     progress: Tell = lambda _text: None,
@@ -67,7 +66,7 @@ def run_ablation(
     >>> def method_of(configuration, seed):  # a real one trains by the settings that `configuration.changes` names
     ...     return TrainableDetector(configuration.name, {"seed": seed}, learn=lambda *fold: None, detect=detect)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     scores = run_ablation(data, folder, method_of, seeds=[0], scheme={"test": ["A"]}, resamples=20)
+    ...     scores = run_ablation(data, folder, method_of, seeds=[0], scheme={"test": ["A"]})
     ...     again = load_ablation(folder)
     >>> list(scores.runs), again.reference, again.seeds
     (['TDnet w/o self-distill', 'TDnet w/o MTL', 'TDnet'], 'TDnet', (0,))
@@ -91,7 +90,7 @@ def run_ablation(
             home = ablation_home(folder, configuration.name, seed)
             path_inside(folder, *home.relative_to(folder).parts)  # refuses links
             progress(f"{configuration.name}, seed {seed}")
-            train_folds(data, home, method_of(configuration, seed), scheme=scheme, resamples=resamples, format=format,
+            train_folds(data, home, method_of(configuration, seed), scheme=scheme, format=format,
                         labels=labels, pages=False, progress=progress)  # fmt: skip
     first = load_triplets(ablation_home(folder, ablation.reference, seeds[0]) / SCORES)
     manifest = Manifest("training", config={"kind": "ablation", **plan}, dataset=first.settings["data"], model="TDnet")
