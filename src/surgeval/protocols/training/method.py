@@ -17,7 +17,7 @@ import polars as pl
 from surgeval._version import __version__
 from surgeval.datasets import Dataset, dataset_fingerprint, open_dataset
 from surgeval.engine import Manifest, fingerprint, folder_lock, save_scored
-from surgeval.errors import RunError
+from surgeval.errors import BadInput, RunError
 from surgeval.files import (
     atomic_file,
     make_folder,
@@ -27,7 +27,7 @@ from surgeval.files import (
     trust_parquet,
     write_atomically,
 )
-from surgeval.metrics import Convention
+from surgeval.metrics import CONVENTIONS, Convention
 from surgeval.protocols.contract import refuse_dataset
 from surgeval.protocols.training._stored import (
     BOXES,
@@ -66,7 +66,8 @@ def train_folds(
     """Train what is not trained yet, detect in the test videos, score every fold on its own: mean ± std over folds.
 
     `only` trains the folds of these names and scores nothing (None is returned): jobs of a cluster do that, and one
-    call without it scores. `scheme` is what `choose_folds` takes; `pages` also writes the scores' own page.
+    call without it scores. `convention` is how boxes are matched and averaged; another one scores finished folds anew
+    without training them. `scheme` is what `choose_folds` takes; `pages` also writes the scores' own page.
 
     >>> import tempfile
     >>> from surgeval.datasets import MemoryDataset
@@ -93,6 +94,7 @@ def train_folds(
     Traceback (most recent call last):
     surgeval.errors.BadInput: no/dataset: found no such file or folder, expected a dataset
     """
+    check_convention(convention)
     dataset = open_dataset(data, format=format, labels=labels) if isinstance(data, str | Path) else data
     folds = choose_folds(dataset.videos(), scheme)
     folder = Path(out)
@@ -110,11 +112,18 @@ def train_folds(
     else:
         scores.save(scores_folder)
     manifest = Manifest(
-        "training", config={"kind": "folds", "scheme": folds.name, "plan": plan, "method": dict(method.identity)},
+        "training", config={"kind": "folds", "scheme": folds.name, "convention": convention, "plan": plan,
+                            "method": dict(method.identity)},
         dataset=scores.settings["data"], model=method.name,
     )  # fmt: skip
     save_scored(folder, manifest, cases=scores.settings["frames"])
     return load_folds(folder)
+
+
+def check_convention(convention: str) -> None:
+    """Refuse an unknown convention before anything is trained."""
+    if convention not in CONVENTIONS:
+        raise BadInput(f"convention {convention!r}: expected one of {', '.join(CONVENTIONS)}")
 
 
 def _claim(folder: Path, dataset: Dataset, scheme: Scheme, method: TrainableDetector) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,29 @@ def test_the_tables_are_the_papers_with_ours_marked(good_run: TrainingScores) ->
     assert tables[4].readable().filter(pl.col("method") == "TDnet")["IVT mAP50"].item() == "36.1 ± 3.4"
     parts = tables[14].frame().row(0, named=True)
     assert sum(parts[name] for name in ("box", "I", "V", "T")) == pytest.approx(parts["IVT"], abs=0.002)
+
+
+def test_published_rows_are_marked_where_ours_have_another_convention(
+    good_run: TrainingScores, home: Path, theatre: MemoryDataset
+) -> None:
+    shutil.copytree(home / "good", home / "ivtd")
+    trained: list[str] = []
+    again = train_folds(
+        theatre, home / "ivtd", simulated("good", trained=trained), scheme=FOLDS, convention="ivtd", pages=False
+    )
+    assert again is not None and trained == []  # finished folds are scored anew, not trained
+    assert again.scores.settings["convention"] == "ivtd"
+    said = "Ours are computed under convention coco, published rows with ivtdmetrics"
+    for result, convention in ((good_run, "coco"), (again, "ivtd")):
+        for table in paper_tables([result]):
+            assert table.frame()["convention"].to_list() == [convention] + ["ivtdmetrics"] * len(table.paper.rows)
+            assert any(said in note for note in table.notes) == (convention == "coco")
+        page = write_page_of([result], home / f"page-{convention}").read_text(encoding="utf-8")
+        assert (said in page) == (convention == "coco")
+    assert paper_tables([again])[0].frame()["IVT mAP50"][0] != paper_tables([good_run])[0].frame()["IVT mAP50"][0]
+    with pytest.raises(BadInput, match="convention 'voc': expected one of coco, ivtd, ivtd-legacy"):
+        train_folds(theatre, home / "voc", simulated("good", trained=trained), convention="voc")  # type: ignore[arg-type]
+    assert trained == []
 
 
 def test_a_run_is_loaded_compared_and_shown(good_run: TrainingScores, home: Path, theatre: MemoryDataset) -> None:
