@@ -141,6 +141,29 @@ def test_boxes_that_are_all_right_have_no_interval_and_their_precision_has_one(
     assert _readable(scores, "association")["share"].to_list() == ["100.0 %", *["none in 9 videos"] * 6]
 
 
+def test_with_folds_the_shares_of_boxes_are_those_of_their_counts(theatre: MemoryDataset, poor: pl.DataFrame) -> None:
+    folds = {"a": ["v0"], "b": [f"v{k}" for k in range(1, 9)]}
+    scores = score(theatre, poor, folds=folds)
+    table = scores.sheets["association"]
+    assert table["share"].to_list() == pytest.approx((table["count"] / table["count"].sum()).to_list())
+    assert table.equals(score(theatre, poor).sheets["association"])  # the same boxes, ranked in one group
+    means = [scores.number(metric=name, scope="association").estimate for name in table["outcome"]]
+    assert means != pytest.approx(table["share"].to_list(), abs=0.001)  # one number of all is the mean over folds
+    title = next(one.title for one in readable_scores(scores) if one.name == "association")
+    assert "of all folds together" in title
+
+
+def test_the_cost_aware_table_says_what_each_row_can_reach(theatre: MemoryDataset, poor: pl.DataFrame) -> None:
+    scores = score(theatre, poor)
+    table = scores.sheets["cost_aware"]
+    maxima = {"bbox": 0.1, "i": 0.5, "v": 0.2, "t": 0.2, "ivt": 1.0}
+    assert dict(table.select("component", "maximum").iter_rows()) == maxima
+    *parts, whole = table["estimate"]
+    assert sum(parts) != pytest.approx(whole, abs=1e-6)
+    title = next(one.title for one in readable_scores(scores) if one.name == "cost_aware")
+    assert "sum" not in title
+
+
 def _readable(scores: TripletScores, name: str) -> pl.DataFrame:
     return next(table.frame for table in readable_scores(scores) if table.name == name)
 

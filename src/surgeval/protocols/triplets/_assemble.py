@@ -14,7 +14,7 @@ from surgeval.metrics import CONVENTIONS, Confusion, Convention, DetectionSet, m
 from surgeval.protocols.triplets.result import TripletScores
 from surgeval.protocols.triplets.scoring._constant import constant_average_precision
 from surgeval.protocols.triplets.scoring._curves import component_curves, detection_precision, recognition_precision
-from surgeval.protocols.triplets.scoring._detection import SCOPES, DetectionPart, keys_of, score_part
+from surgeval.protocols.triplets.scoring._detection import SCOPES, DetectionPart, keys_of, pooled_shares, score_part
 from surgeval.protocols.triplets.scoring._groups import VideoGroups
 from surgeval.protocols.triplets.scoring._mixing import MOST_CELLS, RankedBoxes, ScoredFrames
 from surgeval.protocols.triplets.scoring._numbers import NAMES, Key, Progress, ScoreNumber, bootstrap, few_videos
@@ -152,8 +152,12 @@ def assemble_detection(
               "video_first": component_table(numbers, SCOPES[2])}  # fmt: skip
     sheets |= {name: table for name in ("rare", "cost_aware")
                if len(table := _picked(numbers, name.replace("_", "-")))}  # fmt: skip
+    if "cost_aware" in sheets:
+        maxima = [number.key.most for number in numbers if number.key.scope == "cost-aware"]
+        sheets["cost_aware"] = sheets["cost_aware"].with_columns(maximum=pl.Series(maxima, dtype=pl.Float64))
     if parts[0].association is not None:
-        sheets["association"] = association_table(parts, numbers)
+        shares = numbers if len(parts) == 1 else pooled_shares(parts, plan.scheme.videos, sizes)
+        sheets["association"] = association_table(parts, shares)
     floors = {component: np.stack([constant_average_precision(boxes, component, size, convention) for boxes in sets])
               for component, size in n_classes.items()}  # fmt: skip
     means = [mean_along(np.array([mean_of(group) for group in by_class]), 0) for by_class in floors.values()]
