@@ -45,7 +45,7 @@ def test_from_weights_to_a_score_and_a_film(quick: Quick, detector: Path, small_
     assert 0 < told["boxes"] <= 20 * 20
     assert len(video_index(tmp_path / told["films"][0])) == 10
     code, out, err = quick("score", "triplets", "--data", small_phantom, "--pred", "found.parquet", "--out", "scored",
-                           "--resamples", 20, "--json")  # fmt: skip
+                           "--json")  # fmt: skip
     assert code == 0, err
     assert "column-unknown" not in err
 
@@ -56,7 +56,7 @@ def test_the_embedded_detector_finds_instruments_on_operations_it_never_saw(quic
     told = json.loads(out)
     assert (told["model"], told["frames"], told["skipped"]) == ("tdnet-p", 20, 0)
     code, out, err = quick("score", "triplets", "--data", small_phantom, "--pred", "found.parquet", "--out", "scored",
-                           "--resamples", 20, "--json")  # fmt: skip
+                           "--json")  # fmt: skip
     assert code == 0, err
     rows = json.loads(out)["numbers"]
     found = {row["component"]: row["estimate"] for row in rows if (row["scope"], row["metric"]) == ("global", "mAP50")}
@@ -87,7 +87,7 @@ def test_the_last_line_is_the_command_that_scores_the_table(
         assert command == shlex.join(
             ["score", "triplets", "--data", str(small_phantom), "--pred", "my found.csv", *more]
         )
-        code, _, err = quick(*shlex.split(command), "--resamples", 20)
+        code, _, err = quick(*shlex.split(command))
         assert code == 0, err
 
 

@@ -82,7 +82,7 @@ def test_scores_of_a_phantom_are_saved_reported_and_compared(
     for quality in qualities:
         simulate_detector(dataset, quality).write_parquet(tmp_path / f"{quality}.parquet")
         done = surgeval("score", "triplets", "--data", small_phantom, "--pred", f"{quality}.parquet",
-                        "--out", quality, "--resamples", 20)  # fmt: skip
+                        "--out", quality)  # fmt: skip
         assert done.returncode == 0, done.stderr
         assert f"open {quality}/report.html" in done.stdout
         assert "ranked together" in done.stdout and "Rare classes" not in done.stdout  # the page has the others
@@ -112,7 +112,7 @@ def test_scores_of_a_phantom_are_saved_reported_and_compared(
     assert 5 <= len(rows) <= 12 and len(other.stdout.splitlines()) < 50
     assert re.search(r"and \d+ more numbers \(--out FOLDER writes all of them, with a page\)", other.stdout)
     again = surgeval("score", "triplets", "--data", small_phantom, "--pred", "good.parquet", "--convention", "ivtd",
-                     "--out", "ivtd", "--resamples", 20)  # fmt: skip
+                     "--out", "ivtd")  # fmt: skip
     assert again.returncode == 0
     refused = surgeval("compare", "good", "ivtd")
     assert refused.returncode == 2
@@ -124,7 +124,7 @@ def test_scores_of_a_phantom_are_saved_reported_and_compared(
 def test_a_run_outlives_its_predictions_and_dataset(surgeval: Surgeval, tiny: Path, tmp_path: Path) -> None:
     for name in ("a", "b"):
         done = surgeval("score", "triplets", "--data", tiny, "--pred", "half.csv", "--out", f"runs/{name}",
-                        "--resamples", 20, "--name", name)  # fmt: skip
+                        "--name", name)  # fmt: skip
         assert done.returncode == 0, done.stderr
     (tmp_path / "half.csv").unlink()
     shutil.rmtree(tiny)
@@ -158,7 +158,7 @@ def test_scores_of_other_predictions_are_not_written_over_unasked(
     surgeval: Surgeval, tiny: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "less.csv").write_text("".join(HALF.splitlines(keepends=True)[:-1]))
-    asked = ("score", "triplets", "--data", tiny, "--out", "run", "--resamples", 20)
+    asked = ("score", "triplets", "--data", tiny, "--out", "run")
     assert surgeval(*asked, "--pred", "half.csv", "--name", "net").returncode == 0
     before = (tmp_path / "run" / "scores.json").read_bytes()
     assert surgeval(*asked, "--pred", "half.csv", "--name", "net").returncode == 0  # the same again

@@ -22,7 +22,7 @@ from tests.e2e.conftest import Surgeval
 from surgeval.cli._main import run
 
 SETTINGS = ("--task", "instruments", "--every", "5", "--curves", "0", "--sanity", "0", "--no-occlusion")
-ASKED = ("run", "surgxbench", "--model", "phantom-clip", *SETTINGS, "--gallery", "4", "--resamples", "50")
+ASKED = ("run", "surgxbench", "--model", "phantom-clip", *SETTINGS, "--gallery", "4")
 
 
 @pytest.fixture(autouse=True)

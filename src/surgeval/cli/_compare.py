@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -28,6 +28,19 @@ def register(app: typer.Typer) -> None:
 def compare(
     a: Annotated[Path, typer.Argument(help="A run folder.", show_default=False)],
     b: Annotated[Path, typer.Argument(help="Another of the same protocol, on the same data.", show_default=False)],
+    resamples: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=1_000_000,
+            help="Exchanges of videos to draw at most. Default: the protocol's (triplets and training 1000, others "
+            "2000).",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed of the drawn exchanges. Default: 0.", show_default=False)
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for report.html, tables and figures.")] = None,
     json: JsonOption = False,
 ) -> None:
@@ -47,17 +60,18 @@ def compare(
         raise BadInput(f"{a} and {b}: found the same run twice, expected two")
     # Its results and their comparison are asked for numbers and texts until the last line is printed.
     with first.answers_for("compare", passing=(OSError, MemoryError)):
-        _compare(first, a, b, out, json)
+        drawing = {"resamples": resamples, "seed": seed}
+        _compare(first, a, b, {key: value for key, value in drawing.items() if value is not None}, out, json)
 
 
-def _compare(protocol: Descriptor, a: Path, b: Path, out: Path | None, json: bool) -> None:
+def _compare(protocol: Descriptor, a: Path, b: Path, drawing: dict[str, Any], out: Path | None, json: bool) -> None:
     from surgeval.protocols.evidence_page import evidence_of
     from surgeval.report import own_verdicts, readable_comparison, tally, write_comparison_page
 
     with progress("runs") as bar:
         results = [protocol.part("load")(folder) for folder in bar.track((a, b), "reading", 2)]
         bar.phase("comparing")
-        comparison = protocol.part("compare")(*results)
+        comparison = protocol.part("compare")(*results, **drawing)
     if comparison.a == comparison.b:
         comparison = replace(comparison, a=str(a), b=str(b))
     own = {

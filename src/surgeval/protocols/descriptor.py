@@ -30,7 +30,8 @@ class Descriptor:
     """A protocol, told in a dozen lines.
 
     `load(folder)` gives a `RunResult`, `page(results, out)` writes report.html (of one run, or of several side by side
-    where `several` says so), `compare(a, b)` gives a `Comparison`. `run` and `score` are Typer commands. `outcomes`
+    where `several` says so), `compare(a, b, *, resamples, seed)` gives a `Comparison`; both options have a default, and
+    are passed only where the user gave them. `run` and `score` are Typer commands. `outcomes`
     turns a result into the table that `rank` takes (qID, video, group, ood, correctness); `ranks_by` is what the mean
     accuracy of that table's groups is called in a column's title. `chapter(demo)` is its part of the demo. `folders()`
     gives a `FolderKind` where the protocol leaves folders that are no runs.

@@ -199,7 +199,7 @@ def load_run(folder: str | Path) -> RunResult:
     >>> from surgeval import score_recognition
     >>> labels = [[1, 0], [0, 1]] * 2
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = score_recognition(labels, labels, ["v1", "v1", "v2", "v2"], resamples=20, name="net").save(folder)
+    ...     _ = score_recognition(labels, labels, ["v1", "v1", "v2", "v2"], name="net").save(folder)
     ...     run = load_run(folder)
     >>> run.protocol, run.name, [number.key for number in run.headlines()]
     ('triplets', 'net', ['global|ivt|mAP', 'video (class-first)|ivt|mAP'])

@@ -84,8 +84,14 @@ def write_comparison_page(
         out / "report.html", f"{comparison.a} and {comparison.b}", sections, kind=f"{comparison.protocol}, compared",
         lead=" ".join(filter(None, (own_verdicts(verdicts or {}), tally(comparison)))),
         details={"Protocol": comparison.protocol, "A": comparison.a, "B": comparison.b,
-                 "Videos": str(comparison.clusters)},
+                 "Videos": str(comparison.clusters), **_drawing(comparison)},
     )  # fmt: skip
+
+
+def _drawing(comparison: Comparison) -> dict[str, str]:
+    """How many exchanges of videos were drawn at most, and from which seed."""
+    resamples, seed = (comparison.settings.get(key) for key in ("resamples", "seed"))
+    return {} if resamples is None else {"Exchanges": f"at most {resamples} (seed {seed})"}
 
 
 def own_verdicts(verdicts: Mapping[str, Verdict]) -> str:

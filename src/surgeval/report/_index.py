@@ -66,7 +66,7 @@ def write_run_pages(
     >>> from surgeval import score_recognition
     >>> labels = [[1, 0], [0, 1]] * 2
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = score_recognition(labels, labels, ["v1", "v1", "v2", "v2"], resamples=20).save(f"{folder}/net")
+    ...     _ = score_recognition(labels, labels, ["v1", "v1", "v2", "v2"]).save(f"{folder}/net")
     ...     write_run_pages([f"{folder}/net"]).relative_to(folder).as_posix()
     'net/report.html'
     >>> write_run_pages([Path("nowhere")])
@@ -108,7 +108,7 @@ def write_index(
     >>> from surgeval import score_recognition
     >>> labels = [[1, 0], [0, 1]] * 2
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = score_recognition(labels, labels, ["v1", "v1", "v2", "v2"], resamples=20).save(f"{folder}/net")
+    ...     _ = score_recognition(labels, labels, ["v1", "v1", "v2", "v2"]).save(f"{folder}/net")
     ...     _ = write_index(folder)
     ...     sorted(path.relative_to(folder).as_posix() for path in Path(folder).rglob("*.html"))
     ['index.html', 'net/report.html']

@@ -62,7 +62,7 @@ def make(theatre: MemoryDataset, good: pl.DataFrame, filmed: Path) -> Make:
     """Writes a small run of a protocol into a folder."""
 
     def triplets(out: Path) -> None:
-        score_triplets(theatre, good, resamples=5, name="run").save(out)
+        score_triplets(theatre, good, name="run").save(out)
 
     def focus(out: Path) -> None:
         asked = [{"qID": f"q{n}", "videoID": f"v{n % 3}", "start_time": n, "end_time": n + 1, "procedure_type": "",
@@ -87,7 +87,7 @@ def make(theatre: MemoryDataset, good: pl.DataFrame, filmed: Path) -> Make:
         offers_what_the_run_does(done, out)
 
     def training(out: Path) -> None:
-        assert train_folds(theatre, out, simulated("good"), scheme=FOLDS, resamples=5, pages=False) is not None
+        assert train_folds(theatre, out, simulated("good"), scheme=FOLDS, pages=False) is not None
 
     made = {one.__name__: one for one in (triplets, focus, intent, surgxbench, quality, training)}
     return lambda name, out: made[name](out)
@@ -226,8 +226,9 @@ def test_a_page_made_again_from_a_copy_of_the_folder_is_the_same(run: Path, tmp_
 
 
 def test_a_run_does_not_differ_from_itself(result: RunResult) -> None:
-    compared = OURS[result.protocol].part("compare")(result, result)
+    compared = OURS[result.protocol].part("compare")(result, result, resamples=50, seed=3)
     assert isinstance(compared, Comparison) and compared.protocol == result.protocol
+    assert (compared.settings["resamples"], compared.settings["seed"]) == (50, 3)
     known = [one for one in compared.to_frame()["difference"] if one is not None]
     assert known and set(known) == {0.0}
     assert "<table" in compared._repr_html_() and "\n" not in repr(compared)

@@ -68,7 +68,7 @@ def runs(tmp_path: Path) -> Path:
         units, manifest = [Unit("V1", {"video": "V1"})], Manifest("bad", {}, "")
         run_units(units, count, folder=tmp_path / "runs" / name, manifest=manifest, progress=False)
     labels = [[1, 0], [0, 1]] * 2
-    score_recognition(labels, labels, ["v1", "v1", "v2", "v2"], resamples=20).save(tmp_path / "runs" / "ours")
+    score_recognition(labels, labels, ["v1", "v1", "v2", "v2"]).save(tmp_path / "runs" / "ours")
     return tmp_path / "runs"
 
 

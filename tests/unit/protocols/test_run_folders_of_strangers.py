@@ -23,7 +23,7 @@ def scored(seed: int, name: str) -> surgeval.protocols.triplets.TripletScores:
     dice = np.random.default_rng(seed)
     targets = dice.random((48, 3)) < 0.4
     videos = [f"v{frame % 8}" for frame in range(48)]
-    return surgeval.score_recognition(targets, dice.random((48, 3)) + seed * targets, videos, resamples=20, name=name)
+    return surgeval.score_recognition(targets, dice.random((48, 3)) + seed * targets, videos, name=name)
 
 
 @pytest.fixture

@@ -164,7 +164,7 @@ def test_a_run_stands_beside_one_of_a_model_that_scores_prompts(
     folder = once("tiny-llava", lambda out: write_llava(out))
     settings = SurgXSettings(curves=2, sanity=1, max_tokens=6, threads=1)
     done = run_surgxbench(filmed, str(folder), out=tmp_path / "words", settings=settings, progress=False)
-    scores = done.result(gallery=4, resamples=50)
+    scores = done.result(gallery=4)
     assert {"classes", "four_way", "references", "occlusion", "sanity", "matches", "replies"} <= set(
         scores.detail_tables
     )
@@ -172,14 +172,14 @@ def test_a_run_stands_beside_one_of_a_model_that_scores_prompts(
     record = json.loads((tmp_path / "words" / "run.json").read_text())
     assert record["config"]["questions"]["instruments"].startswith("What surgical tools do you see?")
     assert record["config"]["method"] == {"name": "token-gradcam", "words": "mean"}
-    again = load_surgxbench(tmp_path / "words", resamples=50)
+    again = load_surgxbench(tmp_path / "words")
     assert {key: one.estimate for key, one in again.numbers.items()} == {
         key: one.estimate for key, one in scores.numbers.items()
     }
     assert len(again.items) == len(scores.items) > 0
     clip = run_surgxbench(filmed, "phantom-clip", out=tmp_path / "clip",
                           settings=SurgXSettings(curves=0, sanity=0, threads=1, max_tokens=6),
-                          progress=False).result(gallery=0, resamples=50)  # fmt: skip
+                          progress=False).result(gallery=0)  # fmt: skip
     page = write_page_of([clip, again], tmp_path / "both").read_text()
     assert "What it says" in page and "Asked: What surgical tools do you see?" in page
     evidence = again.evidence()

@@ -60,7 +60,7 @@ def looked(filmed: Path, once: Once, tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.fixture(scope="module")
 def scores(looked: Path) -> SurgXScores:
-    return load_surgxbench(looked, resamples=100)
+    return load_surgxbench(looked)
 
 
 # what the model is taken to say
@@ -78,7 +78,7 @@ def test_argmax_says_one_class_and_delta_those_above_the_frames_own_quantile() -
 
 def test_over_frames_compares_a_score_with_its_class_in_all_other_frames(filmed: Path, tmp_path: Path) -> None:
     _run(filmed, tmp_path / "run", SurgXSettings(tasks=("instruments",), over="frames", delta=0.6, **FAST))
-    found = _instruments(load_surgxbench(tmp_path / "run", resamples=50))
+    found = _instruments(load_surgxbench(tmp_path / "run"))
     classes = open_dataset(filmed).space.instruments
     for name in classes:
         part = found.filter(pl.col("class") == name)
@@ -160,7 +160,7 @@ def test_an_instrument_without_a_visible_box_has_no_aa(filmed: Path, scores: Sur
             item["box"] = item["mask"] = None
     truth.write_text(json.dumps(value))
     _run(data, tmp_path / "after", INSTRUMENTS, videos=(right["cluster"],))
-    after = _instruments(load_surgxbench(tmp_path / "after", resamples=20))
+    after = _instruments(load_surgxbench(tmp_path / "after"))
     row = after.filter(pl.col("id") == right["id"]).row(0, named=True)
     assert row["present"]
     assert "class_empty" in row["flags"]
@@ -190,7 +190,7 @@ def test_the_checks_use_only_frames_that_the_run_looks_at_and_find_a_map_of_the_
 ) -> None:
     settings = SurgXSettings(tasks=("instruments",), every=3, curves=3, sanity=1, occlusion=False)
     _run(filmed, tmp_path / "run", settings, videos=(open_dataset(filmed).videos()[0].name,))
-    found = load_surgxbench(tmp_path / "run", resamples=20)
+    found = load_surgxbench(tmp_path / "run")
     frames = set(_instruments(found)["frame"])
     assert len(frames) == 2
     checked = found.cases.filter(pl.col("task").is_in(["curves", "sanity"]))
@@ -261,7 +261,7 @@ def test_ras_lies_between_what_boxes_alone_and_everything_would_give(scores: Sur
 def test_table_2_of_the_early_text_is_that_of_the_metrics(filmed: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     _run(filmed, folder, profile_settings("early", **FAST))
-    early = load_surgxbench(folder, resamples=50)
+    early = load_surgxbench(folder)
     rows = early.cases.filter(pl.col("task") == "ars")
     assert rows.height == 8  # every frame, also those without a triplet
     table = {row["video"]: row for row in early.tables["table2"].iter_rows(named=True)}
@@ -347,7 +347,7 @@ def test_an_unreadable_frame_is_a_failed_case_and_the_rest_is_measured(filmed: P
     (bad,) = cases.filter(pl.col("status") != "ok").iter_rows(named=True)
     assert bad["status"] == "unreadable"
     assert frame.name in bad["reason"]
-    found = load_surgxbench(tmp_path / "run", resamples=20)
+    found = load_surgxbench(tmp_path / "run")
     assert _instruments(found).filter("best").height == 7
 
 
@@ -361,7 +361,7 @@ def test_a_frame_whose_successor_is_unreadable_loses_its_motion_only(filmed: Pat
     settings = SurgXSettings(occlusion=False, **FAST)
     summary = _run(data, tmp_path / "run", settings, videos=(frame.video,)).summary
     assert summary.exit_code == 0
-    rows = load_surgxbench(tmp_path / "run", resamples=20).cases.filter(pl.col("frame") == frame.name)
+    rows = load_surgxbench(tmp_path / "run").cases.filter(pl.col("frame") == frame.name)
     assert set(rows.filter(pl.col("task") == "triplets")["excluded"]) == {"no_flow"}
     assert rows.filter(pl.col("task") == "instruments")["ac"].drop_nulls().len()
 
@@ -375,7 +375,7 @@ def test_a_run_in_which_no_frame_can_be_read_still_gives_a_page(filmed: Path, tm
         image.write_bytes(b"")
     summary = _run(data, tmp_path / "run", SurgXSettings(**FAST)).summary
     assert summary.failed_cases == 8
-    found = load_surgxbench(tmp_path / "run", resamples=20)
+    found = load_surgxbench(tmp_path / "run")
     assert not found.numbers
     assert write_page_of([found], tmp_path / "page").is_file()
 
@@ -384,6 +384,6 @@ def test_a_convolutional_tower_is_explained_by_gradcam(filmed: Path, tmp_path: P
     _run(
         filmed, tmp_path / "run", SurgXSettings(tasks=("instruments",), occlusion=False, **FAST), "phantom-clip-resnet"
     )
-    found = load_surgxbench(tmp_path / "run", resamples=20)
+    found = load_surgxbench(tmp_path / "run")
     assert found.settings["method"] == {"name": "gradcam", "score_scale": "cosine"}
     assert found.numbers["accuracy"].estimate > 0.5

@@ -85,7 +85,7 @@ def filmed_here(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def scores(filmed_here: Path, clip: str, tmp_path_factory: pytest.TempPathFactory) -> SurgXScores:
     folder = tmp_path_factory.mktemp("scores") / "run"
     _look(filmed_here, clip, folder, curves=8)
-    return load_surgxbench(folder, resamples=20)
+    return load_surgxbench(folder)
 
 
 def test_eight_curves_over_three_videos_are_eight_frames(scores: SurgXScores) -> None:
@@ -134,7 +134,7 @@ def test_stretch_measures_in_the_whole_frame_and_window_in_what_the_model_saw(
     filmed_here: Path, clip: str, scores: SurgXScores, tmp_path: Path
 ) -> None:
     _look(filmed_here, clip, tmp_path / "run", tasks=("instruments",), geometry="stretch")
-    wide = load_surgxbench(tmp_path / "run", resamples=20).cases
+    wide = load_surgxbench(tmp_path / "run").cases
     middle, left, frame, window = 16 * 12, 20 * 40, WIDTH * HEIGHT, HEIGHT * HEIGHT
     wanted = {"000000": (middle / window, middle / frame), "000004": (middle / window, (middle + left) / frame)}
     for second, (seen, stretched) in wanted.items():
@@ -153,7 +153,7 @@ def test_a_dataset_without_any_labelled_triplet_still_has_its_tables_and_is_prin
     bare = Instance(Triplet(1, UNKNOWN, UNKNOWN), MIDDLE)
     data = _film(tmp_path, {0: (bare,), 1: (bare,)}, videos=2)
     assert _look(data, clip, tmp_path / "run").summary.exit_code == 0
-    found = load_surgxbench(tmp_path / "run", resamples=20)
+    found = load_surgxbench(tmp_path / "run")
     assert "accuracy" in found.numbers
     table = found.tables["matches"]
     assert table["match"].to_list() == ["IVT", "IV", "IT", "I", "missed"]
@@ -170,11 +170,11 @@ def test_the_command_passes_geometry_and_gap_on_to_the_run(
     filmed_here: Path, clip: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["run", "surgxbench", "--data", str(filmed_here), "--model", clip, "--out", str(tmp_path / "run"),
-             "--profile", "early", "--task", "triplets", "--geometry", "stretch", "--flow-gap", "2", "--gallery", "0",
-             "--resamples", "20"]  # fmt: skip
+             "--profile", "early", "--task", "triplets", "--geometry", "stretch", "--flow-gap", "2",
+             "--gallery", "0"]  # fmt: skip
     assert command(words) == 0
     assert "overall" in capsys.readouterr().out
-    settings = load_surgxbench(tmp_path / "run", resamples=20).settings
+    settings = load_surgxbench(tmp_path / "run").settings
     assert (settings["geometry"], settings["flow_gap"]) == ("stretch", 2)
 
 
@@ -188,7 +188,7 @@ def test_when_model_and_data_are_gone_the_same_page_is_made_from_the_folder(
     shutil.copytree(filmed_here, data)
     shutil.copytree(clip, model)
     words = ["run", "surgxbench", "--data", str(data), "--model", str(model), "--out", str(out), "--gallery", "5",
-             "--curves", "0", "--sanity", "0", "--resamples", "30", "--seed", "3", "--name", "tiny & new"]  # fmt: skip
+             "--curves", "0", "--sanity", "0", "--seed", "3", "--name", "tiny & new"]  # fmt: skip
     assert command(words) == 0
     before = {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()}
     page = before[Path("report.html")].decode()
@@ -211,7 +211,7 @@ def test_the_same_command_makes_the_gallery_again_and_none_where_none_is_wanted(
 ) -> None:
     out = tmp_path / "run"
     words = ["run", "surgxbench", "--data", str(filmed_here), "--model", clip, "--out", str(out), "--curves", "0",
-             "--sanity", "0", "--resamples", "20", "--task", "instruments", "--no-occlusion"]  # fmt: skip
+             "--sanity", "0", "--task", "instruments", "--no-occlusion"]  # fmt: skip
     assert command([*words, "--gallery", "3"]) == 0
     assert len(load_surgxbench(out).items) == 3 == len(list((out / "gallery").iterdir()))
     (out / "gallery" / "item_002.jpg").write_bytes(b"spoiled")
@@ -221,9 +221,9 @@ def test_the_same_command_makes_the_gallery_again_and_none_where_none_is_wanted(
     assert "item_002.jpg: found other bytes than were stored" in (out / "report.html").read_text()
     assert command([*words, "--gallery", "3"]) == 0
     assert len(load_surgxbench(out).items) == 3 and load_surgxbench(out).notes == ()
-    assert command([*words, "--gallery", "0", "--resamples", "25"]) == 0
+    assert command([*words, "--gallery", "0"]) == 0
     found = load_surgxbench(out)
-    assert found.items == () and found.resamples == 25 and not list((out / "gallery").iterdir())
+    assert found.items == () and not list((out / "gallery").iterdir())
 
 
 # what determines motion is part of the run's identity
@@ -236,7 +236,7 @@ def test_run_json_names_flow_and_motion_where_they_are_used(
     assert (motion["flow"], motion["preset"]) == ("dis", "medium")
     assert (motion["camera_fit"], motion["motion_floor_px"], motion["motion_keep_top"]) == ("robust", 0.25, 0.2)
     _look(filmed_here, clip, tmp_path / "run", tasks=("instruments",))
-    assert load_surgxbench(tmp_path / "run", resamples=20).settings["motion"] == {}
+    assert load_surgxbench(tmp_path / "run").settings["motion"] == {}
 
 
 def test_a_run_is_not_resumed_with_other_flow_files_at_the_same_place(

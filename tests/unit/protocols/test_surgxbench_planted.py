@@ -53,7 +53,7 @@ def looks(once: Once, long: bool) -> dict[tuple[str, str], SurgXScores]:
         torch.set_num_threads(threads)
 
     runs = once("planted", make)
-    return {(model, tint): load_surgxbench(runs / f"{model}-{tint}", resamples=2000) for model, tint in _asked(long)}
+    return {(model, tint): load_surgxbench(runs / f"{model}-{tint}") for model, tint in _asked(long)}
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def worded(once: Once, looks: dict[tuple[str, str], SurgXScores], long: bool) ->
         torch.set_num_threads(threads)
 
     assert looks
-    return load_surgxbench(once("worded", make) / "run", resamples=2000)
+    return load_surgxbench(once("worded", make) / "run")
 
 
 def _untrained(folder: Path) -> Path:
@@ -94,7 +94,7 @@ def test_an_untrained_model_gets_no_support(once: Once, tmp_path: Path) -> None:
     data = once("planted", Path.mkdir) / "by_instrument"
     settings = SurgXSettings(tasks=("instruments",), curves=0, sanity=0, occlusion=True)
     run_surgxbench(data, str(_untrained(tmp_path / "clip")), out=tmp_path / "run", settings=settings, progress=False)
-    untrained = load_surgxbench(tmp_path / "run", resamples=200).verdict()
+    untrained = load_surgxbench(tmp_path / "run").verdict()
     assert untrained is not None and untrained.grade in ("not shown", "contradicted")
 
 

@@ -45,7 +45,7 @@ def test_a_record_that_cannot_be_used_is_a_failed_case(copied: Path, tmp_path: P
     assert _run(copied, tmp_path / "run", videos=(video,)).summary.exit_code == 1
     (failed,) = load_cases(tmp_path / "run").filter(pl.col("status") == "unreadable").collect().to_dicts()
     assert "time" in failed["reason"] and "noon" in failed["reason"]
-    scores = load_surgxbench(tmp_path / "run", resamples=20)
+    scores = load_surgxbench(tmp_path / "run")
     assert scores.tables["failures"].select("status", "cases").rows() == [("unreadable", 1)]
     assert scores.failed == 1
 
@@ -63,7 +63,7 @@ def test_a_folder_of_all_videos_is_not_made_over_into_one_of_a_single_video(film
     with pytest.raises(RunError, match="videos"):
         _run(filmed, tmp_path / "one", videos=(second,))
     _run(filmed, tmp_path / "two", videos=(second,))
-    joined = join_runs([tmp_path / "one", tmp_path / "two"], name="both", resamples=20)
+    joined = join_runs([tmp_path / "one", tmp_path / "two"], name="both")
     assert sorted(joined.cases["cluster"].unique()) == [first, second]
 
 
@@ -135,7 +135,7 @@ def test_a_second_frame_of_the_same_name_is_a_failed_case(copied: Path, tmp_path
     _run(copied, tmp_path / "run", SurgXSettings(**{**_plain(QUICK), "every": 1}), videos=(video,))
     failed = load_cases(tmp_path / "run").filter(pl.col("status") != "ok").collect()
     assert any("second frame named" in reason or "duplicate" in reason for reason in failed["reason"])
-    assert load_surgxbench(tmp_path / "run", resamples=20).failed == failed.height
+    assert load_surgxbench(tmp_path / "run").failed == failed.height
 
 
 def test_weights_for_a_flow_that_needs_none_are_refused() -> None:
@@ -159,7 +159,7 @@ def test_an_edited_run_json_is_told_by_its_field(
     (record if key in record else record["config"])[key] = value
     (folder / "run.json").write_text(json.dumps(record))
     with pytest.raises(DataError, match=rf"run\.json: {field}: found .*, expected"):
-        load_surgxbench(folder, resamples=20)
+        load_surgxbench(folder)
 
 
 def test_an_edited_table_of_cases_is_told(finished: Path, tmp_path: Path) -> None:
@@ -169,10 +169,10 @@ def test_an_edited_table_of_cases_is_told(finished: Path, tmp_path: Path) -> Non
     whole = table.read_bytes()
     table.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(DataError, match=r"cases\.parquet: found a Parquet file that is cut off"):
-        load_surgxbench(folder, resamples=20)
+        load_surgxbench(folder)
     pl.read_parquet(whole).with_columns(pl.lit("much").alias("ac")).write_parquet(table)
     with pytest.raises(DataError, match=r"cases\.parquet: found a table that cannot be read"):
-        load_surgxbench(folder, resamples=20)
+        load_surgxbench(folder)
 
 
 @pytest.fixture(scope="module")

@@ -38,13 +38,13 @@ def _flow(width: int = 64, height: int = 32) -> FlowPipeline:
 def run(tmp_path: Path) -> Path:
     folder = tmp_path / "run"
     folder.mkdir()
-    save_page(folder, ITEMS, Extras((HIDING,), _flow()), name="mine", resamples=123, seed=4)
+    save_page(folder, ITEMS, Extras((HIDING,), _flow()), name="mine")
     return folder
 
 
 def test_what_is_loaded_is_what_was_stored(run: Path) -> None:
     found = load_page(run)
-    assert (found.name, found.resamples, found.seed, found.notes) == ("mine", 123, 4, ())
+    assert (found.name, found.notes) == ("mine", ())
     for own, stored in zip(ITEMS, found.items, strict=True):
         assert isinstance(own.picture, np.ndarray) and stored.picture == jpeg_bytes(own.picture)
         names = ("video", "frame", "predicted", "present", "score", "ac", "aa", "chance", "right", "grounded", "flags")
@@ -59,7 +59,7 @@ def test_flow_is_kept_to_a_128th_of_a_pixel_and_a_large_frame_is_made_small(run:
     assert (found.frame == own.frame).all() and (found.mask == own.mask).all()
     for name in ("before", "camera", "after"):
         assert np.abs(getattr(found, name) - getattr(own, name)).max() <= 1 / 128
-    save_page(run, (), Extras((), _flow(1920, 1080)), name=None, resamples=1, seed=0)
+    save_page(run, (), Extras((), _flow(1920, 1080)), name=None)
     small = load_page(run).extras.flow
     assert small is not None and small.frame.shape == (252, 448, 3)
     assert np.allclose(small.camera, 1.25)  # pixels of the frame, not of the small picture
@@ -71,16 +71,16 @@ def test_files_are_named_by_us_and_none_is_left_of_a_gallery_before(run: Path) -
         *flows, "hiding_001.jpg", "item_001.jpg", "item_002.jpg",
     ]  # fmt: skip
     assert sorted(path.name for path in run.parent.iterdir()) == ["run"]  # the video is called ../v
-    save_page(run, ITEMS[:1], Extras(), name=None, resamples=1, seed=0)
+    save_page(run, ITEMS[:1], Extras(), name=None)
     assert [path.name for path in (run / "gallery").iterdir()] == ["item_001.jpg"]
-    save_page(run, (), Extras(), name=None, resamples=1, seed=0)
+    save_page(run, (), Extras(), name=None)
     assert not list((run / "gallery").iterdir())
     assert load_page(run).items == ()
 
 
 def test_a_run_without_page_json_has_no_gallery_and_no_note(tmp_path: Path) -> None:
     found = load_page(tmp_path)
-    assert (found.items, found.notes, found.resamples) == ((), (), None)
+    assert (found.items, found.notes, found.name) == ((), (), None)
 
 
 def _spoil_bytes(path: Path) -> None:
@@ -190,7 +190,7 @@ def test_nothing_is_written_through_a_link_and_a_gallery_has_an_end(run: Path, t
     (tmp_path / "mine").mkdir()
     (run / "gallery").symlink_to(tmp_path / "mine")
     with pytest.raises(RunError, match="found a link"):
-        save_page(run, ITEMS, Extras(), name=None, resamples=1, seed=0)
+        save_page(run, ITEMS, Extras(), name=None)
     assert not list((tmp_path / "mine").iterdir())
     with pytest.raises(BadInput, match=f"at most {MOST_ITEMS}"):
-        save_page(run, ITEMS[:1] * (MOST_ITEMS + 1), Extras(), name=None, resamples=1, seed=0)
+        save_page(run, ITEMS[:1] * (MOST_ITEMS + 1), Extras(), name=None)

@@ -56,8 +56,8 @@ def numbers(scores: TripletScores) -> list[str]:
 def test_arrays_score_as_the_same_data_in_a_dataset(
     theatre: MemoryDataset, poor: pl.DataFrame, convention: Any
 ) -> None:
-    whole = score_triplets(theatre, poor, resamples=40, convention=convention)
-    arrays = score_detection(columns(theatre), said(poor), space=theatre.space, resamples=40, convention=convention)
+    whole = score_triplets(theatre, poor, convention=convention)
+    arrays = score_detection(columns(theatre), said(poor), space=theatre.space, convention=convention)
     assert numbers(arrays) == numbers(whole)
     for name in ("classes_ivt", "conventions", "association", "thresholds"):
         assert arrays.tables[name].equals(whole.tables[name])
@@ -68,7 +68,7 @@ def test_the_order_of_frames_does_not_matter(theatre: MemoryDataset, poor: pl.Da
     videos = [video.name for video in theatre.videos()]
     truth = pl.DataFrame({**columns(theatre), "box": columns(theatre)["box"].tolist()})
     plain, shuffled = (
-        score_detection(truth, table, space=theatre.space, resamples=10, videos=videos)
+        score_detection(truth, table, space=theatre.space, videos=videos)
         for table in (tied, tied.sort("frame", maintain_order=True))
     )
     assert numbers(plain) == numbers(shuffled)
@@ -84,7 +84,7 @@ def test_other_box_formats_are_the_same_boxes(theatre: MemoryDataset, poor: pl.D
         corner, size = boxes[:, :2], boxes[:, 2:]
         return np.hstack([corner, corner + size] if box_format == "xyxy" else [corner + size / 2, size])
 
-    options: dict[str, Any] = {"space": theatre.space, "resamples": 5}
+    options: dict[str, Any] = {"space": theatre.space}
     plain = score_detection(truth, {**found, "box": xywh["found"]}, **options)
     other = score_detection(
         {**truth, "box": turned(xywh["truth"])}, {**found, "box": turned(xywh["found"])}, box_format=box_format,
@@ -118,14 +118,14 @@ def test_two_classes_of_which_one_is_half_found_by_hand() -> None:
 
 def test_nothing_predicted_scores_zero(theatre: MemoryDataset) -> None:
     nothing: dict[str, Any] = {name: [] for name in ("video", "frame", "class", "box", "score")}
-    scores = score_detection(columns(theatre), nothing, space=theatre.space, resamples=5)
+    scores = score_detection(columns(theatre), nothing, space=theatre.space)
     assert scores.number().estimate == 0
     assert scores.number("i", "R").estimate == 0
 
 
 def test_videos_without_boxes_widen_the_resamples() -> None:
     truth = {"video": ["a", "b"], "frame": [1, 1], "class": [0, 0], "box": [[0, 0, 4, 4]] * 2}
-    scores = score_detection(truth, {**truth, "score": [1, 1]}, videos=["a", "empty", "b"], resamples=5)
+    scores = score_detection(truth, {**truth, "score": [1, 1]}, videos=["a", "empty", "b"])
     assert scores.number().clusters == 3
     with pytest.raises(BadInput, match="videos: found no video 'b', expected each video of the tables once"):
         score_detection(truth, {**truth, "score": [1, 1]}, videos=["a"])
@@ -133,15 +133,15 @@ def test_videos_without_boxes_widen_the_resamples() -> None:
 
 def test_a_given_threshold_is_used_and_not_called_optimistic(theatre: MemoryDataset, poor: pl.DataFrame) -> None:
     truth, table = columns(theatre), said(poor)
-    chosen = score_detection(truth, table, space=theatre.space, resamples=5)
-    given = score_detection(truth, table, space=theatre.space, resamples=5, thresholds=dict.fromkeys("ivt", 0.9))
+    chosen = score_detection(truth, table, space=theatre.space)
+    given = score_detection(truth, table, space=theatre.space, thresholds=dict.fromkeys("ivt", 0.9))
     assert any("they are optimistic" in note for note in chosen.notes)
     assert given.thresholds["i"] == 0.9
     assert given.number("i", "R").estimate < chosen.number("i", "R").estimate
 
 
 def test_arrays_make_a_run_with_a_page(theatre: MemoryDataset, poor: pl.DataFrame, tmp_path: Path) -> None:
-    scores = score_detection(columns(theatre), said(poor), space=theatre.space, resamples=5, name="arrays")
+    scores = score_detection(columns(theatre), said(poor), space=theatre.space, name="arrays")
     assert write_triplets_page(scores, tmp_path).is_file()
     assert numbers(load_triplets(tmp_path)) == numbers(scores)
 
@@ -157,7 +157,7 @@ def test_arrays_score_as_pycocotools_recorded(file: Path) -> None:
         {"video": ["v"] * len(table), "frame": table[:, 0].astype(int), "class": table[:, 1], "box": table[:, -4:]}
         for table in tables
     )
-    scores = score_detection(truth, {**found, "score": tables[1][:, 2]}, space=space, resamples=1)
+    scores = score_detection(truth, {**found, "score": tables[1][:, 2]}, space=space)
     for component, expected in recorded["expected"].items():
         assert scores.number(component, "mAP50").estimate == pytest.approx(expected["AP50"], abs=1e-6)
         assert scores.number(component, "mAP50:95").estimate == pytest.approx(expected["AP"], abs=1e-6)
@@ -190,7 +190,6 @@ TRUTH: dict[str, Any] = {"video": ["a"], "frame": [1], "class": [0], "box": [[0,
         ({}, {}, {"components": ["i"]}, "component 'i': expected one of ivt"),
         ({}, {}, {"box_format": "yxyx"}, "box_format 'yxyx': expected one of xywh, xyxy, cxcywh"),
         ({}, {}, {"convention": "voc"}, "convention 'voc': expected one of coco"),
-        ({}, {}, {"resamples": 0}, "resamples: found 0"),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused_in_one_sentence(
@@ -252,7 +251,7 @@ def test_a_list_is_not_a_table() -> None:
 
 
 def test_a_label_space_without_triplets_scores_instruments() -> None:
-    scores = score_detection(TRUTH, {**TRUTH, "score": [1]}, space=load_labels("cholec80"), resamples=5)
+    scores = score_detection(TRUTH, {**TRUTH, "score": [1]}, space=load_labels("cholec80"))
     assert scores.settings["components"] == ["i"]
     assert scores.number("i").estimate == 1
 
@@ -260,7 +259,7 @@ def test_a_label_space_without_triplets_scores_instruments() -> None:
 def test_classes_that_nobody_calls_triplets_are_called_classes() -> None:
     labels = np.eye(3)[[0, 1, 2] * 8]
     videos = [f"v{k // 3}" for k in range(24)]
-    bare = score_recognition(labels, labels, videos, resamples=20)
+    bare = score_recognition(labels, labels, videos)
     assert bare.headlines()[0].label == "mAP" and "IVT" not in repr(bare)
     assert "It finds classes better than the class frequencies alone: mAP 1.000" in str(bare.verdict())
     assert readable_scores(bare)[0].frame["component"].to_list() == ["classes"]

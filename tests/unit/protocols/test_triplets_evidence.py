@@ -41,7 +41,7 @@ def scores(tmp_path_factory: pytest.TempPathFactory) -> TripletScores:
     rows = [("V1", "1", triplet, score, x, 40.0, 50.0, 50.0) for triplet, x, score, _ in SAID]
     rows.append(("V1", "2", 17, 0.9, 0, 40.0, 50.0, 50.0))
     found = pl.DataFrame(rows, schema=["video", "frame", "triplet", "score", *"xywh"], orient="row", strict=False)
-    return score_triplets(MemoryDataset(SPACE, frames), found, resamples=10, name="net", pictures=9)
+    return score_triplets(MemoryDataset(SPACE, frames), found, name="net", pictures=9)
 
 
 def test_each_planted_error_is_named(scores: TripletScores) -> None:

@@ -36,12 +36,12 @@ def frames_of_two_models(**options: Any) -> list[TripletScores]:
     labels = rng.random((90, 100)) < 0.1
     videos = [f"v{k % 9}" for k in range(90)]  # the frames of videos are interleaved
     scores = [(labels * size + rng.random(labels.shape)).round(1) for size in (0.5, 0.3)]
-    common = {"space": "cholect50", "rare": 9, "resamples": 300, **options}
+    common = {"space": "cholect50", "rare": 9, **options}
     return [score_recognition(labels, table, videos, name=str(k), **common) for k, table in enumerate(scores)]
 
 
 def both(dataset: MemoryDataset, a: pl.DataFrame, b: pl.DataFrame, options: dict[str, Any]) -> list[TripletScores]:
-    return [score_triplets(dataset, table, name="m", resamples=300, **options) for table in (a, b)]
+    return [score_triplets(dataset, table, name="m", **options) for table in (a, b)]
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda options: ",".join(options) or "default")
@@ -116,8 +116,8 @@ def test_stored_runs_compare_as_those_in_memory(
 def test_swapping_the_models_leaves_p_alone(
     theatre: MemoryDataset, good: pl.DataFrame, poor: pl.DataFrame, task: str
 ) -> None:
-    a, b = both(theatre, good, poor, {}) if task == "detection" else frames_of_two_models(resamples=50)
-    there, back = compare_triplets(a, b), compare_triplets(b, a)
+    a, b = both(theatre, good, poor, {}) if task == "detection" else frames_of_two_models()
+    there, back = compare_triplets(a, b, resamples=50), compare_triplets(b, a, resamples=50)
     for one, other in zip(there.numbers, back.numbers, strict=True):
         assert one.difference.p == pytest.approx(other.difference.p, nan_ok=True), one.key
         assert one.difference.estimate == pytest.approx(-other.difference.estimate, nan_ok=True), one.key
@@ -174,7 +174,7 @@ FRAMES: list[tuple[str, pl.Expr]] = [
 @pytest.mark.parametrize("task", ["detection", "recognition"])
 def test_damage_is_one_sentence(theatre: MemoryDataset, good: pl.DataFrame, tmp_path: Path, task: str) -> None:
     boxes = task == "detection"
-    one = score_triplets(theatre, good, resamples=20) if boxes else frames_of_two_models()[0]
+    one = score_triplets(theatre, good) if boxes else frames_of_two_models()[0]
     one.save(tmp_path)
     layout = Layout.of(tmp_path, one.to_json(), one.confusions, one.replicates.keys)
     assert read_mixable(tmp_path, layout) is not None
@@ -194,7 +194,7 @@ def test_damage_is_one_sentence(theatre: MemoryDataset, good: pl.DataFrame, tmp_
 def test_files_of_another_scoring_are_refused(
     theatre: MemoryDataset, good: pl.DataFrame, tmp_path: Path, file: str
 ) -> None:
-    score_triplets(theatre, good, resamples=20).save(tmp_path)
+    score_triplets(theatre, good).save(tmp_path)
     pl.read_parquet(tmp_path / file).head(5).write_parquet(tmp_path / file)
     with pytest.raises(SurgevalError, match="another scoring's file"):
         load_triplets(tmp_path)

@@ -28,7 +28,7 @@ def noisy(dataset: MemoryDataset, seed: int = 0) -> pl.DataFrame:
 
 def test_numbers_are_those_of_the_metrics(theatre: MemoryDataset) -> None:
     table, truth = noisy(theatre), ground_truth(theatre)
-    scores = score_triplets(theatre, table, resamples=30)
+    scores = score_triplets(theatre, table)
     values = np.array(table["scores"].to_list())
     found = evaluate_recognition(truth.labels, values, truth.video, space=truth.space, components=["i", "iv", "ivt"])
     for component, result in found.items():
@@ -39,7 +39,7 @@ def test_numbers_are_those_of_the_metrics(theatre: MemoryDataset) -> None:
 
 
 def test_a_constant_score_earns_the_share_of_frames(theatre: MemoryDataset) -> None:
-    scores = score_triplets(theatre, None, task="recognition", resamples=30)
+    scores = score_triplets(theatre, None, task="recognition")
     share = ground_truth(theatre).labels.mean(axis=0)
     assert scores.number().estimate == pytest.approx(share.mean())
     table = scores.sheets["components"]
@@ -53,14 +53,14 @@ def test_streamed_batches_and_whole_arrays_agree(theatre: MemoryDataset) -> None
     for start in range(0, len(values), 5):
         for row in range(start, min(start + 5, len(values))):
             stream.update(table["video"][row], truth.labels[row], values[row])
-    scores = score_recognition(truth.labels, values, table["video"].to_list(), space=truth.space, resamples=20)
+    scores = score_recognition(truth.labels, values, table["video"].to_list(), space=truth.space)
     assert scores.number().estimate == pytest.approx(stream.compute()["ivt"].mAP)
     assert scores.number("i").estimate == pytest.approx(stream.compute()["i"].mAP)
 
 
 def test_frames_without_scores_rank_last_and_are_said(theatre: MemoryDataset) -> None:
     table = noisy(theatre)
-    whole, part = (score_triplets(theatre, one, resamples=5) for one in (table, table.filter(pl.col("video") != "v0")))
+    whole, part = (score_triplets(theatre, one) for one in (table, table.filter(pl.col("video") != "v0")))
     assert part.number().estimate < whole.number().estimate
     assert any("8 of 72 labelled frames have no scores" in note for note in part.notes)
     assert any("top-K counts the 64 answered frames" in note for note in part.notes)
@@ -69,16 +69,14 @@ def test_frames_without_scores_rank_last_and_are_said(theatre: MemoryDataset) ->
 def test_folds_of_recognition_are_means_over_folds(theatre: MemoryDataset) -> None:
     table = noisy(theatre)
     parts = {"a": ["v0", "v1", "v2"], "b": ["v3", "v4"]}
-    scores = score_triplets(theatre, table, folds=parts, resamples=5)
-    alone = [
-        score_triplets(theatre, table, folds={"x": videos}, resamples=5).number().estimate for videos in parts.values()
-    ]
+    scores = score_triplets(theatre, table, folds=parts)
+    alone = [score_triplets(theatre, table, folds={"x": videos}).number().estimate for videos in parts.values()]
     assert scores.number().estimate == pytest.approx(np.mean(alone))
 
 
 @pytest.mark.figures
 def test_the_report_of_recognition_has_no_boxes(theatre: MemoryDataset, tmp_path: Path) -> None:
-    scores = score_triplets(theatre, noisy(theatre), resamples=5)
+    scores = score_triplets(theatre, noisy(theatre))
     text = write_triplets_page(scores, tmp_path).read_text()
     assert "share of frames: that column is the floor" in text
     assert not [name for name in scores.figures if name.startswith("confusion")]
@@ -126,20 +124,20 @@ def six_classes(seed: int = 0) -> Any:
 
 
 def test_recall_among_more_scores_than_classes_is_not_measured(tmp_path: Path) -> None:
-    scores = score_recognition(*six_classes(), resamples=10)
+    scores = score_recognition(*six_classes())
     scope = "recall among the highest scores"
     assert 0 < scores.number(metric="top-5", scope=scope).estimate <= 1
     for name in ("top-10", "top-20"):
         assert np.isnan(scores.number(metric=name, scope=scope).estimate)
     assert "top-10, top-20 recall is not measured: with 6 classes every answer would reach 1" in scores.notes
     assert "is not measured: with 6 classes" in write_triplets_page(scores, tmp_path).read_text()
-    five = score_recognition(np.eye(5), np.eye(5), ["v"] * 5, resamples=10)
+    five = score_recognition(np.eye(5), np.eye(5), ["v"] * 5)
     assert np.isnan(five.number(metric="top-5", scope=scope).estimate)
 
 
 def test_where_every_class_is_rare_their_number_is_not_a_second_one() -> None:
     rare = Key("rare, global", "ivt", "mAP").text
-    scores, other = (score_recognition(*six_classes(seed), resamples=10) for seed in (0, 1))
+    scores, other = (score_recognition(*six_classes(seed)) for seed in (0, 1))
     assert scores.number(scope="rare, global").estimate == scores.number().estimate
     assert rare not in [headline.key for headline in scores.headlines()]
     assert not scores.to_frame()["scope"].str.starts_with("rare").any()
@@ -148,6 +146,6 @@ def test_where_every_class_is_rare_their_number_is_not_a_second_one() -> None:
     assert "every class is rare: numbers of rare classes are those of all classes" in compared.notes
     labels, values, videos = six_classes()
     labels[:, 0] = 1  # twelve instances: no longer rare
-    some, same = (score_recognition(labels, values, videos, rare=5, resamples=10) for _ in range(2))
+    some, same = (score_recognition(labels, values, videos, rare=5) for _ in range(2))
     assert rare in [headline.key for headline in some.headlines()]
     assert rare in [one.key for one in compare_triplets(some, same).numbers]

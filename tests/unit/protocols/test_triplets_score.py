@@ -26,7 +26,7 @@ HALF = 51 / 101  # one of two ground truths found, as COCO reads it
 
 
 def score(dataset: MemoryDataset, table: pl.DataFrame | str | Path | None, **options: Any) -> TripletScores:
-    return score_triplets(dataset, table, **{"resamples": 30, **options})
+    return score_triplets(dataset, table, **options)
 
 
 @pytest.mark.parametrize(("convention", "perfect"), [("coco", 1.0), ("ivtd", 0.995), ("ivtd-legacy", 0.995)])
@@ -106,14 +106,13 @@ def test_pooled_numbers_are_those_of_the_metrics(theatre: MemoryDataset, poor: p
 
 
 def test_intervals_contain_their_estimates_and_nothing_is_drawn(theatre: MemoryDataset, poor: pl.DataFrame) -> None:
-    scores = score(theatre, poor, resamples=200)
+    scores = score(theatre, poor)
     for component in ("i", "v", "t", "ivt"):
         interval = scores.number(component)
         assert interval.low < interval.high
         assert interval.estimate in interval
         assert not interval.few_clusters
-    assert score(theatre, poor, resamples=200).to_frame().equals(scores.to_frame())
-    assert score(theatre, poor, resamples=200, seed=1).to_frame().equals(scores.to_frame())
+    assert score(theatre, poor).to_frame().equals(scores.to_frame())
 
 
 def test_a_kind_of_box_that_no_video_has_gets_no_interval(theatre: MemoryDataset, oracle: Oracle) -> None:
@@ -140,6 +139,29 @@ def test_boxes_that_are_all_right_have_no_interval_and_their_precision_has_one(
     assert str(scores.number(metric="lm", scope="association")) == "1.000 [no interval]"
     assert scores.number().method == "bound"
     assert _readable(scores, "association")["share"].to_list() == ["100.0 %", *["none in 9 videos"] * 6]
+
+
+def test_with_folds_the_shares_of_boxes_are_those_of_their_counts(theatre: MemoryDataset, poor: pl.DataFrame) -> None:
+    folds = {"a": ["v0"], "b": [f"v{k}" for k in range(1, 9)]}
+    scores = score(theatre, poor, folds=folds)
+    table = scores.sheets["association"]
+    assert table["share"].to_list() == pytest.approx((table["count"] / table["count"].sum()).to_list())
+    assert table.equals(score(theatre, poor).sheets["association"])  # the same boxes, ranked in one group
+    means = [scores.number(metric=name, scope="association").estimate for name in table["outcome"]]
+    assert means != pytest.approx(table["share"].to_list(), abs=0.001)  # one number of all is the mean over folds
+    title = next(one.title for one in readable_scores(scores) if one.name == "association")
+    assert "of all folds together" in title
+
+
+def test_the_cost_aware_table_says_what_each_row_can_reach(theatre: MemoryDataset, poor: pl.DataFrame) -> None:
+    scores = score(theatre, poor)
+    table = scores.sheets["cost_aware"]
+    maxima = {"bbox": 0.1, "i": 0.5, "v": 0.2, "t": 0.2, "ivt": 1.0}
+    assert dict(table.select("component", "maximum").iter_rows()) == maxima
+    *parts, whole = table["estimate"]
+    assert sum(parts) != pytest.approx(whole, abs=1e-6)
+    title = next(one.title for one in readable_scores(scores) if one.name == "cost_aware")
+    assert "sum" not in title
 
 
 def _readable(scores: TripletScores, name: str) -> pl.DataFrame:
@@ -236,7 +258,6 @@ def test_the_report_holds_every_table_and_figure(theatre: MemoryDataset, good: p
         ({"convention": "voc"}, "convention 'voc': expected one of coco, ivtd, ivtd-legacy"),
         ({"components": ["x"]}, "component 'x': expected one of"),
         ({"task": "recognition", "convention": "ivtd"}, "convention ivtd: found recognition scores"),
-        ({"resamples": 0}, "resamples: found 0, expected a whole number above 0"),
     ],
 )
 def test_options_that_cannot_be_used_are_refused_in_one_sentence(

@@ -23,7 +23,7 @@ from surgeval.protocols.triplets.page import triplet_sections, write_page_of, wr
 
 
 def scored(dataset: MemoryDataset, table: pl.DataFrame | None, **options: Any) -> TripletScores:
-    return score_triplets(dataset, table, **{"resamples": 20, "name": "mine", **options})
+    return score_triplets(dataset, table, **{"name": "mine", **options})
 
 
 def same_numbers(a: TripletScores, b: TripletScores) -> bool:
@@ -89,12 +89,11 @@ def test_the_page_of_a_stored_run_is_the_same_to_the_byte(
 
 
 def test_run_json_says_what_was_scored(theatre: MemoryDataset, good: pl.DataFrame, tmp_path: Path) -> None:
-    result = scored(theatre, good, seed=7)
+    result = scored(theatre, good)
     result.save(tmp_path)
     record = load_record(tmp_path)
     assert (record.manifest.protocol, record.manifest.model, record.status) == ("triplets", "mine", "done")
     assert record.manifest.dataset == result.settings["data"]
-    assert record.manifest.seeds == {"resamples": 7}
     assert record.manifest.config["convention"] == "coco"
     assert record.cases == ground_truth(theatre).n_frames == 72
     loaded = load_run(tmp_path)
@@ -157,7 +156,7 @@ def put(data: Any, path: tuple[Any, ...], value: Any) -> Any:
 def test_no_damage_to_a_file_is_a_traceback(
     tiny: MemoryDataset, half: pl.DataFrame, tmp_path: Path, file: str, task: str, long: bool
 ) -> None:
-    result = scored(tiny, half if task == "detection" else None, task=task, resamples=3)
+    result = scored(tiny, half if task == "detection" else None, task=task)
     result.save(tmp_path)
     text = (tmp_path / file).read_text()
     spots = list(leaves(json.loads(text)))
@@ -200,7 +199,7 @@ def test_no_damage_to_a_file_is_a_traceback(
 def test_a_damaged_file_is_named(
     tiny: MemoryDataset, half: pl.DataFrame, tmp_path: Path, name: str, content: bytes | None, sentence: str
 ) -> None:
-    scored(tiny, half, resamples=3).save(tmp_path)
+    scored(tiny, half).save(tmp_path)
     if content is None:
         (tmp_path / name).unlink()
     else:
@@ -214,7 +213,7 @@ def test_a_damaged_file_is_named(
 def test_a_named_pipe_is_no_file_to_wait_for(
     tiny: MemoryDataset, half: pl.DataFrame, tmp_path: Path, name: str
 ) -> None:
-    scored(tiny, half, resamples=3).save(tmp_path)
+    scored(tiny, half).save(tmp_path)
     (tmp_path / name).unlink()
     os.mkfifo(tmp_path / name)
     with pytest.raises(SurgevalError, match="a named pipe"):
@@ -222,13 +221,13 @@ def test_a_named_pipe_is_no_file_to_wait_for(
 
 
 def test_replicates_of_another_score_are_refused(tiny: MemoryDataset, half: pl.DataFrame, tmp_path: Path) -> None:
-    scored(tiny, half, resamples=3).save(tmp_path / "a")
-    scored(tiny, half, resamples=3, components=["i"]).save(tmp_path / "b")
+    scored(tiny, half).save(tmp_path / "a")
+    scored(tiny, half, components=["i"]).save(tmp_path / "b")
     (tmp_path / "b" / "replicates.parquet").replace(tmp_path / "a" / "replicates.parquet")
     with pytest.raises(SurgevalError, match=r"replicates\.parquet: found other numbers, expected those of scores"):
         load_triplets(tmp_path / "a")
 
 
 def test_a_name_that_is_not_utf8_can_be_stored(tiny: MemoryDataset, half: pl.DataFrame, tmp_path: Path) -> None:
-    write_triplets_page(scored(tiny, half, resamples=3, name="bad \udcff name"), tmp_path)
+    write_triplets_page(scored(tiny, half, name="bad \udcff name"), tmp_path)
     assert load_triplets(tmp_path).name == "bad \udcff name"

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import get_args, get_type_hints
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -22,6 +23,7 @@ from surgeval.errors import BadInput, DataError
 from surgeval.pages import Section, render_page, write_page
 from surgeval.protocols.contract import Compared, Comparison, Headline, RunResult
 from surgeval.protocols.registry import descriptors, load_run, runs_in
+from surgeval.protocols.triplets.page import write_triplets_page
 from surgeval.protocols.verdict import Claim, Reason, Rule, Verdict, verdict_of
 from surgeval.protocols.verdict_page import verdict_sections
 from surgeval.report import read_outcomes_of, readable_comparison, write_comparison_page, write_index
@@ -197,9 +199,37 @@ def test_a_difference_without_width_says_that_other_videos_may_show_one(tmp_path
     assert "one model" not in page
 
 
+def test_the_number_of_exchanges_and_their_seed_are_options_of_the_comparison(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dice = np.random.default_rng(5)
+    labels = dice.random((96, 3)) < 0.5
+    videos = [f"v{k // 8}" for k in range(96)]  # 12 videos: 2048 different exchanges
+    for name, signal in (("good", 0.32), ("poor", 0.3)):
+        scores = score_recognition(labels, signal * labels + dice.random(labels.shape), videos, name=name)
+        page = write_triplets_page(scores, tmp_path / name).read_text(encoding="utf-8")
+        assert "Resamples" not in page and "seed" not in page
+    folders = [str(tmp_path / name) for name in ("good", "poor")]
+    found = {}
+    for options in (("--resamples", "60"), ("--resamples", "60", "--seed", "1"), ("--resamples", "4000"), ()):
+        assert command(["compare", *folders, *options, "--json"]) == 0
+        compared = json.loads(capsys.readouterr().out)
+        found[options] = (compared["settings"]["resamples"], compared["settings"]["seed"],
+                          compared["differences"][0]["p"])  # fmt: skip
+    few, other, every, usual = found.values()
+    assert few[:2] == (60, 0) and other[:2] == (60, 1) and every[0] == 4000 and usual[:2] == (1000, 0)
+    assert round(few[2] * 61, 9) % 1 == round(other[2] * 61, 9) % 1 == 0  # p = (1 + k) / (1 + 60)
+    assert round(every[2] * 2048, 9) % 1 == 0  # all exchanges, none drawn
+    assert len({few[2], other[2], every[2]}) == 3
+    assert command(["compare", *folders, "--resamples", "60", "--out", str(tmp_path / "page")]) == 0
+    assert "at most 60 (seed 0)" in (tmp_path / "page" / "report.html").read_text(encoding="utf-8")
+    assert command(["score", "triplets", "--data", "x", "--constant", "--resamples", "9"]) == 2
+    assert "No such option" in capsys.readouterr().err
+
+
 def test_the_floor_of_triplets_in_an_index_is_not_called_chance(tmp_path: Path) -> None:
     labels = [[1, 0], [0, 1]] * 4
-    score_recognition(labels, labels, [f"v{k // 2}" for k in range(8)], resamples=20).save(tmp_path / "net")
+    score_recognition(labels, labels, [f"v{k // 2}" for k in range(8)]).save(tmp_path / "net")
     page = write_index(tmp_path).read_text(encoding="utf-8")
     assert "<td>one who never looks</td>" in page and "<td>chance</td>" not in page
     assert "One who never looks answers without any picture" in page
@@ -229,7 +259,7 @@ def test_runs_of_other_data_or_other_first_numbers_have_their_own_table() -> Non
 def test_the_index_tells_stored_runs_apart_by_their_data(tmp_path: Path) -> None:
     video = ["v1", "v1", "v2", "v2"]
     for name, labels in (("a", [[1, 0], [0, 1]] * 2), ("b", [[1, 1], [0, 1]] * 2), ("c", [[1, 0], [0, 1]] * 2)):
-        score_recognition(labels, labels, video, resamples=20, name=name).save(tmp_path / name)
+        score_recognition(labels, labels, video, name=name).save(tmp_path / name)
     stored = {name: load_record(tmp_path / name).manifest.dataset for name in "ab"}
     page = write_index(tmp_path).read_text(encoding="utf-8")
     for data in stored.values():
@@ -294,7 +324,7 @@ def test_a_run_whose_protocol_is_not_installed_says_what_to_do(tmp_path: Path) -
 def test_a_named_run_that_cannot_be_read_stands_on_the_page_of_unlike_runs_and_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    score_recognition([[1, 0], [0, 1]], [[1, 0], [0, 1]], ["a", "b"], resamples=20).save(tmp_path / "good")
+    score_recognition([[1, 0], [0, 1]], [[1, 0], [0, 1]], ["a", "b"]).save(tmp_path / "good")
     save_scored(tmp_path / "bad", Manifest("focus", model="net"), cases=1)
     assert (
         command(["report", *(str(tmp_path / name) for name in ("good", "bad")), "--out", str(tmp_path / "both")]) == 1
@@ -396,7 +426,7 @@ def test_a_runs_page_is_no_run(tmp_path: Path) -> None:
 def test_rankings_comparisons_and_reports_beside_the_runs_are_linked(tmp_path: Path) -> None:
     labels = [[1, 0], [0, 1]] * 2
     for name in ("net", "teams/other"):
-        score_recognition(labels, labels, ["v1", "v1", "v2", "v2"], resamples=20).save(tmp_path / name)
+        score_recognition(labels, labels, ["v1", "v1", "v2", "v2"]).save(tmp_path / name)
     for place, title in {"both": "A & <b>", "teams/ranking": "Who is first", "again": "A & <b>"}.items():
         write_page(tmp_path / place / "report.html", title, [Section("Result")], kind="comparison")
     (tmp_path / "mine").mkdir()

@@ -16,7 +16,7 @@ from surgeval.errors import BadInput, visible
 from surgeval.protocols.contract import Compared, Comparison, few_video_notes
 from surgeval.protocols.intent._gallery import same_question_sections
 from surgeval.protocols.intent.result import IntentScores, load_intent
-from surgeval.protocols.intent.scoring._estimates import difference_of, gap_of
+from surgeval.protocols.intent.scoring._estimates import RESAMPLES, difference_of, gap_of
 from surgeval.protocols.intent.scoring._interventions import GAZE, under
 from surgeval.protocols.intent.scoring._scores import PLAIN
 from surgeval.protocols.intent.scoring._weights import LABELS, NUMBERS, Weights, weights_of
@@ -28,8 +28,12 @@ _LOWER, _NEITHER = ("over_rejection",), ("asymmetry",)
 _SHOWN = ("gaze", "sampling", "frames", "longest_edge", "jpeg_quality", "temperature", "max_tokens")
 
 
-def compare_intent(a: IntentScores | str | Path, b: IntentScores | str | Path) -> Comparison:
+def compare_intent(
+    a: IntentScores | str | Path, b: IntentScores | str | Path, *, resamples: int = RESAMPLES, seed: int = 0
+) -> Comparison:
     r"""Differences a − b of competency, reliability, pairs, skills and the gain by gaze; run folders or loaded runs.
+
+    `resamples` is how many exchanges of videos are drawn at most; where there are no more, all of them are used.
 
     >>> import json, tempfile
     >>> from surgeval import score_intent
@@ -49,29 +53,30 @@ def compare_intent(a: IntentScores | str | Path, b: IntentScores | str | Path) -
     """
     first, second = (run if isinstance(run, IntentScores) else load_intent(run) for run in (a, b))
     _require_comparable(first, second)
-    numbers = tuple(_numbers(first, second))
+    numbers = tuple(_numbers(first, second, resamples=resamples, seed=seed))
     if not numbers:
         raise BadInput(visible(f"{first.name} and {second.name}: found no item that both answered, expected some"))
     videos = max(number.difference.interval.clusters for number in numbers)
     return Comparison(
         protocol="intent", a=first.name, b=second.name, numbers=numbers,
-        settings={"invalid": first.invalid, "items": len(first.items), "subset": first.subset},
+        settings={"invalid": first.invalid, "items": len(first.items), "subset": first.subset,
+                  "resamples": resamples, "seed": seed},
         notes=(*few_video_notes(videos), *_notes(first, second)), sections=same_question_sections([first, second]),
     )  # fmt: skip
 
 
-def _numbers(first: IntentScores, second: IntentScores) -> Iterator[Compared]:
+def _numbers(first: IntentScores, second: IntentScores, **drawing: int) -> Iterator[Compared]:
     for number in (*_FIRST, *(name for name in NUMBERS if name not in _FIRST)):
-        difference = difference_of(first.plain, second.plain, number)
+        difference = difference_of(first.plain, second.plain, number, **drawing)
         if difference is not None:
             better = None if number in _NEITHER else number not in _LOWER
             yield Compared(number, LABELS[number], difference, higher_is_better=better, unit="share")
-    gain = _gain(first, second)
+    gain = _gain(first, second, **drawing)
     if gain is not None:
         yield gain
 
 
-def _gain(first: IntentScores, second: IntentScores) -> Compared | None:
+def _gain(first: IntentScores, second: IntentScores, **drawing: int) -> Compared | None:
     """The difference of the gains by gaze: a weighted mean over the cells of both conditions."""
     key = ["item", "cell"]
     both = _both_ways(first).join(_both_ways(second), on=key, how="inner", suffix="_b", maintain_order="left")
@@ -82,7 +87,7 @@ def _gain(first: IntentScores, second: IntentScores) -> Compared | None:
         **{f"{GAZE}/{skill}": weight for skill, weight in skills.items()},
         **{f"{PLAIN}/{skill}": -weight for skill, weight in skills.items()},
     }
-    return Compared("gaze_gain", "gain by gaze", gap_of(both, weights, "gaze_gain"), unit="points")
+    return Compared("gaze_gain", "gain by gaze", gap_of(both, weights, "gaze_gain", **drawing), unit="points")
 
 
 def _both_ways(scores: IntentScores) -> pl.DataFrame:

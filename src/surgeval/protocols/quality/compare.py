@@ -17,9 +17,15 @@ from surgeval.stats import Difference, paired_statistic
 
 __all__ = ["compare_quality"]
 
+RESAMPLES = 2000
 
-def compare_quality(a: QualityScores | str | Path, b: QualityScores | str | Path) -> Comparison:
+
+def compare_quality(
+    a: QualityScores | str | Path, b: QualityScores | str | Path, *, resamples: int = RESAMPLES, seed: int = 0
+) -> Comparison:
     """The share of frames to drop and the mean of each measure, a − b; the frames themselves may differ.
+
+    `resamples` is how many exchanges of videos are drawn at most; where there are no more, all of them are used.
 
     >>> import tempfile
     >>> from PIL import Image
@@ -49,11 +55,11 @@ def compare_quality(a: QualityScores | str | Path, b: QualityScores | str | Path
     return Comparison(
         protocol="quality", a=first.name, b=second.name,
         numbers=tuple(
-            Compared(headline.key, headline.label, _difference(first, second, headline.key, videos),
+            Compared(headline.key, headline.label, _difference(first, second, headline.key, videos, resamples, seed),
                      higher_is_better=headline.higher_is_better, unit=headline.unit)
             for headline in first.headlines()
         ),
-        settings={"videos": videos},
+        settings={"videos": videos, "resamples": resamples, "seed": seed},
         notes=(*few_video_notes(len(videos)), *_notes(first, second, len(known[0] ^ known[1]))),
     )  # fmt: skip
 
@@ -65,13 +71,15 @@ def _notes(first: QualityScores, second: QualityScores, alone: int) -> tuple[str
     return tuple(notes)
 
 
-def _difference(first: QualityScores, second: QualityScores, measure: str, videos: list[str]) -> Difference:
+def _difference(
+    first: QualityScores, second: QualityScores, measure: str, videos: list[str], resamples: int, seed: int
+) -> Difference:
     sums = [_sums(run.cases, measure, videos) for run in (first, second)]
     total, frames = np.concatenate([part[0] for part in sums]), np.concatenate([part[1] for part in sums])
     bounds = (-1.0, 1.0) if measure in SHARES else (-math.inf, math.inf)
     return paired_statistic(
         lambda counted: np.asarray((counted @ total) / (counted @ frames)), videos, batched=True, sizes=sums[0][1],
-        bounds=bounds,
+        bounds=bounds, resamples=resamples, seed=seed,
     )  # fmt: skip
 
 

@@ -9,12 +9,12 @@ from surgeval.protocols.descriptor import Descriptor
 
 if TYPE_CHECKING:
     from surgeval.protocols.surgxbench._settings import PROFILES, SURGX_TASKS, SurgXSettings, profile_settings
-    from surgeval.protocols.surgxbench.compare import compare_surgxbench
+    from surgeval.protocols.surgxbench.compare import RESAMPLES, compare_surgxbench
     from surgeval.protocols.surgxbench.measuring._prompts import instrument_prompts, triplet_prompts
     from surgeval.protocols.surgxbench.method import SurgXRun, run_surgxbench
     from surgeval.protocols.surgxbench.one_image._causes import ExplainedCauses, explain_causes
     from surgeval.protocols.surgxbench.one_image._single import Explained, ExplainedReply, explain_image
-    from surgeval.protocols.surgxbench.result import RESAMPLES, SurgXScores, join_runs, load_surgxbench, outcomes
+    from surgeval.protocols.surgxbench.result import SurgXScores, join_runs, load_surgxbench, outcomes
 
 DESCRIPTOR = Descriptor.of_rooms(
     __name__,
@@ -27,12 +27,12 @@ DESCRIPTOR = Descriptor.of_rooms(
 
 _HOMES = {
     "_settings": "PROFILES SurgXSettings SURGX_TASKS profile_settings",
-    "compare": "compare_surgxbench",
+    "compare": "RESAMPLES compare_surgxbench",
     "measuring._prompts": "instrument_prompts triplet_prompts",
     "method": "SurgXRun run_surgxbench",
     "one_image._causes": "ExplainedCauses explain_causes",
     "one_image._single": "Explained ExplainedReply explain_image",
-    "result": "RESAMPLES SurgXScores join_runs load_surgxbench outcomes",
+    "result": "SurgXScores join_runs load_surgxbench outcomes",
 }
 
 __all__ = [

@@ -49,16 +49,12 @@ class StoredPage:
     """What a run's page was made with; `notes` name what was stored and cannot be used."""
 
     name: str | None = None
-    resamples: int | None = None
-    seed: int | None = None
     items: tuple[Item, ...] = ()
     extras: Extras = NO_EXTRAS
     notes: tuple[str, ...] = ()
 
 
-def save_page(
-    folder: Path, items: Sequence[Item], extras: Extras, *, name: str | None, resamples: int, seed: int
-) -> None:
+def save_page(folder: Path, items: Sequence[Item], extras: Extras, *, name: str | None) -> None:
     """Store a run's pictures and the choices of its page, in place of what was stored before."""
     if len(items) > MOST_ITEMS:
         raise BadInput(f"gallery: found {len(items)} pictures, expected at most {MOST_ITEMS}")
@@ -71,7 +67,7 @@ def save_page(
         **({} if extras.flow is None else _flow_files(extras.flow)),
     }
     content = {
-        "format": _FORMAT, "name": name, "resamples": resamples, "seed": seed,
+        "format": _FORMAT, "name": name,
         "items": [_plain(item) for item in items], "hidings": [_plain(hiding) for hiding in extras.hidings],
         "flow": None if extras.flow is None else extras.flow.title,
         "sha256": {file: hashlib.sha256(data).hexdigest() for file, data in files.items()},
@@ -114,8 +110,7 @@ def load_page(folder: Path) -> StoredPage:
                for hiding in usable(lambda n=number, row=row: reader.hiding(n, row))]  # type: ignore[misc]  # fmt: skip
     flow = usable(lambda: reader.flow(content["flow"])) if content["flow"] is not None else []
     extras = Extras(tuple(hidings), flow[0] if flow else None)
-    return StoredPage(name=content["name"], resamples=content["resamples"], seed=content["seed"],
-                      items=tuple(items), extras=extras, notes=tuple(notes))  # fmt: skip
+    return StoredPage(name=content["name"], items=tuple(items), extras=extras, notes=tuple(notes))
 
 
 def _item_file(number: int) -> str:
@@ -170,11 +165,10 @@ def _content(path: Path) -> dict[str, Any]:
     content = read_json_object(path, expected="the page's choices of a run", limit=_JSON_BYTES, names=True)
     if content.get("format") != _FORMAT:
         raise DataError(path, field="format", found=repr(content.get("format"))[:60], expected=f"{_FORMAT}")
-    kinds: Mapping[str, Any] = {"name": (str, type(None)), "resamples": int, "seed": int, "items": list,
-                                "hidings": list, "flow": (str, type(None)), "sha256": dict}  # fmt: skip
+    kinds: Mapping[str, Any] = {
+        "name": (str, type(None)), "items": list, "hidings": list, "flow": (str, type(None)), "sha256": dict,
+    }  # fmt: skip
     _check(path, "", content, kinds)
-    if not (1 <= content["resamples"] <= 1_000_000 and 0 <= content["seed"] < 1 << 63):
-        raise DataError(path, field="resamples and seed", found="numbers out of range", expected="those of a run")
     if max(len(content["items"]), len(content["hidings"])) > MOST_ITEMS:
         raise DataError(path, field="items", found="too many", expected=f"at most {MOST_ITEMS}")
     return content

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
 import typer
 
 from surgeval.console import console, keep_times, print_frame, print_json, require_models
-from surgeval.console.options import FormatOption, JsonOption, LabelsOption, ResamplesOption, SeedOption
+from surgeval.console.options import FormatOption, JsonOption, LabelsOption, SeedOption
 from surgeval.console.panels import MAPS, MOTION, READING, RUNNING, SCORING, grouped
 from surgeval.errors import BadInput, visible
 from surgeval.progress import phases
@@ -30,7 +30,7 @@ StartLayerOption = Annotated[int, typer.Option(help="Rollout: first block; -1 = 
 @grouped(
     {
         MAPS: "method order start_layer score_scale words geometry keep_top literal grounded_at",
-        SCORING: "profile delta over pool top_k curves sanity occlusion causal resamples seed",
+        SCORING: "profile delta over pool top_k curves sanity occlusion causal seed",
         MOTION: "flow flow_gap flow_source fit",
         READING: "video boxes mapping format labels",
         RUNNING: "batch threads dtype max_tokens gallery name",
@@ -94,7 +94,6 @@ def run(
     dtype: Annotated[str, typer.Option(help="float32 or bfloat16.")] = "float32",
     max_tokens: Annotated[int, typer.Option(min=1, max=4096, help="Of a reply in words, at most.")] = 128,
     gallery: Annotated[int, typer.Option(min=0, max=1000, help="Pictures on the page; 0 for none.")] = 36,
-    resamples: ResamplesOption = 2000,
     seed: SeedOption = 0,
     name: Annotated[str | None, typer.Option(help="What to call the model. Default: the folder's.")] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Do failed videos again.")] = False,
@@ -141,7 +140,7 @@ def run(
             listed = ", ".join(done.unknown_words[:12]) + (", …" if len(done.unknown_words) > 12 else "")
             shown.note(f"note: this model has no word for {listed}: prompts with it say less to it")
         shown.phase("pictures")
-        scores = done.result(gallery=gallery, name=name, resamples=resamples, seed=seed)
+        scores = done.result(gallery=gallery, name=name)
         shown.phase("page")
         page = write_page_of([scores], out)
     if json:

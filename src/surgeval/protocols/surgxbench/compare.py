@@ -22,8 +22,9 @@ from surgeval.protocols.surgxbench.result import SurgXScores, load_surgxbench
 from surgeval.protocols.surgxbench.tables import attended_areas
 from surgeval.stats import FEW_CLUSTERS, Difference, paired_statistic
 
-__all__ = ["compare_surgxbench"]
+__all__ = ["RESAMPLES", "compare_surgxbench"]
 
+RESAMPLES = 2000
 _MODELS_OWN = ("method", "dtype", "questions", "max_tokens", "causal")
 _UNUSED = ("tasks", "motion", "curves", "sanity", "split", "videos")  # frames and tasks are compared themselves
 _MOTION = ("flow", "flow_source", "flow_gap", "fit", "motion_top", "motion_floor")  # only RAS depends on these
@@ -34,8 +35,12 @@ _OWN_ANSWERS = (
 )
 
 
-def compare_surgxbench(a: SurgXScores | str | Path, b: SurgXScores | str | Path) -> Comparison:
+def compare_surgxbench(
+    a: SurgXScores | str | Path, b: SurgXScores | str | Path, *, resamples: int = RESAMPLES, seed: int = 0
+) -> Comparison:
     """Differences a − b of every headline number that both runs have; run folders or loaded runs.
+
+    `resamples` is how many exchanges of videos are drawn at most; where there are no more, all of them are used.
 
     The example of `run_surgxbench` compares two.
 
@@ -52,7 +57,7 @@ def compare_surgxbench(a: SurgXScores | str | Path, b: SurgXScores | str | Path)
         sums = [VideoSums.of(cases[task], wanted_of(task)) for cases in (parts, others)]
         numbers += [
             Compared(
-                key, NUMBERS[key].label, _difference(sums, number, first),
+                key, NUMBERS[key].label, _difference(sums, number, resamples, seed),
                 higher_is_better=NUMBERS[key].higher_is_better, unit=NUMBERS[key].unit,
             )
             for number, key in enumerate(sums[0].names)
@@ -67,19 +72,19 @@ def compare_surgxbench(a: SurgXScores | str | Path, b: SurgXScores | str | Path)
     own = (_OWN_ANSWERS,) if len(videos) > 1 else ()
     return Comparison(
         protocol="surgxbench", a=first.name, b=second.name, numbers=tuple(numbers),
-        settings={"resamples": first.resamples, "seed": first.seed},
+        settings={"resamples": resamples, "seed": seed},
         notes=(*few_video_notes(max(videos)), *own, *_notes(first, second)),
     )  # fmt: skip
 
 
-def _difference(sums: Sequence[VideoSums], number: int, first: SurgXScores) -> Difference:
+def _difference(sums: Sequence[VideoSums], number: int, resamples: int, seed: int) -> Difference:
     """The paired difference of one number; what a single video makes up has no interval, and few videos no test."""
     both = sums[0].beside(sums[1])
     under = sums[0].under[:, sums[0].groups == number].sum(axis=1)
     bounds = (-math.inf, math.inf) if NUMBERS[sums[0].names[number]].unit == "score" else (-1.0, 1.0)
     difference = paired_statistic(
         lambda counted: both.numbers(counted)[:, number], sums[0].videos, batched=True,
-        sizes=under if under.any() else None, bounds=bounds, resamples=first.resamples, seed=first.seed,
+        sizes=under if under.any() else None, bounds=bounds, resamples=resamples, seed=seed,
     )  # fmt: skip
     videos = min(int((part.under[:, part.groups == number] > 0).any(axis=1).sum()) for part in sums)
     interval = replace(difference.interval, clusters=videos)

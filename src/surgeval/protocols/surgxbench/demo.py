@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 MODELS = ("phantom-clip", "phantom-clip-resnet", "phantom-shortcut")
 EVERY = 5  # one frame in five is filmed: enough to tell the models apart; a study of your own deserves them all
 CHECKED = 3  # frames for the curves and the randomised weights, which take longest
-RESAMPLES = 1000
 _STEPS: SimpleQueue[Any] | None = None  # of a process that looks, to the one that shows
 _ROWS = {
     "accuracy": "names an instrument that is there",
@@ -128,7 +127,7 @@ def look(data: Path, name: str, out: Path) -> None:
     settings = profile_settings("surgxbench", tasks=tasks, curves=CHECKED, sanity=CHECKED)
     with forwarded((lambda *step: _STEPS.put(step)) if _STEPS is not None else None):
         run = run_surgxbench(data, name, out=out, settings=settings, progress=False)
-    write_page_of([run.result(gallery=12, resamples=RESAMPLES)], out)
+    write_page_of([run.result(gallery=12)], out)
 
 
 def _table(scores: list[SurgXScores]) -> pl.DataFrame:

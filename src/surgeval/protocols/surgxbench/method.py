@@ -24,7 +24,7 @@ from surgeval.protocols.surgxbench._stored import load_page, save_page
 from surgeval.protocols.surgxbench.gallery._examples import flow_pipeline, hidings
 from surgeval.protocols.surgxbench.gallery._pictures import gallery
 from surgeval.protocols.surgxbench.measuring._worker import VideoWorker, labelled_frames, with_boxes
-from surgeval.protocols.surgxbench.result import RESAMPLES, SurgXScores, load_surgxbench
+from surgeval.protocols.surgxbench.result import SurgXScores, load_surgxbench
 from surgeval.results import counted
 
 __all__ = ["SurgXRun", "run_surgxbench"]
@@ -63,14 +63,12 @@ class SurgXRun(FinishedRun):
             banks += [look.triplets, *([look.verbs] if settings.profile == "early" else [])]
         return tuple(dict.fromkeys(word for bank in banks for word in bank.unknown))
 
-    def result(
-        self, *, gallery: int = 36, name: str | None = None, resamples: int = RESAMPLES, seed: int = 0
-    ) -> SurgXScores:
+    def result(self, *, gallery: int = 36, name: str | None = None) -> SurgXScores:
         """Store what the page needs (`gallery` predictions to look at, and the choices made here), and load the run."""
-        scores = load_surgxbench(self.folder, name=name, resamples=resamples, seed=seed)
+        scores = load_surgxbench(self.folder, name=name)
         items = self.gallery(scores, gallery)
         extras = self.extras(scores) if gallery else Extras()
-        save_page(self.folder, items, extras, name=name, resamples=resamples, seed=seed)
+        save_page(self.folder, items, extras, name=name)
         stored = load_page(self.folder)
         return replace(scores, name=name or self.folder.resolve().name, items=stored.items, extras=stored.extras,
                        notes=stored.notes)  # fmt: skip
@@ -121,9 +119,9 @@ def run_surgxbench(
     ...     for video in ("VID01", "VID02"):
     ...         run = run_surgxbench(f"{folder}/data", "phantom-clip", f"{folder}/{video}", settings=plain,
     ...                              labels="cholec80", videos=(video,), progress=False)
-    ...     run.result(resamples=20)
+    ...     run.result()
     ...     both = join_runs([f"{folder}/VID01", f"{folder}/VID02"])
-    ...     one = load_surgxbench(f"{folder}/VID01", resamples=20)
+    ...     one = load_surgxbench(f"{folder}/VID01")
     SurgXScores 'VID02': not shown; top-1 right ...
     >>> both.cases["cluster"].unique().sort().to_list(), one.classes[:2]
     (['VID01', 'VID02'], ('Grasper', 'Bipolar'))

@@ -27,9 +27,8 @@ from surgeval.protocols.surgxbench.verdict import judge
 from surgeval.protocols.verdict import Verdict
 from surgeval.stats import Interval
 
-__all__ = ["RESAMPLES", "SurgXScores", "join_runs", "load_surgxbench", "outcomes"]
+__all__ = ["SurgXScores", "join_runs", "load_surgxbench", "outcomes"]
 
-RESAMPLES = 2000
 _APART = ("split", "videos")  # in which folds differ
 
 _CURVES = ("deletion", "insertion", "deletion_random", "insertion_random")
@@ -62,8 +61,6 @@ class SurgXScores(RecordedResult):
     cases: pl.DataFrame
     numbers: Mapping[str, Interval]
     detail_tables: Mapping[str, pl.DataFrame]  # all tables but that of the numbers
-    resamples: int = RESAMPLES
-    seed: int = 0
     items: tuple[Item, ...] = ()
     extras: Extras = NO_EXTRAS
     notes: tuple[str, ...] = ()
@@ -114,9 +111,7 @@ class SurgXScores(RecordedResult):
         )
 
 
-def load_surgxbench(
-    folder: str | Path, *, name: str | None = None, resamples: int | None = None, seed: int | None = None
-) -> SurgXScores:
+def load_surgxbench(folder: str | Path, *, name: str | None = None) -> SurgXScores:
     """Read a finished run folder; what is not given is as its page was made.
 
     The example of `run_surgxbench` loads one.
@@ -125,12 +120,10 @@ def load_surgxbench(
     Traceback (most recent call last):
     surgeval.errors.DataError: runs/clip: found no such folder, expected the folder of a run
     """
-    return join_runs([folder], name=name, resamples=resamples, seed=seed)
+    return join_runs([folder], name=name)
 
 
-def join_runs(
-    folders: Sequence[str | Path], *, name: str | None = None, resamples: int | None = None, seed: int | None = None
-) -> SurgXScores:
+def join_runs(folders: Sequence[str | Path], *, name: str | None = None) -> SurgXScores:
     """Several runs as one, for instance the folds of a cross-validation: same settings and classes, other videos.
 
     The example of `run_surgxbench` joins two.
@@ -159,8 +152,6 @@ def join_runs(
         name or first_page.name or Path(folders[0]).resolve().name,
         records[0],
         every.filter(pl.col("status") == "ok"),
-        resamples if resamples is not None else first_page.resamples or RESAMPLES,
-        seed if seed is not None else first_page.seed or 0,
     )
     flow = next((page.extras.flow for page in stored if page.extras.flow is not None), None)
     return replace(
@@ -234,7 +225,7 @@ def _read(folder: Path) -> pl.DataFrame:
     return cases
 
 
-def _scores(name: str, record: RunRecord, cases: pl.DataFrame, resamples: int, seed: int) -> SurgXScores:
+def _scores(name: str, record: RunRecord, cases: pl.DataFrame) -> SurgXScores:
     config = record.manifest.config
     classes = tuple(config["classes"])
     if (config["predict"], config["over"]) == ("delta", "frames"):
@@ -263,8 +254,7 @@ def _scores(name: str, record: RunRecord, cases: pl.DataFrame, resamples: int, s
     table_of["flags"] = _flag_table(cases)
     details = {key: table for key, table in table_of.items() if not table.is_empty()}
     numbers = headline_numbers(cases)
-    return SurgXScores(name=name, record=record, classes=classes, cases=cases, numbers=numbers, detail_tables=details,
-                       resamples=resamples, seed=seed)  # fmt: skip
+    return SurgXScores(name=name, record=record, classes=classes, cases=cases, numbers=numbers, detail_tables=details)
 
 
 def _complete(cases: pl.DataFrame) -> pl.DataFrame:

@@ -8,17 +8,22 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["SOURCE", "PaperRow", "PublishedTable", "published", "published_notes"]
+__all__ = ["METRICS", "SOURCE", "PaperRow", "PublishedTable", "published", "published_notes"]
 
 SOURCE = "published (ProstaTD)"  # the data of every row: other data than anybody else's
+METRICS = "ivtdmetrics"  # the package that every published number was computed with
 
 
 @dataclass(frozen=True, slots=True)
 class PaperRow:
-    """A method on some data: values in the order of the columns, and their standard deviations; None where none is."""
+    """A method on some data: values in the order of the columns, and their standard deviations; None where none is.
+
+    `convention` is how the numbers were computed: one of ours, or `ivtdmetrics` for published rows.
+    """
 
     name: str
     data: str
+    convention: str
     values: tuple[float | None, ...]
     spreads: tuple[float | None, ...]
 
@@ -54,7 +59,7 @@ def published(number: int) -> PublishedTable:
     ('0.8 : 0.2 (TDnet)', (41.6, 38.2))
     """
     table = _content()["table"][str(number)]
-    rows = tuple(PaperRow(row[0], SOURCE, *zip(*map(_cell, row[1:]), strict=True)) for row in table["rows"])
+    rows = tuple(PaperRow(row[0], SOURCE, METRICS, *zip(*map(_cell, row[1:]), strict=True)) for row in table["rows"])
     return PublishedTable(number, table["title"], tuple(table["columns"]), rows)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 import typer
 
 from surgeval.console import console, print_json, print_pieces, require_models
-from surgeval.console.options import FormatOption, JsonOption, LabelsOption, ResamplesOption, SeedOption
+from surgeval.console.options import FormatOption, JsonOption, LabelsOption, SeedOption
 from surgeval.console.panels import READING, RUNNING, SCORING, grouped
 from surgeval.errors import BadInput, visible
 from surgeval.progress import phases
@@ -20,13 +20,15 @@ if TYPE_CHECKING:
     from surgeval.protocols.training.result import TrainingScores
     from surgeval.protocols.training.tables import PaperTable
 
+# How boxes are matched and averaged.
+ConventionName: TypeAlias = Literal["coco", "ivtd", "ivtd-legacy"]
 DetectorName: TypeAlias = Literal["tdnet", "rtdetr"]
 TableName: TypeAlias = Literal["components", "fusion"]
 
 
 @grouped(
     {
-        SCORING: "resamples",
+        SCORING: "convention",
         READING: "format labels",
         "Ablation": "ablation seeds",
         RUNNING: "only_fold batch image_size device set weights name",
@@ -60,8 +62,11 @@ def run(
     weights: Annotated[str | None, typer.Option(help="A detector to begin with, in every fold.")] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 …")] = "cpu",
     name: Annotated[str | None, typer.Option(help="What to call the detector.")] = None,
+    convention: Annotated[
+        ConventionName,
+        typer.Option(help="How boxes are matched and averaged. The paper's rows are ivtdmetrics: compare with ivtd."),
+    ] = "coco",
     seed: SeedOption = 0,
-    resamples: ResamplesOption = 1000,
     format: FormatOption = None,
     labels: LabelsOption = None,
     json: JsonOption = False,
@@ -80,7 +85,7 @@ def run(
     options = {"size": size, "epochs": epochs, "minutes": minutes, "batch": batch, "image_size": image_size}
     changes = {key: value for key, value in options.items() if value is not None} | {"device": device, "seed": seed}
     settings = _settings(detector, changes, set or [])
-    shared: dict[str, Any] = {"scheme": folds, "resamples": resamples, "format": format, "labels": labels}
+    shared: dict[str, Any] = {"scheme": folds, "convention": convention, "format": format, "labels": labels}
     if ablation is not None and (detector != "tdnet" or only_fold):
         other = f"--detector {detector}" if detector != "tdnet" else "--only-fold"
         raise BadInput(f"--ablation and {other}: expected one of them: the tables are about TDnet, whole")
@@ -150,8 +155,9 @@ def _finish(scores: TrainingScores | AblationScores, out: Path, json: bool) -> N
     verdict = scores.verdict()
     if verdict is not None:
         console().print(visible(f"{scores.name}: {verdict}"))
-    for table in printed(scores):
+    tables = printed(scores)
+    for table in tables:
         print_pieces(f"As Table {table.paper.number}: {table.paper.title}", table.readable())
-    for note in scores.notes:
+    for note in (*scores.notes, *dict.fromkeys(note for table in tables for note in table.other_conventions)):
         console().print(f"note: {visible(note)}")
     console().print(f"open {visible(str(page))}")

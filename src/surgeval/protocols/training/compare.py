@@ -14,7 +14,7 @@ from surgeval.errors import BadInput
 from surgeval.protocols.contract import Compared, Comparison, few_video_notes
 from surgeval.protocols.training.ablation.result import AblationScores, label_of
 from surgeval.protocols.training.result import TrainingScores, load_training
-from surgeval.protocols.triplets import compare_triplets
+from surgeval.protocols.triplets import RESAMPLES, compare_triplets
 from surgeval.results import counted
 
 __all__ = ["compare_training"]
@@ -23,8 +23,10 @@ __all__ = ["compare_training"]
 Trained: TypeAlias = TrainingScores | AblationScores | str | Path
 
 
-def compare_training(a: Trained, b: Trained) -> Comparison:
+def compare_training(a: Trained, b: Trained, *, resamples: int = RESAMPLES, seed: int = 0) -> Comparison:
     """Every number of a minus that of b; both must be folds, or both ablations, of the same data.
+
+    `resamples` is how many exchanges of videos are drawn at most; a comparison of ablations draws none.
 
     The example of `train_folds` compares two.
 
@@ -35,7 +37,7 @@ def compare_training(a: Trained, b: Trained) -> Comparison:
     first, second = (load_training(side) if isinstance(side, str | Path) else side for side in (a, b))
     names = [side.folder.name if side.folder and first.name == second.name else side.name for side in (first, second)]
     if isinstance(first, TrainingScores) and isinstance(second, TrainingScores):
-        comparison = compare_triplets(first.scores, second.scores)
+        comparison = compare_triplets(first.scores, second.scores, resamples=resamples, seed=seed)
         return replace(comparison, protocol="training", a=names[0], b=names[1])
     if isinstance(first, AblationScores) and isinstance(second, AblationScores):
         return _ablations(first, second, names)
@@ -65,6 +67,6 @@ def _require_same(first: AblationScores, second: AblationScores) -> None:
         found = f"the ablations {first.table} and {second.table}, which share no configuration"
         raise BadInput(f"{both}: found {found}, expected two of the same")
     ours, theirs = (side.runs[side.reference][0].settings for side in (first, second))
-    other = [name for name in ("data", "scheme", "components") if ours[name] != theirs[name]]
+    other = [name for name in ("data", "scheme", "convention", "components") if ours[name] != theirs[name]]
     if other:
         raise BadInput(f"{both}: found different {', '.join(other)}, expected ablations of the same data and videos")

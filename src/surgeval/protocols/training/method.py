@@ -17,7 +17,7 @@ import polars as pl
 from surgeval._version import __version__
 from surgeval.datasets import Dataset, dataset_fingerprint, open_dataset
 from surgeval.engine import Manifest, fingerprint, folder_lock, save_scored
-from surgeval.errors import RunError
+from surgeval.errors import BadInput, RunError
 from surgeval.files import (
     atomic_file,
     make_folder,
@@ -27,7 +27,7 @@ from surgeval.files import (
     trust_parquet,
     write_atomically,
 )
-from surgeval.metrics import Convention
+from surgeval.metrics import CONVENTIONS, Convention
 from surgeval.protocols.contract import refuse_dataset
 from surgeval.protocols.training._stored import (
     BOXES,
@@ -42,7 +42,7 @@ from surgeval.protocols.training._stored import (
 from surgeval.protocols.training.detectors import Tell, TrainableDetector
 from surgeval.protocols.training.result import TrainingScores, load_folds
 from surgeval.protocols.training.scheme import Fold, Scheme, SchemeSpec, choose_folds
-from surgeval.protocols.triplets import RESAMPLES, TripletScores, score_triplets
+from surgeval.protocols.triplets import TripletScores, score_triplets
 from surgeval.protocols.triplets.page import write_triplets_page
 from surgeval.results import counted
 
@@ -58,8 +58,6 @@ def train_folds(
     only: Sequence[str] | None = None,
     convention: Convention = "coco",
     rare: int = 300,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
     format: str | None = None,
     labels: str | Path | None = None,
     pages: bool = True,
@@ -68,7 +66,8 @@ def train_folds(
     """Train what is not trained yet, detect in the test videos, score every fold on its own: mean ± std over folds.
 
     `only` trains the folds of these names and scores nothing (None is returned): jobs of a cluster do that, and one
-    call without it scores. `scheme` is what `choose_folds` takes; `pages` also writes the scores' own page.
+    call without it scores. `convention` is how boxes are matched and averaged; another one scores finished folds anew
+    without training them. `scheme` is what `choose_folds` takes; `pages` also writes the scores' own page.
 
     >>> import tempfile
     >>> from surgeval.datasets import MemoryDataset
@@ -85,7 +84,7 @@ def train_folds(
     >>> stub = TrainableDetector("stub", {}, learn=lambda dataset, fold, out, tell: None, detect=detect)
     >>> tested = {"1": ["A", "B"], "2": ["C", "D"]}  # the test videos of each fold
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     folds = train_folds(data, folder, stub, scheme=tested, resamples=20, pages=False)
+    ...     folds = train_folds(data, folder, stub, scheme=tested, pages=False)
     ...     again = load_training(folder)
     >>> folds.tables["folds"].select("fold", "test videos", "mAP50").rows()
     [('1', 2, 1.0), ('2', 2, 1.0), ('mean', None, 1.0), ('std', None, 0.0)]
@@ -95,6 +94,7 @@ def train_folds(
     Traceback (most recent call last):
     surgeval.errors.BadInput: no/dataset: found no such file or folder, expected a dataset
     """
+    check_convention(convention)
     dataset = open_dataset(data, format=format, labels=labels) if isinstance(data, str | Path) else data
     folds = choose_folds(dataset.videos(), scheme)
     folder = Path(out)
@@ -105,18 +105,25 @@ def train_folds(
     if only is not None:
         return None
     progress("scoring all folds")
-    scores = _scored(folder, dataset, folds, method.name, convention, rare, resamples, seed)
+    scores = _scored(folder, dataset, folds, method.name, convention, rare)
     scores_folder = path_inside(folder, SCORES)
     if pages:
         write_triplets_page(scores, scores_folder)
     else:
         scores.save(scores_folder)
     manifest = Manifest(
-        "training", config={"kind": "folds", "scheme": folds.name, "plan": plan, "method": dict(method.identity)},
-        dataset=scores.settings["data"], model=method.name, seeds={"resamples": seed},
+        "training", config={"kind": "folds", "scheme": folds.name, "convention": convention, "plan": plan,
+                            "method": dict(method.identity)},
+        dataset=scores.settings["data"], model=method.name,
     )  # fmt: skip
     save_scored(folder, manifest, cases=scores.settings["frames"])
     return load_folds(folder)
+
+
+def check_convention(convention: str) -> None:
+    """Refuse an unknown convention before anything is trained."""
+    if convention not in CONVENTIONS:
+        raise BadInput(f"convention {convention!r}: expected one of {', '.join(CONVENTIONS)}")
 
 
 def _claim(folder: Path, dataset: Dataset, scheme: Scheme, method: TrainableDetector) -> str:
@@ -168,9 +175,8 @@ def _do_fold(folder: Path, dataset: Dataset, fold: Fold, method: TrainableDetect
 
 
 def _scored(
-    folder: Path, dataset: Dataset, scheme: Scheme, name: str, convention: Convention, rare: int, resamples: int,
-    seed: int,
-) -> TripletScores:  # fmt: skip
+    folder: Path, dataset: Dataset, scheme: Scheme, name: str, convention: Convention, rare: int
+) -> TripletScores:
     """Every video's boxes come from the model that did not see it, so one table serves all folds."""
     tables = [read_parquet_file(fold_home(folder, fold.name) / BOXES) for fold in scheme.folds]
     groups: dict[str, Any] = (
@@ -179,5 +185,5 @@ def _scored(
     )  # fmt: skip
     return score_triplets(
         dataset, pl.concat(tables, how="vertical_relaxed"), task="detection", name=name, convention=convention,
-        rare=rare, resamples=resamples, seed=seed, **groups,
+        rare=rare, **groups,
     )  # fmt: skip

@@ -13,15 +13,23 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from surgeval.protocols.training._published import SOURCE, PaperRow, PublishedTable, published, published_notes
+from surgeval.protocols.training._published import (
+    METRICS,
+    SOURCE,
+    PaperRow,
+    PublishedTable,
+    published,
+    published_notes,
+)
 
 if TYPE_CHECKING:
     from surgeval.protocols.training.result import TrainingScores
 
-__all__ = ["PaperTable", "fold_table", "paper_tables"]
+__all__ = ["PaperTable", "convention_note", "fold_table", "paper_tables"]
 
 _COMPONENTS = ("i", "v", "t", "ivt")
 _COSTS = ("bbox", "i", "v", "t", "ivt")
+SAME_AS_PUBLISHED = ("ivtd", "ivtd-legacy")  # ivtdmetrics with its defects repaired, and as it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,27 +48,33 @@ class PaperTable:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to know about the published rows."""
-        return published_notes(self.paper.number)
+        """What to know about the published rows; first, whether their convention is another than ours."""
+        return (*self.other_conventions, *published_notes(self.paper.number))
+
+    @property
+    def other_conventions(self) -> tuple[str, ...]:
+        """A sentence for each convention of ours that is not that of the published rows."""
+        names = dict.fromkeys(row.convention for row in self.ours)
+        return tuple(convention_note(name) for name in names if name not in SAME_AS_PUBLISHED)
 
     def frame(self) -> pl.DataFrame:
         """Numbers: a column per value, and one for its standard deviation where any row has it."""
         rows = []
         spread = [any(row.spreads[k] is not None for row in self.rows) for k, _ in enumerate(self.paper.columns)]
         for row in self.rows:
-            cells: dict[str, Any] = {self.first: row.name, "data": row.data}
+            cells: dict[str, Any] = {self.first: row.name, "data": row.data, "convention": row.convention}
             for k, column in enumerate(self.paper.columns):
                 cells[column] = row.values[k]
                 if spread[k]:
                     cells[f"{column} std"] = row.spreads[k]
             rows.append(cells)
-        numbers = [name for name in (rows[0] if rows else {}) if name not in (self.first, "data")]
+        numbers = [name for name in (rows[0] if rows else {}) if name not in (self.first, "data", "convention")]
         return pl.DataFrame(rows, schema_overrides=dict.fromkeys(numbers, pl.Float64))
 
     def readable(self) -> pl.DataFrame:
         """Texts: `36.1 ± 3.4`."""
         rows = [
-            {self.first: row.name, "data": row.data}
+            {self.first: row.name, "data": row.data, "convention": row.convention}
             | {column: self._cell(row.values[k], row.spreads[k]) for k, column in enumerate(self.paper.columns)}
             for row in self.rows
         ]
@@ -71,6 +85,17 @@ class PaperTable:
             return "–"
         shown = f"{value:.{self.decimals}f}"
         return shown if spread is None else f"{shown} ± {spread:.{self.decimals}f}"
+
+
+def convention_note(convention: str) -> str:
+    """What to say where published rows stand beside numbers of another convention.
+
+    >>> convention_note("coco")
+    'Ours are computed under convention coco, published rows with ivtdmetrics: compare them under ivtd only.'
+    """
+    return (
+        f"Ours are computed under convention {convention}, published rows with {METRICS}: compare them under ivtd only."
+    )
 
 
 def paper_tables(results: Sequence[TrainingScores]) -> tuple[PaperTable, ...]:
@@ -105,7 +130,7 @@ def _table(number: int, ours: Iterable[PaperRow], decimals: int = 1) -> PaperTab
 
 def _row(result: TrainingScores, cells: Sequence[tuple[float | None, float | None]]) -> PaperRow:
     values, spreads = zip(*cells, strict=True)
-    return PaperRow(result.name, _data(result), values, spreads)
+    return PaperRow(result.name, _data(result), result.scores.settings["convention"], values, spreads)
 
 
 def _data(result: TrainingScores) -> str:
@@ -156,7 +181,7 @@ def _left_out(results: Sequence[TrainingScores]) -> PaperTable:
     paper, metrics = published(15), ("mAP50", "mAP50:95", "F1")
     methods = tuple(dict.fromkeys(column.rpartition(" ")[0] for column in paper.columns))
     theirs = [
-        PaperRow(f"{method}: without {row.name}" if row.name != "Average" else f"{method}: average", SOURCE,
+        PaperRow(f"{method}: without {row.name}" if row.name != "Average" else f"{method}: average", SOURCE, METRICS,
                  tuple(row.values[paper.columns.index(f"{method} {metric}")] for metric in metrics), (None,) * 3)
         for method in methods for row in paper.rows
     ]  # fmt: skip
@@ -168,7 +193,8 @@ def _left_out(results: Sequence[TrainingScores]) -> PaperTable:
                 continue
             title = "average" if row["group"] == "mean" and row["videos"] is None else f"without {row['group']}"
             cells = tuple(_percent(row, metric) for metric in metrics)
-            ours.append(PaperRow(f"{result.name}: {title}", _data(result), cells, (None,) * 3))
+            convention = result.scores.settings["convention"]
+            ours.append(PaperRow(f"{result.name}: {title}", _data(result), convention, cells, (None,) * 3))
     turned = replace(paper, columns=tuple(f"IVT {metric}" for metric in metrics), rows=tuple(theirs))
     return PaperTable(turned, tuple(ours))
 

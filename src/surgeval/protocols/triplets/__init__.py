@@ -8,9 +8,9 @@ from surgeval._lazy import lazy_exports
 from surgeval.protocols.descriptor import Descriptor
 
 if TYPE_CHECKING:
-    from surgeval.protocols.triplets.compare import TripletComparison, compare_triplets
+    from surgeval.protocols.triplets.compare import RESAMPLES, TripletComparison, compare_triplets
     from surgeval.protocols.triplets.from_arrays import score_detection, score_recognition
-    from surgeval.protocols.triplets.method import RESAMPLES, score_triplets
+    from surgeval.protocols.triplets.method import score_triplets
     from surgeval.protocols.triplets.result import TripletScores, load_triplets
 
 DESCRIPTOR = Descriptor.of_rooms(
@@ -21,9 +21,9 @@ DESCRIPTOR = Descriptor.of_rooms(
 )
 
 _HOMES = {
-    "compare": "TripletComparison compare_triplets",
+    "compare": "RESAMPLES TripletComparison compare_triplets",
     "from_arrays": "score_detection score_recognition",
-    "method": "RESAMPLES score_triplets",
+    "method": "score_triplets",
     "result": "TripletScores load_triplets",
 }
 

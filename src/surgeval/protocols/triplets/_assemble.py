@@ -10,12 +10,11 @@ import numpy as np
 import polars as pl
 
 from surgeval.arrays import Floats, Ints
-from surgeval.errors import BadInput, sentence
 from surgeval.metrics import CONVENTIONS, Confusion, Convention, DetectionSet, mean_along, mean_of
 from surgeval.protocols.triplets.result import TripletScores
 from surgeval.protocols.triplets.scoring._constant import constant_average_precision
 from surgeval.protocols.triplets.scoring._curves import component_curves, detection_precision, recognition_precision
-from surgeval.protocols.triplets.scoring._detection import SCOPES, DetectionPart, keys_of, score_part
+from surgeval.protocols.triplets.scoring._detection import SCOPES, DetectionPart, keys_of, pooled_shares, score_part
 from surgeval.protocols.triplets.scoring._groups import VideoGroups
 from surgeval.protocols.triplets.scoring._mixing import MOST_CELLS, RankedBoxes, ScoredFrames
 from surgeval.protocols.triplets.scoring._numbers import NAMES, Key, Progress, ScoreNumber, bootstrap, few_videos
@@ -57,11 +56,6 @@ class ScoringPlan:
     totals: Ints  # instances per class in the whole dataset
     notes: tuple[str, ...] = ()
     progress: Progress | None = None
-
-    def __post_init__(self) -> None:
-        resamples = self.settings["resamples"]  # exchanges of videos that a comparison draws
-        if not isinstance(resamples, int) or resamples < 1:
-            raise BadInput(sentence("resamples", None, None, repr(resamples), "a whole number above 0"))
 
     @property
     def places(self) -> list[Ints]:
@@ -158,8 +152,12 @@ def assemble_detection(
               "video_first": component_table(numbers, SCOPES[2])}  # fmt: skip
     sheets |= {name: table for name in ("rare", "cost_aware")
                if len(table := _picked(numbers, name.replace("_", "-")))}  # fmt: skip
+    if "cost_aware" in sheets:
+        maxima = [number.key.most for number in numbers if number.key.scope == "cost-aware"]
+        sheets["cost_aware"] = sheets["cost_aware"].with_columns(maximum=pl.Series(maxima, dtype=pl.Float64))
     if parts[0].association is not None:
-        sheets["association"] = association_table(parts, numbers)
+        shares = numbers if len(parts) == 1 else pooled_shares(parts, plan.scheme.videos, sizes)
+        sheets["association"] = association_table(parts, shares)
     floors = {component: np.stack([constant_average_precision(boxes, component, size, convention) for boxes in sets])
               for component, size in n_classes.items()}  # fmt: skip
     means = [mean_along(np.array([mean_of(group) for group in by_class]), 0) for by_class in floors.values()]

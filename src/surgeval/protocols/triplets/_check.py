@@ -18,7 +18,6 @@ from surgeval.stats import Interval
 __all__ = ["check_scores"]
 
 _Columns: TypeAlias = dict[str, type[pl.DataType]]
-_MOST_RESAMPLES = 1_000_000
 METHODS = ("t", "bound", "none")  # of intervals over videos
 
 
@@ -59,9 +58,8 @@ def _check_settings(path: Path, task: str, settings: Mapping[str, Any]) -> None:
 
     for key in ("data", "label_space", "rare_from"):
         require(key, isinstance(settings.get(key), str), "a text")
-    for key in ("rare", "seed", "resamples", "frames"):
+    for key in ("rare", "frames"):
         require(key, type(settings.get(key)) is int and settings[key] >= 0, "a whole number")
-    require("resamples", 0 < settings["resamples"] <= _MOST_RESAMPLES, f"1 to {_MOST_RESAMPLES}")
     for key in ("videos", "components"):
         names = settings.get(key)
         require(key, isinstance(names, list) and bool(names) and all(isinstance(name, str) for name in names), "names")

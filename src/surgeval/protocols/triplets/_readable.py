@@ -55,7 +55,7 @@ def readable_scores(scores: TripletScores) -> list[Readable]:
         ("rare", f"Rare classes (fewer than {fewer} instances in the {listed})", "rare"),
         (
             "cost_aware",
-            "Cost-aware F1, the sum of what each part adds (macro over true triplets)",
+            "Cost-aware F1 (macro over true triplets); parts are on Table 14's scale and each is an F1 of its own",
             "cost",
         ),
         ("top", "Positives among the highest scores of their frame", "recall"),
@@ -63,7 +63,8 @@ def readable_scores(scores: TripletScores) -> list[Readable]:
     tables += [Readable(name, title, _line(scores, scope)) for name, title, scope in lists if name in scores.sheets]
     if "association" in scores.sheets:
         outcomes = _association(scores.sheets["association"], len(scores.settings["videos"]))
-        tables.append(Readable("association", "What became of every box, predicted ones of any score", outcomes))
+        every = "every box" if kind == "all" else f"every box of all {kind} together"
+        tables.append(Readable("association", f"What became of {every}, predicted ones of any score", outcomes))
     if "videos" in scores.sheets:
         each = scores.sheets["videos"].sort("without", nulls_last=True)
         tables.append(Readable("videos", "Each video alone, and all the others without it", _rounded(each)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 import typer
 
 from surgeval.console import claim_folder, console, print_json, print_pieces, progress
-from surgeval.console.options import FormatOption, JsonOption, LabelsOption, ResamplesOption, SeedOption
+from surgeval.console.options import FormatOption, JsonOption, LabelsOption
 from surgeval.console.panels import READING, RUNNING, SCORING, grouped
 from surgeval.errors import BadInput, SurgevalError, visible
 
@@ -26,7 +26,7 @@ ClassKind: TypeAlias = Literal["triplet", "instrument"]  # what a lone class id 
 
 @grouped(
     {
-        SCORING: "convention components leave_source_out rare rare_from threshold_from resamples seed",
+        SCORING: "convention components leave_source_out rare rare_from threshold_from",
         READING: "pred_format classes format labels",
         RUNNING: "replace",
     }
@@ -58,8 +58,6 @@ def score(
         str | None,
         typer.Option(help="Take P/R/F1's threshold from a scored folder or an unscored split."),
     ] = None,
-    resamples: ResamplesOption = 1000,
-    seed: SeedOption = 0,
     name: Annotated[
         str | None, typer.Option(help="What to call the method. Default: the folder's name, or the file's.")
     ] = None,
@@ -105,8 +103,6 @@ def score(
             rare=rare,
             rare_from=rare_from,
             threshold_from=threshold_from,
-            resamples=resamples,
-            seed=seed,
             name=name or (out.resolve().name if out is not None else None),
             format=format,
             labels=labels,

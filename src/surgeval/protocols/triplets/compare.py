@@ -17,8 +17,9 @@ from surgeval.protocols.triplets.scoring._mixing import draws_of, mixture_of
 from surgeval.protocols.triplets.scoring._numbers import Key, StoredReplicates, reading_order
 from surgeval.stats import Difference, paired_statistic, paired_vector
 
-__all__ = ["TripletComparison", "compare_triplets"]
+__all__ = ["RESAMPLES", "TripletComparison", "compare_triplets"]
 
+RESAMPLES = 1000
 _BOUNDS = (-1.0, 1.0)  # every number is a share
 _WORDS = {"data": "ground truth", "scheme": "scored groups of videos"}
 
@@ -33,21 +34,25 @@ class TripletComparison(Comparison):
         return by_key(self.numbers, Key(scope, component, metric or usual).text).difference
 
 
-def compare_triplets(a: TripletScores | str | Path, b: TripletScores | str | Path) -> TripletComparison:
+def compare_triplets(
+    a: TripletScores | str | Path, b: TripletScores | str | Path, *, resamples: int = RESAMPLES, seed: int = 0
+) -> TripletComparison:
     """Compare two scores of the same data, or two folders that hold them.
+
+    `resamples` is how many exchanges of videos are drawn at most; where there are no more, all of them are used.
 
     >>> import numpy as np
     >>> from surgeval import score_recognition
     >>> labels = np.eye(2)[[0, 1] * 6]
     >>> videos = [f"v{k // 2}" for k in range(12)]
-    >>> right, wrong = (score_recognition(labels, x, videos, resamples=50) for x in (labels, 1 - labels))
+    >>> right, wrong = (score_recognition(labels, x, videos) for x in (labels, 1 - labels))
     >>> print(compare_triplets(right, wrong).difference())
     1.000 − 0.500 = 0.500 [0.000, 0.730], p = 0.0312
     """
     first, second = (run if isinstance(run, TripletScores) else load_triplets(run) for run in (a, b))
     _require_same(first, second)
     videos = first.settings["videos"]
-    exchanged = _exchanged(first, second)
+    exchanged = _exchanged(first, second, resamples, seed)
     numbers = []
     leading, others = reading_order(first.replicates.keys, first.main)
     for key in (key for key in (*leading, *others) if key not in first.repeated):
@@ -64,12 +69,13 @@ def compare_triplets(a: TripletScores | str | Path, b: TripletScores | str | Pat
         numbers.append(Compared(key.text, first.label_of(key), difference, higher_is_better=key.higher_is_better))
     names = [run.folder.name if run.folder and first.name == second.name else run.name for run in (first, second)]
     return TripletComparison(
-        protocol=first.protocol, a=names[0], b=names[1], numbers=tuple(numbers), settings=dict(first.settings),
+        protocol=first.protocol, a=names[0], b=names[1], numbers=tuple(numbers),
+        settings={**first.settings, "resamples": resamples, "seed": seed},
         notes=(*few_video_notes(len(videos)), *_tests(exchanged), *_all_rare(first)),
     )  # fmt: skip
 
 
-def _exchanged(first: TripletScores, second: TripletScores) -> dict[Key, Difference]:
+def _exchanged(first: TripletScores, second: TripletScores, resamples: int, seed: int) -> dict[Key, Difference]:
     """The numbers that are computed anew for every exchange of videos; none where one side did not keep enough."""
     a, b = first.mixable, second.mixable
     if a is None or b is None:
@@ -79,7 +85,7 @@ def _exchanged(first: TripletScores, second: TripletScores) -> dict[Key, Differe
     settings = first.settings
     differences = paired_vector(
         mixture_of(a, b), settings["videos"], [key.text for key in a.keys], sizes=settings["sizes"],
-        bounds=_BOUNDS, resamples=draws_of(a, b, settings["resamples"]), seed=settings["seed"],
+        bounds=_BOUNDS, resamples=draws_of(a, b, resamples), seed=seed,
     )  # fmt: skip
     return dict(zip(a.keys, differences, strict=True))
 

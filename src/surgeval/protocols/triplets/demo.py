@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from surgeval.protocols.triplets.result import TripletScores
 
 QUALITIES: tuple[Literal["good", "poor"], ...] = ("good", "poor")
-RESAMPLES = 100  # enough to see which detector is better; scores of your own deserve the default
 EVERY = 6  # frames: all detectors are scored on the same ones, and a network needs its time for each
 _PICTURES = 36  # of the worst frames: without them the page shows boxes on an empty canvas
 _FILMED = 4  # frames of one operation: a quarter of them shows what the network does
@@ -51,9 +50,7 @@ def chapter(demo: Demo) -> Chapter:
         films = {} if missing else _looked(dataset, sampled, out)
         for name in bar.track(names, "scoring", len(names)):
             title = f"{name} (trained network)" if name == NETWORK else f"{name} (simulated)"
-            scored[name] = score_triplets(
-                sampled, out / f"{name}.parquet", resamples=RESAMPLES, name=title, pictures=_PICTURES
-            )
+            scored[name] = score_triplets(sampled, out / f"{name}.parquet", name=title, pictures=_PICTURES)
             pages[name] = write_triplets_page(scored[name], out / name)
     rows = [
         {

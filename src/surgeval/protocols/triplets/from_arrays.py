@@ -26,7 +26,7 @@ from surgeval.protocols.triplets._box_columns import (
     require_same_unit,
     scored_components,
 )
-from surgeval.protocols.triplets.method import RECOGNITION, RESAMPLES
+from surgeval.protocols.triplets.method import RECOGNITION
 from surgeval.protocols.triplets.result import TripletScores
 from surgeval.protocols.triplets.scoring._groups import Group, VideoGroups
 from surgeval.protocols.triplets.scoring._inputs import Task, array_fingerprint
@@ -48,8 +48,6 @@ def score_detection(
     videos: Sequence[str] | None = None,
     thresholds: Mapping[str, float] | None = None,
     rare: int = 300,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
     name: str = "predictions",
     progress: Progress | None = None,
 ) -> TripletScores:
@@ -85,7 +83,7 @@ def score_detection(
         "threshold": "given" if thresholds else "the scored data",
     }  # fmt: skip
     totals = np.bincount(truths.classes[main], minlength=sizes[main])
-    plan = _plan("detection", name, names, labels, settings, rare, totals, resamples, seed, progress)
+    plan = _plan("detection", name, names, labels, settings, rare, totals, progress)
     data = DetectionSet.of(video, truths, predicted, n_videos=len(names))
     return assemble_detection(plan, data, sizes, labels, convention, dict(thresholds or {}))
 
@@ -98,8 +96,6 @@ def score_recognition(
     space: LabelSpace | str | None = None,
     components: Sequence[str] | None = None,
     rare: int = 300,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
     name: str = "scores",
     progress: Progress | None = None,
 ) -> TripletScores:
@@ -127,19 +123,19 @@ def score_recognition(
     frames = FrameScores(labels, values, video, np.ones(len(labels), bool), known)
     settings = {"data": array_fingerprint(labels, video), "components": list(scored)}
     totals = labels.sum(axis=0)
-    plan = _plan("recognition", name, names, known, settings, rare, totals, resamples, seed, progress)
+    plan = _plan("recognition", name, names, known, settings, rare, totals, progress)
     return assemble_recognition(plan, frames, scored)
 
 
 def _plan(
     task: Task, name: str, videos: tuple[str, ...], space: LabelSpace | None, settings: Mapping[str, Any], rare: int,
-    totals: Ints, resamples: int, seed: int, progress: Progress | None,
+    totals: Ints, progress: Progress | None,
 ) -> ScoringPlan:  # fmt: skip
     """All videos together, rare classes counted in the arrays themselves."""
     scheme = VideoGroups("all", "all", (Group("all", videos),))
     common = {
         "task": task, "label_space": space.name if space else "", "videos": list(videos), "scheme": scheme.to_json(),
-        "rare": rare, "rare_from": "dataset", "resamples": resamples, "seed": seed,
+        "rare": rare, "rare_from": "dataset",
     }  # fmt: skip
     return ScoringPlan(name, scheme, {**common, **settings}, [rare_classes(totals, rare)], totals, (), progress)
 

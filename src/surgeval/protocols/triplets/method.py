@@ -39,9 +39,8 @@ from surgeval.protocols.triplets.scoring._objects import box_objects, label_obje
 from surgeval.protocols.triplets.scoring._recognition import FrameScores
 from surgeval.protocols.triplets.tables import class_labels, frame_labels
 
-__all__ = ["DETECTION", "RECOGNITION", "RESAMPLES", "score_triplets"]
+__all__ = ["DETECTION", "RECOGNITION", "score_triplets"]
 
-RESAMPLES = 1000
 RECOGNITION = ("i", "v", "t", "iv", "it", "vt", "ivt")
 DETECTION = ("i", "v", "t", "ivt")
 
@@ -59,8 +58,6 @@ def score_triplets(
     rare: int = 300,
     rare_from: Literal["dataset", "train"] = "dataset",
     threshold_from: str | Path | None = None,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
     name: str | None = None,
     format: str | None = None,
     labels: str | Path | None = None,
@@ -85,7 +82,7 @@ def score_triplets(
     >>> frames = [Frame(video, "000016", 16, None, None, 854, 480, (seen,)) for video in ("VID68", "VID70")]
     >>> found = pl.DataFrame({"video": ["VID68"], "frame": ["000016"], "triplet": [17], "score": [0.9],
     ...                       "x": [101.0], "y": [120.0], "w": [60.0], "h": [80.0]})
-    >>> print(score_triplets(MemoryDataset(space, frames), found, resamples=50).number("ivt", "mAP50"))
+    >>> print(score_triplets(MemoryDataset(space, frames), found).number("ivt", "mAP50"))
     0.505 [0.000, 1.000] (few clusters: 2)
     """
     if convention not in CONVENTIONS:
@@ -106,7 +103,7 @@ def score_triplets(
     truth = ground_truth(dataset, scheme.videos)
     settings = {
         "task": task, "data": truth_fingerprint(truth), "label_space": truth.space.name, "videos": list(scheme.videos),
-        "scheme": scheme.to_json(), "rare": rare, "rare_from": rare_from, "resamples": resamples, "seed": seed,
+        "scheme": scheme.to_json(), "rare": rare, "rare_from": rare_from,
     }  # fmt: skip
     title = name or ("constant" if predictions is None else _title(predictions))
 

@@ -69,7 +69,6 @@ def write_page_of(results: Sequence[TripletScores], out: str | Path) -> Path:
         "Convention": settings.get("convention", "average precision"),
         "Videos": str(len(settings["videos"])),
         "Scored": settings["scheme"]["kind"] if settings["scheme"]["kind"] != "all" else "all videos together",
-        "Resamples": f"{settings['resamples']} (seed {settings['seed']})",
     }
     return write_page(
         out / "report.html", scores.name, triplet_sections(scores, plots), kind="triplets", lead=_lead(scores),

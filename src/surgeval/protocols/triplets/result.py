@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 __all__ = ["TripletScores", "load_triplets"]
 
 SCORES, DETAILS, REPLICATES = "scores.json", "details.json", "replicates.parquet"
-SCHEMA = 2
+SCHEMA = 3
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -66,7 +66,7 @@ class TripletScores(RunResult):
     >>> import numpy as np
     >>> from surgeval import score_recognition
     >>> labels = np.eye(2)[[0, 1, 0, 1]]
-    >>> scores = score_recognition(labels, labels * 0.8, ["v1", "v1", "v2", "v2"], resamples=10)
+    >>> scores = score_recognition(labels, labels * 0.8, ["v1", "v1", "v2", "v2"])
     >>> scores.to_frame().columns[:4], list(scores.tables)[:2]
     (['scope', 'component', 'metric', 'estimate'], ['headline', 'components'])
     """
@@ -198,11 +198,8 @@ class TripletScores(RunResult):
         files = (REPLICATES, DETAILS, *((OBJECTS,) if self.objects is not None else ()), *mixing)
         digests = {name: file_digest(out / name) for name in files}
         _write_json(out / SCORES, {**self.to_json(), "sha256": digests}, indent=1)
-        config = {key: value for key, value in self.settings.items() if key not in ("data", "seed")}
-        manifest = Manifest(
-            self.protocol, config=config, dataset=self.settings["data"], model=self.name,
-            seeds={"resamples": self.settings["seed"]},
-        )  # fmt: skip
+        config = {key: value for key, value in self.settings.items() if key != "data"}
+        manifest = Manifest(self.protocol, config=config, dataset=self.settings["data"], model=self.name)
         save_scored(out, manifest, cases=self.settings["frames"])
 
 
@@ -217,7 +214,7 @@ def load_triplets(folder: str | Path) -> TripletScores:
     >>> from surgeval import score_recognition
     >>> labels = [[1, 0], [0, 1]] * 2
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     scores = score_recognition(labels, labels, ["v1", "v1", "v2", "v2"], resamples=20)
+    ...     scores = score_recognition(labels, labels, ["v1", "v1", "v2", "v2"])
     ...     _ = scores.save(folder)
     ...     load_triplets(folder).number() == scores.number()
     True

@@ -141,7 +141,7 @@ def recognition_classes(
 
 
 def association_table(parts: Sequence[DetectionPart], numbers: Sequence[ScoreNumber]) -> pl.DataFrame:
-    """What became of every box: counts over all scored videos, their share and its interval."""
+    """What became of every box: counts over all scored videos, and from `numbers` their share and its interval."""
     counts = sum(
         (part.association.counts.sum(axis=0) for part in parts if part.association is not None), np.zeros(7, np.int64)
     )

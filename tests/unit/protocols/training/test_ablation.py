@@ -35,7 +35,7 @@ def made(home: Path, theatre: MemoryDataset) -> AblationScores:
     def method_of(row: Configuration, seed: int) -> TrainableDetector:
         return simulated("poor" if "w/o self" in row.name else "good", name=row.name, seed=seed)
 
-    return run_ablation(theatre, home, method_of, seeds=(0, 1), scheme=EIGHT, resamples=2)
+    return run_ablation(theatre, home, method_of, seeds=(0, 1), scheme=EIGHT)
 
 
 def test_means_and_spreads_are_those_over_seeds(made: AblationScores) -> None:
@@ -83,7 +83,7 @@ def test_two_ablations_are_compared_row_by_row(made: AblationScores, home: Path)
 def test_an_ablation_is_not_compared_with_trained_folds(
     made: AblationScores, theatre: MemoryDataset, tmp_path: Path
 ) -> None:
-    folds = train_folds(theatre, tmp_path / "folds", simulated("good"), scheme=EIGHT, resamples=2, pages=False)
+    folds = train_folds(theatre, tmp_path / "folds", simulated("good"), scheme=EIGHT, pages=False)
     assert folds is not None
     with pytest.raises(BadInput, match="found trained folds and an ablation, expected two of a kind"):
         compare_training(folds, made)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,13 +33,13 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def good_run(home: Path, theatre: MemoryDataset) -> TrainingScores:
-    made = train_folds(theatre, home / "good", simulated("good"), scheme=FOLDS, resamples=5, pages=False)
+    made = train_folds(theatre, home / "good", simulated("good"), scheme=FOLDS, pages=False)
     assert made is not None
     return made
 
 
 def test_folds_are_scored_as_one_file_of_predictions_is(good_run: TrainingScores, theatre: MemoryDataset) -> None:
-    whole = score_triplets(theatre, simulate_detector(theatre, "good"), folds=FOLDS, resamples=5)
+    whole = score_triplets(theatre, simulate_detector(theatre, "good"), folds=FOLDS)
     assert good_run.scores.number("ivt") == whole.number("ivt")
     rows = good_run.tables["folds"]
     values = rows.filter(pl.col("test videos").is_not_null())["mAP50"].to_numpy()
@@ -55,14 +56,14 @@ def test_folds_stay_inside_their_folder(name: str, tmp_path: Path, theatre: Memo
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(elsewhere)
     with pytest.raises(BadInput, match=f"{name}: found a link"):
-        train_folds(theatre, tmp_path / "run", simulated("good"), scheme=FOLDS, resamples=5, pages=False)
+        train_folds(theatre, tmp_path / "run", simulated("good"), scheme=FOLDS, pages=False)
     assert list(elsewhere.iterdir()) == []
 
 
 def test_a_finished_fold_is_not_trained_again(good_run: TrainingScores, home: Path, theatre: MemoryDataset) -> None:
     trained: list[str] = []
     method = simulated("good", trained=trained)
-    again = train_folds(theatre, home / "good", method, scheme=FOLDS, resamples=5, pages=False)
+    again = train_folds(theatre, home / "good", method, scheme=FOLDS, pages=False)
     assert trained == [] and again is not None
     assert repr(again.scores.numbers) == repr(good_run.scores.numbers)  # some have no interval: NaN equals nothing
     (home / "good" / "folds" / "b" / "fold.json").unlink()  # as if its process had been killed
@@ -104,8 +105,31 @@ def test_the_tables_are_the_papers_with_ours_marked(good_run: TrainingScores) ->
     assert sum(parts[name] for name in ("box", "I", "V", "T")) == pytest.approx(parts["IVT"], abs=0.002)
 
 
+def test_published_rows_are_marked_where_ours_have_another_convention(
+    good_run: TrainingScores, home: Path, theatre: MemoryDataset
+) -> None:
+    shutil.copytree(home / "good", home / "ivtd")
+    trained: list[str] = []
+    again = train_folds(
+        theatre, home / "ivtd", simulated("good", trained=trained), scheme=FOLDS, convention="ivtd", pages=False
+    )
+    assert again is not None and trained == []  # finished folds are scored anew, not trained
+    assert again.scores.settings["convention"] == "ivtd"
+    said = "Ours are computed under convention coco, published rows with ivtdmetrics"
+    for result, convention in ((good_run, "coco"), (again, "ivtd")):
+        for table in paper_tables([result]):
+            assert table.frame()["convention"].to_list() == [convention] + ["ivtdmetrics"] * len(table.paper.rows)
+            assert any(said in note for note in table.notes) == (convention == "coco")
+        page = write_page_of([result], home / f"page-{convention}").read_text(encoding="utf-8")
+        assert (said in page) == (convention == "coco")
+    assert paper_tables([again])[0].frame()["IVT mAP50"][0] != paper_tables([good_run])[0].frame()["IVT mAP50"][0]
+    with pytest.raises(BadInput, match="convention 'voc': expected one of coco, ivtd, ivtd-legacy"):
+        train_folds(theatre, home / "voc", simulated("good", trained=trained), convention="voc")  # type: ignore[arg-type]
+    assert trained == []
+
+
 def test_a_run_is_loaded_compared_and_shown(good_run: TrainingScores, home: Path, theatre: MemoryDataset) -> None:
-    worse = train_folds(theatre, home / "fair", simulated("fair", name="worse"), scheme=FOLDS, resamples=5, pages=False)
+    worse = train_folds(theatre, home / "fair", simulated("fair", name="worse"), scheme=FOLDS, pages=False)
     loaded = load_training(home / "good")
     assert isinstance(loaded, TrainingScores) and worse is not None
     assert loaded.headlines()[0].interval == good_run.headlines()[0].interval
@@ -125,7 +149,7 @@ def test_a_run_is_loaded_compared_and_shown(good_run: TrainingScores, home: Path
 
 
 def test_leaving_out_sources_gives_table_15(tmp_path: Path, theatre: MemoryDataset) -> None:
-    made = train_folds(theatre, tmp_path / "out", simulated("good"), scheme="sources", resamples=5, pages=False)
+    made = train_folds(theatre, tmp_path / "out", simulated("good"), scheme="sources", pages=False)
     assert made is not None
     (table,) = paper_tables([made])
     assert table.paper.number == 15

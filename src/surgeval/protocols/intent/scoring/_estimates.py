@@ -103,25 +103,27 @@ def _still(rows: pl.DataFrame, weights: Weights, value: str) -> Iterator[tuple[f
             yield float(weight), bootstrap_mean(part[value].to_numpy(), part["cluster"].to_list(), name=cell)
 
 
-def difference_of(a: pl.DataFrame, b: pl.DataFrame, number: str, *, seed: int = 0) -> Difference | None:
+def difference_of(
+    a: pl.DataFrame, b: pl.DataFrame, number: str, *, resamples: int = RESAMPLES, seed: int = 0
+) -> Difference | None:
     """A number of `a` minus that of `b`, over the rows (item and cell) that both have; None where there are none."""
     both = a.join(b, on=["item", "cell"], how="inner", maintain_order="left", suffix="_b")
     weights = weights_of(number, both["cell"].unique())
-    return gap_of(both, weights, number, seed=seed) if weights else None
+    return gap_of(both, weights, number, resamples=resamples, seed=seed) if weights else None
 
 
-def gap_of(both: pl.DataFrame, weights: Weights, name: str, *, seed: int = 0) -> Difference:
+def gap_of(both: pl.DataFrame, weights: Weights, name: str, *, resamples: int = RESAMPLES, seed: int = 0) -> Difference:
     """The weighted mean of `value` minus that of `value_b` over the same rows."""
     rows = both.filter(pl.col("cell").is_in(list(weights)))
     if tuple(weights.values()) == (Fraction(1),):
         first, second = (rows[side].to_numpy() for side in ("value", "value_b"))
-        return paired_difference(first, second, rows["cluster"].to_list(), resamples=RESAMPLES, seed=seed, name=name)
+        return paired_difference(first, second, rows["cluster"].to_list(), resamples=resamples, seed=seed, name=name)
     clusters = sorted(rows["cluster"].unique())
     sums = [_Sums.of(rows, weights, side, clusters) for side in ("value", "value_b")]
     furthest = float(sum(abs(weight) for weight in weights.values()))
     return paired_statistic(  # two shares differ by at most 1, two differences of shares by at most 2
         sums[0].beside(sums[1]).number, clusters, batched=True, sizes=sums[0].totals.sum(axis=1),
-        bounds=(-furthest, furthest), resamples=RESAMPLES, seed=seed, name=name,
+        bounds=(-furthest, furthest), resamples=resamples, seed=seed, name=name,
     )  # fmt: skip
 
 

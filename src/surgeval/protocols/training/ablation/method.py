@@ -13,6 +13,7 @@ from surgeval.datasets import Dataset
 from surgeval.engine import Manifest, save_scored
 from surgeval.errors import BadInput, RunError
 from surgeval.files import path_inside, read_json_object
+from surgeval.metrics import Convention
 from surgeval.protocols.contract import refuse_dataset
 from surgeval.protocols.training._stored import SCORES, write_plan
 from surgeval.protocols.training.ablation.result import (
@@ -27,7 +28,7 @@ from surgeval.protocols.training.ablation.result import (
 from surgeval.protocols.training.detectors import Tell, TrainableDetector
 from surgeval.protocols.training.method import train_folds
 from surgeval.protocols.training.scheme import SchemeSpec
-from surgeval.protocols.triplets import RESAMPLES, load_triplets
+from surgeval.protocols.triplets import load_triplets
 
 __all__ = ["run_ablation"]
 
@@ -42,7 +43,7 @@ def run_ablation(
     table: AblationName = "components",
     seeds: Sequence[int] = (0, 1, 2),
     scheme: SchemeSpec = "prostatd",
-    resamples: int = RESAMPLES,
+    convention: Convention = "coco",
     format: str | None = None,
     labels: str | Path | None = None,
     progress: Tell = lambda _text: None,
@@ -67,7 +68,7 @@ def run_ablation(
     >>> def method_of(configuration, seed):  # a real one trains by the settings that `configuration.changes` names
     ...     return TrainableDetector(configuration.name, {"seed": seed}, learn=lambda *fold: None, detect=detect)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     scores = run_ablation(data, folder, method_of, seeds=[0], scheme={"test": ["A"]}, resamples=20)
+    ...     scores = run_ablation(data, folder, method_of, seeds=[0], scheme={"test": ["A"]})
     ...     again = load_ablation(folder)
     >>> list(scores.runs), again.reference, again.seeds
     (['TDnet w/o self-distill', 'TDnet w/o MTL', 'TDnet'], 'TDnet', (0,))
@@ -91,10 +92,16 @@ def run_ablation(
             home = ablation_home(folder, configuration.name, seed)
             path_inside(folder, *home.relative_to(folder).parts)  # refuses links
             progress(f"{configuration.name}, seed {seed}")
-            train_folds(data, home, method_of(configuration, seed), scheme=scheme, resamples=resamples, format=format,
+            train_folds(data, home, method_of(configuration, seed), scheme=scheme, convention=convention,
+                        format=format,
                         labels=labels, pages=False, progress=progress)  # fmt: skip
     first = load_triplets(ablation_home(folder, ablation.reference, seeds[0]) / SCORES)
-    manifest = Manifest("training", config={"kind": "ablation", **plan}, dataset=first.settings["data"], model="TDnet")
+    manifest = Manifest(
+        "training",
+        config={"kind": "ablation", "convention": convention, **plan},
+        dataset=first.settings["data"],
+        model="TDnet",
+    )
     save_scored(folder, manifest, cases=first.settings["frames"])
     return load_ablation(folder)
 

@@ -193,7 +193,7 @@ class AblationScores(RunResult):
             spreads = tuple(
                 None if row is None or len(row) < 2 else 100 * float(np.std(row, ddof=1)) for row in by_seed
             )
-            ours.append(PaperRow(name, data, values, spreads))
+            ours.append(PaperRow(name, data, scores["convention"], values, spreads))
         return PaperTable(theirs, tuple(ours), first="configuration")
 
     @property
@@ -294,10 +294,10 @@ def load_ablation(folder: str | Path) -> AblationScores:
     first = runs[ABLATIONS[table].reference][0]
     for name, several in runs.items():
         for run in several:
-            if run.settings["data"] != first.settings["data"] or run.settings["scheme"] != first.settings["scheme"]:
-                raise DataError(
-                    run_folder / RUNS, record=name, found="scores of other data", expected="the same for all"
-                )
+            other = [key for key in ("data", "scheme", "convention") if run.settings[key] != first.settings[key]]
+            if other:
+                found = f"scores of another {' and '.join(other)}"
+                raise DataError(run_folder / RUNS, record=name, found=found, expected="the same for all")
     return AblationScores(
         name=f"Ablation: {table}", table=table, seeds=tuple(seeds), runs=runs, folder=run_folder,
         notes=few_video_notes(len(first.settings["videos"])),

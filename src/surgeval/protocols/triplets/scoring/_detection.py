@@ -28,9 +28,10 @@ from surgeval.metrics import (
     score_component,
     visits,
 )
-from surgeval.protocols.triplets.scoring._numbers import Key
+from surgeval.protocols.triplets.scoring._numbers import Key, ScoreNumber, bootstrap
 
-__all__ = ["COST_PARTS", "METRICS", "SCOPES", "CostSums", "DetectionPart", "keys_of", "score_part"]
+__all__ = ["COST_PARTS", "METRICS", "SCOPES", "CostSums", "DetectionPart", "keys_of", "pooled_shares",
+           "score_part"]  # fmt: skip
 
 
 # What the tables call the fields of `metrics.Scores`.
@@ -135,6 +136,23 @@ def keys_of(components: Sequence[str], rare_of: str, *, costs: bool, association
     if associations:
         keys += [Key("association", "ivt", name) for name in ASSOCIATION_COUNTS]
     return keys
+
+
+def pooled_shares(
+    parts: Sequence[DetectionPart], videos: Sequence[str], sizes: Sequence[int]
+) -> tuple[ScoreNumber, ...]:
+    """The share of each association outcome among the boxes of all groups together, with intervals over videos."""
+    counts = np.zeros((len(videos), len(ASSOCIATION_COUNTS)), dtype=np.int64)
+    for part in parts:
+        if part.association is not None:
+            np.add.at(counts, part.videos, part.association.counts)
+
+    def shares(multiplicity: Ints) -> Floats:
+        totals = multiplicity @ counts
+        return np.asarray(totals / totals.sum() if totals.sum() else np.full(len(totals), np.nan))
+
+    keys = [Key("association", "ivt", name) for name in ASSOCIATION_COUNTS]
+    return bootstrap(shares, keys, videos, sizes)[0]
 
 
 def score_part(
