@@ -29,6 +29,7 @@ from surgeval.protocols.focus.evidence import focus_evidence
 from surgeval.protocols.focus.figures import focus_figures
 from surgeval.protocols.focus.scoring._admission import Admission, admission_gate
 from surgeval.protocols.focus.scoring._agreement import judge_agreement
+from surgeval.protocols.focus.scoring._pooled import PooledTime
 from surgeval.protocols.focus.scoring._summary import BucketScore, with_clusters
 from surgeval.protocols.focus.tables import focus_json, focus_tables
 from surgeval.protocols.focus.verdict import floors_of, judge
@@ -53,8 +54,8 @@ class FocusScores(RunResult):
     accuracies, None when nothing could be scored. `human` are verdicts of people that judges are compared with,
     `prices` what judges' tokens cost, `floor` which questions one who never looked gets right, `admission` whether it
     passed the gate, `pictured` whether who answered was shown pictures (None: nobody knows). `questions` identifies
-    what was asked, `said` has question, answer and reference of each row of the results, `pictures` what the model was
-    shown, by qID.
+    what was asked, `time` has the batches and the expected scores of the pooled time rule, `said` has question, answer
+    and reference of each row of the results, `pictures` what the model was shown, by qID.
     """
 
     name: str
@@ -82,6 +83,7 @@ class FocusScores(RunResult):
     admission: Admission | None = None
     floor: Mapping[str, bool] | None = None
     pictured: bool | None = None
+    time: PooledTime | None = None
 
     @property
     def flat_accuracy(self) -> float:
