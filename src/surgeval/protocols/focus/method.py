@@ -21,7 +21,7 @@ from surgeval.protocols.focus.scoring._floor import without_looking
 from surgeval.protocols.focus.scoring._judge import Judged, Judging, Progress, ask_judges
 from surgeval.protocols.focus.scoring._pooled import Batches, apply_budgets, read_batches
 from surgeval.protocols.focus.scoring._rules import STATUSES, Outcome, TimeRule, off_track_groups, outcome, time_limit
-from surgeval.protocols.focus.scoring._summary import RESULTS, SAID, Scheme, focus_numbers
+from surgeval.protocols.focus.scoring._summary import RESULTS, SAID, Scheme, focus_numbers, small_buckets
 from surgeval.qa.formats import check_compat
 from surgeval.qa.screening import FlagPolicy
 from surgeval.results import counted
@@ -111,6 +111,7 @@ def score_focus(
             f"every answer came after the limit of {limit:g} s for a question: check that latency is in seconds; "
             "the time rule pooled gives a batch one budget instead"
         )
+    notes += small_buckets(numbers.buckets)
     rule = "pooled" if pooled is not None else "none" if limit is None else "question"
     return FocusScores(
         name=printable(name), results=results, summary=numbers.summary, verdicts=judged.verdicts,

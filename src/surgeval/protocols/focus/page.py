@@ -128,7 +128,8 @@ def _facts(scores: FocusScores) -> tuple[Fact, ...]:
     ]
     counts = scores.counts
     videos = f" in {counted(scores.flat.clusters, 'video')}" if scores.flat is not None else ""
-    return (*facts, Fact("questions scored", str(counts["scored"]), f"of {counts['questions']}{videos}"))
+    buckets = [Fact("buckets with questions", str(len(scores.buckets)))] if scores.buckets else []
+    return (*facts, *buckets, Fact("questions scored", str(counts["scored"]), f"of {counts['questions']}{videos}"))
 
 
 def _warnings(scores: FocusScores) -> list[str]:

@@ -37,6 +37,7 @@ from surgeval.protocols.pictures import load_pictures, save_pictures
 from surgeval.protocols.verdict import Verdict
 from surgeval.qa.chat import Price
 from surgeval.qa.judging import PanelReport, PanelVerdict, summarise_verdicts, vote_table
+from surgeval.results import counted
 from surgeval.stats import Interval
 
 __all__ = ["Admission", "FocusScores", "admission_gate", "check_scores_folder", "load_focus", "outcomes", "pictured_in"]
@@ -207,7 +208,8 @@ class FocusScores(RunResult):
 
     def __str__(self) -> str:
         lines = [str(self._verdict)] if self._verdict else []
-        lines.append(f"{self.counts['scored']} of {self.counts['questions']} questions scored")
+        populated = f", in {counted(len(self.buckets), 'bucket')}" if self.buckets else ""
+        lines.append(f"{self.counts['scored']} of {self.counts['questions']} questions scored{populated}")
         lines += [f"{headline.label} {headline.interval}" for headline in self.headlines()]
         shown = ("missing", "late", "invalid", "bad_reference", "flagged", "judge_error")
         odd = {name: self.counts[name] for name in shown}
