@@ -12,6 +12,7 @@ from surgeval.console import claim_folder, console, print_frame, print_json, pro
 from surgeval.console.options import JsonOption
 from surgeval.console.panels import RUNNING, SCORING, grouped
 from surgeval.errors import visible
+from surgeval.results import counted
 
 if TYPE_CHECKING:
     from surgeval.report import RankingStudy
@@ -127,6 +128,9 @@ def _print(study: RankingStudy, page: Path | None, index: Path | None) -> None:
     say = console().print
     for text in (leading(study), *findings(study)):
         say(visible(text.replace("\u00a0", " ")))
+    ranking = study.ranking
+    models, buckets = counted(len(ranking.models), "model"), counted(len(ranking.buckets), "bucket")
+    say(f"{models}, {counted(sum(ranking.questions), 'question')} in {buckets}")
     say()
     for table in terminal_tables(study):
         print_frame(table.title, table.frame)

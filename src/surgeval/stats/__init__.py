@@ -8,7 +8,7 @@ from surgeval.stats import ranking
 from surgeval.stats._agree import Agreement
 from surgeval.stats._exchange import exchange_p, exchange_signs
 from surgeval.stats._inputs import slices_by
-from surgeval.stats._interval import FEW_CLUSTERS, Interval, Intervals, wilson
+from surgeval.stats._interval import FEW_CLUSTERS, FEW_QUESTIONS, Interval, Intervals, wilson
 from surgeval.stats._means import Point as Averaging
 from surgeval.stats._resample import multiplicities, two_sided_p
 from surgeval.stats._streams import stream
@@ -22,6 +22,7 @@ from surgeval.stats.statistic import bootstrap_statistic, bootstrap_vector, with
 
 __all__ = [
     "FEW_CLUSTERS",
+    "FEW_QUESTIONS",
     "NOTHING",
     "Agreement",
     "Averaging",

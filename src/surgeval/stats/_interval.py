@@ -18,9 +18,10 @@ from surgeval.figures import Estimate, EstimateBars, EstimateGroup
 from surgeval.results import Result
 from surgeval.stats._wording import NumberUnit, number_text, with_ends
 
-__all__ = ["FEW_CLUSTERS", "Interval", "Intervals", "wilson"]
+__all__ = ["FEW_CLUSTERS", "FEW_QUESTIONS", "Interval", "Intervals", "wilson"]
 
 FEW_CLUSTERS = 6
+FEW_QUESTIONS = 5  # of a bucket: with fewer one answer moves the mean of the buckets more than any other bucket does
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

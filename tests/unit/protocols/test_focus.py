@@ -135,7 +135,7 @@ def test_late_means_after_the_limit_and_equal_is_on_time() -> None:
     assert one(response("q", latency=99), max_latency=98.5)["status"] == "late"
 
 
-@pytest.mark.parametrize("latency", [math.nan, -1, math.inf, None, "1.0", True])
+@pytest.mark.parametrize("latency", [math.nan, -1, math.inf, "1.0", True])
 def test_under_a_limit_a_latency_must_be_a_time(latency: Any) -> None:
     row = one(response("q", latency=latency), track="segment")
     assert (row["status"], row["correctness"]) == ("invalid", False)
@@ -143,10 +143,15 @@ def test_under_a_limit_a_latency_must_be_a_time(latency: Any) -> None:
     assert one(response("q", latency=latency))["status"] == "ok"
 
 
-def test_a_latency_left_out_cannot_pass_a_limit_but_the_original_takes_it_as_zero() -> None:
+@pytest.mark.parametrize("silent", [{"qID": "q", "content": "3"}, {"qID": "q", "content": "3", "latency": None}])
+def test_a_latency_left_out_beside_others_cannot_pass_a_limit(silent: dict[str, Any]) -> None:
+    files = [request("q"), request("r")], [reference("q"), reference("r")], [silent, response("r")]
+    assert score(*files, track="frame").results["status"].to_list() == ["invalid", "ok"]
+    assert score(*files).results["status"].to_list() == ["ok", "ok"]
+
+
+def test_the_original_takes_a_latency_left_out_as_zero() -> None:
     silent = {"qID": "q", "content": "3"}
-    assert one(silent, track="frame")["status"] == "invalid"
-    assert one(silent)["status"] == "ok"
     row = one(silent, track="frame", compat=ORENA_FOCUS)
     assert (row["status"], row["correctness"], row["latency"]) == ("ok", True, 0.0)
 

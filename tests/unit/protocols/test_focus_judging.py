@@ -25,7 +25,7 @@ def judges(folder: Path, *tables: dict[str, bool | None]) -> list[TableJudge]:
     return made
 
 
-def score(answers: dict[str, Any], judge: Any = None, **options: Any) -> FocusScores:
+def score(answers: dict[str, Any], judge: Any = None, latency: float = 0.5, **options: Any) -> FocusScores:
     requests = [
         {"qID": q, "videoID": f"video of {q}", "start_time": 1, "end_time": 2, "procedure_type": "hernia repair",
          "question": "Why?"}
@@ -34,7 +34,7 @@ def score(answers: dict[str, Any], judge: Any = None, **options: Any) -> FocusSc
     references = [
         {"qID": q, "primary": "5a", "format": "open_ended", "answer": "to stop the bleeding"} for q in answers
     ]
-    responses = [{"qID": q, "content": text} for q, text in answers.items()]
+    responses = [{"qID": q, "content": text, "latency": latency} for q, text in answers.items()]
     return score_focus(requests, references, responses, judge=judge, resamples=100, **options)
 
 
@@ -63,7 +63,7 @@ def test_only_readable_answers_in_time_cost_a_judge_call() -> None:
     scores = score(answers, witness)
     assert [item.qid for item in witness.items] == ["fine"]
     assert scores.counts["invalid"] == 4
-    score({"late": "haemostasis"}, witness, max_latency=1)
+    score({"late": "haemostasis"}, witness, max_latency=1, latency=2.0)
     assert len(witness.items) == 1
 
 

@@ -68,3 +68,21 @@ def test_the_interval_of_a_slice_does_not_move_with_the_order_of_rows() -> None:
     assert score(*rows, seed=1).summary.equals(forward.summary)  # nothing is drawn
     drawn = [score(*rows, seed=seed, scheme="two_level").summary for seed in (0, 1)]
     assert drawn[0].equals(drawn[1]) is False
+
+
+def test_a_bucket_of_one_question_is_named_with_the_score_without_it() -> None:
+    asked = (
+        [(f"q{k}", "1a", k < 3) for k in range(6)] + [(f"a{k}", "3a", k < 4) for k in range(5)] + [("t", "2a", True)]
+    )
+    files = (
+        [request(q, f"v{k % 6}") for k, (q, *_) in enumerate(asked)],
+        [reference(q, primary=primary) for q, primary, _ in asked],
+        [response(q, "3" if right else "4") for q, _, right in asked],
+    )
+    scores = score(*files)
+    assert scores.pre_evaluation_score == pytest.approx((0.5 + 0.8 + 1) / 3)
+    assert scores.notes == (
+        "1 of the 3 buckets has fewer than 5 questions: temporal grounding/id (1); pre-evaluation score without it: "
+        "0.650",
+    )
+    assert "12 of 12 questions scored, in 3 buckets" in str(scores)

@@ -59,3 +59,23 @@ def test_the_p_of_identical_models_is_one(test: Any, sided: Any, resamples: int,
     how: dict[str, Any] = {"resamples": resamples, "test": test, "sided": sided, "point": point}
     ranking = rank_outcomes({"a": same, "b": same}, ["x|id"] * 77, [k // 10 for k in range(77)], **how)
     assert ranking.p.tolist() == [[[1.0, 1.0], [1.0, 1.0]]]
+
+
+def test_a_place_that_hangs_on_a_bucket_of_one_question_is_said() -> None:
+    buckets = ["a|id"] * 20 + ["b|id"] * 20 + ["tiny|id"]
+    videos = [k % 4 for k in range(41)]  # too few videos for a claim: the tie-break orders the models
+
+    def answers(right: int, tiny: int) -> list[int]:
+        return ([1] * right + [0] * (20 - right)) * 2 + [tiny]
+
+    models = {"best": answers(19, 0), "good": answers(17, 0), "lucky": answers(4, 1)}
+    found = rank_outcomes(models, buckets, videos, resamples=500)
+    assert found.final_order == [["best"], ["lucky"], ["good"]]
+    assert found.mean_accuracy.round(3).tolist() == [0.633, 0.567, 0.467]
+    assert (
+        "1 of the 3 buckets has fewer than 5 questions: tiny/id (1); mean of bucket accuracies without it: "
+        "best 95.0 %, good 85.0 %, lucky 20.0 %"
+    ) in found.notes
+    assert (
+        "places hang on tiny/id (1 question): lucky has place 2, without it 3; good has place 3, without it 2"
+    ) in found.notes

@@ -21,6 +21,7 @@ from surgeval.datasets import Problem
 from surgeval.errors import DataError, printable
 from surgeval.files import read_json_object, write_atomically
 from surgeval.protocols.focus.scoring._admission import Admission
+from surgeval.protocols.focus.scoring._pooled import PooledTime
 from surgeval.protocols.focus.scoring._rules import STATUSES
 from surgeval.protocols.focus.scoring._summary import RESULTS, SAID, SUMMARY, BucketScore
 from surgeval.protocols.focus.tables import focus_json
@@ -59,6 +60,7 @@ _PARTS: dict[str, tuple[str, Any]] = {  # of FocusScores: its key in the file, a
     "human": ("human", Mapping[str, bool | None] | None),
     "prices": ("prices", Mapping[str, Price]),
     "floor": ("floor", Mapping[str, bool] | None),
+    "time": ("time", PooledTime | None),
 }
 
 

@@ -38,6 +38,8 @@ Track: TypeAlias = Literal["frame", "segment", "procedure"]
 Flags: TypeAlias = Literal["report", "incorrect", "disqualify", "off"]
 # What an even vote means.
 Tie: TypeAlias = Literal["judge_error", "incorrect", "correct"]
+# What the track's seconds limit: the answer to a question, or with a setup allowance the answers of a batch.
+Time: TypeAlias = Literal["question", "pooled"]
 SchemeName: TypeAlias = Literal["cluster", "two_level"]  # what is resampled for intervals
 
 JudgeOption = Annotated[
@@ -52,7 +54,7 @@ JudgeOption = Annotated[
 @grouped(
     {
         JUDGING: "flags max_judge_errors tie quorum ask_all human price cache concurrency",
-        SCORING: "max_latency compat strict scheme resamples seed name",
+        SCORING: "max_latency time batches compat strict scheme resamples seed name",
     }
 )
 def score(
@@ -66,6 +68,14 @@ def score(
     judge: JudgeOption = None,
     track: Annotated[Track | None, typer.Option(help="Sets the latency limit: 5, 15 or 30 s.")] = None,
     max_latency: Annotated[float | None, typer.Option(help="A latency limit in seconds.")] = None,
+    time: Annotated[
+        Time,
+        typer.Option(help="question: a limit for each; pooled: 120 s + B × 5, 15 or 30 s for a batch of B questions."),
+    ] = "question",
+    batches: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="batch.json of a batch (repeatable). Default: all questions are one batch."),
+    ] = None,
     compat: Annotated[
         str | None, typer.Option(help="orena-focus-0.4: score and vote as the challenge's package does.")
     ] = None,
@@ -130,7 +140,7 @@ def score(
         *sources, part = scored_sources(data, requests, references, responses)
         scores = score_focus(
             *sources, judge=panel, track=track,
-            max_latency=max_latency, compat=compat, strict=strict,
+            max_latency=max_latency, time=time, batches=batches, compat=compat, strict=strict,
             flags=None if flags == "off" else FlagPolicy(flags), max_judge_errors=max_judge_errors,
             scheme=scheme, resamples=resamples, seed=seed, concurrency=concurrency,
             progress=bar.reach, name=name or _name(out), pictured=pictured_in(out, responses),

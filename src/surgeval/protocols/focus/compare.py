@@ -88,7 +88,10 @@ def _numbers(rows: pl.DataFrame, resamples: int, seed: int) -> tuple[Compared, .
 
 def _rules(scores: FocusScores) -> Mapping[str, object]:
     """What decides whether the same answer is right."""
-    return {"max_latency": scores.limit, "compat": scores.compat, "flags": scores.settings.get("flags")}
+    pooled = None if scores.time is None else f"pooled, {scores.time.seconds:g} s for a question"
+    return {
+        "max_latency": scores.limit, "time": pooled, "compat": scores.compat, "flags": scores.settings.get("flags"),
+    }  # fmt: skip
 
 
 def _same_rules(a: FocusScores, b: FocusScores) -> None:

@@ -19,10 +19,12 @@ from surgeval.protocols.focus.reading._records import FocusQuestion, FocusRespon
 from surgeval.protocols.focus.result import FocusScores
 from surgeval.protocols.focus.scoring._floor import without_looking
 from surgeval.protocols.focus.scoring._judge import Judged, Judging, Progress, ask_judges
-from surgeval.protocols.focus.scoring._rules import STATUSES, Outcome, latency_limit, off_track_groups, outcome
-from surgeval.protocols.focus.scoring._summary import RESULTS, SAID, Scheme, focus_numbers
+from surgeval.protocols.focus.scoring._pooled import Batches, apply_budgets, read_batches
+from surgeval.protocols.focus.scoring._rules import STATUSES, Outcome, TimeRule, off_track_groups, outcome, time_limit
+from surgeval.protocols.focus.scoring._summary import RESULTS, SAID, Scheme, focus_numbers, small_buckets
 from surgeval.qa.formats import check_compat
 from surgeval.qa.screening import FlagPolicy
+from surgeval.results import counted
 
 __all__ = ["RESAMPLES", "results_table", "score_focus"]
 
@@ -39,6 +41,8 @@ def score_focus(
     judge: Judging | None = None,
     track: str | None = None,
     max_latency: float | None = None,
+    time: TimeRule = "question",
+    batches: Batches | None = None,
     compat: str | None = None,
     strict: bool = False,
     flags: FlagPolicy | None = FlagPolicy.REPORT,
@@ -53,12 +57,14 @@ def score_focus(
 ) -> FocusScores:
     """Score a submission; sources are paths of the challenge's JSON files or the lists they hold.
 
-    `track` or `max_latency` sets the latency limit. `strict` refuses files with any problem, naming all. `flags` says
-    what an answer that tries to steer the judges costs. When more than the share `max_judge_errors` of the judged
-    answers has no verdict, the submission is scored but not to be ranked. Intervals resample videos; the scheme
-    `two_level`, the default of compat mode, also the questions inside each. `concurrency` answers are judged at a time,
-    and `progress(done, all)` is told. `pictured` says whether who answered was shown pictures; None: nobody knows. A
-    dataset's questions and a model's answers become sources by `as_sources`.
+    `track` or `max_latency` sets the latency limit of a question; responses that all lack a latency have none. With
+    the time rule `pooled` the track sets a budget for each batch instead (`docs/focus.md`): `batches` are files or
+    objects with `qIDs`, and without them all questions are one batch. `strict` refuses files with any problem, naming
+    all. `flags` says what an answer that tries to steer the judges costs. When more than the share `max_judge_errors`
+    of the judged answers has no verdict, the submission is scored but not to be ranked. Intervals resample videos; the
+    scheme `two_level`, the default of compat mode, also the questions inside each. `concurrency` answers are judged at
+    a time, and `progress(done, all)` is told. `pictured` says whether who answered was shown pictures; None: nobody
+    knows. A dataset's questions and a model's answers become sources by `as_sources`.
 
     >>> ask = [{"qID": "q1", "videoID": "v", "start_time": 0, "end_time": 0, "procedure_type": "", "question": "?"}]
     >>> truth = [{"qID": "q1", "primary": "3a", "format": "number", "answer": "3"}]
@@ -67,32 +73,53 @@ def score_focus(
     ('invalid', False, "the answer cannot be read as number: found 'three', expected a whole number in digits")
     """
     check_compat(compat)
-    limit = latency_limit(track, max_latency)
+    limit, pooled_limit = time_limit(track, max_latency, time, compat)
+    if batches is not None and pooled_limit is None:
+        raise BadInput("batches: they have a meaning under the time rule pooled only, expected time='pooled'")
     if not 0 <= max_judge_errors <= 1:
         raise BadInput(f"max_judge_errors: found {max_judge_errors!r}, expected a share from 0 to 1")
-    files = read_focus(requests, references, responses, timed=limit is not None, compat=compat)
+    limited = limit is not None or pooled_limit is not None
+    files = read_focus(requests, references, responses, timed=limited, compat=compat)
     if strict and files.problems:
         raise FocusProblems(files.problems)
     questions = [question for question, _ in files.questions]
+    notes: list[str] = []
+    members = () if pooled_limit is None else read_batches(batches, [question.id for question in questions])
+    if limited and files.untimed:
+        limit = pooled_limit = None
+        notes.append("no response has a latency, so no time limit was applied")
     outcomes = [outcome(question, response, limit, compat) for question, response in files.questions]
     judged = ask_judges(
         questions, outcomes, judge, policy=flags, compat=compat, concurrency=concurrency, progress=progress
     )
     results = results_table(questions, judged.outcomes)
+    pooled = None
+    if pooled_limit is not None:
+        results, pooled = apply_budgets(results, members, pooled_limit, seed)
+        notes += pooled.notes(seed)
+        untimed = sum(response is not None and response.latency is None for _, response in files.questions)
+        notes += [f"{counted(untimed, 'answer')} without a usable latency, counted as 0 s"] if untimed else []
     drawn = scheme or ("cluster" if compat is None else "two_level")
     numbers = focus_numbers(
         results, limit=limit, scheme=drawn, drop_videoless=compat is not None, resamples=resamples, seed=seed
     )
     counts = _counts(files, results, judged)
     odd = off_track_groups(track, {question.group for question in questions if question.group})
-    notes = (f"groups outside the frame track's taxonomy: {', '.join(odd)}",) if odd else ()
+    notes += [f"groups outside the frame track's taxonomy: {', '.join(odd)}"] if odd else []
+    if limit is not None and counts["late"] == counts["scored"] > 1:
+        notes.append(
+            f"every answer came after the limit of {limit:g} s for a question: check that latency is in seconds; "
+            "the time rule pooled gives a batch one budget instead"
+        )
+    notes += small_buckets(numbers.buckets)
+    rule = "pooled" if pooled is not None else "none" if limit is None else "question"
     return FocusScores(
         name=printable(name), results=results, summary=numbers.summary, verdicts=judged.verdicts,
         buckets=numbers.buckets, said=_said(files.questions), flat=numbers.flat,
         video_mean=numbers.video_mean, pre_evaluation=numbers.pre_evaluation, counts=counts,
-        problems=files.problems, notes=notes, track=track, limit=limit, compat=compat,
+        problems=files.problems, notes=tuple(notes), track=track, limit=limit, compat=compat, time=pooled,
         settings={"flags": flags.value if flags else "off", "max_judge_errors": max_judge_errors, "scheme": drawn,
-                  "resamples": resamples, "seed": seed},
+                  "resamples": resamples, "seed": seed, "time": rule},
         floor=without_looking(questions), questions=_fingerprint(questions),
         unrankable=_unrankable(counts, judged, flags, max_judge_errors), pictured=pictured,
     )  # fmt: skip

@@ -15,6 +15,7 @@ import polars as pl
 from surgeval.pages import Fact, Plot, Section, Table, save_figures, save_tables, write_page
 from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.focus.result import FocusScores
+from surgeval.protocols.focus.scoring._pooled import SETUP
 from surgeval.protocols.focus.tables import judge_table
 from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
 from surgeval.results import counted
@@ -62,7 +63,7 @@ def write_page_of(results: Sequence[FocusScores], out: str | Path) -> Path:
     details = {
         "Protocol": "focus" if scores.compat is None else f"focus, as {scores.compat} scores it",
         "Track": scores.track or "none named",
-        "Latency limit": "none" if scores.limit is None else f"{scores.limit:g} s",
+        "Latency limit": _time_limit(scores),
         "Judges": ", ".join(tally.judge for tally in scores.judges.judges) or "none asked",
     }
     return write_page(
@@ -108,6 +109,12 @@ _REMARK = {
 }
 
 
+def _time_limit(scores: FocusScores) -> str:
+    if scores.time is not None:
+        return f"pooled: {SETUP:g} s for a batch and {scores.time.seconds:g} s for each of its questions"
+    return "none" if scores.limit is None else f"{scores.limit:g} s for a question"
+
+
 def _lead(scores: FocusScores) -> str:
     if scores.flat is None:
         return "No question could be scored."
@@ -121,7 +128,8 @@ def _facts(scores: FocusScores) -> tuple[Fact, ...]:
     ]
     counts = scores.counts
     videos = f" in {counted(scores.flat.clusters, 'video')}" if scores.flat is not None else ""
-    return (*facts, Fact("questions scored", str(counts["scored"]), f"of {counts['questions']}{videos}"))
+    buckets = [Fact("buckets with questions", str(len(scores.buckets)))] if scores.buckets else []
+    return (*facts, *buckets, Fact("questions scored", str(counts["scored"]), f"of {counts['questions']}{videos}"))
 
 
 def _warnings(scores: FocusScores) -> list[str]:

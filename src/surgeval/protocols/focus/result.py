@@ -29,6 +29,7 @@ from surgeval.protocols.focus.evidence import focus_evidence
 from surgeval.protocols.focus.figures import focus_figures
 from surgeval.protocols.focus.scoring._admission import Admission, admission_gate
 from surgeval.protocols.focus.scoring._agreement import judge_agreement
+from surgeval.protocols.focus.scoring._pooled import PooledTime
 from surgeval.protocols.focus.scoring._summary import BucketScore, with_clusters
 from surgeval.protocols.focus.tables import focus_json, focus_tables
 from surgeval.protocols.focus.verdict import floors_of, judge
@@ -36,6 +37,7 @@ from surgeval.protocols.pictures import load_pictures, save_pictures
 from surgeval.protocols.verdict import Verdict
 from surgeval.qa.chat import Price
 from surgeval.qa.judging import PanelReport, PanelVerdict, summarise_verdicts, vote_table
+from surgeval.results import counted
 from surgeval.stats import Interval
 
 __all__ = ["Admission", "FocusScores", "admission_gate", "check_scores_folder", "load_focus", "outcomes", "pictured_in"]
@@ -53,8 +55,8 @@ class FocusScores(RunResult):
     accuracies, None when nothing could be scored. `human` are verdicts of people that judges are compared with,
     `prices` what judges' tokens cost, `floor` which questions one who never looked gets right, `admission` whether it
     passed the gate, `pictured` whether who answered was shown pictures (None: nobody knows). `questions` identifies
-    what was asked, `said` has question, answer and reference of each row of the results, `pictures` what the model was
-    shown, by qID.
+    what was asked, `time` has the batches and the expected scores of the pooled time rule, `said` has question, answer
+    and reference of each row of the results, `pictures` what the model was shown, by qID.
     """
 
     name: str
@@ -82,6 +84,7 @@ class FocusScores(RunResult):
     admission: Admission | None = None
     floor: Mapping[str, bool] | None = None
     pictured: bool | None = None
+    time: PooledTime | None = None
 
     @property
     def flat_accuracy(self) -> float:
@@ -205,7 +208,8 @@ class FocusScores(RunResult):
 
     def __str__(self) -> str:
         lines = [str(self._verdict)] if self._verdict else []
-        lines.append(f"{self.counts['scored']} of {self.counts['questions']} questions scored")
+        populated = f", in {counted(len(self.buckets), 'bucket')}" if self.buckets else ""
+        lines.append(f"{self.counts['scored']} of {self.counts['questions']} questions scored{populated}")
         lines += [f"{headline.label} {headline.interval}" for headline in self.headlines()]
         shown = ("missing", "late", "invalid", "bad_reference", "flagged", "judge_error")
         odd = {name: self.counts[name] for name in shown}

@@ -43,6 +43,7 @@ def focus_json(scores: FocusScores) -> dict[str, Any]:
         "max_latency": scores.limit,
         "compat": scores.compat,
         "settings": dict(scores.settings),
+        "time": None if scores.time is None else asdict(scores.time),
         "questions": scores.questions,
         "pictured": scores.pictured,
         "flat_accuracy": _plain(scores.flat_accuracy),

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from surgeval.errors import BadInput, did_you_mean, sentence
-from surgeval.stats._interval import FEW_CLUSTERS
+from surgeval.results import counted
+from surgeval.stats._interval import FEW_CLUSTERS, FEW_QUESTIONS
 from surgeval.stats._means import Point
 from surgeval.stats.ranking._gate import Gate, gate_of
 from surgeval.stats.ranking._input import Outcomes, Rankable, read_outcomes
@@ -31,12 +32,13 @@ from surgeval.stats.ranking._options import (
     WinTies,
 )
 from surgeval.stats.ranking._order import RankDecision, decide
-from surgeval.stats.ranking._result import Ranking
+from surgeval.stats.ranking._result import PLAIN_SCORE, Ranking
 from surgeval.stats.ranking._tables import shown_bucket
-from surgeval.stats.ranking._tests import BucketEvidence, buckets_of, examine
+from surgeval.stats.ranking._tests import Bucket, BucketEvidence, buckets_of, examine
 
 __all__ = ["Gate", "Outcomes", "RankOptions", "Ranking", "rank_outcomes"]
 
+_MOST_NAMES = 6  # models that a note names
 SAFE_CLUSTERS = 20  # below, the cluster bootstrap claims visibly too often (docs/ranking.md)
 
 
@@ -103,7 +105,11 @@ def rank_outcomes(
         accuracy=np.stack([bucket.accuracy for bucket in evidence]),
         options=options,
         gate=gate_of(outcomes.models, tuple(baselines), evidence, decision) if baselines else None,
-        notes=(*outcomes.notes, *_notes(evidence, outcomes.models, options, decision)),
+        notes=(
+            *outcomes.notes,
+            *_notes(evidence, outcomes.models, options, decision),
+            *_small_buckets(by_bucket, evidence, outcomes, options, decision),
+        ),
         outcomes=outcomes,
         evidence=evidence,
     )
@@ -142,6 +148,42 @@ def _notes(
                     f"{models[a]} is ahead of {models[b]} by a win rate of {gap:.4f}, within Monte-Carlo error "
                     f"(±{2 * error:.4f}): more resamples or a shared place"
                 )
+    return notes
+
+
+def _small_buckets(
+    buckets: Sequence[Bucket], evidence: Sequence[BucketEvidence], outcomes: Outcomes, options: RankOptions,
+    decision: RankDecision,
+) -> list[str]:  # fmt: skip
+    """Which buckets have very few questions, the scores without them, and the places that hang on one."""
+    small = [k for k, bucket in enumerate(evidence) if bucket.questions < FEW_QUESTIONS]
+    if not small or len(evidence) == 1:
+        return []
+    listed = ", ".join(f"{shown_bucket(evidence[k].name)} ({evidence[k].questions})" for k in small)
+    have = "has" if len(small) == 1 else "have"
+    note = (
+        f"{len(small)} of the {counted(len(evidence), 'bucket')} {have} fewer than {FEW_QUESTIONS} questions: {listed}"
+    )
+    rest = [bucket.accuracy for k, bucket in enumerate(evidence) if k not in small]
+    if rest:
+        score = (outcomes.score_name if options.point == "flat" else "") or PLAIN_SCORE
+        best = np.argsort(-np.mean(rest, axis=0), kind="stable")
+        means = [f"{outcomes.models[m]} {100 * float(np.mean(rest, axis=0)[m]):.1f} %" for m in best[:_MOST_NAMES]]
+        means += [f"{len(best) - _MOST_NAMES} more"] if len(best) > _MOST_NAMES else []
+        note += f"; {score} without {'it' if len(small) == 1 else 'them'}: {', '.join(means)}"
+    notes = [note]
+    for k in small:
+        others = [*buckets[:k], *buckets[k + 1 :]], [*evidence[:k], *evidence[k + 1 :]]
+        places = decide(*others, options).final_rank
+        moved = [m for m in np.argsort(decision.final_rank, kind="stable") if places[m] != decision.final_rank[m]]
+        if moved:
+            changes = [
+                f"{outcomes.models[m]} has place {decision.final_rank[m]}, without it {places[m]}"
+                for m in moved[:_MOST_NAMES]
+            ]
+            changes += [f"{len(moved) - _MOST_NAMES} more change"] if len(moved) > _MOST_NAMES else []
+            size = counted(evidence[k].questions, "question")
+            notes.append(f"places hang on {shown_bucket(evidence[k].name)} ({size}): {'; '.join(changes)}")
     return notes
 
 

@@ -24,9 +24,9 @@ from surgeval.stats.ranking._tables import shown_bucket
 from surgeval.stats.ranking._tests import BucketEvidence, buckets_of
 from surgeval.stats.statistic import bootstrap_vector, with_still_parts
 
-__all__ = ["PerBucket", "Ranking"]
+__all__ = ["PLAIN_SCORE", "PerBucket", "Ranking"]
 
-_PLAIN_SCORE = "mean of bucket accuracies"
+PLAIN_SCORE = "mean of bucket accuracies"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
@@ -79,7 +79,7 @@ class Ranking(RankDecision, Result):
         >>> rank_outcomes({"a": [1] * 6, "b": [0] * 6}, buckets=["x"] * 6, videos=range(6), resamples=9).score_name
         'mean of bucket accuracies'
         """
-        return (self.outcomes.score_name if self.options.point == "flat" else "") or _PLAIN_SCORE
+        return (self.outcomes.score_name if self.options.point == "flat" else "") or PLAIN_SCORE
 
     @property
     def final_order(self) -> list[list[str]]:

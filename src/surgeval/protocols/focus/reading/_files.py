@@ -52,10 +52,14 @@ class FocusProblems(BadInput):
 
 @dataclass(frozen=True)
 class FocusFiles:
-    """Questions in reference order with their responses, and everything that was odd about the files."""
+    """Questions in reference order with their responses, and everything that was odd about the files.
+
+    `untimed` says that not one response has a latency.
+    """
 
     questions: tuple[tuple[FocusQuestion, FocusResponse | None], ...]
     problems: tuple[Problem, ...] = ()
+    untimed: bool = False
     n_orphan: int = 0
     n_unreferenced: int = 0
     n_duplicate: int = 0
@@ -71,7 +75,8 @@ def read_focus(
 
     So does one in which every record fails alike, because it has another layout; not with `compat`, which never stops.
 
-    `timed` says that a latency limit applies, so that a response without a usable latency is a problem.
+    `timed` says that a latency limit applies, so that a response without a usable latency is a problem; where no
+    response has one, it is none.
     """
     with _collector_paused():
         return _read_focus(requests, references, responses, timed, compat)
@@ -88,15 +93,19 @@ def _read_focus(requests: Source, references: Source, responses: Source, timed: 
     asked, more_copies = _by_id(lists["requests"] or [])
     if not known:
         raise FocusProblems([*problems, Problem("empty", _label(references, "references"), "no questions", "some")])
-    answers, repeated = _responses(lists["responses"] or [], timed)
+    given = lists["responses"] or []
+    untimed = bool(given) and not original and all(record.get("latency") is None for _, (_, record) in given)
+    answers, repeated = _responses(given, timed and not untimed)
     if not original:
         for name, rows in lists.items():
             check_shape(name, [record for _, (_, record) in rows or []], _label(sources[name], name))
-        _require_usable(answers, known, _label(responses, "responses"))
+        _require_usable(answers, known, _label(responses, "responses"), timed and not untimed)
     questions = []
     for key, (here, record) in known.items():
         question = read_question(printable(str(key)), here, record, asked.get(key), compat)
         questions.append((question, answers.get(key)))
+    if not original:
+        _require_scorable([question for question, _ in questions], _label(references, "references"))
     unreferenced = [here for key, (here, _) in asked.items() if key not in known]
     for here in unreferenced:
         here.warn("reference-missing", "a request without reference", "its reference", "qID")
@@ -106,11 +115,13 @@ def _read_focus(requests: Source, references: Source, responses: Source, timed: 
             "orphan", "a response to no question", "the qID of a reference", "qID"
         )
     return FocusFiles(
-        tuple(questions), tuple(problems), len(orphans), len(unreferenced), copies + more_copies + repeated
+        tuple(questions), tuple(problems), untimed, len(orphans), len(unreferenced), copies + more_copies + repeated
     )
 
 
-def _require_usable(answers: Mapping[Hashable, FocusResponse], known: Mapping[Hashable, Record], file: str) -> None:
+def _require_usable(
+    answers: Mapping[Hashable, FocusResponse], known: Mapping[Hashable, Record], file: str, timed: bool
+) -> None:
     """Stop where not one answer can count and the file is to blame: a score of 0 would be about the file."""
     if len(answers) < _ALL:
         return
@@ -120,12 +131,27 @@ def _require_usable(answers: Mapping[Hashable, FocusResponse], known: Mapping[Ha
             f"{file}: qID: found {shown(strangers[0])} and {len(strangers) - 1} more that no question has, "
             f"expected qIDs such as {shown(next(iter(known)))}"
         )
-    reasons = {type(answer.content) for answer in answers.values() if answer.unusable}
-    if len(reasons) == 1 and all(answer.unusable for answer in answers.values()):
-        key, answer = next(iter(answers.items()))
+    key, answer = next(iter(answers.items()))
+    expected = f"expected records like {example('responses', key)}"
+    more = len(answers) - 1
+    if all(answer.repeated for answer in answers.values()):
+        raise BadInput(f"{file}: every question has several responses, expected one response for each question")
+    if all(not isinstance(answer.content, str) for answer in answers.values()):
+        raise BadInput(f"{file}: content: found {shown(answer.content)} and {more} more that are no text, {expected}")
+    if timed and all(answer.untimed for answer in answers.values()):
         raise BadInput(
-            f"{file}: content: found {shown(answer.content)} and {len(answers) - 1} more that are no text, "
-            f"expected records like {example('responses', key)}"
+            f"{file}: latency: {answer.untimed}, and no other response has a usable one; "
+            f"leave `latency` out of every response to apply no limit, or {expected.removeprefix('expected ')}"
+        )
+
+
+def _require_scorable(questions: Sequence[FocusQuestion], file: str) -> None:
+    """Stop where not one question can be scored: the references have another layout or belong to other requests."""
+    if len(questions) >= _ALL and all(question.unusable for question in questions):
+        first = questions[0]
+        raise BadInput(
+            f"{file}: none of the {len(questions)} questions can be scored; the first, {shown(first.id)}: "
+            f"{first.unusable}"
         )
 
 
@@ -237,7 +263,7 @@ def _responses(rows: list[tuple[Hashable, Record]], timed: bool) -> tuple[dict[H
         if key in result:
             here.report("id-duplicate", "a second response", "one response for each question", "qID")
             reason = "several responses were given to this question"
-            result[key] = replace(result[key], unusable=reason, aborts=reason)
+            result[key] = replace(result[key], unusable=reason, aborts=reason, repeated=True)
         else:
             result[key] = read_response(here, record, timed)
     return result, len(rows) - len(result)

@@ -79,6 +79,7 @@ class FocusResponse:
     untimed: str = ""
     unusable: str = ""
     aborts: str = ""
+    repeated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +174,7 @@ def read_response(here: Here, record: dict[str, Any], timed: bool) -> FocusRespo
     latency, stated, untimed = as_float(raw), "latency" in record, ""
     if latency is None or not 0 <= latency < math.inf:
         untimed = f"the latency is {shown(raw)}, expected seconds, finite and at least 0"
-        if stated or timed:
+        if raw is not None or timed:
             here.report("latency-unusable", shown(raw), "seconds, finite and at least 0", "latency")
     return FocusResponse(content, latency, stated, untimed, unusable, "; ".join(aborts))
 

@@ -17,10 +17,11 @@ from surgeval.protocols.focus.reading._records import FocusQuestion, FocusRespon
 from surgeval.qa.formats import AnswerVerdict, judge_format
 from surgeval.vocab import track_limits
 
-__all__ = ["STATUSES", "Outcome", "Status", "latency_limit", "off_track_groups", "outcome"]
+__all__ = ["STATUSES", "Outcome", "Status", "TimeRule", "latency_limit", "off_track_groups", "outcome", "time_limit"]
 
 Status: TypeAlias = Literal["ok", "missing", "late", "invalid", "bad_reference", "flagged", "judge_error"]
 STATUSES: tuple[Status, ...] = ("ok", "missing", "late", "invalid", "bad_reference", "flagged", "judge_error")
+TimeRule: TypeAlias = Literal["question", "pooled"]
 # The reduced taxonomy of the frame track: one image shows objects and counts, not times, events or reasons.
 _FRAME_GROUPS = frozenset({"object_recognition", "aggregation"})
 
@@ -53,6 +54,26 @@ def latency_limit(track: str | None, max_latency: float | None) -> float | None:
     if max_latency is not None and not (math.isfinite(max_latency) and max_latency >= 0):
         raise BadInput(f"max_latency: found {max_latency!r}, expected seconds, finite and at least 0")
     return max_latency
+
+
+def time_limit(
+    track: str | None, max_latency: float | None, time: TimeRule, compat: str | None
+) -> tuple[float | None, float | None]:
+    """The seconds of a question under the rule `question`, and under the rule `pooled`; None under the other one.
+
+    >>> time_limit("frame", None, "question", None), time_limit("frame", None, "pooled", None)
+    ((5.0, None), (None, 5.0))
+    """
+    limit = latency_limit(track, max_latency)
+    if time == "question":
+        return limit, None
+    if time != "pooled":
+        raise BadInput(f"time: found {time!r}, expected one of question, pooled")
+    if compat is not None:
+        raise BadInput(f"time: found 'pooled' with {compat}, which times each question; expected one of the two")
+    if track is None:
+        raise BadInput("time: found 'pooled' without a track, expected the track, which sets the budget of a batch")
+    return None, limit
 
 
 def off_track_groups(track: str | None, groups: set[str]) -> tuple[str, ...]:

@@ -17,11 +17,22 @@ import polars as pl
 
 from surgeval.arrays import Bools, Floats, Ints
 from surgeval.protocols.focus.scoring._rules import STATUSES
-from surgeval.stats import Interval, bootstrap_mean, bootstrap_slices, bootstrap_statistic, with_still_parts
+from surgeval.results import counted
+from surgeval.stats import (
+    FEW_QUESTIONS,
+    Interval,
+    bootstrap_mean,
+    bootstrap_slices,
+    bootstrap_statistic,
+    number_text,
+    shown_bucket,
+    with_still_parts,
+)
 from surgeval.vocab import capabilities
 
 __all__ = [
-    "RESULTS", "SAID", "SUMMARY", "BucketScore", "Numbers", "Scheme", "bucket_mean", "focus_numbers", "with_clusters",
+    "RESULTS", "SAID", "SUMMARY", "BucketScore", "Numbers", "Scheme", "bucket_mean", "focus_numbers", "small_buckets",
+    "with_clusters",
 ]  # fmt: skip
 
 
@@ -114,6 +125,31 @@ def focus_numbers(
     summary = pl.DataFrame(table, schema=SUMMARY, orient="row")
     overall = "overall/MEAN"
     return Numbers(summary, buckets, flat.get(overall), macro.get(overall), score)
+
+
+def small_buckets(buckets: Sequence[BucketScore]) -> tuple[str, ...]:
+    """A note on buckets with very few questions, which weigh as much as the others, and the score without them.
+
+    >>> none = Interval(estimate=0.5, low=0.0, high=1.0, clusters=1)
+    >>> fine, tiny = (BucketScore("aggregation", False, 0.5, count, none) for count in (40, 1))
+    >>> small_buckets([fine, tiny])
+    ('1 of the 2 buckets has fewer than 5 questions: aggregation/id (1); pre-evaluation score without it: 0.500',)
+    >>> small_buckets([fine])
+    ()
+    """
+    small = [bucket for bucket in buckets if bucket.count < FEW_QUESTIONS]
+    if not small or len(buckets) == 1:
+        return ()
+    listed = ", ".join(f"{shown_bucket(bucket.name)} ({bucket.count})" for bucket in small)
+    one = len(small) == 1
+    note = (
+        f"{len(small)} of the {counted(len(buckets), 'bucket')} {'has' if one else 'have'} fewer than {FEW_QUESTIONS} "
+        f"questions: {listed}"
+    )
+    rest = [bucket.accuracy for bucket in buckets if bucket.count >= FEW_QUESTIONS]
+    if rest:
+        note += f"; pre-evaluation score without {'it' if one else 'them'}: {number_text(float(np.mean(rest)))}"
+    return (note,)
 
 
 def with_clusters(results: pl.DataFrame) -> pl.DataFrame:
