@@ -13,6 +13,7 @@ from typing import Any
 
 from surgeval.errors import printable
 from surgeval.files import BrokenJson, parse_json
+from surgeval.qa.reasoning import remove_reasoning
 from surgeval.questions.records import LONGEST_TEXT
 from surgeval.questions.template import Template, skill_named, skills
 
@@ -20,7 +21,6 @@ __all__ = ["Draft", "UnreadableReply", "read_drafts", "reply_schema"]
 
 LETTERS = "ABCDEFGH"
 _MOST_QUESTIONS = 24
-_THOUGHT = re.compile(r"\s*<think>.*?</think>\s*", re.DOTALL)
 _LABELS = {"perceptual": ("visible", "absent"), "cognitive": ("accepts", "rejects")}
 
 
@@ -64,8 +64,7 @@ def read_drafts(reply: str, template: Template) -> tuple[Draft, ...]:
     Traceback (most recent call last):
     surgeval.questions.draft.UnreadableReply: no JSON object in the reply
     """
-    thought = _THOUGHT.match(reply)
-    value = _json(reply[thought.end() :] if thought else reply)
+    value = _json(remove_reasoning(reply) or reply)
     rows = value.get("questions") if isinstance(value, dict) else value
     if not isinstance(rows, list):
         raise UnreadableReply('no list "questions" in the object')
