@@ -54,7 +54,7 @@ class Draft:
 
 
 def read_drafts(reply: str, template: Template) -> tuple[Draft, ...]:
-    """The questions of a reply, whatever stands around the JSON object.
+    """The questions of a reply, whatever stands around the JSON object or the bare array of questions.
 
     >>> from surgeval.questions.template import templates
     >>> text = '{"questions": [{"skill": "Causal Intent", "question": "Why do I look here?", "options": ["a", "b"]}]}'
@@ -77,6 +77,9 @@ def _json(text: str) -> Any:
     start, end = text.find("{"), text.rfind("}")
     if start < 0:
         raise UnreadableReply("no JSON object in the reply")
+    before = text[:start].rstrip()
+    if before.endswith("["):
+        start, end = len(before) - 1, text.rfind("]")
     try:
         return parse_json(text[start : end + 1] if end > start else text[start:], finite=True)
     except BrokenJson as error:
