@@ -7,7 +7,6 @@ answer (withheld, cut off, no text) fails alone: the server is there.
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeAlias
@@ -16,12 +15,11 @@ from surgeval.asking._answerers import Answered, ShownFrame, Unanswered
 from surgeval.asking._question import Question
 from surgeval.errors import printable
 from surgeval.qa.chat import FILTERED, BatchChat, ChatError, Message, Reply, SeeingChat
+from surgeval.qa.reasoning import remove_reasoning
 
 __all__ = ["ChatAnswerer", "Prompt", "final_text"]
 
 Prompt: TypeAlias = Callable[[Question, Sequence[ShownFrame]], Sequence[Message]]
-
-_THOUGHT = re.compile(r"\s*<think>.*?</think>\s*", re.DOTALL)
 
 
 class ChatAnswerer(Generic[Question]):
@@ -47,7 +45,7 @@ class ChatAnswerer(Generic[Question]):
         self.batches = isinstance(chat, BatchChat)
 
     def answer(self, question: Question, pictures: Sequence[ShownFrame] = ()) -> Answered:
-        """The model's reply, without what it thought aloud."""
+        """The model's reply without its reasoning."""
         self._check()
         reply: Reply | ChatError
         try:
@@ -97,7 +95,9 @@ def _tried(answer: Callable[..., Answered], *asked: object) -> Answered | Unansw
 
 
 def final_text(reply: Reply) -> str:
-    """The text after any thinking; a reply that has none because it was cut off is a failure, not an empty answer.
+    """Return a reply's answer without the reasoning; a reply that was cut off before its answer is a failure.
+
+    Reasoning that never ends is kept, since the answer may stand in it.
 
     >>> from surgeval.qa.chat import Reply
     >>> final_text(Reply("<think>a or b?</think> Answer: B"))
@@ -107,8 +107,7 @@ def final_text(reply: Reply) -> str:
         raise Unanswered(FILTERED)
     if reply.text is None:
         raise Unanswered("the reply has no text")
-    thought = _THOUGHT.match(reply.text)
-    text = reply.text[thought.end() :] if thought else reply.text
-    if reply.finish == "length" and (not text.strip() or text.lstrip().startswith("<think>")):
+    answer = remove_reasoning(reply.text)
+    if reply.finish == "length" and not (answer or "").strip():
         raise Unanswered("the reply was cut off at the token limit before its answer; a new run may allow more tokens")
-    return text
+    return reply.text if answer is None else answer

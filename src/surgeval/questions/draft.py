@@ -13,6 +13,7 @@ from typing import Any
 
 from surgeval.errors import printable
 from surgeval.files import BrokenJson, parse_json
+from surgeval.qa.reasoning import remove_reasoning
 from surgeval.questions.records import LONGEST_TEXT
 from surgeval.questions.template import Template, skill_named, skills
 
@@ -20,7 +21,6 @@ __all__ = ["Draft", "UnreadableReply", "read_drafts", "reply_schema"]
 
 LETTERS = "ABCDEFGH"
 _MOST_QUESTIONS = 24
-_THOUGHT = re.compile(r"\s*<think>.*?</think>\s*", re.DOTALL)
 _LABELS = {"perceptual": ("visible", "absent"), "cognitive": ("accepts", "rejects")}
 
 
@@ -54,7 +54,7 @@ class Draft:
 
 
 def read_drafts(reply: str, template: Template) -> tuple[Draft, ...]:
-    """The questions of a reply, whatever stands around the JSON object.
+    """The questions of a reply, whatever stands around the JSON object or the bare array of questions.
 
     >>> from surgeval.questions.template import templates
     >>> text = '{"questions": [{"skill": "Causal Intent", "question": "Why do I look here?", "options": ["a", "b"]}]}'
@@ -64,8 +64,7 @@ def read_drafts(reply: str, template: Template) -> tuple[Draft, ...]:
     Traceback (most recent call last):
     surgeval.questions.draft.UnreadableReply: no JSON object in the reply
     """
-    thought = _THOUGHT.match(reply)
-    value = _json(reply[thought.end() :] if thought else reply)
+    value = _json(remove_reasoning(reply) or reply)
     rows = value.get("questions") if isinstance(value, dict) else value
     if not isinstance(rows, list):
         raise UnreadableReply('no list "questions" in the object')
@@ -78,6 +77,9 @@ def _json(text: str) -> Any:
     start, end = text.find("{"), text.rfind("}")
     if start < 0:
         raise UnreadableReply("no JSON object in the reply")
+    before = text[:start].rstrip()
+    if before.endswith("["):
+        start, end = len(before) - 1, text.rfind("]")
     try:
         return parse_json(text[start : end + 1] if end > start else text[start:], finite=True)
     except BrokenJson as error:

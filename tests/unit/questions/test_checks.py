@@ -58,6 +58,11 @@ FAULTS: list[tuple[str, str, dict[str, object]]] = [
     ("no-coordinates", "open_surgery", {"question": "What do I see at ｘ＝０.６２?"}),
     ("no-coordinates", "open_surgery", {"question": "What do I see 62% from the left?"}),
     ("no-coordinates", "open_surgery", {"options": options("at y: 0.4", *FIVE[1:])}),
+    ("no-coordinates", "open_surgery", {"question": "What do I see at 0.62 0.41?"}),
+    ("no-coordinates", "open_surgery", {"question": "What do I see at 0.62/0.41?"}),
+    ("no-coordinates", "open_surgery", {"question": "What do I see at .62, .41 and behind it?"}),
+    ("no-coordinates", "open_surgery", {"question": "What do I see at row 120, column 300?"}),
+    ("no-coordinates", "open_surgery", {"question": "What do I see in column 12 and row 7?"}),
     ("where-question", "chest_xray", {"question": "What disease do I see?"}),
     ("stem-names-scene", "perceptual_trap", {"question": "Which instrument do I see in the area I am looking at?"}),
     ("options-distinct", "open_surgery", {"options": options("Clamp it.", "clamp  it", *FIVE[2:])}),
@@ -71,10 +76,15 @@ FAULTS: list[tuple[str, str, dict[str, object]]] = [
     ("habit-is-wrong", "open_surgery", {"habit": "A", "answer": "A"}),
     ("habit-is-wrong", "open_surgery", {"habit": None}),
     ("no-traction", "breech_pushing", {"answer": "A", "options": options("apply gentle traction", *FIVE[1:])}),
+    ("no-traction", "breech_pushing", {"answer": "A", "options": options("No hurry, then I pull down", *FIVE[1:])}),
+    ("no-traction", "breech_pushing", {"answer": "A", "options": options("Without force I tug a little", *FIVE[1:])}),
+    ("no-traction", "breech_pushing", {"answer": "A", "options": options("No hurry and pull down", *FIVE[1:])}),
     ("site-hidden", "chest_xray", {"question": "Where do I look for the small left effusion?"}),
     ("site-hidden", "chest_xray", {"question": "Where in the costophrenic angle do I look?"}),
     ("site-hidden", "mammography", {"question": "In the retroareolar mass I am watching, what do I check?"}),
     ("view-words", "mammography", {"options": options("the upper part", *FIVE[1:])}),
+    ("view-words", "mammography", {"options": options("the superolateral part", *FIVE[1:])}),
+    ("view-words", "mammography", {"options": options("an antero-inferior mass", *FIVE[1:])}),
     ("perceptual-labels", "perceptual_trap",
      {"options": options(*FIVE, labels=("visible", "visible", "absent", "absent", "absent"))}),
     ("perceptual-labels", "perceptual_trap", {"answer": "B"}),
@@ -136,14 +146,24 @@ def test_doses_ranges_and_years_are_no_coordinates() -> None:
         "At 5 cm dilation, what do I do?",
         "I see a 2 x 3 cm mass in the area I am watching: what do I check?",
         "I have passed grade 3 of the left side: what do I do?",
+        "I give 0.5/0.25 mg, then 0.5 0.25 ml: what do I check?",
+        "I see 2 rows of staples, the second row 5 mm away, and 120/80 on the monitor: what do I do?",
     ):
         assert failed("open_surgery", drafted("open_surgery", question=text)) == set(), text
 
 
-def test_a_right_option_may_speak_of_traction_to_refuse_it() -> None:
-    words = options(
-        "wait for the next push, without any traction", *(f"a longer second step of kind {k}" for k in "abcd")
-    )
+@pytest.mark.parametrize(
+    "right",
+    [
+        "wait for the next push, without any traction",
+        "hands off: I do not twist and pull",
+        "wait, and I don't pull at the child",
+        "no pushing, twisting or pulling at all",
+        "no rotation and no pulling before the next push",
+    ],
+)
+def test_a_right_option_may_speak_of_traction_to_refuse_it(right: str) -> None:
+    words = options(right, *(f"a longer second step of kind {k}" for k in "abcd"))
     assert failed("breech_pushing", drafted("breech_pushing", answer="A", options=words)) == set()
 
 
@@ -155,6 +175,10 @@ def test_an_mlo_view_has_superior_and_inferior_and_no_lateral() -> None:
     assert failed("mammography", above, record) == set()
     assert failed("mammography", beside, record) == {"view-words"}
     assert failed("mammography", beside) == set()  # in a CC view it is fine
+    named = drafted("mammography", question="In this mediolateral oblique view, what do I check where I look?")
+    both = drafted("mammography", options=options("superolateral part", *FIVE[1:]))
+    assert failed("mammography", named, record) == set()
+    assert failed("mammography", both, record) == {"view-words"}
 
 
 def test_right_is_also_a_word_for_correct_and_left_one_for_remaining() -> None:
@@ -244,6 +268,13 @@ def test_no_text_makes_a_check_slow(text: str) -> None:
     for template in templates().values():
         check_question(draft, template.rules, Facts.of(OPERATION))
     assert time.process_time() - started < 3  # a third of a second on one core; 150 before numbers were bounded
+
+
+def test_an_array_of_questions_is_read_without_an_object_around_it() -> None:
+    template = templates()["open_surgery"]
+    six = json.loads(reply("open_surgery"))["questions"]
+    for text in (json.dumps(six), f"Here are [six]:\n```json\n{json.dumps(six, indent=1)}\n```"):
+        assert read_drafts(text, template) == read_drafts(reply("open_surgery"), template)
 
 
 VALUES = st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.lists(st.text(max_size=3), max_size=2)

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from surgeval.qa.choices._expression import AMBIGUOUS, OUT_OF_RANGE, Expression, Options
-from surgeval.qa.choices._spelling import after_reasoning, spelled
+from surgeval.qa.choices._spelling import spelled
 from surgeval.qa.choices._statements import Statement, decide, statements
 from surgeval.qa.choices._wording import BRACKETED, NONE_OF_THEM, REFUSAL, RULED_OUT_AFTER
 from surgeval.qa.mentions._lexicon import Word
 from surgeval.qa.mentions._negation import clauses, denied
+from surgeval.qa.reasoning import remove_reasoning
 
 __all__ = ["Choice", "Reading", "read_choice"]
 
@@ -59,7 +60,7 @@ def read_choice(reply: str, options: Sequence[str]) -> Choice:
     ['empty', 'refused', 'ambiguous', 'out_of_range', 'unreadable']
     """
     known = Options(options)
-    text = spelled(after_reasoning(reply))[-_LONGEST:]
+    text = spelled(remove_reasoning(reply) or reply)[-_LONGEST:]
     if not any(character.isalnum() for character in text):
         return Choice(None, "empty", None)
     strict = _whole(text, known)

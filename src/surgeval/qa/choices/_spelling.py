@@ -10,7 +10,7 @@ import re
 
 from surgeval.qa.formats._text import clean
 
-__all__ = ["after_reasoning", "spelled"]
+__all__ = ["spelled"]
 
 _LATEX = re.compile(r"\\(?:text(?:bf|it|rm|sf|tt)?|math(?:bf|rm|sf|it|tt)|bf|rm|displaystyle)(?![A-Za-z])")
 _CHAT_TOKEN = re.compile(r"<\|[a-z_]{1,20}\|>|</?s>|\[/?INST\]|<(?:start|end)_of_turn>|<eos>", re.I)
@@ -25,9 +25,6 @@ _CIRCLED = {
     )
     for k in range(count)
 }  # fmt: skip
-_END_OF_REASONING = re.compile(
-    r"</(?:think|thinking|thought|reasoning|analysis)>|<\|channel\|>final<\|message\|>", re.I
-)
 
 
 def spelled(text: str) -> str:
@@ -41,14 +38,3 @@ def spelled(text: str) -> str:
     plain = clean(text.translate(_CIRCLED)) if not text.isascii() else text
     plain = _ESCAPED_LINE.sub("\n", _LATEX.sub("", _CHAT_TOKEN.sub(" ", plain)))
     return _LINES.sub("\n", _SPACES.sub(" ", _MARKUP.sub("", plain))).strip()
-
-
-def after_reasoning(text: str) -> str:
-    """What a reply says after its marked reasoning; all of it where nothing is marked or nothing follows.
-
-    >>> after_reasoning("<think>A? No.</think> B")
-    ' B'
-    """
-    ends = [end.end() for end in _END_OF_REASONING.finditer(text)]
-    rest = text[ends[-1] :] if ends else text
-    return rest if rest.strip() else text

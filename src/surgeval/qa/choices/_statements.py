@@ -38,9 +38,10 @@ class Statement:
     start: int
     end: int
     tentative: bool
-    kind: str = ""  # by what it is known
+    kind: str = ""  # by what it is known: "answer" where it names the answer, the start of a tag, "" otherwise
 
 
+_ANSWER = "answer"
 _BOX_END = re.compile(r"(?:^|[^\w])([A-Z])[ )}\]]{0,6}$")
 _DOUBTED = re.compile(r" ?\?")
 _REFUTED = re.compile(r" ?\?[ \n]?(?:no|not|nope|wrong|incorrect|hardly)\b", re.I)
@@ -54,10 +55,15 @@ def statements(text: str, options: Options) -> list[Statement]:
 
 
 def decide(stated: list[Statement], text: str) -> int | None:
-    """The choice that a reply ends with; AMBIGUOUS where two different ones stand side by side at its end."""
+    """The choice that a reply ends with; AMBIGUOUS where two different ones stand side by side at its end.
+
+    "Answer: C" at the end corrects what stands before it.
+    """
     if not stated:
         return None
     last = stated[-1]
+    if last.kind == _ANSWER:
+        return last.index
     for earlier in reversed(stated[:-1]):
         if earlier.kind != last.kind or not _adjacent(text, earlier, last):
             break
@@ -85,7 +91,7 @@ def _answers(text: str, options: Options) -> Iterator[Statement]:
         if choice is None and NONE_OF_THEM.match(text, position):
             choice = Expression(OUT_OF_RANGE, position + 4, symbol=False, marked=True)
         if choice is not None and (choice.marked or not marker[0].endswith("\n")):
-            yield _statement(text, marker.start(), choice)
+            yield _statement(text, marker.start(), choice, kind=_ANSWER)
 
 
 def _verbs(text: str, options: Options) -> Iterator[Statement]:
@@ -139,9 +145,9 @@ def _box_end(text: str, position: int, options: Options) -> Expression | None:
     return options.at(text, position + match.start(1))
 
 
-def _statement(text: str, start: int, choice: Expression, *, tentative: bool = False) -> Statement:
+def _statement(text: str, start: int, choice: Expression, *, tentative: bool = False, kind: str = "") -> Statement:
     tentative = tentative or bool(_DOUBTED.match(text, choice.end) or TENTATIVE.search(_before(text, start)))
-    return Statement(choice.index, start, choice.end, tentative)
+    return Statement(choice.index, start, choice.end, tentative, kind)
 
 
 def _unsaid(text: str, start: int) -> bool:

@@ -10,11 +10,11 @@ import re
 import unicodedata
 
 from surgeval.qa.judging._vote import VoteState
+from surgeval.qa.reasoning import remove_reasoning
 from surgeval.qa.screening._views import shown
 
 __all__ = ["parse_verdict", "parse_verdict_of_original"]
 
-_THOUGHT = re.compile(r"\A\s*<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _LABEL = re.compile(r"\A(?:the )?(?:final )?(?:verdict|answer|judge?ment|decision)\s*(?::|is|=)\s*")
 _DECORATION = " \t\"'`*_#<>[](){}“”‘’«».!"
 _TAKES_BACK = re.compile(r"correct|wrong|mistake|verdict|actually|however|wait|\bnot\b|\bbut\b")
@@ -33,7 +33,11 @@ def parse_verdict(text: str | None) -> tuple[VoteState, str]:
     plain = shown(unicodedata.normalize("NFKC", text))
     if not plain.strip():
         return "error", "the reply is empty"
-    first, _, rest = _THOUGHT.sub("", plain).strip().partition("\n")
+    answer = remove_reasoning(plain)
+    said = plain.strip() if answer is None else answer.strip()
+    first, _, rest = said.partition("\n")
+    if said:
+        rest += plain.rpartition(said)[2]  # reasoning after the verdict
     word = _LABEL.sub("", first.strip(_DECORATION).casefold()).strip(_DECORATION)
     reply = f"the reply “{_short(plain)}”"
     if word not in ("correct", "incorrect"):

@@ -13,7 +13,8 @@ _SITE = re.compile(
     r"|\bright\b(?! (?:now|away|after|before|answer|option|one|here|at)\b)"
     r"|\b(?:upper|lower|mid(?:dle)?|apical|apex|apices|basal|basilar|bibasilar|bases|hilar|hilum|perihilar|retrocardiac"
     r"|costophrenic|cardiophrenic|lingul\w+|lobes?|lobar|quadrants?|axillary|retroareolar|subareolar|peripheral"
-    r"|superior|inferior|medial|lateral|anterior|posterior|inner|outer|bilateral(?:ly)?)\b"
+    r"|superior|inferior|medial|lateral|anterior|posterior|inner|outer|bilateral(?:ly)?"
+    r"|(?:supero|infero|antero|postero)(?:superior|inferior|medial|lateral)(?:ly)?)\b"
     r"|\b\d{1,2} ?o'?clock\b"
 )
 _COMMON = frozenset(
@@ -35,8 +36,14 @@ _COMMON = frozenset(
         "right",
     ]  # sides are looked for above, where they are no other word
 )
-_UP_DOWN = re.compile(r"\b(?:upper|lower|superior|inferior)(?:ly|most)?\b|\b[ul][oi]q\b")
-_SIDES = re.compile(r"\b(?:medial|lateral|inner|outer)(?:ly|most)?\b")
+_VIEW_NAMES = re.compile(r"\bcranio ?caudal\b|\bmedio ?lateral(?: oblique)?\b")
+_UP_DOWN = re.compile(  # also in compounds: superolateral, anteroinferior
+    r"\b(?:upper|lower)(?:most)?\b|\b[ul][oi]q\b|\b(?:supero|infero|cranio|caudo)|\b\w{0,12}(?:superior|inferior)(?:ly|most)?\b"
+)
+_SIDES = re.compile(
+    r"\b(?:inner|outer)(?:most)?\b|\b(?:medio|latero)"
+    r"|\b(?:supero|infero|antero|postero|cranio|caudo)?(?:medial|lateral)(?:ly|most)?\b"
+)
 
 
 def site_hidden(draft: Draft, rules: Rules, facts: Facts) -> str:
@@ -64,7 +71,7 @@ def view_words(draft: Draft, rules: Rules, facts: Facts) -> str:
     view = _view(facts.view) or _view(draft.question)
     unfit = {"CC": _UP_DOWN, "MLO": _SIDES}.get(view)
     for text in (draft.question, *draft.options) if unfit else ():
-        if unfit and (word := unfit.search(plain(text))):
+        if unfit and (word := unfit.search(_VIEW_NAMES.sub(" ", plain(text)))):
             return f"{word[0]!r} in a {view} view"
     return ""
 

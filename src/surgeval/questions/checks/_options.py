@@ -18,8 +18,14 @@ _LEANS = re.compile(
 )
 _SLACK = 20  # characters that any option may be longer than its fellows
 _PULL = re.compile(r"\b(?:traction|pull(?:s|ing|ed)?|tug(?:ging)?|drag(?:ging)?)\b", re.IGNORECASE)
-_NO_PULL = re.compile(
-    r"\b(?:no|not|never|without|avoid\w*|refus\w+|rather than|instead of|stop\w*|free of|zero)\b", re.IGNORECASE
+# Where a clause ends: "No hurry, then I pull" denies the hurry alone.
+_CLAUSE_END = re.compile(r"[,;:.!?()—–]|\s-\s|\b(?:then|but|until|I|we|he|she|they)\b", re.IGNORECASE)
+_NO_ACT = re.compile(
+    r"\b(?:not|never|cannot|\w{1,8}n['’]t|avoid\w*|refus\w+|rather than|instead of|stop\w*)(?!\w)", re.IGNORECASE
+)
+_NO_THING = re.compile(r"\b(?:no|without|free of|zero)\b", re.IGNORECASE)  # "no force and pull" denies the force alone
+_NO_LIST = re.compile(  # "without pushing, twisting or" before "pulling"
+    r"\b(?:no|without|not|never|avoid\w*)\s(?:\w{1,20}(?:ing|ion)\b(?:,\s?|\s)(?:(?:or|and)\s)?){1,4}$", re.IGNORECASE
 )
 
 
@@ -87,6 +93,13 @@ def no_traction(draft: Draft, rules: Rules, facts: Facts) -> str:
         return ""
     right = draft.options[draft.answers[0]]
     for pull in _PULL.finditer(right):
-        if not _NO_PULL.search(" ".join(right[: pull.start()].split()[-5:])):
+        if not _is_denied(right[max(0, pull.start() - 120) : pull.start()]):
             return f"{pull[0]!r} in the right option"
     return ""
+
+
+def _is_denied(before: str) -> bool:
+    """Whether the words before a pull say that it is not done; a denial counts only inside its clause."""
+    clause = " ".join(_CLAUSE_END.split(before)[-1].split()[-5:])
+    thing = re.split(r"\band\b", clause, flags=re.IGNORECASE)[-1]
+    return bool(_NO_ACT.search(clause) or _NO_THING.search(thing) or _NO_LIST.search(before))

@@ -18,9 +18,17 @@ _OTHERS = re.compile(
 _NUMBER = r"(?<![\d.,])[+-]?(?:\d{1,9}(?:[.,]\d{1,9})?|[.,]\d{1,9})"  # bounded: a reply may be one long number
 _DIGIT_WORD = r"(?:\d{1,9}|one|two|three|four|five|six|seven|eight|nine|ten)"
 _PLACE = r"(?:frame|image|picture|screen|view|width|height|left|right|top|bottom|edge)"
+_FRACTION = r"0?[.,]\d{1,9}"
+_UNIT = (
+    r"(?:%|(?:percent|[µμmck]?g|mcg|[mdc]?l|[mc]?m|cc|i?u|units?|m?mol|m?s|sec|min|h|hours?|fr|french|joules?|j|w)\b)"
+)
 _COORDINATES = re.compile(
     rf"(?<!\d )\b[xy]\s*(?:[=:≈~]|is|at|of|coordinate)?\s*{_NUMBER}(?![\w])"  # x = 0.5, y 0.3
     rf"|[(\[]\s*{_NUMBER}\s*[,;]\s*{_NUMBER}\s*[)\]]"  # (0.4, 0.6)
+    rf"|(?<![\w.,/]){_FRACTION}(?:\s{{0,3}}[,;/|]\s{{0,3}}|\s{{1,3}}){_FRACTION}"  # 0.4 0.6, and no unit after it
+    rf"(?![\w/]|[.,]\d|\s?{_UNIT})"
+    r"|\b(?:rows?|lines?)\W{0,3}\d{1,9}\W{1,3}(?:and\s)?col(?:umn)?s?\W{0,3}\d|\b(?:row|column)s?\s\d{3,9}\b"
+    r"|\bcol(?:umn)?s?\W{0,3}\d{1,9}\W{1,3}(?:and\s)?(?:row|line)s?\W{0,3}\d"
     rf"|\b(?:gaze |fixation |eye )?points?\s*(?:#|no\.?|number|index)?\s*{_DIGIT_WORD}\b"
     rf"|\b(?:fixations?|gaze)\s*(?:#|no\.?|number|index|sample)\s*{_DIGIT_WORD}\b|\bfixations?\s+\d{{1,9}}\b"
     r"|\bcoordinates?\b|\bnormali[sz]ed (?:position|location)"

@@ -12,6 +12,7 @@ from surgeval.asking import Answered, AnswerStore
 from surgeval.errors import printable
 from surgeval.qa.chat import ChatError, Message, SeeingChat
 from surgeval.qa.choices import letters, read_choice
+from surgeval.qa.reasoning import remove_reasoning
 from surgeval.records import IntentQuestion
 
 __all__ = ["READ_BY_MODEL", "ModelReader"]
@@ -50,9 +51,10 @@ class ModelReader:
                 return None  # the reply stays unread, and is reported as such
             stored = Answered(printable(completion.text or ""), completion.seconds, completion.requests)
             self._store.store(question.id, stored)
-        if stored.content.strip().strip('."').lower() == _NONE:
+        said = remove_reasoning(stored.content) or stored.content
+        if said.strip().strip('."').lower() == _NONE:
             return None
-        return read_choice(stored.content, question.options).index
+        return read_choice(said, question.options).index
 
 
 def _messages(question: IntentQuestion, reply: str) -> tuple[Message, Message]:
