@@ -6,6 +6,7 @@ condition; competency, reliability and what the interventions show are computed 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal
@@ -69,4 +70,5 @@ def score_intent(
             item_set, replies, folder, first=replies.asked(item_set), again=False, config=config, name=name,
             subset=subset, eyes=eyes, pictures=pictures, progress=progress,
         )  # fmt: skip
-        return load_intent(folder)
+        scores = load_intent(folder)
+    return replace(scores, notes=(*scores.notes, *whole.warnings))

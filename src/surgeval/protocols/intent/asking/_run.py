@@ -138,7 +138,7 @@ def run_intent(
         return ask_items(
             item_set, answerer, Path(out), first=first, again=again, config=config, name=name, subset=subset, eyes=eyes,
             reader=reading, concurrency=concurrency, pictures=pictures, retry=retry, progress=progress,
-            notes=_notes(item_set, answerer, ordered),
+            notes=(*whole.warnings, *_notes(item_set, answerer, ordered)),
         )  # fmt: skip
     finally:
         if reading is not None:
