@@ -212,23 +212,27 @@ def test_a_second_model_may_read_what_could_not_be_read(model: Model, tmp_path: 
 def test_replies_from_elsewhere_are_scored_like_a_run(quick: Quick, tmp_path: Path) -> None:
     items = write_items(tmp_path / "mine", 6)
     rows: list[dict[str, Any]] = [{"id": f"own-{n}", "content": f"Answer: {'ABCD'[n % 4]}"} for n in range(5)]
-    rows += [{"id": "own-1", "condition": "rotated-1", "content": "A", "latency": 0.5}, {"id": "other", "content": "A"}]
+    rows += [{"id": "own-1", "condition": "rotated-1", "content": "A", "latency": 0.5}]
     replies = tmp_path / "replies.jsonl"
     replies.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    code, _, err = quick("score", "intent", "--data", items, "--responses", replies, "--out", "scored")
+    code, out, err = quick("score", "intent", "--data", items, "--responses", replies, "--out", "scored")
     assert code == 1, err  # one item has no reply
+    assert "warning: 1 of 6 items have no reply and count as wrong." in out
     cases = load_intent("scored").answers
     assert cases.filter(pl.col("id") == "own-1@rotated-1")["choice"].to_list() == [1]
     assert cases.filter(pl.col("id") == "own-5@plain")["status"].to_list() == ["missing"]
+    code, out, _ = quick("score", "intent", "--data", items, "--responses", replies, "--out", "scored", "--json")
+    printed = json.loads(out)
+    assert (code, printed["missing"], printed["failed"]) == (1, 1, 0)
+    assert printed["verdict"] == load_intent("scored").verdict().to_json()  # type: ignore[union-attr]
     again = run_intent(items, f"replay:{replies}", tmp_path / "replayed", progress=False)
-    assert "1 responses are to no item" in str(again)
     columns = ["id", "status", "choice", "strict", "content", "latency"]
     assert again.answers.with_columns(pl.col("content").fill_null("")).select(columns).equals(cases.select(columns))
     alone = score_intent(items, rows, name="me")
     assert alone.answers.select(columns).equals(cases.select(columns))
     saved = load_intent(alone.save(tmp_path / "saved"))
     assert saved.answers.equals(alone.answers) and (saved.name, saved.items) == ("me", alone.items)
-    assert saved.numbers == alone.numbers and saved.failed == alone.failed == 1
+    assert saved.numbers == alone.numbers and saved.missing == alone.missing == 1
     assert load_intent(alone.save(tmp_path / "scored")).name == "me"  # scores may be written anew
     with pytest.raises(BadInput, match="found a run that asked a model, expected a new folder"):
         alone.save(run_intent(items, "oracle", tmp_path / "asked", progress=False).folder)
@@ -296,6 +300,11 @@ def test_a_hostile_item_is_one_sentence(quick: Quick, tmp_path: Path, change: di
         ('{"id": "own-0", "content": "A"}\n{"id": "own-0", "content": "B"}', "line 2: id: found 'own-0' a second time"),
         ('{"id": "own-0", "content": "A", "latency": -1}', "latency: found -1, expected seconds"),
         ("[[[", "line 1: found"),
+        (
+            '{"id": "own-0", "content": "A"}\n{"id": "own-9", "content": "A"}',
+            "line 2: id: found 'own-9', expected the id",
+        ),
+        ('{"id": "own-0", "content": "A", "condition": "gaze"}', "condition: found no reply under plain"),
     ],
 )
 def test_odd_responses_are_one_sentence(quick: Quick, tmp_path: Path, line: str, expected: str) -> None:

@@ -5,7 +5,7 @@
 `propose_drops` find useless frames.
 """
 
-from surgeval.datasets._base import Dataset, Format, Holds, OnProblem, Problem, held_by, raise_errors
+from surgeval.datasets._base import Dataset, Format, Holds, OnProblem, Problem, held_by, keep_warnings, raise_errors
 from surgeval.datasets._join_boxes import JoinCounts, JoinedBoxes, join_boxes
 from surgeval.datasets._kinds import PROBLEM_KINDS
 from surgeval.datasets._memory import MemoryDataset
@@ -79,6 +79,7 @@ __all__ = [
     "intent_record",
     "is_dataset",
     "join_boxes",
+    "keep_warnings",
     "media_paths",
     "merged",
     "open_dataset",

@@ -63,6 +63,22 @@ def raise_errors(problem: Problem) -> None:
         )
 
 
+def keep_warnings(kept: list[Problem]) -> OnProblem:
+    """As `raise_errors`, and appends each warning to a list.
+
+    >>> kept = []
+    >>> keep_warnings(kept)(Problem("image-missing", "VID01/0.jpg", "no such file", "an image", level="warning"))
+    >>> len(kept)
+    1
+    """
+
+    def on_problem(problem: Problem) -> None:
+        raise_errors(problem)
+        kept.append(problem)
+
+    return on_problem
+
+
 class Dataset(Protocol):
     """Videos with lazily read labelled frames, and questions. `frames` never holds more than it yields.
 

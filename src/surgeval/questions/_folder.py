@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from surgeval.datasets import intent_record, read_intent_items
+from surgeval.datasets import Problem, intent_record, keep_warnings, read_intent_items
 from surgeval.errors import BadInput, DataError
 from surgeval.files import (
     DistinctNames,
@@ -46,6 +46,7 @@ class QuestionSet:
     items: tuple[IntentQuestion, ...]
     records: Mapping[str, SourceRecord]
     templates: Mapping[str, Template] = field(default_factory=templates)  # ours, and those of its makers
+    warnings: tuple[str, ...] = ()  # of reading the items and records
 
     def record_of(self, item: IntentQuestion) -> SourceRecord | None:
         """The record that an item was made from."""
@@ -71,11 +72,15 @@ def open_set(path: str | Path, records: str | Path | None = None) -> QuestionSet
     file = path / ITEMS if path.is_dir() else path
     if not file.is_file():
         raise BadInput(f"{path}: found no {ITEMS}, expected a set of questions")
-    items = tuple(read_intent_items(file))
-    beside = records or file.parent / RECORDS
-    known = {record.id: record for record in read_records(beside)} if records or beside.is_file() else {}
+    problems: list[Problem] = []
+    items = tuple(read_intent_items(file, keep_warnings(problems)))
+    beside, scenes = records or file.parent / RECORDS, ()
+    if records or beside.is_file():
+        scenes = tuple(read_records(beside, keep_warnings(problems)))
+    known = {record.id: record for record in scenes}
     own = [open_template(str(path)) for path in sorted((file.parent / TEMPLATES).glob("*.toml"))[:_MOST_TEMPLATES]]
-    return QuestionSet(file.parent, items, known, {**templates(), **{template.name: template for template in own}})
+    known_templates = {**templates(), **{template.name: template for template in own}}
+    return QuestionSet(file.parent, items, known, known_templates, tuple(map(str, problems)))
 
 
 def write_items(path: Path, items: Sequence[IntentQuestion]) -> None:

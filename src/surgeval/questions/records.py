@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from surgeval.datasets import OnProblem, raise_errors
-from surgeval.datasets.io import UNREAD, Place, read_lines, shown
+from surgeval.datasets.io import UNREAD, FixationReader, Place, read_lines, shown
 from surgeval.errors import BadInput
 from surgeval.files import BrokenJson, leads_out, parse_json, write_atomically
 from surgeval.records import Gaze
@@ -77,15 +77,17 @@ def read_records(path: str | Path, on_problem: OnProblem = raise_errors) -> Iter
     path = Path(path)
     place = Place(str(path), on_problem)
     seen: set[str] = set()
+    fixations = FixationReader()
     for number, line in read_lines(path, on_problem):
         here = place.at(f"line {number}")
         value = _object(line, here)
-        record = _record(value, here, path.parent) if value is not None else None
+        record = _record(value, here, path.parent, fixations) if value is not None else None
         if record is not None and record.id in seen:
             here.report("id-duplicate", shown(record.id), "each record once", "id")
         elif record is not None:
             seen.add(record.id)
             yield record
+    fixations.report(place)
 
 
 def write_records(path: str | Path, records: Iterable[SourceRecord]) -> None:
@@ -122,7 +124,7 @@ def _object(line: str, place: Place) -> dict[str, Any] | None:
     return None if value is UNREAD else place.mapping(value)
 
 
-def _record(value: dict[str, Any], place: Place, folder: Path) -> SourceRecord | None:
+def _record(value: dict[str, Any], place: Place, folder: Path, fixations: FixationReader) -> SourceRecord | None:
     name = _text(value.get("id"), place, "id")
     if not name:
         return None
@@ -134,7 +136,7 @@ def _record(value: dict[str, Any], place: Place, folder: Path) -> SourceRecord |
     media = _media(value.get("media"), here, folder)
     procedure, phase, site = (_optional(value, key, here) for key in ("procedure", "phase", "site"))
     start, end = (here.number(value[key], key) if value.get(key) is not None else None for key in ("start", "end"))
-    gaze, scene = _gaze(value.get("gaze"), here), _scene(value.get("scene"), here)
+    gaze, scene = _gaze(value.get("gaze"), here, fixations), _scene(value.get("scene"), here)
     context = _texts(value.get("context"), here, "context")
     if not scenario or not cluster or media is None or gaze is None or scene is None or context is None:
         return None
@@ -190,24 +192,9 @@ def stays_inside(folder: str | Path, name: str) -> bool:
     return not odd and not leads_out(Path(folder) / name, folder)
 
 
-def _gaze(value: Any, place: Place) -> tuple[Gaze, ...] | None:
+def _gaze(value: Any, place: Place, fixations: FixationReader) -> tuple[Gaze, ...] | None:
     rows = _bounded(value, place, "gaze", _MOST["gaze"])
-    if rows is None:
-        return None
-    fixations = []
-    for number, row in enumerate(rows):
-        entry = place.mapping(row, f"gaze[{number}]")
-        if entry is None:
-            return None
-        numbers = [place.number(entry.get(key), f"gaze[{number}] {key}") for key in ("t", "x", "y", "duration")]
-        known = [n for n in numbers if n is not None]
-        if len(known) < 4:
-            return None
-        if not (0 <= known[1] <= 1 and 0 <= known[2] <= 1 and known[3] >= 0):
-            place.report("gaze-range", shown(known), "x and y from 0 to 1, a duration of 0 or more", f"gaze[{number}]")
-            return None
-        fixations.append(Gaze(*known))
-    return tuple(fixations)
+    return None if rows is None else tuple(fixations.read(rows, place))
 
 
 def _scene(value: Any, place: Place) -> Scene | None:

@@ -170,7 +170,6 @@ def items(root: Path, **changes: Any) -> Path:
         ({"source": 2024}, "not-text"),
         ({"gaze_dependent": "yes"}, "not-a-flag"),
         ({"observable": 1}, "not-a-flag"),
-        ({"gaze": [{"t": 0, "x": 1.2, "y": 0, "duration": 1}]}, "gaze-range"),
         ({"options": [[["a"]], "b"]}, "not-text"),
         ({"media": {"a": 1}}, "wrong-shape"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import polars as pl
@@ -11,7 +12,7 @@ from tests.unit.protocols.intent_world import ANSWERERS, CONDITIONS, make_items,
 from surgeval.protocols.intent.result import IntentScores, outcomes
 from surgeval.protocols.intent.scoring._estimates import difference_of
 from surgeval.protocols.intent.scoring._interventions import trap_removal
-from surgeval.protocols.intent.scoring._scores import roles_of, scored_cells
+from surgeval.protocols.intent.scoring._scores import Invalid, roles_of, scored_cells
 from surgeval.protocols.intent.scoring._weights import SKILLS
 from surgeval.protocols.intent.tables import reference_rows, set_table
 from surgeval.records import IntentQuestion
@@ -219,6 +220,57 @@ def test_failed_requests_are_in_no_number(items: list[IntentQuestion]) -> None:
     )
     scores = replace(whole, answers=lost)
     assert (value(scores, "overall"), scores.failed, scores.unreadable) == (1.0, 12, 0.0)
+
+
+def without_replies(scores: IntentScores, kept: set[str]) -> IntentScores:
+    """The same answers, missing for every item that is not kept."""
+    gone = ~pl.col("item").is_in(list(kept))
+    answers = scores.answers.with_columns(
+        status=pl.when(gone).then(pl.lit("missing")).otherwise("status"),
+        choice=pl.when(gone).then(None).otherwise("choice"), strict=pl.when(gone).then(None).otherwise("strict"),
+        right=pl.col("right") & ~gone, right_strict=pl.col("right_strict") & ~gone,
+    )  # fmt: skip
+    return replace(scores, answers=answers)
+
+
+@pytest.mark.parametrize("invalid", ["wrong", "drop"])
+def test_missing_replies_are_wrong_under_either_rule(items: list[IntentQuestion], invalid: Invalid) -> None:
+    first = {item.id for item in items if item.cluster == "V00"}
+    scores = without_replies(scores_of(items, oracle, ["plain"], invalid=invalid), first)
+    videos = len({item.cluster for item in items})
+    for number in ("overall", "perceptual", "cognitive", "twin", "paired"):
+        assert value(scores, number) == pytest.approx(1 / videos)
+    assert (scores.missing, scores.failed) == (len(items) - len(first), 0)
+    assert scores.warnings == (f"{len(items) - len(first)} of {len(items)} items have no reply and count as wrong.",)
+    table = scores.tables["denominators"]
+    assert (table["right"] / table["asked"]).to_list() == table["unreadable_dropped"].to_list()
+
+
+def test_a_missing_reply_neither_rejects_nor_accepts(items: list[IntentQuestion]) -> None:
+    first = {item.id for item in items if item.cluster == "V00"}
+    scores = without_replies(scores_of(items, ANSWERERS["always-reject"], ["plain"]), first)
+    assert value(scores, "over_rejection") == 1
+    verdict = str(without_replies(scores_of(items, oracle, ["plain"]), {"none"}).verdict())
+    assert "accepts false premises" not in verdict
+    assert "not there (" not in verdict
+
+
+def test_what_the_gaze_adds_is_measured_on_items_with_a_reply(items: list[IntentQuestion]) -> None:
+    scores = scores_of(items, oracle, ["plain", "gaze"])
+    gone = (pl.col("condition") == "plain") & (pl.col("cluster") != "V00")
+    lost = scores.answers.with_columns(
+        status=pl.when(gone).then(pl.lit("missing")).otherwise("status"), right=pl.col("right") & ~gone
+    )
+    assert replace(scores, answers=lost).gains["overall"].estimate == 0
+
+
+def test_every_number_counts_its_items(items: list[IntentQuestion]) -> None:
+    scores = scores_of(items, ANSWERERS["discriminating"], ["plain"])
+    roles = Counter(roles_of(items).values())
+    counts = {number: interval.n for number, interval in scores.numbers.items()}
+    assert counts["overall"] == roles["competency"]
+    assert counts["reliability"] == roles["perceptual"] + roles["cognitive"]
+    assert counts["paired"] == counts["cognitive"] == roles["cognitive"]
 
 
 def test_without_twins_there_is_no_pair() -> None:

@@ -13,10 +13,11 @@ from surgeval.cli.questions._review import review
 from surgeval.console import claim_folder, console, print_frame, print_json, print_table, progress
 from surgeval.console.options import JsonOption, ResamplesOption, SeedOption
 from surgeval.console.panels import RUNNING, grouped
-from surgeval.errors import BadInput
+from surgeval.errors import BadInput, visible
 from surgeval.results import counted
 
 if TYPE_CHECKING:
+    from surgeval.datasets import Problem
     from surgeval.qa.chat import Price, SchemaChat, Usage
     from surgeval.questions import Made, SetReport
 
@@ -112,11 +113,13 @@ def make_set(
 
     Example: [bold]surgeval questions make records.jsonl --model openai:vlm@http://localhost:8000/v1 --out set[/bold]
     """
+    from surgeval.datasets import keep_warnings
     from surgeval.questions import Making, fitting_templates, make_questions, open_template, read_records
 
     cost = _price(price)
     making = Making(options, repairs, frames, longest_edge, keep_partial, seed)
-    every = tuple(read_records(scenes))
+    problems: list[Problem] = []
+    every = tuple(read_records(scenes, keep_warnings(problems)))
     if not every:
         raise BadInput(f"{scenes}: found no record, expected at least one")
     use = [open_template(name) for name in template or []]
@@ -131,6 +134,8 @@ def make_set(
     with progress("batches", show=not json) as bar:
         bar.phase("asking", len(every) * (max(len(use), 1) + 2 * traps))
         outcome = make_questions(every, scenes.parent, chat, out, making, use=use, traps=traps, concurrency=concurrency)
+    for problem in problems if not json else ():
+        console().print(f"warning: {visible(str(problem))}")
     _tell_made(outcome, out, cost, json)
     return 1 if outcome.failed else 0
 
@@ -169,7 +174,10 @@ def check(
     """
     from surgeval.questions import inspect_set, open_set
 
-    report = inspect_set(open_set(questions, records), options=options)
+    opened = open_set(questions, records)
+    report = inspect_set(opened, options=options)
+    for warning in opened.warnings if not json else ():
+        console().print(f"warning: {visible(warning)}")
     if json:
         print_json(report.to_json())
     else:

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from surgeval.datasets._base import OnProblem, raise_errors
+from surgeval.datasets.io._fixations import FixationReader
 from surgeval.datasets.io._json import UNREAD, read_lines, told_json
 from surgeval.datasets.io._layout import inside
 from surgeval.datasets.io._values import Place, shown
-from surgeval.records import Gaze, IntentQuestion, OptionLabel
+from surgeval.records import IntentQuestion, OptionLabel
 
 SKILLS = {"spatial": ("absolute", "relative"), "temporal": ("prospective", "retrospective"),
           "standard": ("discrete", "continuous")}  # fmt: skip
@@ -41,17 +42,18 @@ def read_intent_items(
     place = Place(str(path), on_problem)
     seen: dict[str, IntentQuestion] = {}
     lines: dict[str, Place] = {}
-    home = root or media_home(path)
+    home, fixations = root or media_home(path), FixationReader()
     for number, line in read_lines(path, on_problem):
         here = place.at(f"line {number}")
         value = told_json(line, here)
         record = here.mapping(value) if value is not UNREAD else None
-        item = _item(record, here, path.parent, home) if record is not None else None
+        item = _item(record, here, path.parent, home, fixations) if record is not None else None
         if item and item.id in seen:
             here.report("id-duplicate", shown(item.id), "each question once", "id")
         elif item:
             seen[item.id], lines[item.id] = item, here
             yield item
+    fixations.report(place)
     for item in seen.values():
         _check_links(item, seen, lines[item.id])
 
@@ -78,7 +80,9 @@ def media_home(path: Path) -> Path:
     return path.parent
 
 
-def _item(record: dict[str, Any], place: Place, folder: Path, home: Path) -> IntentQuestion | None:
+def _item(
+    record: dict[str, Any], place: Place, folder: Path, home: Path, fixations: FixationReader
+) -> IntentQuestion | None:
     name = place.text(record.get("id"), "id")
     if name is None:
         return None
@@ -107,7 +111,8 @@ def _item(record: dict[str, Any], place: Place, folder: Path, home: Path) -> Int
     style: Literal["perceptual", "cognitive"] | None = trap
     return IntentQuestion(
         name, scenario, cluster, media, dimension, skill, question, options, answer, start, end,
-        _gaze(record.get("gaze"), here), _mapping(record.get("context"), here, "context") or {}, style,
+        tuple(fixations.read(_rows(record.get("gaze"), here, "gaze"), here)),
+        _mapping(record.get("context"), here, "context") or {}, style,
         **{key: _text(record.get(key), here, key) for key in (*LINKS, "source")},
         review=_mapping(record.get("review"), here, "review"),
         labels=_labels(record.get("labels"), here, len(options)),
@@ -150,6 +155,10 @@ def _mapping(value: Any, place: Place, field: str) -> dict[str, Any] | None:
     return place.mapping(value, field) if value is not None else None
 
 
+def _rows(value: Any, place: Place, field: str) -> list[Any]:
+    return (place.items(value, field) or []) if value is not None else []
+
+
 def _media(value: Any, place: Place, folder: Path, home: Path) -> tuple[str, ...] | None:
     rows = [value] if isinstance(value, str) else place.items(value, "media")
     texts = [place.text(item, "media") for item in rows or ()]
@@ -175,22 +184,3 @@ def _options(value: Any, place: Place) -> tuple[str, ...] | None:
         )
         return None
     return known
-
-
-def _gaze(value: Any, place: Place) -> tuple[Gaze, ...]:
-    result = []
-    for number, item in enumerate((place.items(value, "gaze") or ()) if value is not None else ()):
-        record = place.mapping(item, f"gaze[{number}]")
-        numbers = [
-            place.number((record or {}).get(key), f"gaze[{number}] {key}") for key in ("t", "x", "y", "duration")
-        ]
-        known = [n for n in numbers if n is not None]
-        if len(known) < 4:
-            continue
-        fixation = Gaze(*known)
-        if not (0 <= fixation.x <= 1 and 0 <= fixation.y <= 1 and fixation.duration >= 0):
-            values = f"x {fixation.x:g}, y {fixation.y:g}, duration {fixation.duration:g}"
-            place.warn("gaze-range", values, "x and y from 0 to 1 and a duration of at least 0", f"gaze[{number}]")
-        else:
-            result.append(fixation)
-    return tuple(result)

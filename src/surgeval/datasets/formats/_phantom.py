@@ -17,6 +17,7 @@ from surgeval.datasets.formats._focus import read_focus_pair
 from surgeval.datasets.formats._intent_items import read_intent_items
 from surgeval.datasets.formats._labels import space_from_json
 from surgeval.datasets.io._files import is_there
+from surgeval.datasets.io._fixations import FixationReader
 from surgeval.datasets.io._json import read_mapping
 from surgeval.datasets.io._layout import find_image, folders, names, number_of
 from surgeval.datasets.io._outline import read_mask
@@ -101,7 +102,9 @@ class Phantom:
         rows = place.items(record.get("frames"), "frames") if record is not None else None
         if record is None or rows is None:
             return
-        gaze = _gaze(record.get("gaze"), place)
+        looked, fixations = record.get("gaze"), FixationReader()
+        gaze = tuple(fixations.read((place.items(looked, "gaze") or []) if looked is not None else [], place))
+        fixations.report(place)
         for number in sorted(range(len(rows)), key=lambda number: _when(rows[number])):
             frame = self._frame(video, number, rows[number], place, gaze)
             if frame:
@@ -196,18 +199,6 @@ class Phantom:
 def _when(row: Any) -> float:
     time = as_float(row.get("time")) if isinstance(row, dict) else None
     return time if time is not None and math.isfinite(time) else 0.0
-
-
-def _gaze(value: Any, place: Place) -> tuple[Gaze, ...]:
-    result = []
-    for number, item in enumerate((place.items(value, "gaze") or ()) if value is not None else ()):
-        here = place.at(f"gaze[{number}]")
-        record = here.mapping(item)
-        numbers = [here.number(record.get(key), key) for key in ("t", "x", "y", "duration")] if record else [None]
-        known = [n for n in numbers if n is not None]
-        if len(known) == 4:
-            result.append(Gaze(*known))
-    return tuple(result)
 
 
 def _camera(value: Any, place: Place) -> CameraMotion | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from surgeval.arrays import Floats
 from surgeval.records import Gaze
@@ -36,7 +37,15 @@ class GazeTrack:
 
     def on_frame(self) -> tuple[Gaze, ...]:
         """The gaze that lies on the frame, as items of the `intent` kind hold it."""
-        with np.errstate(invalid="ignore"):
-            inside = (self.x >= 0) & (self.x <= 1) & (self.y >= 0) & (self.y <= 1)
         columns = (self.t, self.x, self.y, self.duration)
-        return tuple(Gaze(*row) for row in zip(*(column[inside].tolist() for column in columns), strict=True))
+        return tuple(Gaze(*row) for row in zip(*(column[self._inside].tolist() for column in columns), strict=True))
+
+    @property
+    def off_frame(self) -> int:
+        """How many points lie outside the frame, which `on_frame` leaves out; a moment without gaze is no point."""
+        return int((~self._inside & ~np.isnan(self.x) & ~np.isnan(self.y)).sum())
+
+    @property
+    def _inside(self) -> npt.NDArray[np.bool_]:
+        with np.errstate(invalid="ignore"):
+            return (self.x >= 0) & (self.x <= 1) & (self.y >= 0) & (self.y <= 1)  # type: ignore[no-any-return]

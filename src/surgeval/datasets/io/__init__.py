@@ -1,5 +1,6 @@
 """Opening files that nobody vouches for: bounded, regular, checked; images, videos, outlines and their geometry."""
 
+from surgeval.datasets.io._fixations import FixationReader
 from surgeval.datasets.io._json import UNREAD, read_bytes, read_json, read_lines, read_text, told_json
 from surgeval.datasets.io._layout import folders, names, number_of
 from surgeval.datasets.io._outline import outline_fields
@@ -9,6 +10,7 @@ from surgeval.datasets.io._video import SUFFIXES, video_files
 __all__ = [
     "SUFFIXES",
     "UNREAD",
+    "FixationReader",
     "Place",
     "as_float",
     "folders",

@@ -9,7 +9,15 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from surgeval.asking import Rejections
-from surgeval.datasets import Dataset, check_media, intent_record, open_dataset, read_intent_items
+from surgeval.datasets import (
+    Dataset,
+    Problem,
+    check_media,
+    intent_record,
+    keep_warnings,
+    open_dataset,
+    read_intent_items,
+)
 from surgeval.errors import BadInput, DataError, printable
 from surgeval.files import holds_bytes, write_atomically
 from surgeval.records import IntentQuestion
@@ -55,9 +63,10 @@ class ItemSet:
 
 @dataclass(frozen=True)
 class OpenedItems(ItemSet):
-    """Items with the dataset that holds their pictures."""
+    """Items with the dataset that holds their pictures; `warnings` are those of reading its files."""
 
     dataset: Dataset = field(kw_only=True)
+    warnings: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 def open_items(data: str | Path, *, media: bool = True) -> OpenedItems:
@@ -66,13 +75,16 @@ def open_items(data: str | Path, *, media: bool = True) -> OpenedItems:
     With `media` the pictures have to be there.
     """
     dataset = _dataset(Path(data))
-    items = tuple(question for question in dataset.questions() if isinstance(question, IntentQuestion))
+    problems: list[Problem] = []
+    questions = dataset.questions(keep_warnings(problems))
+    items = tuple(question for question in questions if isinstance(question, IntentQuestion))
     if not items:
         raise BadInput(f"{data}: found no multiple-choice items, expected the lines of an {ITEMS}")
     for item in items if media else ():
         check_media(dataset, item)
     train = frozenset(video.name for video in dataset.videos() if video.split == "train")
-    return OpenedItems(items, train, dataset=dataset)
+    warnings = tuple(str(problem) for problem in problems if problem.kind == "gaze-range")
+    return OpenedItems(items, train, dataset=dataset, warnings=warnings)
 
 
 def _dataset(path: Path) -> Dataset:

@@ -272,17 +272,18 @@ def reading_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
         for result in results for number, interval in result.numbers.items() if number in result.strict
     ]  # fmt: skip
     reads = [
-        (result.name, row["condition"], row["asked"], row["failed"], row["unreadable"],
+        (result.name, row["condition"], row["asked"], row["missing"], row["failed"], row["unreadable"],
          *(number_text(row[key], "share") for key in ("right", "right_strict", "differs")))
         for result in results for row in result.tables["readings"].iter_rows(named=True)
     ]  # fmt: skip
     counts = [
-        (result.name, row["kind"], row["asked"], row["answered"], row["readable"], row["right"],
+        (result.name, row["kind"], row["asked"], row["missing"], row["answered"], row["readable"], row["right"],
          *(number_text(row[key], "share") for key in ("unreadable_wrong", "unreadable_dropped")))
         for result in results for row in result.tables["denominators"].iter_rows(named=True)
     ]  # fmt: skip
-    heads = ("model", "asked", "replies wanted", "failed", "unreadable", "right", "right, strict reading", "differ")
-    kinds = ("model", "items", "asked", "answered", "readable", "right", "unreadable counts wrong",
+    heads = ("model", "asked", "replies wanted", "missing", "failed", "unreadable", "right", "right, strict reading",
+             "differ")  # fmt: skip
+    kinds = ("model", "items", "asked", "missing", "answered", "readable", "right", "unreadable counts wrong",
              "unreadable left out")  # fmt: skip
     numbers = ("model", "number", "as read", "strict reading")
     by_number = _table("Each number by both readings", numbers, both, _STRICT, file="tables/numbers.csv", folded=True)

@@ -36,8 +36,8 @@ ORDER = (
 )
 READING = (
     "Replies are read as a person would: the last explicit choice counts. The strict reading takes only replies that "
-    "are nothing but a choice; “differ” is the share of replies on which the two readings disagree. Failed requests "
-    "have no reply and are in no number."
+    "are nothing but a choice; “differ” is the share of replies on which the two readings disagree. An item to which a "
+    "file of replies has none is missing and counts as wrong; a failed request is in no number."
 )
 METHOD = (
     "Intervals (95 %) leave out each video or patient in turn (Student's t at the effective number of them); those of "

@@ -14,7 +14,6 @@ from surgeval.console.panels import READING, RUNNING, SCORING, grouped
 from surgeval.errors import BadInput, visible
 from surgeval.progress import phases
 from surgeval.qa.chat import MODEL_SPECS, REJECTING_SPECS
-from surgeval.results import counted
 
 if TYPE_CHECKING:
     from surgeval.protocols.intent.asking._run import IntentRun
@@ -155,8 +154,8 @@ def score(
 ) -> int:  # fmt: skip
     """Score replies to multiple-choice items that were made elsewhere.
 
-    A reply is read as a person would: a letter, an option's text, or the last choice after reasoning. Exit code 1 when
-    an item has no reply.
+    A reply is read as a person would: a letter, an option's text, or the last choice after reasoning. An item without
+    a reply counts as wrong, and the exit code is then 1.
 
     Example: [bold]surgeval score intent --data items.jsonl --responses replies.jsonl --out runs/vlm[/bold]
     """
@@ -172,7 +171,7 @@ def score(
         print_json({**_numbers(scores), "report": str(page)})
     else:
         _print(scores, page)
-    return 1 if scores.failed else 0
+    return 1 if scores.failed or scores.missing else 0
 
 
 def _page(scores: IntentScores, out: Path) -> Path:
@@ -185,13 +184,15 @@ def _page(scores: IntentScores, out: Path) -> Path:
 
 
 def _numbers(scores: IntentScores) -> dict[str, Any]:
+    verdict = scores.verdict()
     headlines = [
         {"key": headline.key, "label": headline.label, **headline.interval.to_json(), "chance": headline.chance}
         for headline in scores.headlines()
     ]
     return {
-        "name": scores.name, "items": len(scores.items), "cases": scores.answers.height, "failed": scores.failed,
-        "invalid_rate": scores.unreadable, "subset": scores.subset, "numbers": headlines, "notes": list(scores.notes),
+        "name": scores.name, "items": len(scores.items), "cases": scores.answers.height, "missing": scores.missing,
+        "failed": scores.failed, "invalid_rate": scores.unreadable, "subset": scores.subset,
+        "verdict": verdict.to_json() if verdict else None, "numbers": headlines, "notes": list(scores.notes),
     }  # fmt: skip
 
 
@@ -207,8 +208,6 @@ def _say(run: IntentRun, scores: IntentScores, page: Path) -> None:
     say = console().print
     for line in str(run).splitlines():
         say(visible(line))
-    if run.unasked:
-        say(f"{counted(run.unasked, 'question')} without an answer yet, in no number; --retry asks only those")
     say()
     _print(scores, page)
 
@@ -224,6 +223,8 @@ def _print(scores: IntentScores, page: Path) -> None:
             for name, interval in scores.numbers.items()]  # fmt: skip
     if rows:
         print_table("accuracy", ["number", "share", "guessing"], rows)
+    for warning in scores.warnings:
+        say(f"warning: {visible(warning)}")
     for note in scores.notes:
         say(f"note: {visible(note)}")
     say(f"open {page}")

@@ -17,7 +17,7 @@ from surgeval.protocols.contract import Compared, Comparison, few_video_notes
 from surgeval.protocols.intent._gallery import same_question_sections
 from surgeval.protocols.intent.result import IntentScores, load_intent
 from surgeval.protocols.intent.scoring._estimates import RESAMPLES, difference_of, gap_of
-from surgeval.protocols.intent.scoring._interventions import GAZE, under
+from surgeval.protocols.intent.scoring._interventions import GAZE, replied_under
 from surgeval.protocols.intent.scoring._scores import PLAIN
 from surgeval.protocols.intent.scoring._weights import LABELS, NUMBERS, Weights, weights_of
 
@@ -92,7 +92,7 @@ def _gain(first: IntentScores, second: IntentScores, **drawing: int) -> Compared
 
 def _both_ways(scores: IntentScores) -> pl.DataFrame:
     """The cells asked with and without gaze, the condition in the name of the cell."""
-    with_gaze, without = (under(scores.cells, condition) for condition in (GAZE, PLAIN))
+    with_gaze, without = (replied_under(scores.cells, condition) for condition in (GAZE, PLAIN))
     pairs = [
         asked.join(other, on=["item", "cell"], how="semi")
         for asked, other in ((with_gaze, without), (without, with_gaze))
@@ -124,8 +124,10 @@ def _notes(first: IntentScores, second: IntentScores) -> tuple[str, ...]:
     ]  # fmt: skip
     notes += [f"a subset of the items: {first.subset}"] if first.subset else []
     notes.append(_same_pictures(first, second))
-    if not first.has_twins:
+    if not first.set_has_twins:
         notes.append("no trap has a true-premise twin: a higher cognitive reliability may only be more rejecting")
+    notes += [f"{run.name}: {run.missing} items have no reply and count as wrong" for run in (first, second)
+              if run.missing]  # fmt: skip
     return tuple(filter(None, notes))
 
 

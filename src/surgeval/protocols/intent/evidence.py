@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from surgeval.pages import Evidence
+from surgeval.protocols.intent.scoring._scores import MISSING
 from surgeval.records import IntentQuestion
 
 if TYPE_CHECKING:
@@ -46,8 +47,8 @@ def intent_evidence(scores: IntentScores) -> Evidence | None:
     pictures = {name: scores.pictures[item] for name, item in names if item in scores.pictures}
     return Evidence(
         model=scores.name, cases=pl.DataFrame(rows, infer_schema_length=None), facets=_FACETS,
-        own=frozenset({"reading"}), numbers={"latency": "latency in s"}, open=frozenset({"failed"}), pictures=pictures,
-        case="answer",
+        own=frozenset({"reading"}), numbers={"latency": "latency in s"}, open=frozenset({"failed", MISSING}),
+        pictures=pictures, case="answer",
     )  # fmt: skip
 
 
@@ -56,7 +57,10 @@ def _row(item: IntentQuestion, row: dict[str, object]) -> dict[str, object]:
     options = " ".join(f"{letter}. {text}" for letter, text in zip(_LETTERS, item.options, strict=False))
     reply = str(row["content"])[:_LONGEST]
     picked = lettered(item, choice if isinstance(choice, int) else None) if ok else "no answer"
-    verdict = "failed" if not ok else "unreadable" if choice is None else "right" if row["right"] else "wrong"
+    if ok:
+        verdict = "unreadable" if choice is None else "right" if row["right"] else "wrong"
+    else:
+        verdict = MISSING if row["status"] == MISSING else "failed"
     return {
         "id": row["id"], "video": item.cluster, "frame": "" if item.end is None else f"{item.end:g} s",
         "asked": f"{item.question} {options}", "answer": f"{picked} (said: {reply})" if reply else picked,

@@ -6,6 +6,7 @@ condition; competency, reliability and what the interventions show are computed 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal
@@ -34,8 +35,9 @@ def score_intent(
 ) -> IntentScores:
     """Score replies to the items of `data`: a file of JSON lines, or the objects (`id`, `content`, `condition`).
 
-    A log of Inspect AI (`.eval`) is scored on the items that it asked. An item without a reply is `missing`, and in no
-    number. `name` is what the model is called. `.save(folder)` makes the scores a run.
+    A log of Inspect AI (`.eval`) is scored on the items that it asked. An item without a reply is `missing` and counts
+    as wrong; a reply to an unknown item is an error. `name` is what the model is called. `.save(folder)` makes the
+    scores a run.
 
     >>> import json
     >>> from tempfile import mkdtemp
@@ -51,6 +53,7 @@ def score_intent(
 
     replies = Responses(responses)
     whole = open_items(data)
+    replies.check_ids(whole)
     item_set, subset = replies.part(whole)
     config = {
         "prompt": 0,
@@ -61,12 +64,11 @@ def score_intent(
         "invalid": invalid,
     }
     eyes = Eyes(item_set.dataset, item_set.items, Seeing())
-    orphans = replies.orphans(whole)
-    notes = (f"note: {orphans} responses are to no item of the set and were left out",) if orphans else ()
     with TemporaryDirectory(prefix="surgeval-intent-") as scratch:
         folder = Path(scratch) / "run"
         ask_items(
             item_set, replies, folder, first=replies.asked(item_set), again=False, config=config, name=name,
-            subset=subset, eyes=eyes, pictures=pictures, progress=progress, notes=notes,
+            subset=subset, eyes=eyes, pictures=pictures, progress=progress,
         )  # fmt: skip
-        return load_intent(folder)
+        scores = load_intent(folder)
+    return replace(scores, notes=(*scores.notes, *whole.warnings))

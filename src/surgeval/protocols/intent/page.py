@@ -62,7 +62,7 @@ def intent_sections(results: Sequence[IntentScores], plots: Mapping[str, Plot]) 
     def plot(*names: str) -> tuple[Plot, ...]:
         return tuple(plots[name] for name in names if name in plots)
 
-    twins = any(result.has_twins for result in results)
+    twins = any(result.set_has_twins for result in results)
     several = len(results) > 1
     sections = [
         Section("Overview", facts=_facts(results[0]) if not several else (), figures=plot("scatter")),
@@ -110,11 +110,12 @@ def _facts(result: IntentScores) -> tuple[Fact, ...]:
                                                    else f"; guessing {number_text(number.chance, 'share')}"))
         for number in result.headlines()
     ]  # fmt: skip
-    if result.failed == result.answers.height:
+    replied = result.answers.filter(pl.col("status") == "ok")
+    if replied.is_empty():
         return tuple(facts)
     asked = (
-        f"{result.answers.height - result.failed} replies, {counted(result.answers['item'].n_unique(), 'item')} of "
-        f"{counted(result.clusters, 'video')}"
+        f"{counted(replied.height, 'reply', 'replies')} to {counted(replied['item'].n_unique(), 'item')} of "
+        f"{counted(replied['cluster'].n_unique(), 'video')}"
     )
     return (*facts, Fact("unreadable replies", number_text(result.unreadable, "share"), asked))
 
@@ -124,14 +125,11 @@ def _warnings(results: Sequence[IntentScores]) -> list[str]:
     warnings = [f"A subset of the items, not the set: {text}." for text in subsets if text and len(results) > 1]
     for result in results:
         own = f"{result.name}: " if len(results) > 1 else ""
-        if result.failed:
-            warnings.append(f"{own}{result.failed} requests failed and are in no number; a retry asks only these.")
+        warnings += [f"{own}{warning}" for warning in result.warnings]
         if result.invalid == "drop":
             lost = percent(result.unreadable)
             warnings.append(f"{own}Unreadable replies are left out ({lost} of all); by default they count as wrong.")
-        lacking = _skills_missing(result)
-        if lacking:
-            warnings.append(f"{own}No item of {', '.join(lacking)}: means are over the skills that there are.")
+        warnings += [f"{own}{sentence}" for sentence in _skills_missing(result)]
         warnings += [f"{own}{note}." for note in result.notes]
     if len({tuple(item.id for item in result.items) for result in results}) > 1:
         warnings.append("These runs were asked different items: compare with care.")
@@ -139,8 +137,15 @@ def _warnings(results: Sequence[IntentScores]) -> list[str]:
 
 
 def _skills_missing(result: IntentScores) -> list[str]:
-    there = set(result.plain["cell"])
-    return [skill for skill in SKILLS if skill not in there] if there & set(SKILLS) else []
+    """Which skills are in no mean: those that the set lacks, and those of which every request failed."""
+    scored = set(result.plain["cell"])
+    if not scored & set(SKILLS):
+        return []
+    competency = set(result.answers.filter(pl.col("role") == "competency")["skill"])
+    lacking = [skill for skill in SKILLS if skill not in competency]
+    failed = [skill for skill in SKILLS if skill in competency and skill not in scored]
+    parts = {"No item of": lacking, "No answer to an item of": failed}
+    return [f"{what} {', '.join(names)}: means are over the other skills." for what, names in parts.items() if names]
 
 
 def _lead(results: Sequence[IntentScores]) -> str:
@@ -159,7 +164,8 @@ def _choices(result: IntentScores) -> dict[str, str]:
     known = {"Prompt": "prompt", "Gaze": "gaze", "Frames": "frames", "Temperature": "temperature"}
     recorded = {label: str(config[key])[:80] for label, key in known.items() if config.get(key) is not None}
     return {
-        "Model": result.name, "Items": f"{len(result.items)} of {counted(result.clusters, 'video')}",
+        "Model": result.name,
+        "Items": f"{len(result.items)} of {counted(len({item.cluster for item in result.items}), 'video')}",
         "Subset": result.subset or "none: all",
         **{label: recorded.get(label, "not said") for label in known},
         "Unreadable replies": "wrong" if result.invalid == "wrong" else "left out",

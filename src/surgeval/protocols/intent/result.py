@@ -32,11 +32,12 @@ from surgeval.protocols.intent.scoring._interventions import (
     trap_removal,
     under,
 )
-from surgeval.protocols.intent.scoring._scores import PLAIN, Invalid, answers_of, scored_cells
+from surgeval.protocols.intent.scoring._scores import MISSING, PLAIN, Invalid, answers_of, scored_cells
 from surgeval.protocols.intent.scoring._weights import DIMENSIONS, LABELS, NUMBERS, SKILLS
 from surgeval.protocols.pictures import load_pictures, save_pictures
 from surgeval.protocols.verdict import Verdict
 from surgeval.records import IntentQuestion
+from surgeval.results import counted
 from surgeval.stats import Difference, Interval
 
 __all__ = ["IntentScores", "check_scores_folder", "load_intent", "outcomes"]
@@ -127,9 +128,14 @@ class IntentScores(RecordedResult):
         return float(replied["choice"].is_null().mean() or 0.0) if replied.height else 0.0  # type: ignore[arg-type]
 
     @property
+    def missing(self) -> int:
+        """Items to which a file of replies has none; they count as wrong."""
+        return int((self.answers["status"] == MISSING).sum())
+
+    @property
     def failed(self) -> int:
-        """Cases that have no reply at all; they are in no number."""
-        return int((self.answers["status"] != "ok").sum())
+        """Cases whose request failed; they are in no number."""
+        return int((~self.answers["status"].is_in(["ok", MISSING])).sum())
 
     @property
     def pictured(self) -> bool:
@@ -142,6 +148,23 @@ class IntentScores(RecordedResult):
     def has_twins(self) -> bool:
         """Whether rejecting and discriminating can be told apart."""
         return "paired" in self.numbers
+
+    @property
+    def set_has_twins(self) -> bool:
+        """Whether a cognitive trap of the items has its true-premise twin among them, answered or not."""
+        ids = {item.id for item in self.items}
+        return any(item.trap == "cognitive" and item.twin in ids for item in self.items)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What has no reply, in sentences: for the terminal and the page."""
+        sentences = []
+        if self.missing:
+            items = counted(len(self.items), "item")
+            sentences.append(f"{self.missing} of {items} have no reply and count as wrong.")
+        if self.failed:
+            sentences.append(f"{counted(self.failed, 'request')} failed and are in no number; --retry asks only these.")
+        return tuple(sentences)
 
     def headlines(self) -> tuple[Headline, ...]:
         """Competency, paired accuracy, reliability, over-rejection and the gain by gaze, as far as they were asked."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from surgeval.protocols.intent.scoring._estimates import estimate_of
-from surgeval.protocols.intent.scoring._scores import PLAIN, roles_of
+from surgeval.protocols.intent.scoring._scores import MISSING, PLAIN, roles_of
 from surgeval.protocols.intent.scoring._weights import LABELS, NUMBERS, SKILLS
 from surgeval.records import IntentQuestion
 from surgeval.stats import Difference, Interval
@@ -164,22 +164,21 @@ def reference_rows(items: Sequence[IntentQuestion]) -> pl.DataFrame:
 
 
 def reading_table(scores: IntentScores) -> pl.DataFrame:
-    """By condition: how replies were read, and what a stricter reading would change."""
+    """By condition: how replies were read, and what a stricter reading would change; missing replies are wrong."""
     rows = []
     for condition in scores.answers["condition"].unique(maintain_order=True):
         every = scores.answers.filter(pl.col("condition") == condition)
         replied = every.filter(pl.col("status") == "ok")
-        if replied.is_empty():
-            rows.append({"condition": condition, "asked": every.height, "failed": every.height, "unreadable": 0,
-                         "right": None, "right_strict": None, "differs": None})  # fmt: skip
-            continue
+        counted = every.filter(pl.col("status").is_in(["ok", MISSING]))
+        missing = counted.height - replied.height
         rows.append({
-            "condition": condition, "asked": every.height, "failed": every.height - replied.height,
-            "unreadable": int(replied["choice"].is_null().sum()), "right": _mean(replied["right"]),
-            "right_strict": _mean(replied["right_strict"]),
-            "differs": _mean(replied["choice"].ne_missing(replied["strict"])),
+            "condition": condition, "asked": every.height, "missing": missing,
+            "failed": every.height - counted.height, "unreadable": int(replied["choice"].is_null().sum()),
+            "right": _mean(counted["right"]) if counted.height else None,
+            "right_strict": _mean(counted["right_strict"]) if counted.height else None,
+            "differs": _mean(replied["choice"].ne_missing(replied["strict"])) if replied.height else None,
         })  # fmt: skip
-    return _frame(rows, ("condition",), ("asked", "failed", "unreadable"))
+    return _frame(rows, ("condition",), ("asked", "missing", "failed", "unreadable"))
 
 
 def _mean(flags: pl.Series) -> float:
@@ -187,20 +186,29 @@ def _mean(flags: pl.Series) -> float:
 
 
 def _denominators(scores: IntentScores) -> pl.DataFrame:
-    """By kind of item, asked as they are: items, failed, unreadable, and accuracy over all and over the readable."""
+    """By kind of item, asked as they are: items, replies, and accuracy with and without the unreadable replies.
+
+    A missing reply is wrong in both.
+    """
     plain = scores.answers.filter(pl.col("condition") == PLAIN)
     kind = pl.when(pl.col("role") == "competency").then("skill").otherwise("role")
     rows = []
     for (name,), part in plain.with_columns(kind=kind).group_by("kind", maintain_order=True):
         replied = part.filter(pl.col("status") == "ok")
+        missing = part.filter(pl.col("status") == MISSING).height
         read = replied.filter(pl.col("choice").is_not_null())
+        right = int(replied["right"].sum())
         rows.append({
-            "kind": name, "asked": part.height, "answered": replied.height, "readable": read.height,
-            "right": int(replied["right"].sum()),
-            "unreadable_wrong": _mean(replied["right"]) if replied.height else None,
-            "unreadable_dropped": _mean(read["right"]) if read.height else None,
+            "kind": name, "asked": part.height, "missing": missing, "answered": replied.height,
+            "readable": read.height, "right": right,
+            "unreadable_wrong": _share(right, replied.height + missing),
+            "unreadable_dropped": _share(right, read.height + missing),
         })  # fmt: skip
-    return _frame(rows, ("kind",), ("asked", "answered", "readable", "right"))
+    return _frame(rows, ("kind",), ("asked", "missing", "answered", "readable", "right"))
+
+
+def _share(right: int, counted: int) -> float | None:
+    return right / counted if counted else None
 
 
 def set_table(items: Sequence[IntentQuestion]) -> pl.DataFrame:

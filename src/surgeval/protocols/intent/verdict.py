@@ -65,10 +65,12 @@ class IntentFacts:
     picture_gain: Interval | None = None
     text_only: float | None = None
     pictured: bool = True  # it was shown pictures at all
+    set_has_twins: bool = False  # a cognitive trap has its true-premise twin among the items, answered or not
     gaze_gain: Interval | None = None
     changed: Interval | None = None
     consistent: Interval | None = None
     unreadable: float = 0.0
+    missing: int = 0  # items to which a file of replies has none; they count as wrong
     subset: str = ""
 
 
@@ -87,7 +89,8 @@ def facts_of(scores: IntentScores) -> IntentFacts:
         gaze_gain=scores.gains["overall"].interval if "overall" in scores.gains else None,
         changed=scores.moved.changed if scores.moved else None,
         consistent=scores.order.consistent if scores.order else None, unreadable=scores.unreadable,
-        pictured=scores.pictured, subset=scores.subset,
+        missing=scores.missing,
+        pictured=scores.pictured, set_has_twins=scores.set_has_twins, subset=scores.subset,
     )  # fmt: skip
 
 
@@ -143,8 +146,11 @@ def _discriminates(facts: IntentFacts) -> Reason:
     if "paired" not in numbers:
         apart = "rejecting and discriminating cannot be told apart"
         cognitive = f"Cognitive reliability {share(numbers['cognitive'])}. " if "cognitive" in numbers else ""
+        if facts.set_has_twins:
+            clause = "no trap was answered together with its true-premise twin"
+            return Reason(rule, f"{cognitive}{clause[:1].upper()}{clause[1:]}: {apart}.", None, clause)
         return Reason(rule, f"{cognitive}No trap has a true-premise twin: {apart}.", None, f"without twins {apart}")
-    paired, over = numbers["paired"], numbers["over_rejection"]
+    paired, over = numbers["paired"], numbers.get("over_rejection")
     rejected, twin, chance = numbers["cognitive"].estimate, numbers["twin"].estimate, facts.chances["paired"]
     text = (
         f"On a false premise and its true twin together it is right in {share(paired)}; guessing both reaches "
@@ -152,6 +158,8 @@ def _discriminates(facts: IntentFacts) -> Reason:
     )
     holds = above(paired, chance, margin=max(FEW_PAIRS - chance, 0.0))
     clause = f"trap and twin both right in {percent(paired.estimate)}"
+    if over is None or facts.missing:  # wrong answers may be missing ones, which accept and reject nothing
+        return Reason(rule, text, holds, clause)
     if over.estimate >= MOSTLY and rejected >= MOSTLY:
         text += (
             f" It rejects {percent(over.estimate)} of the true premises too: it rejects whatever is said, which the "
@@ -167,7 +175,9 @@ def _discriminates(facts: IntentFacts) -> Reason:
 def _perceptual(facts: IntentFacts) -> Reason:
     right, chance = facts.numbers["perceptual"], facts.chances["perceptual"]
     text = f"On perceptual traps it is right in {share(right)}; guessing reaches {percent(chance)}."
-    clause = f"it names things that are not there ({percent(right.estimate)} of the perceptual traps right)"
+    clause = f"{percent(right.estimate)} of the perceptual traps right"
+    if not facts.missing:
+        clause = f"it names things that are not there ({clause})"
     return Reason(RULES["perceptual"], text, above(right, chance), clause)
 
 

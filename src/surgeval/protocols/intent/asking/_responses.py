@@ -42,7 +42,9 @@ class Responses:
     def __init__(self, source: Source) -> None:
         self._name = Path(source).name if isinstance(source, str | Path) else "the responses"
         self._log = read_eval_log(source) if isinstance(source, str | Path) and is_eval_log(source) else None
-        self._answers = dict(_checked(_logged(self._log) if self._log is not None else source, self._name))
+        checked = list(_checked(_logged(self._log, self._name) if self._log is not None else source, self._name))
+        self._answers = {case: answer for case, _, answer in checked}
+        self._records = {case: record for case, record, _ in checked}
         digest = hashlib.sha256(repr(sorted(self._answers.items())).encode(errors="backslashreplace"))
         self.identity = f"responses {digest.hexdigest()[:16]}"
 
@@ -75,9 +77,20 @@ class Responses:
             return item_set, ""
         return replace(item_set, items=items), f"{len(items)} of {len(item_set.items)} items, those in {self._name}"
 
-    def orphans(self, item_set: ItemSet) -> int:
-        """How many replies are to no item of the set."""
-        return sum(split_id(name)[0] not in item_set.by_id for name in self._answers)
+    def check_ids(self, item_set: ItemSet) -> None:
+        """Refuse a reply to an item that the set lacks, and replies of which none is to an item as it stands."""
+        unknown = [name for name in self._answers if split_id(name)[0] not in item_set.by_id]
+        if unknown:
+            first, more = unknown[0], f" (and {len(unknown) - 1} more such replies)" if len(unknown) > 1 else ""
+            raise DataError(
+                self._name, record=self._records[first], field="id", found=f"{shown(split_id(first)[0])}{more}",
+                expected=f"the id of an item in the data, such as {shown(item_set.items[0].id)}",
+            )  # fmt: skip
+        if not any(split_id(name)[1] == "plain" for name in self._answers):
+            raise DataError(
+                self._name, field="condition", found="no reply under plain",
+                expected="replies to the items as they stand, which every score is computed from",
+            )  # fmt: skip
 
     def answer(self, question: IntentQuestion, pictures: Sequence[ShownFrame] = ()) -> Answered:
         """What the file says."""
@@ -91,8 +104,12 @@ def _item_and_condition(sample: str) -> tuple[str, str]:
     return (item, condition) if item and is_condition(condition) else (sample, "plain")
 
 
-def _logged(log: EvalAnswers) -> list[dict[str, Any]]:
-    """The answers of a log as the lines of a file."""
+def _logged(log: EvalAnswers, name: str) -> list[dict[str, Any]]:
+    """The answers of a log as the lines of a file; a log with failed samples is refused, as these would be wrong."""
+    if log.failed:
+        sample, reason = next(iter(log.failed.items()))
+        found = f"{len(log.failed)} samples without an answer (first {sample!r:.60}: {reason})"
+        raise DataError(name, found=found, expected="all answered; `inspect eval-retry` asks those again")
     rows = []
     for name, answer in log.answers.items():
         item, condition = _item_and_condition(name)
@@ -100,7 +117,8 @@ def _logged(log: EvalAnswers) -> list[dict[str, Any]]:
     return rows
 
 
-def _checked(source: Source, name: str) -> Iterator[tuple[str, Answered]]:
+def _checked(source: Source, name: str) -> Iterator[tuple[str, str | None, Answered]]:
+    """The id of the case, the record of the file, and the reply."""
     seen = set[str]()
     for place, record in _records(source, name):
         item = place.text(record.get("id"), "id")
@@ -120,7 +138,7 @@ def _checked(source: Source, name: str) -> Iterator[tuple[str, Answered]]:
         if record.get("latency") is not None and (latency is None or not 0 <= latency < float("inf")):
             found = shown(record["latency"])
             raise DataError(name, record=place.record, field="latency", found=found, expected="seconds, at least 0")
-        yield case, Answered(content or "", latency)
+        yield case, place.record, Answered(content or "", latency)
 
 
 def _records(source: Source, name: str) -> Iterable[tuple[Place, dict[str, Any]]]:

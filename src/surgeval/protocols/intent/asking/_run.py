@@ -119,6 +119,7 @@ def run_intent(
     eyes = Eyes(item_set.dataset, item_set.items, seeing)
     reading = ModelReader(open_chat(reader, options, role="reader"), Path(out) / "reader.sqlite") if reader else None
     if isinstance(answerer, Responses):
+        answerer.check_ids(whole)
         first, again = answerer.asked(item_set), False
     else:
         first = asked_first(item_set, ordered, looks=answerer.looks)
@@ -137,7 +138,7 @@ def run_intent(
         return ask_items(
             item_set, answerer, Path(out), first=first, again=again, config=config, name=name, subset=subset, eyes=eyes,
             reader=reading, concurrency=concurrency, pictures=pictures, retry=retry, progress=progress,
-            notes=_notes(item_set, answerer, ordered),
+            notes=(*whole.warnings, *_notes(item_set, answerer, ordered)),
         )  # fmt: skip
     finally:
         if reading is not None:
@@ -242,8 +243,6 @@ def _notes(
             f"note: {len(unseen)} items have a gaze and several pictures but no start and end: nobody knows where to "
             f"draw it, and they were not asked with gaze (first: {unseen[0].id})"
         )
-    if isinstance(answerer, Responses) and (orphans := answerer.orphans(item_set)):
-        notes.append(f"note: {orphans} responses are to no item of the set and were left out")
     return tuple(notes)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -89,7 +89,8 @@ def weighted_interval(cells: pl.DataFrame, weights: Weights, name: str, value: s
     interval = bootstrap_statistic(
         sums.number, clusters, batched=True, sizes=sums.totals.sum(axis=1), bounds=(least, 1.0), name=name
     )
-    return with_still_parts(interval, _still(rows, weights, value), (least, 1.0))
+    whole = replace(interval, n=rows.height)  # the statistic only knows of videos
+    return with_still_parts(whole, _still(rows, weights, value), (least, 1.0))
 
 
 def _still(rows: pl.DataFrame, weights: Weights, value: str) -> Iterator[tuple[float, Interval]]:
@@ -121,10 +122,11 @@ def gap_of(both: pl.DataFrame, weights: Weights, name: str, *, resamples: int = 
     clusters = sorted(rows["cluster"].unique())
     sums = [_Sums.of(rows, weights, side, clusters) for side in ("value", "value_b")]
     furthest = float(sum(abs(weight) for weight in weights.values()))
-    return paired_statistic(  # two shares differ by at most 1, two differences of shares by at most 2
+    difference = paired_statistic(  # two shares differ by at most 1, two differences of shares by at most 2
         sums[0].beside(sums[1]).number, clusters, batched=True, sizes=sums[0].totals.sum(axis=1),
         bounds=(-furthest, furthest), resamples=resamples, seed=seed, name=name,
     )  # fmt: skip
+    return replace(difference, interval=replace(difference.interval, n=rows.height))
 
 
 def chance_of(cells: pl.DataFrame, number: str) -> float | None:

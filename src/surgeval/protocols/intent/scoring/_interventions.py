@@ -31,9 +31,14 @@ def under(cells: pl.DataFrame, condition: str) -> pl.DataFrame:
     return cells.filter(pl.col("condition") == condition)
 
 
+def replied_under(cells: pl.DataFrame, condition: str) -> pl.DataFrame:
+    """The cells of one condition that have a reply: a missing one says nothing about what a condition changes."""
+    return under(cells, condition).filter("replied")
+
+
 def gaze_gains(cells: pl.DataFrame) -> dict[str, Difference]:
     """With gaze minus without, for each dimension and overall, on the items asked both ways."""
-    with_gaze, without = (under(cells, condition) for condition in (GAZE, PLAIN))
+    with_gaze, without = (replied_under(cells, condition) for condition in (GAZE, PLAIN))
     gains = {number: difference_of(with_gaze, without, number) for number in GAZE_NUMBERS}
     return {number: gain for number, gain in gains.items() if gain is not None}
 
@@ -52,7 +57,7 @@ class TextOnly:
 def text_only_rows(cells: pl.DataFrame) -> dict[str, TextOnly]:
     """Chance, text only and full side by side; empty where the pictures were never taken away."""
     keys = ["item", "cell"]
-    text, full = (under(cells, condition) for condition in (TEXT_ONLY, PLAIN))
+    text, full = (replied_under(cells, condition) for condition in (TEXT_ONLY, PLAIN))
     text, full = text.join(full, on=keys, how="semi"), full.join(text, on=keys, how="semi")
     rows = {}
     for number in TEXT_NUMBERS:

@@ -2,13 +2,14 @@
 
 Competency counts the items without a trap that no other item names as its twin: the twins have no trap either. A pair
 is a cognitive trap and its true-premise twin (same options): both right, or the twin answered by the option that
-rejects the premise. A reply without a readable choice is wrong, or with `invalid="drop"` in no number.
+rejects the premise. A reply without a readable choice is wrong, or with `invalid="drop"` in no number. An item to which
+a file of replies has none (`missing`) is wrong; one whose request failed is in no number.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import polars as pl
 
@@ -16,12 +17,14 @@ from surgeval.protocols.intent._items import rejecting_options
 from surgeval.protocols.intent.scoring._weights import SKILLS
 from surgeval.records import IntentQuestion
 
-__all__ = ["PLAIN", "Invalid", "answers_of", "pairs_of", "roles_of", "scored_cells"]
+__all__ = ["MISSING", "PLAIN", "Invalid", "answers_of", "pairs_of", "roles_of", "scored_cells"]
 
 Invalid: TypeAlias = Literal["wrong", "drop"]
 PLAIN = "plain"
+MISSING = "missing"  # the status of an item to which a file of replies has none
+_COUNTED = pl.col("status").is_in(["ok", MISSING])
 _CELLS = {"item": pl.String, "cluster": pl.String, "scenario": pl.String, "condition": pl.String, "cell": pl.String,
-          "value": pl.Float64, "strict": pl.Float64, "chance": pl.Float64}  # fmt: skip
+          "value": pl.Float64, "strict": pl.Float64, "chance": pl.Float64, "replied": pl.Boolean}  # fmt: skip
 
 
 def roles_of(items: Sequence[IntentQuestion]) -> dict[str, str]:
@@ -62,16 +65,15 @@ def answers_of(items: Sequence[IntentQuestion], cases: pl.DataFrame) -> pl.DataF
 
 
 def pairs_of(items: Sequence[IntentQuestion], answers: pl.DataFrame, condition: str = PLAIN) -> pl.DataFrame:
-    """Cognitive traps with their true-premise twins, both answered under one condition.
+    """Cognitive traps with their true-premise twins, both answered, or both counted, under one condition.
 
     Columns: `item`, `twin`, `cluster`, `scenario`, `trap_right`, `twin_right`, `paired`, `over_rejection`, `valid`
-    (both could be read), `chance` (of guessing both), and the strict readings of the two.
+    (neither has an unreadable reply), `replied` (both have one), `chance` (of guessing both), and the strict readings.
     """
     by_id = {item.id: item for item in items}
     rejects = rejecting_options(items)
     right = {
-        row["item"]: row
-        for row in answers.filter((pl.col("condition") == condition) & (pl.col("status") == "ok")).iter_rows(named=True)
+        row["item"]: row for row in answers.filter((pl.col("condition") == condition) & _COUNTED).iter_rows(named=True)
     }
     rows = []
     for item in items:
@@ -88,12 +90,14 @@ def pairs_of(items: Sequence[IntentQuestion], answers: pl.DataFrame, condition: 
             "paired_strict": trap_said["right_strict"] and twin_said["right_strict"],
             "over_rejection": rejecting is not None and twin_said["choice"] == rejecting,
             "over_rejection_strict": rejecting is not None and twin_said["strict"] == rejecting,
-            "twin_valid": twin_said["choice"] is not None,
-            "valid": trap_said["choice"] is not None and twin_said["choice"] is not None,
+            "twin_valid": not _is_unreadable(twin_said),
+            "valid": not _is_unreadable(trap_said) and not _is_unreadable(twin_said),
+            "twin_replied": twin_said["status"] != MISSING,
+            "replied": MISSING not in (trap_said["status"], twin_said["status"]),
             "chance": 1 / (len(item.options) * len(twin.options)), "twin_chance": 1 / len(twin.options),
         })  # fmt: skip
     flags = ("trap_right", "twin_right", "twin_right_strict", "paired", "paired_strict", "over_rejection",
-             "over_rejection_strict", "twin_valid", "valid")  # fmt: skip
+             "over_rejection_strict", "twin_valid", "valid", "twin_replied", "replied")  # fmt: skip
     schema: Mapping[str, type[pl.DataType]] = {
         "item": pl.String, "twin": pl.String, "cluster": pl.String, "scenario": pl.String,
         **dict.fromkeys(flags, pl.Boolean), "chance": pl.Float64, "twin_chance": pl.Float64,
@@ -101,35 +105,44 @@ def pairs_of(items: Sequence[IntentQuestion], answers: pl.DataFrame, condition: 
     return pl.DataFrame(rows, schema=schema)
 
 
+def _is_unreadable(answer: Mapping[str, Any]) -> bool:
+    """Whether there is a reply in which no choice can be read."""
+    return answer["status"] != MISSING and answer["choice"] is None
+
+
 def scored_cells(items: Sequence[IntentQuestion], answers: pl.DataFrame, invalid: Invalid = "wrong") -> pl.DataFrame:
     """What the numbers are means of: a row per item, condition and cell, with its value (0 or 1) in both readings.
 
     Cells: the six skills (competency only), `perceptual` and `cognitive` traps, and of the pairs `twin`, `paired` and
-    `over_rejection`. Failed cases are in none; with `invalid="drop"` unreadable replies neither.
+    `over_rejection`. Failed cases are in none; with `invalid="drop"` unreadable replies neither. Items without a reply
+    (not `replied`) have the value 0, and are in no rate of over-rejection.
     """
-    usable = answers.filter(pl.col("status") == "ok")
+    usable = answers.filter(_COUNTED)
     single = usable.filter(pl.col("role").is_in(["competency", "perceptual", "cognitive"]))
     if invalid == "drop":
-        single = single.filter(pl.col("choice").is_not_null())
+        single = single.filter(pl.col("choice").is_not_null() | (pl.col("status") == MISSING))
     cell = pl.when(pl.col("role") == "competency").then("skill").otherwise("role")
     parts = [
         single.select("item", "cluster", "scenario", "condition", cell.alias("cell"),
                       pl.col("right").cast(pl.Float64).alias("value"),
-                      pl.col("right_strict").cast(pl.Float64).alias("strict"), "chance").filter(
+                      pl.col("right_strict").cast(pl.Float64).alias("strict"), "chance",
+                      (pl.col("status") == "ok").alias("replied")).filter(
             pl.col("cell").is_in([*SKILLS, "perceptual", "cognitive"])
         )
     ]  # fmt: skip
     for condition in usable["condition"].unique(maintain_order=True):
         pairs = pairs_of(items, usable, condition)
-        for name, value, strict, valid, chance in (
-            ("twin", "twin_right", "twin_right_strict", "twin_valid", "twin_chance"),
-            ("paired", "paired", "paired_strict", "valid", "chance"),
-            ("over_rejection", "over_rejection", "over_rejection_strict", "twin_valid", "twin_chance"),
+        for name, value, strict, valid, chance, replied in (
+            ("twin", "twin_right", "twin_right_strict", "twin_valid", "twin_chance", "twin_replied"),
+            ("paired", "paired", "paired_strict", "valid", "chance", "replied"),
+            ("over_rejection", "over_rejection", "over_rejection_strict", "twin_valid", "twin_chance", "twin_replied"),
         ):
             counted = pairs.filter(valid) if invalid == "drop" else pairs
+            if name == "over_rejection":  # a missing reply is no sign of not rejecting
+                counted = counted.filter("twin_replied")
             parts.append(counted.select(
                 "item", "cluster", "scenario", pl.lit(condition).alias("condition"), pl.lit(name).alias("cell"),
                 pl.col(value).cast(pl.Float64).alias("value"), pl.col(strict).cast(pl.Float64).alias("strict"),
-                pl.col(chance).alias("chance"),
+                pl.col(chance).alias("chance"), pl.col(replied).alias("replied"),
             ))  # fmt: skip
     return pl.concat([part.cast(_CELLS) for part in parts])  # type: ignore[arg-type]
