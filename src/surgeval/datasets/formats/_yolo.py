@@ -94,7 +94,7 @@ class Yolo(FlatReader):
                 place.warn("frame-unlabelled", "an image without label file", "labels for every image")
             name = self._flat.parts(stem)[1]
             yield Frame(video, name, number_of(name, ordinal), None, ImageRef(image) if image else None, *size,
-                        instances, labelled=labelled)  # fmt: skip
+                        instances, labelled=labelled, size_assumed=size is NOMINAL)  # fmt: skip
 
     def _instances(self, text: str, place: Place, size: tuple[int, int]) -> Iterator[Instance]:
         for number, line in enumerate(text.splitlines(), start=1):
@@ -166,7 +166,7 @@ class YoloFormat:
 
     def __init__(self, fields: int = 8, name: str = "yolo") -> None:
         self.fields, self.name = fields, name
-        self.keeps = frozenset({"box", "split", "verb", "target"})
+        self.keeps = frozenset({"box", "split", "verb", "target", "unsized"})
 
     def detect(self, path: Path) -> bool:
         """A folder with text files in one of the usual places, the first of which holds numbers."""
