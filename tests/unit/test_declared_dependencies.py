@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 # Names of distributions that differ from the name that is imported.
 IMPORTED_AS = {"opencv-python-headless": "cv2", "pillow": "PIL", "huggingface-hub": "huggingface_hub",
-               "inspect-ai": "inspect_ai", "import-linter": "importlinter",
+               "pyyaml": "yaml", "inspect-ai": "inspect_ai", "import-linter": "importlinter",
                "ipython": "IPython", "griffelib": "griffe"}  # fmt: skip
 # transformers reads the folders' tokenizer.json with the first, and which version decides what a damaged file does;
 # torch's exporter writes graphs with the second.

@@ -68,8 +68,12 @@ PROBLEM_KINDS = (
     "mask-size",
     "media-missing",
     "name-ambiguous",
+    "name-count",
+    "name-duplicate",
+    "name-missing",
     "name-not-text",
     "name-unsafe",
+    "names-missing",
     "not-a-flag",
     "not-a-number",
     "not-a-time",
@@ -110,4 +114,5 @@ PROBLEM_KINDS = (
     "wrong-value",
     "xml-broken",
     "xml-doctype",
+    "yaml-broken",
 )

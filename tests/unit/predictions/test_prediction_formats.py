@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from surgeval.datasets import MemoryDataset, Problem, convert, open_dataset
+from surgeval.datasets import MemoryDataset, MergeMap, Problem, convert, join_boxes, merged, open_dataset
 from surgeval.datasets.predictions import (
     FORMATS,
     GroundTruth,
@@ -306,6 +306,22 @@ def test_nothing_is_left_behind_when_writing_fails(truth: GroundTruth, found: pl
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
+def test_a_frame_size_that_a_format_assumes_is_known_behind_views_of_it(tmp_path: Path) -> None:
+    (tmp_path / "copesd").mkdir()
+    talk = [{"from": "human", "value": "What next?"}, {"from": "gpt", "value": "Use the Knife[0.1, 0.2, 0.5, 0.6]."}]
+    (tmp_path / "copesd" / "smllm_test.json").write_text(json.dumps([{"image": "1/0001.jpg", "conversations": talk}]))
+    (tmp_path / "table").mkdir()
+    (tmp_path / "table" / "boxes.csv").write_text("v,f,c,x,y,w,h\nV1,1,Knife,0.1,0.1,0.2,0.2\n")
+    (tmp_path / "table" / "mapping.toml").write_text(
+        'table = "boxes.csv"\nvideo = "v"\nframe = "f"\nclass = "c"\nbox = ["x", "y", "w", "h"]\nnormalised = true\n'
+    )
+    rules = MergeMap.from_json({"instruments": {"Knife": "knife"}})
+    for name in ("copesd", "table"):
+        dataset = open_dataset(tmp_path / name)
+        for view in (dataset, merged(dataset, rules), join_boxes(dataset, dataset)):
+            assert ground_truth(view).assumed_size == (1000, 1000)
+
+
 def test_boxes_in_pixels_are_doubted_where_no_image_told_the_size(tmp_path: Path) -> None:
     heard: list[Problem] = []
     space = load_labels("cholect50")
@@ -313,7 +329,7 @@ def test_boxes_in_pixels_are_doubted_where_no_image_told_the_size(tmp_path: Path
     frame = Frame("VID68", "000012", 12, None, None, 854, 480, (instance,))
     convert(MemoryDataset(space, [frame]), tmp_path / "yolo", "yolo5", images=False)
     truth = ground_truth(open_dataset(tmp_path / "yolo"))
-    assert truth.size_assumed
+    assert truth.assumed_size == (640, 640)
     found = pl.DataFrame({"video": ["VID68"], "frame": ["000012"], "triplet": [17], "score": [0.5], "x": [10.0],
                           "y": [20.0], "w": [30.0], "h": [40.0]})  # fmt: skip
     join(truth, found, on_problem=heard.append)

@@ -144,7 +144,8 @@ class BoxTable:
             instances = tuple(instance for row in entry.rows if (instance := self._instance(row, place, size)))
             time = (entry.number - first) / fps if fps else None
             yield Frame(video, entry.name, entry.number, time, ImageRef(image) if image else None, *size, instances,
-                        labelled=entry.image is None or self._map.unlisted == "empty")  # fmt: skip
+                        labelled=entry.image is None or self._map.unlisted == "empty",
+                        size_assumed=size is NOMINAL)  # fmt: skip
 
     @cached_property
     def _clock(self) -> tuple[float | None, int]:

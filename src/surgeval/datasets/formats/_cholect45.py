@@ -90,7 +90,7 @@ class CholecT45(CholecT50):
             else:
                 here.warn("frame-unlabelled", "an image without label", "a label for every image")
             yield Frame(video, name, number, number / FPS, ImageRef(image) if image else None, *size, instances,
-                        labelled=number in triplets)  # fmt: skip
+                        labelled=number in triplets, size_assumed=size is NOMINAL)  # fmt: skip
 
     def _instances(self, ids: tuple[int, ...], tools: tuple[int, ...] | None, place: Place) -> tuple[Instance, ...]:
         """One per triplet, and one for an instrument that `instrument/` names and no triplet does."""

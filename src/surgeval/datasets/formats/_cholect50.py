@@ -120,7 +120,7 @@ class CholecT50:
             elif rows is not None:
                 here.warn("frame-unlabelled", "an image without label", "a label for every image")
             yield Frame(video, name, number, number / fps, ImageRef(image) if image else None, *size, instances,
-                        labelled=number in numbers, phase=phase)  # fmt: skip
+                        labelled=number in numbers, phase=phase, size_assumed=size is NOMINAL)  # fmt: skip
 
     def _pictures(self, video: str, on_problem: OnProblem) -> dict[int, str]:
         result: dict[int, str] = {}
@@ -222,7 +222,9 @@ class CholecT50Format:
 
     name = "cholect50"
     title = "CholecT50 layout: labels/VIDxx.json with 15-item rows, videos/VIDxx/*.jpg"
-    keeps = frozenset({"box", "verb", "target", "phase", "score", "split", "source", "procedure", "time", "target_box"})
+    keeps = frozenset(
+        {"box", "verb", "target", "phase", "score", "split", "source", "procedure", "time", "target_box", "unsized"}
+    )
 
     def detect(self, path: Path) -> bool:
         """A folder `labels` with JSON files."""

@@ -114,7 +114,7 @@ class Copesd:
             image = inside(self._folder, home, entry.tail, place.at(entry.tail[:120]), "image") if home else None
             size = (image_size(image) if image else None) or NOMINAL
             yield Frame(video, entry.name, number_of(entry.name, ordinal), None, ImageRef(image) if image else None,
-                        *size, self._instances(entry, place, size))  # fmt: skip
+                        *size, self._instances(entry, place, size), size_assumed=size is NOMINAL)  # fmt: skip
 
     def _instances(self, entry: _ImageEntry, place: Place, size: tuple[int, int]) -> tuple[Instance, ...]:
         """Each instrument with its box once, although several sentences speak of the same image."""

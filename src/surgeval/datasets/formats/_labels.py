@@ -57,15 +57,16 @@ def packaged_with(
 
 def space_of_triplet_names(names: list[str], known: LabelSpace | None = None) -> LabelSpace | None:
     """The space in which the k-th of these `instrument_verb_target` names is triplet k, or None."""
-    keys = [_key(name) for name in names]
+    keys = [name_key(name) for name in names]
     for space in [*([known] if known else []), *(load_labels(name) for name in ("prostatd", "cholect50"))]:
-        if [_key(name) for name in space.triplet_names] == keys and keys:
+        if [name_key(name) for name in space.triplet_names] == keys and keys:
             return space
-    rows = [name.replace(",", "_").split("_") for name in names]
+    rows = [[part.strip() for part in name.split(",")] if name.count(",") == 2 else name.replace(",", "_").split("_")
+            for name in names]  # fmt: skip
     if not rows or any(len(row) != 3 or not all(row) for row in rows) or len(set(keys)) != len(keys):
         return None
     parts = [tuple(dict.fromkeys(row[k] for row in rows)) for k in range(3)]
-    if any(len({_key(name) for name in part}) != len(part) for part in parts):
+    if any(len({name_key(name) for name in part}) != len(part) for part in parts):
         return None
     first, second, third = ({name: number for number, name in enumerate(part)} for part in parts)
     triplets = tuple((first[i], second[v], third[t]) for i, v, t in rows)
@@ -74,7 +75,7 @@ def space_of_triplet_names(names: list[str], known: LabelSpace | None = None) ->
 
 def space_of_names(name: str, instruments: Iterable[str], phases: Iterable[str] = ()) -> LabelSpace:
     """A space of instruments only, one class per distinct name."""
-    distinct = {_key(label): label for label in reversed(list(instruments))}
+    distinct = {name_key(label): label for label in reversed(list(instruments))}
     return LabelSpace(name, tuple(reversed(distinct.values())) or ("instrument",), phases=tuple(phases))
 
 
@@ -105,9 +106,10 @@ def same_names(space: LabelSpace, categories: Mapping[str, tuple[str, ...]]) -> 
     """Whether named classes are this space's, up to case, spaces, '-' and '_'."""
     own = {"instrument": space.instruments, "verb": space.verbs, "target": space.targets,
            "triplet": space.triplet_names}  # fmt: skip
-    return all([_key(name) for name in own[part]] == [_key(name) for name in group]
+    return all([name_key(name) for name in own[part]] == [name_key(name) for name in group]
                for part, group in categories.items() if part in own)  # fmt: skip
 
 
-def _key(name: str) -> str:
+def name_key(name: str) -> str:
+    """What two spellings of one class name have in common: case, spaces, `-`, `_` and commas do not count."""
     return "".join(character for character in name.casefold() if character not in " -_,")

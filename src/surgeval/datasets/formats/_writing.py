@@ -129,6 +129,8 @@ class Output:
             self.counts["instances"] += len(frame.instances)
             if not (frame.labelled or "unlabelled" in self.writer.keeps or (self.images and frame.image)):
                 self.lost("{n} unlabelled frames, which only an image would tell of, are not kept")
+            if frame.size_assumed and "box" in self.writer.keeps and "unsized" not in self.writer.keeps:
+                self.lost(f"sizes of {{n}} frames are not known: {frame.width} × {frame.height} was written")
             for feature in _frame_features(frame):
                 self._note(feature)
             for instance in frame.instances:

@@ -7,16 +7,17 @@ eight are ProstaTD's `triplet instrument verb target cx cy w h`, −1 where unkn
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
+import yaml
+
 from surgeval.datasets._base import OnProblem, raise_errors
+from surgeval.datasets.formats._class_names import read_class_names
 from surgeval.datasets.formats._flat import FlatReader
 from surgeval.datasets.formats._labels import FILE, space_beside, space_of_names, space_of_triplet_names
 from surgeval.datasets.formats._writing import Output
-from surgeval.datasets.io._files import is_there
 from surgeval.datasets.io._images import image_size
 from surgeval.datasets.io._json import read_text
 from surgeval.datasets.io._layout import Flat, Folder, find_image, flat_folders, names, number_of
@@ -45,13 +46,19 @@ class Yolo(FlatReader):
         beside = space_beside(self.root, self._early.append)
         if beside:
             return beside
-        named = yolo_class_names(self.root, self._early.append)
-        if named:
-            return space_of_triplet_names(named) or space_of_names(self.root.name or "yolo", named)
+        named = read_class_names(self.root, self._early.append)
+        if named and named.names:
+            names = list(named.names)
+            return space_of_triplet_names(names) or space_of_names(self.root.name or "yolo", names)
         largest, fields = self._scan()
         if fields == 8:
             return load_labels("prostatd")
-        return LabelSpace("classes", tuple(f"class {number}" for number in range(max(largest, 0) + 1)))
+        count = (named.count if named else None) or largest + 1
+        if not self._early:
+            place = Place(str(named.file if named else self.root), self._early.append)
+            place.warn("names-missing", f"no class names: classes are called {_span(count)}",
+                       "names in data.yaml, or a name per line in classes.txt")  # fmt: skip
+        return LabelSpace("classes", tuple(f"class {number}" for number in range(count)))
 
     def _scan(self) -> tuple[int, int]:
         """The largest class id and the number of fields, where no file names the classes."""
@@ -87,7 +94,7 @@ class Yolo(FlatReader):
                 place.warn("frame-unlabelled", "an image without label file", "labels for every image")
             name = self._flat.parts(stem)[1]
             yield Frame(video, name, number_of(name, ordinal), None, ImageRef(image) if image else None, *size,
-                        instances, labelled=labelled)  # fmt: skip
+                        instances, labelled=labelled, size_assumed=size is NOMINAL)  # fmt: skip
 
     def _instances(self, text: str, place: Place, size: tuple[int, int]) -> Iterator[Instance]:
         for number, line in enumerate(text.splitlines(), start=1):
@@ -135,47 +142,15 @@ class Yolo(FlatReader):
         return iter(())
 
 
+def _span(count: int) -> str:
+    return "class 0" if count == 1 else f"class 0 to class {count - 1}"
+
+
 def _number(word: str) -> object:
     try:
         return float(word)
     except ValueError:
         return word[:40]
-
-
-def yolo_class_names(root: Path, on_problem: OnProblem) -> list[str] | None:
-    """The class names that a YOLO folder gives: `names:` of a YAML file, or one name per line of `classes.txt`."""
-    for name in names(root):
-        if name.endswith((".yaml", ".yml")):
-            text = read_text(root / name, on_problem, MAX_BYTES)
-            listed = _yaml_names(text) if text else None
-            if listed:
-                return listed
-    for name in ("classes.txt", "obj.names", "names.txt"):
-        for folder in (root, root / "labels"):
-            if is_there(folder / name):
-                text = read_text(folder / name, on_problem, MAX_BYTES)
-                return [line.strip() for line in (text or "").splitlines() if line.strip()] or None
-    return None
-
-
-def _yaml_names(text: str) -> list[str] | None:
-    """The `names` entry of a data.yaml in its three spellings: `[a, b]`, `- a` lines, `0: a` lines."""
-    match = re.search(r"^names:[ \t]*(.*)$", text, re.MULTILINE)
-    if not match:
-        return None
-    if match[1].strip().startswith("["):
-        inline = text[match.start(1) :].split("]", 1)[0].strip()[1:]
-        return [part.strip().strip("'\"") for part in inline.split(",") if part.strip()]
-    numbered: dict[int, str] = {}
-    for line in text[match.end() :].splitlines()[1:]:
-        entry = re.match(r"\s*(?:-|(\d{1,6}):)", line)
-        if line.strip() and not entry:
-            break
-        if entry:
-            value = line[entry.end() :].partition("#")[0].strip()
-            numbered[int(entry[1]) if entry[1] else len(numbered)] = value.strip("'\"")
-    values = [numbered.get(number) for number in range(len(numbered))]
-    return [value for value in values if value] if numbered and all(values) else None
 
 
 def _folders(root: Path) -> list[Folder]:
@@ -191,7 +166,7 @@ class YoloFormat:
 
     def __init__(self, fields: int = 8, name: str = "yolo") -> None:
         self.fields, self.name = fields, name
-        self.keeps = frozenset({"box", "split", "verb", "target"})
+        self.keeps = frozenset({"box", "split", "verb", "target", "unsized"})
 
     def detect(self, path: Path) -> bool:
         """A folder with text files in one of the usual places, the first of which holds numbers."""
@@ -219,9 +194,10 @@ class YoloFormat:
         spelled = [name.replace(",", "_") for name in classes]
         named = out.named()
         splits = dict.fromkeys("".join(split) for _, split, _ in named)
-        lines = [f"{split or 'train'}: images/{split}".rstrip("/") for split in splits]
-        lines += [f"nc: {len(spelled)}", "names:", *(f"  {k}: {name}" for k, name in enumerate(spelled)), ""]
-        (out.folder / "data.yaml").write_text("\n".join(lines), encoding="utf-8")
+        described: dict[str, object] = {split or "train": f"images/{split}".rstrip("/") for split in splits}
+        described |= {"nc": len(spelled), "names": dict(enumerate(spelled))}
+        text = yaml.safe_dump(described, sort_keys=False, allow_unicode=True, width=1 << 20)
+        (out.folder / "data.yaml").write_text(text, encoding="utf-8")
         (out.folder / FILE).write_text(json.dumps(space.to_json(), indent=1), encoding="utf-8")
         for video, split, name in named:
             labels, images = (path_inside(out.folder, kind, *split) for kind in ("labels", "images"))

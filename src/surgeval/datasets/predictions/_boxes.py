@@ -44,9 +44,10 @@ def box_columns(raw: RawTable, truth: GroundTruth, at: Ints) -> tuple[Floats, Fl
         extent = f"boxes that all lie within {NORMALISED_TO:g} pixels of the corner"
         place.report("boxes-normalised", extent, "pixels of the original frame, not fractions of it", "x, y, w, h")
         raw.alive[:] = False
-    elif truth.size_assumed and live.any():
+    elif truth.assumed_size and live.any():
         place = raw.place(int(np.flatnonzero(live)[0]))
-        basis = f"boxes in pixels of a dataset without images, whose frames are taken as {sizes[0][0]} × {sizes[1][0]}"
+        size = " × ".join(map(str, truth.assumed_size))
+        basis = f"boxes in pixels of a dataset without images, whose frames are taken as {size}"
         place.warn("size-assumed", basis, "the images beside the labels, or normalised boxes")
     for name, values in (("x", x), ("y", y), ("w", w), ("h", h)):
         raw.refuse(np.abs(values) > MAX_PIXELS, "box-absurd", name, f"at most {MAX_PIXELS:g} pixels")

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from surgeval.datasets.formats._labels import _key
+from surgeval.datasets.formats._labels import name_key
 from surgeval.datasets.formats.coco._format import Coco
 from surgeval.datasets.formats.coco._index import id_of
 from surgeval.datasets.io._json import Members
@@ -178,11 +178,11 @@ def _classes(
 def _meaning(categories: dict[int | str, str], truth: GroundTruth, lone: str) -> dict[Any, tuple[int, Triplet]]:
     space = truth.space
     if categories:
-        triplets = {_key(name): k for k, name in enumerate(space.triplet_names)}
+        triplets = {name_key(name): k for k, name in enumerate(space.triplet_names)}
         named: dict[Any, tuple[int, Triplet]] = {}
         for number, name in categories.items():
-            if _key(name) in triplets:
-                named[number] = _triplet(space, triplets[_key(name)])
+            if name_key(name) in triplets:
+                named[number] = _triplet(space, triplets[name_key(name)])
             elif (instrument := space.find_name("instrument", name)) >= 0:
                 named[number] = (UNKNOWN, Triplet(instrument))
         return named

@@ -25,9 +25,6 @@ from surgeval.vocab import LabelSpace
 
 __all__ = ["GroundTruth", "Truth", "ground_truth"]
 
-# Formats whose boxes are normalised: without images at hand their readers assume a frame size.
-_SIZELESS = frozenset({"yolo", "cholect50"})
-
 
 @dataclass(frozen=True)
 class GroundTruth:
@@ -47,7 +44,7 @@ class GroundTruth:
     instances: int
     without_box: int  # instances left out of `boxes`
     without_label: int  # instances without a class, left out of `labels`
-    size_assumed: bool = False  # no image told the frame size: boxes of other sizes cannot be compared in pixels
+    assumed_size: tuple[int, int] | None = None  # of frames whose size the source does not give (`Frame.size_assumed`)
 
     @property
     def space(self) -> LabelSpace:
@@ -133,7 +130,7 @@ def ground_truth(
     numbers: list[int] = []  # scored frame of each instance
     ids: list[tuple[int, int, int, int]] = []
     boxes: list[tuple[float, float, float, float] | None] = []
-    assumed = False
+    assumed: tuple[int, int] | None = None
     for v, video in enumerate(wanted):
         seen: set[str] = set()
         for frame in dataset.frames(video, on_problem):
@@ -145,7 +142,8 @@ def ground_truth(
             seen.add(frame.name)
             number = len(scored_video) if frame.labelled else -1
             rows.append((video, frame.name, frame.index, frame.width, frame.height, number))
-            assumed |= frame.image is None and dataset.format in _SIZELESS
+            if frame.size_assumed and assumed is None:
+                assumed = frame.width, frame.height
             if frame.labelled:
                 scored_video.append(v)
                 for instance in frame.instances:

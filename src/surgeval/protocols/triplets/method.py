@@ -131,7 +131,7 @@ def score_triplets(
     notes = (*detections.notes(scored), *((f"P, R and F1 are read at {origin}",) if thresholds else ()))
     if predictions is None and "ivt" in scored and len(scored) > 1:
         notes += (SEVERAL_BOXES,)
-    if truth.size_assumed:
+    if truth.assumed_size:
         notes += ("no image told the frame size, which was assumed: predictions must use the same",)
     main = "ivt" if "ivt" in scored else scored[0]
     boxes, sizes = detections.data(scored), detections.n_classes(scored)
