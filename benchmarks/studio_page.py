@@ -127,12 +127,12 @@ def _instance(k: int, frames: int, instances: int) -> dict[str, Any]:
 
 @contextmanager
 def served(folder: Path) -> Iterator[tuple[str, int]]:
-    """The studio as its own process: its address and process number."""
+    """The studio as its own process: its address, with the token, and process number."""
     command = [sys.executable, "-m", "surgeval", "studio", str(folder), "--no-browser", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
-            found = next(m for line in process.stdout if (m := re.search(r"http://\S+/", line)))
+            found = next(m for line in process.stdout if (m := re.search(r"http://\S+", line)))
             yield found[0], process.pid
         finally:
             process.terminate()
@@ -164,7 +164,7 @@ def measure(page: Page, frames: int, instances: int) -> dict[str, float]:
             page.wait_for_timeout(500)
             far = step_times(page)
             memory = most_memory(process)
-            open_plain(page, address, "V1")
+            open_plain(page, address.partition("?")[0], "V1")
             plain = step_times(page)
     ours = statistics.median(near + far)
     return {

@@ -15,6 +15,8 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
 
+from surgeval.studio.server import Running
+
 _START = 90  # seconds
 _KEPT = 2.0  # seconds for which a connection is used again: the server closes it after five
 
@@ -26,6 +28,7 @@ class Command:
     process: subprocess.Popen[bytes]
     host: str
     log: Path
+    token: str | None = None
 
     def kill(self) -> None:
         """Not politely: nothing is flushed, nobody is told."""
@@ -38,6 +41,11 @@ class Command:
             self.process.send_signal(signal.SIGINT)
             self.process.wait(60)
         return self.log.read_text()
+
+    @property
+    def entry(self) -> str:
+        """The address that it told to open."""
+        return f"http://{self.host}/?token={self.token}"
 
     @property
     def port(self) -> int:
@@ -59,8 +67,8 @@ def start(folder: Path, *options: str, log: Path) -> Command:
         process = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT)
     end = time.monotonic() + _START
     while time.monotonic() < end and process.poll() is None:
-        if found := re.search(r"http://(127\.0\.0\.1:\d+)/", log.read_text()):
-            return Command(process, found[1], log)
+        if found := re.search(r"http://(127\.0\.0\.1:\d+)/(?:\?token=(\S+))?\n", log.read_text()):
+            return Command(process, found[1], log, found[2])
         time.sleep(0.02)
     process.kill()
     process.wait()
@@ -89,6 +97,11 @@ class Client:
     base: int | None = None
     _kept: HTTPConnection | None = field(default=None, repr=False)
     _used: float = field(default=0.0, repr=False)
+
+    @classmethod
+    def of(cls, running: Running) -> Client:
+        """A program that has the token of a server."""
+        return cls(running.address.removeprefix("http://").rstrip("/"), token=running.token)
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
         """Status and answer; an `OSError` where the server is gone."""

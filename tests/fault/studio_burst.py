@@ -74,7 +74,7 @@ class Burst:
         self._killed = threading.Event()
         if kill is None:
             self._killed.set()
-        threads = [threading.Thread(target=self._program, args=(server.host, part)) for part in self.waiting]
+        threads = [threading.Thread(target=self._program, args=(server, part)) for part in self.waiting]
         for thread in threads:
             thread.start()
         if kill is not None:
@@ -87,8 +87,8 @@ class Burst:
         for thread in threads:
             thread.join()
 
-    def _program(self, host: str, part: list[int]) -> None:
-        client = Client(host)
+    def _program(self, server: Command, part: list[int]) -> None:
+        client = Client(server.host, token=server.token)
         while part:
             if len(part) == 1:
                 self._killed.wait()

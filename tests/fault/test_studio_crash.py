@@ -27,7 +27,7 @@ def killed_burst(place: Path, database: str | None, chance: random.Random) -> No
     folder = make_folder(place / "op")
     where, options = (folder, []) if database is None else (database, ["--database", database])
     with running(folder, *options, log=place / "log") as studio:
-        begin(studio.host)
+        begin(studio.host, studio.token)
         burst = Burst(range(EDITS))
         burst.send(studio, after=chance.randrange(5, EDITS - 20), delay=chance.uniform(0.0, 0.02), kill=studio.kill)
         assert not burst.refused
@@ -35,7 +35,7 @@ def killed_burst(place: Path, database: str | None, chance: random.Random) -> No
     with running(folder, *options, log=place / "log") as again:
         check(where, burst.acknowledged, in_flight=PROGRAMS)
         last = burst.acknowledged[-1]  # an answer that got lost on its way: the same edit again
-        status, said = Client(again.host).edit(f"edit-{last}", *edit(last))
+        status, said = Client(again.host, token=again.token).edit(f"edit-{last}", *edit(last))
         assert (status, said["repeated"]) == (200, True)
         burst.send(again)
         assert not burst.refused
@@ -64,7 +64,7 @@ def test_the_same_over_postgresql(tmp_path: Path, server: Postgres, long: bool) 
 def test_a_kill_of_postgresql_is_said_and_loses_nothing(tmp_path: Path, server: Postgres, long: bool) -> None:
     address = server.new()
     with running(make_folder(tmp_path / "op"), "--database", address, log=tmp_path / "log") as studio:
-        begin(studio.host)
+        begin(studio.host, studio.token)
         acknowledged: list[int] = []
         for number in range(5 if long else 1):
             burst = Burst(range(EDITS * number, EDITS * (number + 1)))
@@ -74,7 +74,7 @@ def test_a_kill_of_postgresql_is_said_and_loses_nothing(tmp_path: Path, server: 
                 assert status == 503, said
                 assert "expected a database that works" in said["error"]
                 assert "\n" not in said["error"]
-            assert Client(studio.host).ask("GET", "/api/project")[0] == 503
+            assert Client(studio.host, token=studio.token).ask("GET", "/api/project")[0] == 503
             server.restart()
             burst.refused.clear()
             burst.send(studio)  # the studio itself goes on
@@ -113,7 +113,7 @@ def edits_until_refused(client: Client) -> tuple[list[int], str]:
 
 
 def refused_and_taken_again(studio: Command, folder: Path, make_room: Callable[[], object]) -> None:
-    client = Client(studio.host)
+    client = Client(studio.host, token=studio.token)
     acknowledged, sentence = edits_until_refused(client)
     assert "found no room" in sentence
     assert "free some space and do it again" in sentence
@@ -134,7 +134,7 @@ def refused_and_taken_again(studio: Command, folder: Path, make_room: Callable[[
 def test_a_full_disk_is_said_and_nothing_acknowledged_is_lost(disk: Path, tmp_path: Path) -> None:
     folder = make_folder(disk / "op")
     with running(folder, log=tmp_path / "log") as studio:
-        begin(studio.host)
+        begin(studio.host, studio.token)
         command = ["mount", "-o", "remount,size=16m", str(disk)]
         refused_and_taken_again(studio, folder, lambda: subprocess.run(command, check=True))
 
@@ -142,7 +142,7 @@ def test_a_full_disk_is_said_and_nothing_acknowledged_is_lost(disk: Path, tmp_pa
 def test_a_limit_on_the_size_of_files_is_said_and_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
     folder = make_folder(tmp_path / "op")
     with running(folder, log=tmp_path / "log") as studio:
-        begin(studio.host)
+        begin(studio.host, studio.token)
         before = resource.prlimit(studio.process.pid, resource.RLIMIT_FSIZE)
         resource.prlimit(studio.process.pid, resource.RLIMIT_FSIZE, (1 << 20, before[1]))
         refused_and_taken_again(
@@ -153,12 +153,12 @@ def test_a_limit_on_the_size_of_files_is_said_and_nothing_acknowledged_is_lost(t
 def test_a_studio_that_is_killed_on_a_full_disk_opens_again(disk: Path, tmp_path: Path) -> None:
     folder = make_folder(disk / "op")
     with running(folder, log=tmp_path / "log") as studio:
-        begin(studio.host)
-        acknowledged, _ = edits_until_refused(Client(studio.host))
+        begin(studio.host, studio.token)
+        acknowledged, _ = edits_until_refused(Client(studio.host, token=studio.token))
         studio.kill()
     with running(folder, log=tmp_path / "log") as again:
         check(folder, acknowledged)
-        assert Client(again.host).get("/api/project")["version"] >= len(acknowledged)
+        assert Client(again.host, token=again.token).get("/api/project")["version"] >= len(acknowledged)
 
 
 def test_a_studio_cannot_begin_on_a_full_disk_and_says_so(disk: Path, tmp_path: Path) -> None:

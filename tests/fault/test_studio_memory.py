@@ -50,7 +50,7 @@ def test_memory_of_the_server_on_a_long_video(tmp_path: Path, long: bool) -> Non
     frames, most = (100_000, 500) if long else (5_000, 300)
     fill(tmp_path / "op", frames)
     with running(tmp_path / "op", log=tmp_path / "log") as studio:
-        client = Client(studio.host)
+        client = Client(studio.host, token=studio.token)
         for k in range(1500 if long else 400):
             assert client.ask("GET", f"/frames/v/{k}")[0] == 200
             if k % 200 == 0:

@@ -117,7 +117,7 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuzzed]:
     for k in range(8):
         Image.new("RGB", (64, 48)).save(folder / "V1" / f"{k}.png")
     with serve(folder, author="amy") as running:
-        client = Client(running.address.removeprefix("http://").rstrip("/"))
+        client = Client.of(running)
         boxes = [{"id": f"a{k}", "video": "V1", "frame": k, "group": "tools", "name": "scissors", "box": [1, 2, 9, 9],
                   "track": 1} for k in range(8)]  # fmt: skip
         status, said = client.edit("begin", "instances.add", {"instances": boxes})

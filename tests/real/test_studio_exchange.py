@@ -19,7 +19,7 @@ pytestmark = pytest.mark.real
 
 def get(running: Running, path: str) -> Any:
     connection = HTTPConnection(running.address.removeprefix("http://").rstrip("/"), timeout=240)
-    connection.request("GET", path)
+    connection.request("GET", path, headers={"authorization": f"Bearer {running.token}"})
     answer = connection.getresponse()
     data = answer.read()
     connection.close()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import secrets
+import html
+import os
 import signal
+import tempfile
 import threading
 import webbrowser
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -27,7 +29,7 @@ def register(app: typer.Typer) -> None:
     app.command()(studio)
 
 
-@grouped({SHARING: "author host token name database"})
+@grouped({SHARING: "author host token no_token name database"})
 def studio(
     folder: Annotated[
         Path | None, typer.Argument(help="Films, images, folders of images, or a set of questions.", show_default=False)
@@ -49,8 +51,11 @@ def studio(
     ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
     author: Annotated[str | None, typer.Option(help="Your name. Default: the one you logged in with.")] = None,
-    host: Annotated[str, typer.Option(help="Address to serve at; others reach it only with a token.")] = "127.0.0.1",
-    token: Annotated[str | None, typer.Option(help="What others must know. Default: made up, and told.")] = None,
+    host: Annotated[str, typer.Option(help="Address to serve at; 0.0.0.0 for other machines too.")] = "127.0.0.1",
+    token: Annotated[str | None, typer.Option(help="Access token. Generated and printed if omitted.")] = None,
+    no_token: Annotated[
+        bool, typer.Option("--no-token", help="Serve every account on this machine without a token.")
+    ] = False,
     name: Annotated[list[str] | None, typer.Option(help="A name under which others reach this machine.")] = None,
     database: Annotated[
         str | None, typer.Option(help="postgresql://…, where several servers share a project.", show_default=False)
@@ -64,7 +69,6 @@ def studio(
 
     Example: [bold]surgeval studio set/ --author Ada[/bold] (questions to review, as `surgeval questions review` does)
     """
-    from surgeval.studio.guard import binds_loopback
     from surgeval.studio.server import page_built, serve, set_schema
 
     if not page_built():
@@ -73,23 +77,46 @@ def studio(
     if demo == (folder is not None):
         raise BadInput("studio: found a folder and the demonstration, or neither, expected one of them")
     root = _demo() if folder is None else folder
-    key = token or (None if binds_loopback(host) else secrets.token_urlsafe(24))
+    if token is not None and no_token:
+        raise BadInput("studio: --token and --no-token exclude each other; give one of them")
     # Ctrl-C is heard before anybody is told that there is something to end.
     with _asked_to_end() as end, serve(
-        root, author=author or login_name(), database=database, host=host, port=port, token=key,
-        names=name or (), detectors=detector or (), fps=fps,
+        root, author=author or login_name(), database=database, host=host, port=port, token=token,
+        require_token=not no_token, names=name or (), detectors=detector or (), fps=fps,
     ) as running:  # fmt: skip
         current = set_schema(running.project, schema) if schema is not None else None
         if current is not None:
             console().print(f"the labels here go by the schema {current}, which stays; the page's menu switches it "
                             "(Label schema)", soft_wrap=True, markup=False)  # fmt: skip
-        address = running.address if key is None else f"{running.address}?token={key}"
-        console().print(f"the studio is at {address}", soft_wrap=True, markup=False)
+        if no_token:
+            typer.echo("warning: no token: every account on this machine can read and edit this project", err=True)
+        console().print(f"the studio is at {running.entry}", soft_wrap=True, markup=False)
         console().print("every edit is stored at once; Ctrl-C ends the studio")
-        if browser:
-            webbrowser.open(address)
-        while not end.wait(0.5):
-            pass
+        with _opened(running.entry, root) if browser else nullcontext():
+            while not end.wait(0.5):
+                pass
+
+
+@contextmanager
+def _opened(address: str, folder: Path) -> Iterator[None]:
+    """Open an address in the browser by a file that only this account can read.
+
+    Other accounts see the command lines of programs, and so an address that a browser is started with. The file lies in
+    the project's folder where that can be written: browsers in a sandbox (snap) read no temporary files.
+    """
+    page = f'<!doctype html><meta http-equiv="refresh" content="0; url={html.escape(address)}">'
+    try:
+        number, name = tempfile.mkstemp(".html", "open-studio-", folder)
+    except OSError:
+        number, name = tempfile.mkstemp(".html", "open-studio-")
+    with os.fdopen(number, "w", encoding="utf-8") as file:
+        file.write(page)
+    try:
+        webbrowser.open(Path(name).absolute().as_uri())
+        yield
+    finally:
+        with suppress(OSError):
+            Path(name).unlink()
 
 
 @contextmanager

@@ -1,10 +1,11 @@
 """What stands before the studio's server: nobody but the annotator's own page may speak to it.
 
 A page of a stranger in the same browser can send requests to 127.0.0.1, and can give itself a name that leads there
-(DNS rebinding). So the host that a request names must be one that the studio serves, a request that a page sent must
-come from the studio's own page, and beyond loopback a token must come along. An annotator of a blind study can be given
-a token that opens his or her own place and nothing else. Bodies are limited while they arrive, and every answer carries
-rules that keep foreign scripts out.
+(DNS rebinding). So the host that a request names must be one that the studio serves, and a request that a page sent
+must come from the studio's own page. Every other account on this machine can connect to 127.0.0.1 too, so every request
+needs the token, unless the server was started without one. An annotator of a blind study can be given a token that
+opens his or her own place and nothing else. Bodies are limited while they arrive, and every answer carries rules that
+keep foreign scripts out.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import hmac
 import re
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
 from typing import Any, TypeAlias
 from urllib.parse import parse_qs, quote
@@ -23,11 +23,11 @@ from starlette.exceptions import HTTPException
 
 from surgeval.errors import BadInput
 
-__all__ = ["COOKIE", "AccessRules", "Guard", "binds_loopback", "blind_place", "place_token"]
+__all__ = ["AccessRules", "Guard", "binds_loopback", "blind_place", "place_token"]
 
-COOKIE = "surgeval_studio"
 _TOKEN = re.compile(r"[A-Za-z0-9_.~-]{16,200}")
-_OWN_SITE = (b"same-origin", b"none")  # `none`: typed, bookmarked or opened by the command
+_OWN_SITE = (b"same-origin", b"none")  # `none`: typed or bookmarked
+_UNKNOWN = "this studio needs its token: open the address with the token, as `surgeval studio` printed it"
 _NAME = re.compile(r"[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]")
 _HEADERS = (
     (b"content-security-policy",
@@ -83,7 +83,8 @@ class AccessRules:
     """Where the studio is served, and what it asks for."""
 
     hosts: frozenset[str]  # as the Host header names them: name:port
-    token: str | None = None
+    token: str | None = None  # None: no request needs one
+    cookie: str = "surgeval_studio"  # its name, which has the port in it: browsers send cookies to all ports of a host
     most_bytes: int = 32 << 20  # of a request's body
     most_seconds: float = 60.0  # until all of it is here
 
@@ -91,16 +92,16 @@ class AccessRules:
     def of(
         cls, bind: str, port: int, *, token: str | None = None, names: Sequence[str] = (), most_bytes: int = 32 << 20
     ) -> AccessRules:
-        """The rules of a server bound to an address; beyond loopback it must have a token.
+        """The rules of a server bound to an address. Only a server on loopback can do without a token.
 
         >>> sorted(AccessRules.of("127.0.0.1", 8000).hosts)
         ['127.0.0.1:8000', '[::1]:8000', 'localhost:8000']
         >>> AccessRules.of("0.0.0.0", 8000)
         Traceback (most recent call last):
-        surgeval.errors.BadInput: address 0.0.0.0: found no token, expected one: others can reach this server
+        surgeval.errors.BadInput: address 0.0.0.0: other machines can reach this server, so it needs a token
         """
         if token is None and not binds_loopback(bind):
-            raise BadInput(f"address {bind}: found no token, expected one: others can reach this server")
+            raise BadInput(f"address {bind}: other machines can reach this server, so it needs a token")
         if token is not None and not _TOKEN.fullmatch(token):  # it travels in addresses and cookies as it is
             raise BadInput(f"token: found {len(token)} characters, expected 16 to 200 letters, digits and _ . ~ -")
         for name in names:
@@ -109,7 +110,7 @@ class AccessRules:
         own = {"127.0.0.1", "localhost", "[::1]", *names}
         if bind not in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
             own.add(f"[{bind}]" if ":" in bind and not bind.startswith("[") else bind)
-        return cls(frozenset(f"{name.lower()}:{port}" for name in own), token, most_bytes)
+        return cls(frozenset(f"{name.lower()}:{port}" for name in own), token, f"surgeval_studio_{port}", most_bytes)
 
 
 class Guard:
@@ -134,9 +135,8 @@ class Guard:
         if refused is not None:
             await _answer(send, *refused)
             return
-        if (told := self._introduction(scope)) is not None:
-            location = quote(scope["path"]).encode("latin-1")
-            await _answer(send, 303, "", [(b"location", location), (b"set-cookie", told)])
+        if self._rules.token is not None and _is_entrance(scope) and _asked(scope):
+            await self._sign_in(scope, send)
             return
         body = _Limited(receive, self._rules)
         if body.too_long(headers):
@@ -160,33 +160,40 @@ class Guard:
         origin = headers.get(b"origin", [])
         if any(value.lower() != own for value in origin) or len(origin) > 1:
             return 403, "pages of other origins may not speak to this server"
-        if any(site not in _OWN_SITE for site in headers.get(b"sec-fetch-site", [])):
+        signs_in = self._rules.token is not None and _offered(scope, self._rules.token) is not None
+        if any(site not in _OWN_SITE for site in headers.get(b"sec-fetch-site", [])) and not signs_in:
             return 403, "pages of other sites may not speak to this server"
         changes = scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD")
         if changes and not origin and b"sec-fetch-site" not in headers and b"authorization" not in headers:
             return 403, "a change must say which page it comes from, or carry the token"
-        if self._rules.token is not None and not self._known(scope, headers, self._rules.token):
-            return 401, "expected the token of this server"
+        if self._rules.token is not None and not signs_in and not self._known(scope, headers, self._rules.token):
+            return 401, _UNKNOWN
         if self._rules.token is None and b"authorization" in headers and changes and not origin:
             return 403, "this server has no token: a change must say which page it comes from"
         return None
 
     def _known(self, scope: Scope, headers: dict[bytes, list[bytes]], token: str) -> bool:
         offered = [value[7:] for value in headers.get(b"authorization", []) if value[:7].lower() == b"bearer "]
-        offered += [value.encode("latin-1") for value in _cookies(headers)]
-        if _is_entrance(scope):
-            offered += [value.encode("utf-8", "replace") for value in _asked(scope)]
+        offered += [value.encode("latin-1") for value in _cookies(headers, self._rules.cookie)]
         return any(_same(value, opening) for value in offered for opening in _opening(token, scope["path"]))
 
-    def _introduction(self, scope: Scope) -> bytes | None:
-        """The cookie for a browser that came with the token in its address, which then is left out of it."""
-        if self._rules.token is None or not _is_entrance(scope) or not _asked(scope):
-            return None
-        secure = "; Secure" if scope.get("scheme") == "https" else ""
-        whole, *limited = _opening(self._rules.token, scope["path"])
-        own = [token for token in limited for value in _asked(scope) if _same(value.encode("utf-8", "replace"), token)]
-        value, path = (own[0], quote(_place(scope["path"]) or "/")) if own else (whole, "/")
-        return f"{COOKIE}={value}; HttpOnly; SameSite=Strict; Path={path}{secure}".encode("latin-1")
+    async def _sign_in(self, scope: Scope, send: Send) -> None:
+        """Turn a token in the address into a cookie, and lead to the same address without it.
+
+        A page leads there, not a redirect: a browser that came from elsewhere (the file that the command opens, a link
+        in a letter) does not send a strict cookie along with a redirect.
+        """
+        path = quote(scope["path"])
+        head = '<!doctype html><title>surgeval studio</title><link rel="icon" href="icon.svg">'
+        page = f'{head}<meta http-equiv="refresh" content="0; url={path}">'
+        headers = [(b"content-type", b"text/html; charset=utf-8"), (b"cache-control", b"no-store")]
+        token = _offered(scope, self._rules.token or "")
+        if token is not None:
+            where = "/" if token == self._rules.token else quote(_place(scope["path"]) or "/")
+            secure = "; Secure" if scope.get("scheme") == "https" else ""
+            cookie = f"{self._rules.cookie}={token}; HttpOnly; SameSite=Strict; Path={where}{secure}"
+            headers.append((b"set-cookie", cookie.encode("latin-1")))
+        await _answer(send, 200, page, headers)
 
 
 def _place(path: str) -> str | None:
@@ -199,6 +206,13 @@ def _opening(token: str, path: str) -> list[str]:
     """The tokens that open a path: the server's, and that of the place it lies in."""
     blind_path = _place(path)
     return [token] if blind_path is None else [token, place_token(token, blind_path)]
+
+
+def _offered(scope: Scope, token: str) -> str | None:
+    """The token in the address, where it opens the page that begins there."""
+    values = [value.encode("utf-8", "replace") for value in _asked(scope)] if _is_entrance(scope) else []
+    openings = _opening(token, scope["path"])
+    return next((opening for opening in openings for value in values if _same(value, opening)), None)
 
 
 def _is_entrance(scope: Scope) -> bool:
@@ -218,16 +232,10 @@ def _headers(scope: Scope) -> dict[bytes, list[bytes]]:
     return headers
 
 
-def _cookies(headers: dict[bytes, list[bytes]]) -> list[str]:
-    values = []
-    for line in headers.get(b"cookie", []):
-        try:
-            jar = SimpleCookie(line.decode("latin-1"))
-        except CookieError:
-            continue
-        if COOKIE in jar:
-            values.append(jar[COOKIE].value)
-    return values
+def _cookies(headers: dict[bytes, list[bytes]], name: str) -> list[str]:
+    """The values of a cookie: a browser sends one for each path that it was set for."""
+    pairs = [pair.partition("=") for line in headers.get(b"cookie", []) for pair in line.decode("latin-1").split(";")]
+    return [value.strip() for key, _, value in pairs if key.strip() == name]
 
 
 def _asked(scope: Scope) -> list[str]:
@@ -276,7 +284,8 @@ class _Ruled:
 
 
 async def _answer(send: Send, status: int, text: str, headers: Sequence[tuple[bytes, bytes]] = ()) -> None:
-    body = text.encode()
-    named = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": status, "headers": [*named, *headers, *_HEADERS]})
+    body, names = text.encode(), {name for name, _ in headers}
+    plain = [] if b"content-type" in names else [(b"content-type", b"text/plain; charset=utf-8")]
+    sent = [*plain, (b"content-length", str(len(body)).encode()), *headers, *_HEADERS]
+    await send({"type": "http.response.start", "status": status, "headers": sent})
     await send({"type": "http.response.body", "body": body})

@@ -51,7 +51,7 @@ def tab(browser: Browser, running: Running, empty_tabs: list[Page]) -> Iterator[
     opened: list[Studio] = []
 
     def new() -> Studio:
-        opened.append(Studio(empty_tabs.pop() if empty_tabs else browser.new_context().new_page(), running.address))
+        opened.append(Studio(empty_tabs.pop() if empty_tabs else browser.new_context().new_page(), running.entry))
         opened[-1].page.set_viewport_size({"width": 1366, "height": 768})
         return opened[-1].open()
 

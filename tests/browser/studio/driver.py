@@ -25,15 +25,29 @@ class Studio:
     """A tab with the studio in it, and what it complained about."""
 
     page: Page
-    address: str
+    entry: str  # the address with the token
     complaints: list[str] = field(default_factory=list)
     posted: int = 0
     video: str = "V1"
 
+    @property
+    def address(self) -> str:
+        """As the address bar has it once the page is there."""
+        return self.entry.partition("?")[0]
+
+    @property
+    def host(self) -> str:
+        return self.address.removeprefix("http://").rstrip("/")
+
+    @property
+    def token(self) -> dict[str, str]:
+        """As a header of requests."""
+        return {"authorization": f"Bearer {self.entry.partition('=')[2]}"}
+
     def open(self) -> Studio:
         self.page.on("console", self._console)
         self.page.on("pageerror", self._exception)
-        self.page.goto(self.address)
+        self.page.goto(self.entry)
         self.ready()
         return self
 
@@ -65,17 +79,16 @@ class Studio:
         self.eventually(lambda: self.page.locator("[data-testid=stage] img").count() == 1)
 
     def get(self, path: str) -> Any:
-        connection = HTTPConnection(self.address.removeprefix("http://").rstrip("/"), timeout=120)
-        connection.request("GET", path)
+        connection = HTTPConnection(self.host, timeout=120)
+        connection.request("GET", path, headers=self.token)
         found = json.loads(connection.getresponse().read())
         connection.close()
         return found
 
     def post(self, body: dict[str, Any]) -> None:
         """An operation as another program sends it."""
-        host = self.address.removeprefix("http://").rstrip("/")
-        connection = HTTPConnection(host, timeout=120)
-        headers = {"origin": f"http://{host}", "content-type": "application/json"}
+        connection = HTTPConnection(self.host, timeout=120)
+        headers = {**self.token, "content-type": "application/json"}
         connection.request("POST", "/api/operations", json.dumps(body).encode(), headers)
         answer = connection.getresponse()
         said = answer.read()

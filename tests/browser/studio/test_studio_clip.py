@@ -53,7 +53,7 @@ def test_the_clip_plays_and_seeks_to_the_very_frame(browser: Browser, real_data:
     true = np.stack([pixels for _, pixels in decoded]).astype(float)
     context = browser.new_context(viewport={"width": 1366, "height": 768})
     with serve(tmp_path / "op", author="amy") as running:
-        studio = Studio(context.new_page(), running.address).open()
+        studio = Studio(context.new_page(), running.entry).open()
         studio.page.evaluate(GRAB)
         for frame in (300, 299, 298, 412, 10, 240):
             studio.go(frame)

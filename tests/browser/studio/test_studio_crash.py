@@ -22,8 +22,7 @@ def test_a_tab_outlives_its_server_and_sends_what_waits(browser: Browser, video:
     context = browser.new_context(viewport={"width": 1366, "height": 768})
     try:
         with command(folder, "--author", "amy", log=tmp_path / "log") as server:
-            address = f"http://{server.host}/"
-            studio = Studio(context.new_page(), address).open()
+            studio = Studio(context.new_page(), server.entry).open()
             made = studio.draw((60, 50), (120, 110))
             banner = studio.page.get_by_test_id("banner")
             server.kill()
@@ -34,8 +33,13 @@ def test_a_tab_outlives_its_server_and_sends_what_waits(browser: Browser, video:
             told = banner.inner_text()
             assert "No connection" in told
             assert any(character.isdigit() and character != "0" for character in told), told
-        with command(folder, "--author", "amy", "--port", str(server.port), log=tmp_path / "log"):
+        with command(folder, "--author", "amy", "--port", str(server.port), log=tmp_path / "log") as again:
+            studio.eventually(lambda: "new token" in banner.inner_text())
+            studio.shot("server-back-with-another-token")
+            opened = context.new_page()  # as the command does
+            opened.goto(again.entry)
             studio.eventually(lambda: banner.count() == 0)
+            studio.entry = again.entry
             studio.eventually(lambda: studio.instances()[0]["box"][0] == pytest.approx(made["box"][0] + 5))
             assert studio.instances()[0]["values"] == {"action": "cut", "target": "prostate"}
             other = studio.draw((150, 50), (200, 100))  # and it goes on
@@ -69,7 +73,7 @@ def test_a_tab_that_was_refused_the_news_asks_for_them_again(browser: Browser, r
     try:
         page = context.new_page()
         page.route("**/api/events", once)
-        studio = Studio(page, running.address).open()
+        studio = Studio(page, running.entry).open()
         studio.eventually(lambda: page.get_by_test_id("banner").count() == 1)
         box = {"id": "theirs", "video": "V1", "frame": 0, "group": "tools", "name": "scissors", "box": [50, 50, 40, 30]}
         studio.post({"id": "other", "kind": "instances.add", "payload": {"instances": [box]}})

@@ -155,7 +155,7 @@ def test_labels_are_merged_with_their_counts_and_one_undo(studio: Studio, tmp_pa
     add(studio, [{"name": "aspirator", "frame": k, "values": {"action": "suck", "target": target}}
                  for k, target in enumerate(targets)])  # fmt: skip
     open_dialog(studio, "merging")
-    rule = studio.page.get_by_test_id("merge-rule-4")
+    rule = studio.page.get_by_test_id("merge-rule-5")
     expect(rule).to_have_attribute("data-merged", "2")
     assert [cell.inner_text() for cell in rule.locator("td.count").all()] == ["2", "1", "3"]
     studio.shot("merging")

@@ -101,7 +101,7 @@ def test_every_parameter_shows_stays_over_a_restart_and_travels_as_a_file(
     studio.page.close()
     with serve(tmp_path / "op", author="amy") as again:  # another server on the same folder
         page = browser.new_page(viewport={"width": 1366, "height": 768})
-        second = Studio(page, again.address).open()
+        second = Studio(page, again.entry).open()
         assert page.get_by_test_id("box-i0").get_attribute("stroke") == "#12ab34"
         second.keys("Comma")
         page.get_by_test_id("settings-reset").click()

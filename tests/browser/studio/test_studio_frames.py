@@ -112,6 +112,6 @@ def test_the_last_frame_is_there_again_after_reopening(studio: Studio) -> None:
     studio.go(217)
     again = studio.page.context.new_page()
     studio.page.close()
-    other = Studio(again, studio.address).open()
+    other = Studio(again, studio.entry).open()
     other.at_frame(217)
     assert other.complaints == []

@@ -33,7 +33,7 @@ def test_text_of_strangers_is_text_everywhere(browser: Browser, tmp_path: Path) 
     try:
         with serve(tmp_path / "op", author=f"amy {EVIL}") as running:
             set_schema(running.project, str(tmp_path / "schema.json"))
-            studio = Studio(context.new_page(), running.address)
+            studio = Studio(context.new_page(), running.entry)
             video = studio.get("/api/project")["videos"][0]["id"]
             rows = [
                 {"id": f"i{k}", "video": video, "frame": k, "group": "tools", "name": EVIL, "box": [50, 50, 40, 30],

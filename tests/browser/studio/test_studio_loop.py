@@ -31,7 +31,7 @@ def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running
 @pytest.fixture
 def studio(browser: Browser, running: Running) -> Iterator[Studio]:
     context = browser.new_context(viewport={"width": 1366, "height": 768})
-    opened = Studio(context.new_page(), running.address).open()
+    opened = Studio(context.new_page(), running.entry).open()
     yield opened
     context.close()
     assert opened.complaints == []

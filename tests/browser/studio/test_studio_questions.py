@@ -76,7 +76,7 @@ def at_desk(browser: Browser, folder: Path, author: str, first: str = "question-
     """A person before the questions; in the end the page may not have complained."""
     with serve(folder, author=author) as running:
         page = browser.new_page(viewport={"width": 1366, "height": 768})
-        desk = Desk(page, running.address, first=first)
+        desk = Desk(page, running.entry, first=first)
         desk.open()
         yield desk
         page.close()

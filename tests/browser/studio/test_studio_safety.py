@@ -15,6 +15,8 @@ from surgeval.studio.server import Running, serve
 
 pytestmark = pytest.mark.browser
 
+TOKEN = "a-token-that-outlives-a-start"
+
 
 class Place:
     """A project whose server can be stopped and started at the same address."""
@@ -25,7 +27,7 @@ class Place:
         self._stack = ExitStack()
 
     def start(self) -> Running:
-        running = self._stack.enter_context(serve(self.folder, author="amy", port=self.port))
+        running = self._stack.enter_context(serve(self.folder, author="amy", port=self.port, token=TOKEN))
         self.port = int(running.address.rstrip("/").rsplit(":", 1)[1])
         return running
 
@@ -57,7 +59,7 @@ def _moves(studio: Studio) -> int:
 def test_edits_made_while_the_server_is_away_are_sent_once_when_it_is_back(
     place: Place, context: BrowserContext
 ) -> None:
-    studio = Studio(context.new_page(), place.start().address).open()
+    studio = Studio(context.new_page(), place.start().entry).open()
     studio.fill(*track(1, [0]))
     studio.click("object-forceps1-0")
     place.stop()
@@ -75,7 +77,7 @@ def test_edits_made_while_the_server_is_away_are_sent_once_when_it_is_back(
 
 
 def test_an_answer_that_got_lost_does_not_make_an_edit_twice(place: Place, context: BrowserContext) -> None:
-    studio = Studio(context.new_page(), place.start().address).open()
+    studio = Studio(context.new_page(), place.start().entry).open()
     studio.fill(*track(1, [0]))
     studio.click("object-forceps1-0")
     lost = []
@@ -94,7 +96,7 @@ def test_an_answer_that_got_lost_does_not_make_an_edit_twice(place: Place, conte
 def test_a_tab_closed_in_the_middle_of_a_burst_loses_nothing_acknowledged(
     place: Place, context: BrowserContext
 ) -> None:
-    address = place.start().address
+    address = place.start().entry
     studio = Studio(context.new_page(), address).open()
     studio.fill(*track(1, [0]))
     studio.click("object-forceps1-0")
@@ -114,7 +116,7 @@ def test_a_tab_closed_in_the_middle_of_a_burst_loses_nothing_acknowledged(
 
 
 def test_edits_of_a_closed_tab_that_never_left_are_offered_and_sent(place: Place, context: BrowserContext) -> None:
-    address = place.start().address
+    address = place.start().entry
     studio = Studio(context.new_page(), address).open()
     studio.fill(*track(1, [0]))
     studio.click("object-forceps1-0")
@@ -138,19 +140,19 @@ def test_edits_of_a_closed_tab_that_never_left_are_offered_and_sent(place: Place
 
 
 def test_edits_of_an_open_tab_are_not_offered_to_another(place: Place, context: BrowserContext) -> None:
-    studio = Studio(context.new_page(), place.start().address).open()
+    studio = Studio(context.new_page(), place.start().entry).open()
     studio.fill(*track(1, [0]))
     studio.click("object-forceps1-0")
     studio.page.route("**/api/operations", lambda route: route.abort())
     studio.keys("ArrowRight")
     studio.eventually(lambda: studio.by_id("banner").count() == 1)
-    other = Studio(context.new_page(), studio.address).open()
+    other = Studio(context.new_page(), studio.entry).open()
     other.page.wait_for_timeout(200)
     assert other.by_id("unsent").count() == 0
 
 
 def test_leaving_with_unsent_edits_asks_first(place: Place, context: BrowserContext) -> None:
-    studio = Studio(context.new_page(), place.start().address).open()
+    studio = Studio(context.new_page(), place.start().entry).open()
     studio.fill(*track(1, [0]))
     studio.click("object-forceps1-0")
     studio.page.route("**/api/operations", lambda route: route.abort())

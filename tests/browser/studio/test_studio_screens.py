@@ -18,7 +18,7 @@ pytestmark = pytest.mark.browser
 @pytest.mark.parametrize(("width", "height"), [(1366, 768), pytest.param(3840, 2160, marks=pytest.mark.long)])
 def test_everything_is_in_sight_and_in_reach(browser: Browser, running: Running, width: int, height: int) -> None:
     context = browser.new_context(viewport={"width": width, "height": height})
-    studio = Studio(context.new_page(), running.address).open()
+    studio = Studio(context.new_page(), running.entry).open()
     studio.fill(*track(1, range(60), values={"action": "grasp", "target": "prostate"}),
                 *track(1, range(30, 90), name="scissors", box=(150, 90, 80, 50)))  # fmt: skip
     studio.fill(kind="span.add", id="s", video="V1", first=10, last=40, values={"action": "retract"},

@@ -54,7 +54,7 @@ def test_colours_and_opacity_outlive_the_server_and_travel_as_a_file(
     context = browser.new_context(viewport={"width": 1366, "height": 768})
     file = tmp_path / "look.json"
     with serve(tmp_path / "one", author="amy") as running:
-        studio = Studio(context.new_page(), running.address).open()
+        studio = Studio(context.new_page(), running.entry).open()
         studio.fill(*track(1, [0]))
         studio.keys(",")
         studio.by_id("colour-tools.forceps").fill("#123456")
@@ -69,11 +69,11 @@ def test_colours_and_opacity_outlive_the_server_and_travel_as_a_file(
         studio.saved()
         studio.page.close()
     with serve(tmp_path / "one", author="amy") as running:  # again, at another address
-        studio = Studio(context.new_page(), running.address).open()
+        studio = Studio(context.new_page(), running.entry).open()
         _looks(studio, "#123456", "0.5", "4")
         studio.page.close()  # a server that ends waits for its pages
     with serve(tmp_path / "two", author="ben") as running:
-        studio = Studio(context.new_page(), running.address).open()
+        studio = Studio(context.new_page(), running.entry).open()
         studio.fill(*track(1, [0]))
         assert studio.by_id("box-forceps1-0").get_attribute("stroke") != "#123456"
         studio.keys(",")

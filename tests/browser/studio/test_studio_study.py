@@ -17,11 +17,10 @@ BY_HAND = 3  # instances that ada answers by keys
 
 def answer(studio: Studio, annotator: str, ids: list[str], verb: str, number: int) -> None:
     """An answer as the page of an annotator sends it."""
-    host = studio.address.removeprefix("http://").rstrip("/")
     body = {"id": f"{annotator}.{verb}.{number}", "kind": "study.answer", "session": annotator,
             "payload": {"ids": ids, "name": "scissors", "values": {"action": verb, "target": "fascias"}}}  # fmt: skip
-    connection = HTTPConnection(host, timeout=120)
-    headers = {"origin": f"http://{host}", "content-type": "application/json"}
+    connection = HTTPConnection(studio.host, timeout=120)
+    headers = {**studio.token, "content-type": "application/json"}
     connection.request("POST", f"/blind/s1/{annotator}/api/operations", json.dumps(body).encode(), headers)
     told = connection.getresponse()
     assert told.status == 200, told.read()

@@ -35,7 +35,7 @@ def toured(browser: Browser, video: Path, tmp_path: Path) -> Iterator[Studio]:
             shutil.copyfile(video / f"{k:04d}.jpg", place / "V1" / f"{k:04d}.jpg")
     context = browser.new_context(viewport={"width": 1366, "height": 768})
     with serve(place, author="amy") as running:
-        studio = Studio(context.new_page(), running.address).open()
+        studio = Studio(context.new_page(), running.entry).open()
         if DEMO:
             studio.video = studio.get("/api/project")["videos"][0]["id"]
         else:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from http.client import HTTPConnection
 from typing import Any
 
 import pytest
 from PIL import Image
+from tests.studio_command import Client
 
 from surgeval.studio.server import serve
 from surgeval.studio.store import Request, apply
@@ -24,7 +23,7 @@ ROWS: list[dict[str, Any]] = [
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     place = tmp_path_factory.mktemp("op")
     (place / "V1").mkdir()
     for k in range(10):
@@ -34,16 +33,11 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         database = running.project.database
         apply(database, Request("add", "amy", "instances.add", {"instances": rows}))
         apply(database, Request("seen", "amy", "frames.mark", {"video": "V1", "first": 0, "last": 7}))
-        yield running.address
+        yield Client.of(running)
 
 
-def ask(address: str, query: str) -> tuple[int, Any]:
-    connection = HTTPConnection(address.removeprefix("http://").rstrip("/"), timeout=120)
-    connection.request("GET", f"/api/videos/V1/next?{query}")
-    answer = connection.getresponse()
-    found = json.loads(answer.read())
-    connection.close()
-    return answer.status, found
+def ask(client: Client, query: str) -> tuple[int, Any]:
+    return client.ask("GET", f"/api/videos/V1/next?{query}")
 
 
 @pytest.mark.parametrize(
@@ -65,13 +59,13 @@ def ask(address: str, query: str) -> tuple[int, Any]:
         ("after=5", 7),
     ],
 )
-def test_the_next_match(address: str, query: str, frame: int | None) -> None:
+def test_the_next_match(client: Client, query: str, frame: int | None) -> None:
     instance = None if frame is None else f"i{frame}"
-    assert ask(address, query) == (200, {"frame": frame, "instance": instance})
+    assert ask(client, query) == (200, {"frame": frame, "instance": instance})
 
 
 @pytest.mark.parametrize(("query", "said"), [("filter=Nice", "expected All, Missing"), ("after=x", "whole number")])
-def test_no_such_filter(address: str, query: str, said: str) -> None:
-    status, found = ask(address, query)
+def test_no_such_filter(client: Client, query: str, said: str) -> None:
+    status, found = ask(client, query)
     assert status == 400
     assert said in found["error"]

@@ -171,7 +171,7 @@ def test_links_that_lead_out_of_the_folder_are_refused(tmp_path: Path) -> None:
     linked(folder, "V1/2.png", Path("0.png"))  # inside, which is as good as a copy
     linked(folder, "V2", outside / "stay")
     with serve(folder, author="amy") as running:
-        client = Client(running.address.removeprefix("http://").rstrip("/"))
+        client = Client.of(running)
         for path, status in (("V1/0", 200), ("V1/1", 404), ("V1/2", 200), ("V2/0", 404)):
             found = client.ask("GET", f"/frames/{path}")
             assert found[0] == status, path
@@ -192,7 +192,7 @@ def test_a_folder_that_is_itself_a_link_is_opened(tmp_path: Path) -> None:
     Image.new("RGB", (64, 48)).save(tmp_path / "real" / "V1" / "0.png")
     (tmp_path / "op").symlink_to(tmp_path / "real")
     with serve(tmp_path / "op", author="amy") as running:
-        assert Client(running.address.removeprefix("http://").rstrip("/")).ask("GET", "/frames/V1/0")[0] == 200
+        assert Client.of(running).ask("GET", "/frames/V1/0")[0] == 200
 
 
 PIPES: list[tuple[str, Callable[[Path], None]]] = [
@@ -210,7 +210,7 @@ def test_pipes_devices_and_loops_are_no_files(tmp_path: Path, name: str, make: C
 
     def open_folder() -> None:
         with serve(tmp_path, author="amy") as running:
-            client = Client(running.address.removeprefix("http://").rstrip("/"))
+            client = Client.of(running)
             assert client.ask("GET", "/frames/V1/0")[0] == 200
             if name.startswith("V1"):
                 count = client.get("/api/project")["videos"][0]["frames"]
@@ -237,7 +237,7 @@ def test_thousands_of_files_in_odd_names_open_at_once(tmp_path: Path) -> None:
     with open(os.fsencode(tmp_path / "V1") + b"/\xff\xfe.png", "wb") as broken:  # noqa: PTH123 - no text at all
         broken.write(b"x")
     with serve(tmp_path, author="amy") as running:
-        client = Client(running.address.removeprefix("http://").rstrip("/"))
+        client = Client.of(running)
         count = client.get("/api/project")["videos"][0]["frames"]
         assert count >= 4000 + 4
         names = client.get(f"/api/videos/V1/frames?first=0&last={count - 1}")["names"]

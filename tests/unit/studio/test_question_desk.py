@@ -189,12 +189,12 @@ class Asker:
 
     def __init__(self, running: Running) -> None:
         self.host = running.address.removeprefix("http://").rstrip("/")
+        self.headers = {"authorization": f"Bearer {running.token}", "content-type": "application/json"}
 
     def __call__(self, path: str, body: Any = None) -> tuple[int, Any]:
         connection = HTTPConnection(self.host, timeout=120)
-        headers = {"origin": f"http://{self.host}", "content-type": "application/json"}
         data = None if body is None else json.dumps(body).encode()
-        connection.request("GET" if body is None else "POST", path, data, headers)
+        connection.request("GET" if body is None else "POST", path, data, self.headers)
         answer = connection.getresponse()
         said = answer.read()
         connection.close()

@@ -36,11 +36,11 @@ class Page:
 
     def __init__(self, running: Running, session: str = "tab-1") -> None:
         self.host = running.address.removeprefix("http://").rstrip("/")
-        self.session, self.count = session, 0
+        self.session, self.count, self.token = session, 0, running.token
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any, HTTPResponse]:
         connection = HTTPConnection(self.host, timeout=120)
-        sent = {"origin": f"http://{self.host}", **headers}
+        sent = {"origin": f"http://{self.host}", "authorization": f"Bearer {self.token}", **headers}
         data = None
         if body is not None:
             data = body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -185,10 +185,10 @@ def test_a_class_of_which_all_were_deleted_has_no_lane(running: Running) -> None
     page.get("/api/videos/V1/problems")
 
 
-def heard(host: str, until: str) -> Iterator[dict[str, Any]]:
+def heard(page: Page, until: str) -> Iterator[dict[str, Any]]:
     """The events of a page that listens, until one of the named kind."""
-    connection = HTTPConnection(host, timeout=120)
-    connection.request("GET", "/api/events", headers={"origin": f"http://{host}"})
+    connection = HTTPConnection(page.host, timeout=120)
+    connection.request("GET", "/api/events", headers={"authorization": f"Bearer {page.token}"})
     answer = connection.getresponse()
     while True:
         line = answer.readline()
@@ -204,7 +204,7 @@ def heard(host: str, until: str) -> Iterator[dict[str, Any]]:
 def test_pages_hear_of_every_edit_in_order_and_first_of_the_version_they_come_to(running: Running) -> None:
     page = Page(running, "ear")
     version = page.get("/api/project")["version"]
-    events = heard(page.host, "frames.flag")
+    events = heard(page, "frames.flag")
     assert next(events)["version"] == version
     page.do("instances.add", hook("heard"))
     page.do("frames.flag", {"video": "V1", "first": 9, "last": 9, "reason": "smoke"})
@@ -217,7 +217,7 @@ def test_pages_hear_of_every_edit_in_order_and_first_of_the_version_they_come_to
 
 def test_a_page_hears_of_an_edit_made_through_another_server(folder: Path, running: Running) -> None:
     with serve(folder, author="ben") as other:
-        events = heard(Page(running).host, "frames.flag")
+        events = heard(Page(running), "frames.flag")
         next(events)
         begin = time.monotonic()
         status, _ = Page(other, "there").do("frames.flag", {"video": "V1", "first": 8, "last": 8, "reason": "smoke"})
@@ -274,21 +274,17 @@ def test_strangers_are_refused_over_the_wire(running: Running) -> None:
     assert page.ask("POST", "/api/operations", json.dumps(body).encode(), **{"content-type": "text/plain"})[0] == 400
 
 
-def test_a_shared_server_needs_a_token_and_asks_who_it_is(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="found no token"), serve(folder, author="amy", host="0.0.0.0"):
-        pass
+def test_a_shared_server_asks_who_it_is(tmp_path: Path) -> None:
     token = "a-token-that-nobody-guesses"
     (tmp_path / "V").mkdir()
     Image.new("RGB", (32, 32)).save(tmp_path / "V" / "1.png")
     with serve(tmp_path, author="host", host="0.0.0.0", token=token) as shared:
         page = Page(shared)
-        assert page.ask("GET", "/api/project")[0] == 401
-        key = {"authorization": f"Bearer {token}"}
-        assert page.ask("GET", "/api/project?author=ben", **key)[1]["author"] == "ben"
+        assert page.ask("GET", "/api/project?author=ben")[1]["author"] == "ben"
         body = {"id": "b1", "kind": "frames.flag", "author": "ben",
                 "payload": {"video": "V", "first": 0, "last": 0, "reason": "smoke"}}  # fmt: skip
-        assert page.ask("POST", "/api/operations", body, **key)[0] == 200
-        assert page.ask("GET", "/api/videos/V/flags", **key)[1][0]["author"] == "ben"
+        assert page.ask("POST", "/api/operations", body)[0] == 200
+        assert page.ask("GET", "/api/videos/V/flags")[1][0]["author"] == "ben"
 
 
 def test_a_folder_is_opened_again_with_its_edits_and_new_files(tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def test_what_is_not_blind_is_not_there(secretive: Running) -> None:
 def test_a_blind_session_hears_only_of_its_own_answers(secretive: Running) -> None:
     page, chair = Page(secretive, "ear"), Page(secretive, "chair")
     connection = HTTPConnection(page.host, timeout=120)
-    connection.request("GET", f"{ADA}/api/events", headers={"origin": f"http://{page.host}"})
+    connection.request("GET", f"{ADA}/api/events", headers={"authorization": f"Bearer {page.token}"})
     answer = connection.getresponse()
     assert json.loads(answer.readline()[5:])["author"] == ""  # the version at which it begins to listen
     chair.do("frames.flag", {"video": "V1", "first": 2, "last": 2, "reason": "secret"})
@@ -175,11 +175,10 @@ def test_on_a_shared_server_an_annotators_link_opens_nothing_but_the_blind_sessi
     token = "a-token-that-nobody-guesses"
     with serve(tmp_path, author="host", host="0.0.0.0", token=token) as shared:
         page = Page(shared)
-        whole = {"authorization": f"Bearer {token}"}
         for number, (kind, payload) in enumerate((("instances.add", scene.instances()), ("study.add", scene.study()))):
             body = {"id": f"setup.{number}", "kind": kind, "payload": payload, "author": "chair"}
-            assert page.ask("POST", "/api/operations", body, **whole)[0] == 200
-        (made,) = page.ask("GET", "/api/studies", **whole)[1]
+            assert page.ask("POST", "/api/operations", body)[0] == 200
+        (made,) = page.ask("GET", "/api/studies")[1]
         hers = {"authorization": f"Bearer {made['tokens']['ada']}"}
         assert page.ask("GET", f"{ADA}/api/project", **hers)[1]["author"] == "ada"
         for path in ("/api/project", "/api/studies", f"{BEN}/api/project", "/"):
@@ -193,7 +192,7 @@ def test_on_a_shared_server_an_annotators_link_opens_nothing_but_the_blind_sessi
             "author": "ben",
         }
         assert page.ask("POST", f"{ADA}/api/operations", body, **hers)[0] == 200
-        (made,) = page.ask("GET", "/api/studies", **whole)[1]
+        (made,) = page.ask("GET", "/api/studies")[1]
         assert made["answered"] == {"ada": 1, "ben": 0}
 
 

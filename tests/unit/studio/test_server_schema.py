@@ -118,14 +118,14 @@ def test_a_broken_schema_is_named_with_its_path(idle: Page, body: dict[str, Any]
 def test_merging_is_counted_by_rule_and_one_edit(page: Page) -> None:
     status, found = post(page, "/api/merging/try", {})
     assert status == 200
-    assert len(found["rules"]) == 6
+    assert len(found["rules"]) == 7
     smoke = next(rule for rule in found["rules"] if rule["to"] == "fluid")
     assert (smoke["merged"], smoke["before"], smoke["after"]) == (1, 1, 2)
     keys = ("group", "name", "where", "attribute", "from", "to")
     rules = [{key: rule[key] for key in keys} for rule in found["rules"]]
     assert page.do("project.refine", {"rules": rules})[1]["changed"] == 1
     again = post(page, "/api/merging/try", {"name": "mine.json", "source": json.dumps({"rules": rules})})[1]
-    assert [rule["merged"] for rule in again["rules"]] == [0] * 6
+    assert [rule["merged"] for rule in again["rules"]] == [0] * 7
     assert page.do("undo", {})[0] == 200
 
 

@@ -1,6 +1,8 @@
 """Label refinement (appendix A.4): rules that merge values of one class, and the counts before and after.
 
-A rule holds for one class of a group and under the values in `where`; rules do not feed one another.
+A rule holds for one class of a group and under the values in `where`; rules do not feed one another. Spellings of a
+value that differ in case, spaces, '-' and '_' alone are the same value: the paper has "vas-deferens", annotators "vas
+deferens".
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from surgeval.errors import DataError
+from surgeval.studio.schema._aliases import folded
 from surgeval.studio.schema._builtin import DATA
 from surgeval.studio.schema._jsonc import parse_jsonc, read_jsonc
 from surgeval.studio.schema._model import OfClass
@@ -44,11 +47,22 @@ class SchemaRule(OfClass):
 
     def applies(self, group: str, name: str, values: Mapping[str, str]) -> bool:
         """Whether the rule changes these values."""
-        return (
-            (group, name) == (self.group, self.name)
-            and values.get(self.attribute) in self.sources
-            and all(values.get(key) == value for key, value in self.where)
+        return self.holds(group, name, values) and self.merges(values.get(self.attribute, ""))
+
+    def holds(self, group: str, name: str, values: Mapping[str, str]) -> bool:
+        """Whether the class is the rule's, and the other values are those of `where`."""
+        return (group, name) == (self.group, self.name) and all(
+            folded(values.get(key, "")) == folded(value) for key, value in self.where
         )
+
+    def merges(self, value: str) -> bool:
+        """Whether a value of the attribute is one of the sources.
+
+        >>> rule = SchemaRule("tools", "hook", (), "target", ("vas-deferens",), "duct")
+        >>> [rule.merges(value) for value in ("vas-deferens", "Vas deferens", "duct")]
+        [True, True, False]
+        """
+        return value != self.to and folded(value) in {folded(source) for source in self.sources}
 
     def to_json(self) -> dict[str, Any]:
         """The form that `rules_from` reads back."""
@@ -114,7 +128,7 @@ def builtin_refinement() -> tuple[SchemaRule, ...]:
     """The merges that ProstaTD's authors made.
 
     >>> [rule.to for rule in builtin_refinement()]
-    ['prostate', 'bag', 'seminal vesicle', 'bladder', 'fluid', 'fascias']
+    ['prostate', 'bag', 'bag', 'seminal vesicle', 'bladder', 'fluid', 'fascias']
     """
     return read_refinement(DATA / "prostatd_refinement.jsonc")
 
@@ -166,9 +180,10 @@ def refine(rules: Iterable[SchemaRule], group: str, name: str, values: Mapping[s
 def refined(rules: Iterable[SchemaRule], stored: Iterable[LabelledValues]) -> tuple[Counts, ...]:
     """Counts before and after of every combination that the rules change.
 
-    >>> stored = [LabelledValues("tools", "Endobag", {"action": action}, 3) for action in ("store", "bag")]
-    >>> [(row.values, row.before, row.after) for row in refined(builtin_refinement(), stored)]
-    [((('action', 'bag'),), 3, 6), ((('action', 'store'),), 3, 0)]
+    >>> sucked = [{"action": "suck", "target": target} for target in ("blood", "fluid")]
+    >>> stored = [LabelledValues("tools", "aspirator", values, 3) for values in sucked]
+    >>> [(dict(row.values)["target"], row.before, row.after) for row in refined(builtin_refinement(), stored)]
+    [('blood', 3, 0), ('fluid', 3, 6)]
     """
     rules = tuple(rules)
     before: dict[tuple[str, str, tuple[tuple[str, str], ...]], int] = {}
@@ -186,17 +201,16 @@ def refined(rules: Iterable[SchemaRule], stored: Iterable[LabelledValues]) -> tu
 def rule_counts(rules: Iterable[SchemaRule], stored: Iterable[LabelledValues]) -> tuple[RuleCounts, ...]:
     """How many each rule merges, in the order of the rules.
 
-    >>> stored = [LabelledValues("tools", "Endobag", {"action": action}, 3) for action in ("store", "bag")]
-    >>> [(row.merged, row.before, row.after) for row in rule_counts(builtin_refinement(), stored)][1]
+    >>> sucked = [{"action": "suck", "target": target} for target in ("blood", "fluid")]
+    >>> stored = [LabelledValues("tools", "aspirator", values, 3) for values in sucked]
+    >>> [(row.merged, row.before, row.after) for row in rule_counts(builtin_refinement(), stored)][5]
     (3, 3, 6)
     """
     known = tuple(stored)
     counts = []
     for rule in rules:
-        under = [label for label in known if (label.group, label.name) == (rule.group, rule.name)
-                 and all(label.values.get(key) == value for key, value in rule.where)]  # fmt: skip
-        merged = sum(label.count for label in under if label.values.get(rule.attribute) in rule.sources)
+        under = [label for label in known if rule.holds(label.group, label.name, label.values)]
+        merged = sum(label.count for label in under if rule.merges(label.values.get(rule.attribute, "")))
         before = sum(label.count for label in under if label.values.get(rule.attribute) == rule.to)
-        remaining = 0 if rule.to in rule.sources else before
-        counts.append(RuleCounts(rule, merged, before, remaining + merged))
+        counts.append(RuleCounts(rule, merged, before, before + merged))
     return tuple(counts)

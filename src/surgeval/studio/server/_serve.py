@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import socket
 import threading
 import time
@@ -77,6 +78,16 @@ class Running:
     address: str
     project: Served
 
+    @property
+    def token(self) -> str | None:
+        """What every request needs; None where the server was started without a token."""
+        return self.project.token
+
+    @property
+    def entry(self) -> str:
+        """The address to open in a browser: with the token, which the page then keeps as a cookie."""
+        return self.address if self.token is None else f"{self.address}?token={self.token}"
+
 
 @contextmanager
 def serve(
@@ -87,6 +98,7 @@ def serve(
     host: str = "127.0.0.1",
     port: int | None = 0,
     token: str | None = None,
+    require_token: bool = True,
     names: Sequence[str] = (),
     detectors: Sequence[str | Path] = (),
     fps: float | None = None,
@@ -94,18 +106,23 @@ def serve(
     """Serve a folder of films or images, or a set of questions, while the block lasts.
 
     The project's file lies in the folder; `database` is the address of a PostgreSQL server instead. Port 0 takes a free
-    one, None the folder's own where it is free: a page left open finds the server again when it is back. Beyond
-    loopback a token is needed. `detectors` (files or folders) are offered in the page for proposals; `fps` is the rate
-    of folders of images that are new.
+    one, None the folder's own where it is free: a page left open finds the server again when it is back. Every request
+    needs the token, as a cookie or as `Authorization: Bearer TOKEN`; without `token` one is generated. On loopback
+    `require_token=False` does without, and then every account on this machine can read and edit the project.
+    `detectors` (files or folders) are offered in the page for proposals; `fps` is the rate of new folders of images.
 
     >>> import tempfile
     >>> from PIL import Image
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     Image.new("RGB", (64, 48)).save(f"{folder}/1.png")
     ...     with serve(folder, author="amy") as running:
-    ...         running.address.startswith("http://127.0.0.1:")
+    ...         running.entry.startswith(f"{running.address}?token=")
     True
     """
+    if token is not None and not require_token:
+        raise BadInput("token: a server without a token cannot be given one; leave out one of the two")
+    if require_token and token is None:
+        token = secrets.token_urlsafe(24)
     check_author(author)
     if database is not None and "://" not in database:  # as a file's name it would be stored, password and all
         raise BadInput("database: found no URL, expected postgresql://user@host/name")

@@ -47,7 +47,7 @@ class Served:
     pictures: Pictures
     author: str
     shared: bool = False  # several people: each says who he or she is
-    token: str | None = None  # of a server that others can reach
+    token: str | None = None  # what every request needs; None: nothing
     detectors: tuple[str, ...] = ()  # that whoever started the server offers, beside the embedded ones
     jobs: Jobs = field(default_factory=Jobs)
     lanes: Lanes = field(default_factory=Lanes)

@@ -16,6 +16,7 @@ from surgeval.studio.schema import (
     mismatches,
     parse_schema,
     read_schema,
+    refine,
     refined,
     standing,
 )
@@ -145,6 +146,34 @@ def test_only_another_way_to_write_the_same_is_a_certain_proposal(value: str, ce
     [found] = mismatches(builtin_schema("cholect50"), stored)
     assert found.proposal in ("gallbladder", "cystic_duct", "cystic duct")
     assert found.certain == certain
+
+
+def test_every_builtin_merge_ends_in_a_triplet_of_the_label_space() -> None:
+    space = load_labels("prostatd")
+    classes = {(space.instruments[i], space.verbs[v], space.targets[t]) for i, v, t in space.triplets}
+    for rule in builtin_refinement():
+        for source in rule.sources:
+            for target in space.targets:
+                values = {"action": source, "target": target, **dict(rule.where), rule.attribute: source}
+                after = refine(builtin_refinement(), rule.group, rule.name, values)
+                assert after == values or (rule.name, after["action"], after["target"]) in classes, (rule, values)
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("scissors", ("cut", "vas-deferens"), ("cut", "seminal vesicle")),  # as appendix A.4 prints it
+        ("scissors", ("cut", "vas deferens"), ("cut", "seminal vesicle")),
+        ("grasper", ("retract", "Prostate apex"), ("retract", "prostate")),
+        ("Endobag", ("store", "prostate"), ("bag", "prostate")),
+        ("Endobag", ("store", "fascias"), ("bag", "fascias")),
+        ("Endobag", ("store", "null"), ("store", "null")),  # bag, null is no class
+        ("scissors", ("dissect", "vas-deferens"), ("dissect", "vas-deferens")),
+    ],
+)
+def test_the_merges_of_appendix_a4(name: str, before: tuple[str, str], after: tuple[str, str]) -> None:
+    values = dict(zip(("action", "target"), before, strict=True))
+    assert tuple(refine(builtin_refinement(), "tools", name, values).values()) == after
 
 
 def test_refinement_keeps_the_total() -> None:

@@ -120,7 +120,7 @@ def test_a_studio_on_a_database_tells_nobody_its_password(films: Path, capfd: py
     with postgres() as server:
         address = server.new()
         with serve(films, author="amy", database=f"{address}?password={SECRET}") as running:
-            client = Client(running.address.removeprefix("http://").rstrip("/"))
+            client = Client.of(running)
             answers = [client.ask("GET", path) for path in ("/api/project", "/api/history", "/api/nothing")]
             assert answers[0][0] == 200
             database = running.project.database

@@ -111,15 +111,20 @@ export function pictureUrl(video: string, frame: number): string {
   return `frames/${encodeURIComponent(video)}/${frame}`
 }
 
+/** Whether the server was started again, with another token than the one that this browser has. */
+const needsToken = (): Promise<boolean> => fetch('.', { method: 'HEAD' }).then((answer) => answer.status === 401, () => false)
+
 /** Tells of every stored edit, from any tab; the browser connects again by itself. */
-export function listen(told: (event: StudioEvent) => void, connected: (well: boolean) => void): () => void {
+export function listen(told: (event: StudioEvent) => void, connected: (state: 'well' | 'offline' | 'token') => void): () => void {
   let source: EventSource
   const connect = (): void => {
     source = new EventSource('api/events')
-    source.onopen = () => connected(true)
+    source.onopen = () => connected('well')
     source.onerror = () => {
-      connected(false)
-      if (source.readyState === EventSource.CLOSED) setTimeout(connect, 2000) // an answer that was none: it gave up
+      connected('offline')
+      if (source.readyState !== EventSource.CLOSED) return
+      void needsToken().then((needed) => needed && connected('token')) // events do not tell the status
+      setTimeout(connect, 2000) // an answer that was none: it gave up
     }
     source.onmessage = (message: MessageEvent<string>) => {
       const event = JSON.parse(message.data) as Partial<StudioEvent>

@@ -53,6 +53,12 @@ describe('the queue', () => {
     expect(await Promise.all(both)).toEqual(['tab.2', 'tab.3'])
     expect(await error(queue.again(queue.make('undo', {})))).toBe('tab.4')
   })
+  it('keeps an edit that a restarted server refuses until this browser has the new token', async () => {
+    const { queue, sent, news } = queueOf([refused(401), refused(401)])
+    await queue.add('undo', {})
+    expect(sent).toHaveLength(3)
+    expect(news.some((one) => one.trouble?.kind === 'token')).toBe(true)
+  })
   it('keeps an edit that the disk did not take', async () => {
     const { queue, sent, news } = queueOf([refused(507)])
     await queue.add('undo', {})

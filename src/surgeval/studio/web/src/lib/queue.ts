@@ -23,11 +23,17 @@ export interface Wire {
   wait(milliseconds: number): Promise<void>
 }
 
+/** `token`: the server was started again, and takes nothing before its new address was opened in this browser. */
+export interface Trouble {
+  kind: 'offline' | 'disk' | 'token'
+  text: string
+}
+
 export interface QueueNews {
   /** Edits that the server has not acknowledged yet. */
   pending: number
   /** Why the last try failed, while it is tried again; null when all is well. */
-  trouble: { kind: 'offline' | 'disk'; text: string } | null
+  trouble: Trouble | null
 }
 
 interface Entry {
@@ -123,8 +129,7 @@ export class OperationQueue {
         }
         this.troubled = true
         for (const one of this.entries) one.waited = true
-        const told = error instanceof Refused && (error.status === 507 || error.status === 503)
-        this.report({ kind: told ? 'disk' : 'offline', text: error instanceof Error ? error.message : '' })
+        this.report({ kind: kindOf(error), text: error instanceof Error ? error.message : '' })
         await this.wire.wait(WAITS[Math.min(tries, WAITS.length - 1)] as number)
         tries += 1
       }
@@ -137,9 +142,15 @@ export class OperationQueue {
   }
 }
 
-/** Statuses that trying again would not change. */
+/** Statuses that trying again would not change; after 401 it would, once this browser has the token. */
 function isFinal(status: number): boolean {
-  return status >= 400 && status < 500 && status !== 408 && status !== 429
+  return status >= 400 && status < 500 && ![401, 408, 429].includes(status)
+}
+
+function kindOf(error: unknown): Trouble['kind'] {
+  const status = error instanceof Refused ? error.status : 0
+  if (status === 401) return 'token'
+  return status === 507 || status === 503 ? 'disk' : 'offline'
 }
 
 /** A name for this tab that no other tab has; works without a secure context too. */

@@ -1,5 +1,7 @@
 /** Short words at the foot of the screen, and the state of the connection. */
 
+import type { Trouble } from '../lib/queue'
+
 export const KINDS = ['conflict', 'error', 'info'] as const
 export type Kind = (typeof KINDS)[number]
 
@@ -7,7 +9,7 @@ class Messages {
   /** One of each kind: news that comes late must not cover a mistake or a conflict that nobody has read yet. */
   current = $state<Partial<Record<Kind, string>>>({})
   pending = $state(0)
-  trouble = $state<{ kind: 'offline' | 'disk'; text: string } | null>(null)
+  trouble = $state<Trouble | null>(null)
   /** Edits that the server did not take, as it said: they stay until somebody has read them. */
   refused = $state.raw<string[]>([])
   private timers: Partial<Record<Kind, number>> = {}

@@ -95,7 +95,7 @@ class Studio {
     const before = placeOf(localStorage, this.sitting)
     const video = this.project.videos.find((one) => one.id === before?.video) ?? this.project.videos[0]
     if (video) await this.open(video, before?.video === video.id ? before.frame : await this.firstFrame(video))
-    listen((event) => this.heard(event), (well) => this.connected(well))
+    listen((event) => this.heard(event), (state) => this.connected(state))
   }
 
   /** Where a video opens for the first time: at its segment in a blind study, else where something is marked. */
@@ -300,14 +300,15 @@ class Studio {
     void this.stored(event.kind ?? '', event.changed ?? 0)
   }
 
-  private connected(well: boolean): void {
-    if (well) {
-      if (messages.trouble?.kind === 'offline' && !messages.pending) messages.trouble = null
+  private connected(state: 'well' | 'offline' | 'token'): void {
+    if (state === 'well') {
+      if (messages.trouble && messages.trouble.kind !== 'disk' && !messages.pending) messages.trouble = null
       if (this.lost) void this.caughtUp('')
       this.lost = false
     } else {
       this.lost = true
-      messages.trouble ??= { kind: 'offline', text: '' }
+      if (state === 'token') messages.trouble = { kind: state, text: '' }
+      else messages.trouble ??= { kind: state, text: '' }
     }
   }
 

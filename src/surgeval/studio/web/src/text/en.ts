@@ -19,6 +19,7 @@ export const en = {
   noPicture: 'The picture of frame {frame} could not be shown.',
   conflict: 'Somebody else was faster, so your last edit was not stored.',
   offline: 'No connection to the server. {count} {count|edit waits|edits wait} here and will be sent as soon as it is back; keep this tab open.',
+  token: 'The studio was started again. In this browser, open the address with the new token, which its terminal shows; {count} {count|edit waits|edits wait} here and will be sent then. Keep this tab open.',
   unreached: 'The server did not answer. Please try again.',
   diskFull: 'The server could not store the last edit: {text} It tries again; {count} {count|edit waits|edits wait}.',
   saved: 'All saved',

@@ -21,6 +21,7 @@ export const zh: Catalogue = {
   noPicture: '无法显示第 {frame} 帧的图像。',
   conflict: '其他人先做了修改，您的上一次编辑未保存。',
   offline: '与服务器的连接已断开。{count} 个编辑保留在此，恢复后立即发送；请勿关闭此标签页。',
+  token: '标注工具已重新启动。请在此浏览器中打开终端显示的、带新令牌的地址；{count} 个编辑保留在此，随后即发送。请勿关闭此标签页。',
   unreached: '服务器没有响应，请重试。',
   diskFull: '服务器无法保存上一次编辑：{text} 正在重试；{count} 个编辑等待中。',
   saved: '已全部保存',
