@@ -128,7 +128,8 @@ test-long: test  ## everything at full counts, with coverage
 	@touch $@
 
 bench: .bench  ## ratios against peers
-	@for b in benchmarks/*.py; do echo "== $$b"; $(BIN)/python $$b; done
+	@failed=; for b in benchmarks/*.py; do echo "== $$b"; $(BIN)/python $$b || failed="$$failed $$b"; done; \
+		test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
 docs: $(VENV)/.docs  ## the documentation site in site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

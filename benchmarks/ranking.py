@@ -1,8 +1,8 @@
 """CPU time and memory of `surgeval.stats.rank_outcomes` at challenge size, and the simulations of docs/ranking.md.
 
-30 models, 10 buckets, 50 000 questions, 200 videos, 10 000 resamples: under 60 CPU-seconds and 2 GB. `--claims` counts
-false "better" claims under clustering, `--power` true ones, `--equal` how often challenges of equal models
-separate them, `--irrelevant` how often an entrant reorders the others, by collapse variant.
+30 models, 10 buckets, 50 000 questions, 200 videos, 10 000 resamples: under 60 CPU-seconds and 2 GB for each step, else
+the exit code is 1. `--claims` counts false "better" claims under clustering, `--power` true ones, `--equal` how often
+challenges of equal models separate them, `--irrelevant` how often an entrant reorders the others, by collapse variant.
 """
 
 from __future__ import annotations
@@ -57,30 +57,37 @@ def speed(long: bool) -> bool:
     start = time.process_time()
     outcomes = Outcomes.of(right, buckets, videos)
     print(f"reading    {time.process_time() - start:6.1f}")
-    met = True
+    over: list[str] = []
+
+    def spent(name: str, since: float) -> float:
+        seconds = time.process_time() - since
+        if seconds >= MOST_SECONDS:
+            over.append(f"{name} took {seconds:.0f} CPU-seconds")
+        return seconds
+
     for name, how in TESTS.items():
         start = time.process_time()
         ranking = rank_outcomes(outcomes, **how, resolve="all")
-        seconds = time.process_time() - start
-        met &= seconds < MOST_SECONDS and peak() < MOST_MEGABYTES
+        seconds = spent(name, start)
         print(f"{name:10s} {seconds:6.1f}  peak {peak():5.0f} MB  {len(ranking.final_order)} places")
     ranking = rank_outcomes(outcomes)
     for work in (leave_one_bucket_out, leave_one_model_out):
         start = time.process_time()
         found = work(ranking)
-        seconds = time.process_time() - start
-        print(f"{work.__name__:22s} {seconds:5.1f}  smallest tau {np.nanmin(found.tau):.3f}")
+        print(f"{work.__name__:22s} {spent(work.__name__, start):5.1f}  smallest tau {np.nanmin(found.tau):.3f}")
     outer = 200 if long else 10
     start = time.process_time()
     tau = stability(ranking, outer=outer, resamples=1000).mean_tau
-    seconds = time.process_time() - start
+    seconds = spent("stability", start)
     print(f"stability  {outer} × 1000: {seconds:.1f}  mean tau {tau:.3f}  peak {peak():.0f} MB")
     start = time.process_time()
     equal = calibration(ranking, challenges=outer)
-    seconds = time.process_time() - start
+    seconds = spent("calibration", start)
     print(f"calibration {outer} × 999: {seconds:.1f}  false claims {equal.overall:.3f}  peak {peak():.0f} MB")
-    print(f"goal: {'met' if met else 'NOT MET'}")
-    return met
+    if peak() >= MOST_MEGABYTES:
+        over.append(f"the process took {peak():.0f} MB")
+    print(f"goal: {'NOT MET: ' + '; '.join(over) if over else 'met'}")
+    return not over
 
 
 def answers(rng: np.random.Generator, skill: npt.NDArray[Any], video: npt.NDArray[Any], taste: float) -> Any:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from typing import Any, get_args
 
 import numpy as np
@@ -12,6 +15,7 @@ import pytest
 
 from surgeval.errors import BadInput
 from surgeval.stats import Outcomes, Ranking, multiplicities, rank_outcomes, stream, two_sided_p
+from surgeval.stats.ranking._counts import two_level_counts
 from surgeval.stats.ranking._options import Collapse, RankOptions, RankScheme, WinTies
 from surgeval.stats.ranking._order import bucket_ranks, copeland
 from surgeval.stats.ranking._rank import few_videos
@@ -231,6 +235,39 @@ def test_resampling_questions_claims_more_than_resampling_videos_when_videos_dif
             claims[scheme] += int(made.better.sum())
     assert claims["question"] > 2 * max(claims["cluster"], 1)
     assert claims["two_level"] <= claims["cluster"]
+
+
+def test_redrawn_questions_are_counted_as_the_definition_says() -> None:
+    sizes = np.array([3, 1, 4])
+    outer, inner = stream(1, "outer"), stream(1, "inner")
+    counts = np.concatenate([block.copy() for block in two_level_counts(outer, inner, sizes, 50, 2**13)])
+    outer, inner = stream(1, "outer"), stream(1, "inner")
+    expected = np.zeros((50, 8))
+    for row, times in zip(expected, multiplicities(outer, 3, 50), strict=True):
+        for video, start in enumerate((0, 3, 4)):
+            np.add.at(row, start + (inner.random(times[video] * sizes[video]) * sizes[video]).astype(int), 1)
+    assert (counts == expected).all()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="page faults are counted under glibc's allocator")
+@pytest.mark.parametrize("scheme", ["two_level", "question"])
+def test_redrawing_questions_takes_no_fresh_memory_for_each_resample(scheme: str) -> None:
+    script = f"""
+import resource
+import numpy as np
+from surgeval.stats import Outcomes, rank_outcomes, stream
+right = stream(0, "faults").random((5000, 2)) < 0.5
+outcomes = Outcomes.of({{"a": right[:, 0], "b": right[:, 1]}}, ["g"] * 5000, np.arange(5000) % 20)
+def faults(resamples):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    rank_outcomes(outcomes, scheme={scheme!r}, resamples=resamples)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+faults(20)
+print(faults(800))
+"""
+    no_reuse = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "131072"}  # every array of 128 kB or more is a fresh mapping
+    ended = subprocess.run([sys.executable, "-c", script], env=no_reuse, capture_output=True, text=True, check=True)
+    assert int(ended.stdout) < 10_000  # 110 000 with new arrays for each of the 134 blocks
 
 
 def test_the_gate_asks_for_a_strictly_better_place_than_every_baseline() -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from surgeval.arrays import Bools, Floats, Ints
 from surgeval.stats._exchange import exchange_signs
 from surgeval.stats._means import Point
-from surgeval.stats._resample import blocks, draw, multiplicities, tally
+from surgeval.stats._resample import blocks, multiplicities
 from surgeval.stats._streams import stream
 from surgeval.stats.ranking._input import Outcomes
 from surgeval.stats.ranking._options import Correction, RankOptions, RankScheme, Sided
@@ -144,24 +144,17 @@ def totals(
         for rows in blocks(resamples, max(videos, width)):
             yield multiplicities(rng, videos, rows) @ summands
         return
+    from surgeval.stats.ranking._counts import question_counts, two_level_counts  # numba is loaded only where it works
+
     summands = bucket.correct * np.repeat(bucket.worth(point), bucket.sizes)[:, None]
     within = stream(seed, *names, bucket.name, "within")
-    for rows in blocks(resamples, max(questions, width)):
-        if scheme == "question":
-            yield tally(draw(rng, questions, rows), questions) @ summands
-        else:
-            yield _redrawn(bucket, rng, within, rows) @ summands
-
-
-def _redrawn(bucket: Bucket, outer: np.random.Generator, inner: np.random.Generator, rows: int) -> Ints:
-    """How often each question is drawn when every drawn video redraws its questions."""
-    sizes, questions = bucket.sizes, len(bucket.correct)
-    starts = np.cumsum(sizes) - sizes
-    repeats = (multiplicities(outer, bucket.videos, rows) * sizes).ravel()
-    offsets = (np.arange(rows)[:, None] * questions + starts).ravel()
-    picks = (inner.random(int(repeats.sum())) * np.repeat(np.tile(sizes, rows), repeats)).astype(np.int64)
-    picks += np.repeat(offsets, repeats)
-    return np.bincount(picks, minlength=rows * questions).reshape(rows, questions)
+    drawn = (
+        question_counts(rng, questions, resamples, width)
+        if scheme == "question"
+        else two_level_counts(rng, within, bucket.sizes, resamples, width)
+    )
+    for counts in drawn:
+        yield counts @ summands
 
 
 def examine(bucket: Bucket, options: RankOptions, *names: str | int) -> BucketEvidence:
