@@ -83,7 +83,7 @@ def _read_rules(sources: Sources | None) -> tuple[dict[str, str], dict[str, str]
     return given, files
 
 
-def _add(rules: dict[str, str], entries: Iterable[tuple[str, str]], where: str) -> None:
+def _add(rules: dict[str, str], entries: Iterable[tuple[object, object]], where: str) -> None:
     for pattern, name in entries:
         if not (isinstance(pattern, str) and isinstance(name, str) and pattern.strip() and name.strip()):
             raise BadInput(
@@ -95,7 +95,7 @@ def _add(rules: dict[str, str], entries: Iterable[tuple[str, str]], where: str) 
             )
 
 
-def _read_file(path: Path) -> list[tuple[str, str]]:
+def _read_file(path: Path) -> list[tuple[object, object]]:
     if path.suffix.lower() == ".json":
         return list(read_json_object(path, expected="sources by video", limit=_LIMIT, distinct=True).items())
     try:
