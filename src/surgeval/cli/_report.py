@@ -11,13 +11,13 @@ import typer
 
 from surgeval.cli._single_file import writes_pages
 from surgeval.console import claim_folder, console, open_named, print_json, progress
-from surgeval.console.options import FormatOption, JsonOption, LabelsOption
+from surgeval.console.options import FormatOption, JsonOption, LabelsOption, SourcesOption
 from surgeval.console.panels import READING, grouped
 from surgeval.errors import BadInput, visible
 from surgeval.files import name_beside
 
 if TYPE_CHECKING:
-    from surgeval.datasets import CheckReport, Dataset
+    from surgeval.datasets import CheckReport, Dataset, Sources
 
 
 def register(app: typer.Typer) -> None:
@@ -27,7 +27,7 @@ def register(app: typer.Typer) -> None:
 
 @grouped(
     {
-        READING: "format labels",
+        READING: "sources format labels",
     }
 )
 def report(
@@ -40,6 +40,7 @@ def report(
     out: Annotated[
         Path | None, typer.Option(help="Folder for the page, its tables and figures. Default: the run's own folder.")
     ] = None,
+    sources: SourcesOption = None,
     format: FormatOption = None,
     labels: LabelsOption = None,
     json: JsonOption = False,
@@ -71,7 +72,7 @@ def report(
             expected = f"a dataset, a run or a folder of runs{name_beside(path)}"
             raise BadInput(f"{path}: found no such file or folder, expected {expected}")
     kinds = {path: kind for path in paths if (kind := folder_kind_of(path)) is not None}
-    if len(paths) == 1 and kinds:
+    if len(paths) == 1 and kinds and not sources:
         says = f"reading the {kinds[paths[0]].noun} and writing its page"
         _tell(_of_folder(paths[0], out, "report.html", says, kinds[paths[0]].write_page), json)
         return 0
@@ -83,6 +84,8 @@ def report(
         raise BadInput(f"{path}: found a {kind.noun}, expected it alone, or runs only: a {kind.noun} has its own page")
     if not runs and len(paths) > 1:
         raise BadInput(f"{paths[1]}: found a second dataset, expected one dataset or several run folders")
+    if sources and (runs or kinds):
+        raise BadInput("--sources: used only with a dataset; the sources of a run are those that it was scored with.")
     unread: list[str] = []
     if runs:
         page = _of_runs(runs, out, unread)
@@ -92,7 +95,7 @@ def report(
     else:
         if format is None and not is_dataset(paths[0]):
             raise BadInput(f"{paths[0]}: {_instead(paths[0])}, expected a dataset, a run or a folder of runs")
-        return _of_dataset(paths[0], _needed(out), format, labels, json)
+        return _of_dataset(paths[0], _needed(out), sources, format, labels, json)
     _tell(page, json, **({"unread": unread} if unread else {}))
     for problem in unread:
         typer.echo(f"surgeval: {visible(problem)}", err=True)
@@ -112,9 +115,11 @@ def _instead(path: Path) -> str:
     return "found nothing to report on"
 
 
-def _of_dataset(path: Path, out: Path, format: str | None, labels: str | None, json: bool) -> int:
+def _of_dataset(
+    path: Path, out: Path, sources: Sources | None, format: str | None, labels: str | None, json: bool
+) -> int:
     """The page about a dataset, and 2 when the data has errors: what it counts is then not all there is."""
-    page, errors = write_report(path, out, format, labels)
+    page, errors = write_report(path, out, format, labels, sources)
     _tell(page, json, **({"errors": errors} if errors else {}))
     if errors:
         problems = f"{errors} error{'s' if errors > 1 else ''} in the data"
@@ -161,12 +166,14 @@ def _of_folder(
         return write(folder, out)
 
 
-def write_report(path: Path, out: Path, format: str | None, labels: str | None) -> tuple[Path, int]:
+def write_report(
+    path: Path, out: Path, format: str | None, labels: str | None, sources: Sources | None = None
+) -> tuple[Path, int]:
     """Check the dataset, draw a contact sheet and write the page: errors are reported there, and counted here."""
     claim_folder(out, "report.html")
     dataset = open_named(path, format, labels)
     checked = check_dataset(dataset)
-    return write_checked(dataset, out, checked), checked.errors
+    return write_checked(dataset, out, checked, sources), checked.errors
 
 
 def check_dataset(dataset: Dataset) -> CheckReport:
@@ -178,7 +185,7 @@ def check_dataset(dataset: Dataset) -> CheckReport:
         return datasets.check(dataset, images=False, progress=lambda _video, done: bar.reach(done))
 
 
-def write_checked(dataset: Dataset, out: Path, checked: CheckReport) -> Path:
+def write_checked(dataset: Dataset, out: Path, checked: CheckReport, sources: Sources | None = None) -> Path:
     """The page about an opened dataset and what its check said."""
     from surgeval import datasets
     from surgeval.report import write_dataset_page
@@ -186,7 +193,7 @@ def write_checked(dataset: Dataset, out: Path, checked: CheckReport) -> Path:
     with progress("frames") as bar:
         bar.phase("drawing and writing the page")
         sheet = datasets.contact_sheet(dataset, on_problem=_ignore) if checked.images else None
-        return write_dataset_page(dataset, out, check=checked, sheet=sheet, on_problem=_ignore)
+        return write_dataset_page(dataset, out, sources=sources, check=checked, sheet=sheet, on_problem=_ignore)
 
 
 def _ignore(problem: object) -> None:

@@ -15,6 +15,7 @@ __all__ = [
     "MappingOption",
     "ResamplesOption",
     "SeedOption",
+    "SourcesOption",
 ]
 
 FormatOption = Annotated[
@@ -35,4 +36,13 @@ ResamplesOption = Annotated[
     int, typer.Option("--resamples", min=1, max=1_000_000, help="Exchanges or resamples of videos to draw.")
 ]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything that is drawn.")]
+SourcesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--sources",
+        metavar="PATTERN=NAME",
+        help="Which videos are of which source (hospital): 'esad*=ESAD' (repeatable, or with commas), or a .csv file "
+        "with the columns video and source, or a .json file. ProstaTD's videos are known.",
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]

@@ -18,6 +18,7 @@ from surgeval.datasets._registry import (
     open_video,
     writers,
 )
+from surgeval.datasets._sources import Sources, name_sources
 from surgeval.datasets.formats._focus import focus_rows, has_focus_columns, read_focus_pair
 from surgeval.datasets.formats._intent import check_media, intent_record, media_paths
 from surgeval.datasets.formats._intent_items import SKILLS, read_intent_items
@@ -56,6 +57,7 @@ __all__ = [
     "Output",
     "Problem",
     "QualityLimits",
+    "Sources",
     "VideoIndex",
     "Writer",
     "check",
@@ -82,6 +84,7 @@ __all__ = [
     "keep_warnings",
     "media_paths",
     "merged",
+    "name_sources",
     "open_dataset",
     "open_images",
     "open_video",

@@ -13,7 +13,7 @@ from surgeval.vocab._focus import (
     track_limits,
 )
 from surgeval.vocab._space import LabelSpace, from_json, label_space_names, load_labels
-from surgeval.vocab._splits import Split, fold_names, folds
+from surgeval.vocab._splits import Split, fold_names, folds, source_of
 from surgeval.vocab._spoken import tools_question, triplets_question
 from surgeval.vocab._synonyms import other_instruments, spellings
 
@@ -31,6 +31,7 @@ __all__ = [
     "label_space_names",
     "load_labels",
     "other_instruments",
+    "source_of",
     "spellings",
     "tools_question",
     "track_limits",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from surgeval.errors import BadInput, did_you_mean
@@ -50,6 +51,20 @@ def folds(name: str) -> dict[str, Split]:
         return result
     known = fold_names()
     raise BadInput(f"folds {name!r}: expected one of {', '.join(known)}{did_you_mean(name, known)}")
+
+
+_PROSTATD = re.compile(r"(esad|psi|pwh)v\d+")
+_SOURCES = {"esad": "ESAD", "psi": "PSI-AVA", "pwh": "PWH"}
+
+
+def source_of(video: str) -> str:
+    """The source of a video of ProstaTD, which its name begins with; '' for any other name.
+
+    >>> source_of("psiv14"), source_of("VID01")
+    ('PSI-AVA', '')
+    """
+    match = _PROSTATD.fullmatch(video)
+    return _SOURCES[match[1]] if match else ""
 
 
 def _vid(numbers: list[int]) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ app = command_group(
 
 VIDEOS, LEARNING = "Which videos", "Advanced: learning"
 _PANELS = {
-    VIDEOS: "fold folds all_folds leave_source_out val_videos split",
+    VIDEOS: "fold folds all_folds leave_source_out sources val_videos split",
     READING: "task format labels",
     RUNNING: "workers compile evaluate_every",
 }

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from surgeval.console.options import FormatOption, JsonOption, LabelsOption
+from surgeval.console.options import FormatOption, JsonOption, LabelsOption, SourcesOption
 
 __all__ = ["RTDetrOptions", "TrainOptions"]
 
@@ -53,6 +53,7 @@ class TrainOptions:
     leave_source_out: Annotated[str | None, typer.Option(help="Learn from every source (hospital) but this one.")] = (
         None
     )
+    sources: SourcesOption = None
     val_videos: Annotated[str | None, typer.Option(help="Videos that choose the best epoch, with commas.")] = None
     split: Annotated[
         bool | None, typer.Option("--split/--no-split", help="The dataset's own split. Default: where it has one.")

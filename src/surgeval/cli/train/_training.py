@@ -88,7 +88,8 @@ def _videos(dataset: Dataset, options: TrainOptions) -> Fold:
         raise BadInput("--folds: found no --fold, expected the one to train, or --all-folds")
     scheme = options.folds or usual_scheme(dataset.space.name)
     return choose_videos(
-        dataset.videos(), scheme=scheme, fold=options.fold, source=options.leave_source_out, validation=named,
+        dataset.videos(), scheme=scheme, fold=options.fold, source=options.leave_source_out,
+        sources=options.sources, validation=named,
         split=options.split,
     )  # fmt: skip
 
@@ -144,8 +145,9 @@ def _all_folds(model: ModelName, options: TrainOptions) -> None:
     settings = options.settings()
     own = [f"{name}={dumps(value)}" for name, value in settings.items() if name not in ("device", "seed")]
     run(
-        data=options.data, out=options.out, detector=model, folds=scheme, set=[*own, *(options.set or [])],
-        device=options.device, seed=options.seed, format=options.format, labels=options.labels, json=options.json,
+        data=options.data, out=options.out, detector=model, folds=scheme, sources=options.sources,
+        set=[*own, *(options.set or [])], device=options.device, seed=options.seed,
+        format=options.format, labels=options.labels, json=options.json,
     )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from surgeval.datasets.formats._mapping import BoxMap, fields, filled, parsed
 from surgeval.datasets.formats._table_rows import table_rows
 from surgeval.datasets.io._images import image_size
 from surgeval.datasets.io._layout import IMAGES, inside, is_file, is_odd, names, natural, number_of
-from surgeval.datasets.io._values import Place, as_float
+from surgeval.datasets.io._values import Place, as_float, shown
 from surgeval.errors import BadInput, SurgevalError
 from surgeval.records import UNKNOWN, Box, Frame, ImageRef, Instance, Question, Triplet, Video
 from surgeval.vocab import LabelSpace, load_labels
@@ -69,6 +69,7 @@ class BoxTable:
         if self._table is None and not boxes.table:
             raise BadInput(f"{root}: found a mapping without a table, expected the key `table` with its file name")
         self._videos: dict[str, dict[str, _TableFrame]] = {}
+        self._sources: dict[str, str] = {}
         self._templates: dict[str, str | None] = {}
         if self._table is not None:
             self._read(self._table)
@@ -90,7 +91,12 @@ class BoxTable:
         stem = stem[: stem.rindex(".")] if Path(stem).suffix.lower() in IMAGES else stem
         values: dict[str, object] = {key: _spelled(row.get(key)) for key in wanted}
         values |= {"video": video, "frame": frame}
-        group = self._videos.setdefault(filled(columns.name, values), {})
+        name = filled(columns.name, values)
+        group = self._videos.setdefault(name, {})
+        if source := _spelled(row.get(columns.source)) if columns.source else "":
+            known = self._sources.setdefault(name, source)
+            if known != source:
+                place.report("wrong-value", shown(source), f"{known}, as in the video's first row", columns.source)
         entry = group.get(stem)
         if entry is None:
             count = number_of(stem, len(group))
@@ -126,7 +132,7 @@ class BoxTable:
                 place = Place(str(self._folder), on_problem, f"video {video}")
                 place.warn("images-absent", "no image", f"images at {self._map.image[0]}")
         fps, _ = self._clock
-        return tuple(Video(name, fps=fps) for name in sorted(self._videos, key=natural))
+        return tuple(Video(name, self._sources.get(name, ""), fps=fps) for name in sorted(self._videos, key=natural))
 
     def frames(self, video: str, on_problem: OnProblem = raise_errors) -> Iterator[Frame]:
         """The frames that rows name, and the images beside them as the map's `unlisted` says."""

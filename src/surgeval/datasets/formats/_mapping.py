@@ -23,7 +23,7 @@ LAYOUTS = ("xywh", "xyxy", "cxcywh")
 UNLISTED = ("skip", "empty", "unlabelled")
 MAX_BYTES = 1 << 20
 _FIELD = re.compile(r"\{([^{}:]+)(?::0?(\d{1,2})d)?\}")
-_COLUMNS = ("video", "frame", "class", "verb", "target", "track", "score")
+_COLUMNS = ("video", "frame", "class", "verb", "target", "track", "score", "source")
 _TEXTS = (*_COLUMNS, "table", "rows", "separator", "name", "labels")
 _KEYS = frozenset({*_TEXTS, "box", "layout", "normalised", "image", "size", "fps", "first", "unlisted", "classes"})
 
@@ -73,11 +73,12 @@ class BoxMap(MappingFile):
     target: str = ""
     track: str = ""
     score: str = ""
+    source: str = ""  # the hospital or dataset of the video, the same in all of its rows
 
     @property
     def columns(self) -> frozenset[str]:
         """The columns that the table must have."""
-        named = (self.video, self.frame, self.label, self.verb, self.target, self.track, self.score)
+        named = (self.video, self.frame, self.label, self.verb, self.target, self.track, self.score, self.source)
         return frozenset(name for name in (*named, *self.box) if name)
 
     @classmethod

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 import typer
 
 from surgeval.console import console, print_json, print_pieces, require_models
-from surgeval.console.options import FormatOption, JsonOption, LabelsOption, SeedOption
+from surgeval.console.options import FormatOption, JsonOption, LabelsOption, SeedOption, SourcesOption
 from surgeval.console.panels import READING, RUNNING, SCORING, grouped
 from surgeval.errors import BadInput, visible
 from surgeval.progress import phases
@@ -45,6 +45,7 @@ def run(
             "train, val and test videos.",
         ),
     ] = "prostatd",
+    sources: SourcesOption = None,
     only_fold: Annotated[
         list[str] | None,
         typer.Option(help="Train only this fold (several times: these) and score nothing."),
@@ -85,7 +86,13 @@ def run(
     options = {"size": size, "epochs": epochs, "minutes": minutes, "batch": batch, "image_size": image_size}
     changes = {key: value for key, value in options.items() if value is not None} | {"device": device, "seed": seed}
     settings = _settings(detector, changes, set or [])
-    shared: dict[str, Any] = {"scheme": folds, "convention": convention, "format": format, "labels": labels}
+    shared: dict[str, Any] = {
+        "scheme": folds,
+        "sources": sources,
+        "convention": convention,
+        "format": format,
+        "labels": labels,
+    }
     if ablation is not None and (detector != "tdnet" or only_fold):
         other = f"--detector {detector}" if detector != "tdnet" else "--only-fold"
         raise BadInput(f"--ablation and {other}: expected one of them: the tables are about TDnet, whole")

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from surgeval._version import __version__
-from surgeval.datasets import Dataset, dataset_fingerprint, open_dataset
+from surgeval.datasets import Dataset, Sources, dataset_fingerprint, open_dataset
 from surgeval.engine import Manifest, fingerprint, folder_lock, save_scored
 from surgeval.errors import BadInput, RunError
 from surgeval.files import (
@@ -55,6 +55,7 @@ def train_folds(
     method: TrainableDetector,
     *,
     scheme: SchemeSpec = "prostatd",
+    sources: Sources | None = None,
     only: Sequence[str] | None = None,
     convention: Convention = "coco",
     rare: int = 300,
@@ -67,7 +68,8 @@ def train_folds(
 
     `only` trains the folds of these names and scores nothing (None is returned): jobs of a cluster do that, and one
     call without it scores. `convention` is how boxes are matched and averaged; another one scores finished folds anew
-    without training them. `scheme` is what `choose_folds` takes; `pages` also writes the scores' own page.
+    without training them. `scheme` and `sources` are what `choose_folds` takes; `pages` also writes the scores' own
+    page.
 
     >>> import tempfile
     >>> from surgeval.datasets import MemoryDataset
@@ -96,7 +98,7 @@ def train_folds(
     """
     check_convention(convention)
     dataset = open_dataset(data, format=format, labels=labels) if isinstance(data, str | Path) else data
-    folds = choose_folds(dataset.videos(), scheme)
+    folds = choose_folds(dataset.videos(), scheme, sources)
     folder = Path(out)
     plan = _claim(folder, dataset, folds, method)
     wanted = [folds.fold(name) for name in only] if only is not None else list(folds.folds)
@@ -180,7 +182,8 @@ def _scored(
     """Every video's boxes come from the model that did not see it, so one table serves all folds."""
     tables = [read_parquet_file(fold_home(folder, fold.name) / BOXES) for fold in scheme.folds]
     groups: dict[str, Any] = (
-        {"leave_source_out": True} if scheme.kind == "sources"
+        {"leave_source_out": True,
+         "sources": {video: fold.name for fold in scheme.folds for video in fold.test}} if scheme.kind == "sources"
         else {"folds": {fold.name: fold.test for fold in scheme.folds}}
     )  # fmt: skip
     return score_triplets(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from surgeval.datasets import Sources, name_sources
 from surgeval.errors import BadInput
 from surgeval.files import read_json_object, safe_name
 from surgeval.records import Video
@@ -68,12 +69,13 @@ class Scheme:
         return {"name": self.name, "kind": self.kind, "folds": {fold.name: fold.to_json() for fold in self.folds}}
 
 
-def choose_folds(videos: Sequence[Video], scheme: SchemeSpec) -> Scheme:
+def choose_folds(videos: Sequence[Video], scheme: SchemeSpec, sources: Sources | None = None) -> Scheme:
     """The folds of a scheme over the videos of a dataset.
 
     `scheme` is a published name (`prostatd`, `prostatd-noval`, `cholect50-cv` …), `sources` (leave one source out),
     `videos` (leave one video out), `split` (the dataset's own), or a JSON file or mapping of folds: test videos, or
-    `{"train": …, "val": …, "test": …}`, where `train` is by default every other video.
+    `{"train": …, "val": …, "test": …}`, where `train` is by default every other video. `sources` says which videos are
+    of which source, where the dataset does not: as `name_sources`.
 
     >>> four = [Video(name, source=name[0]) for name in ("A1", "A2", "B1", "B2")]
     >>> [(fold.name, fold.train) for fold in choose_folds(four, "sources").folds]
@@ -84,9 +86,11 @@ def choose_folds(videos: Sequence[Video], scheme: SchemeSpec) -> Scheme:
     if not videos:
         raise BadInput("dataset: found no videos, expected at least two")
     names = tuple(video.name for video in videos)
+    if sources is not None and scheme != "sources":
+        raise BadInput("sources: used only with the folds named sources, which leave one source out.")
     notes: tuple[str, ...] = ()
     if scheme == "sources":
-        chosen_scheme = Scheme("leave one source out", "sources", _by_source(videos))
+        chosen_scheme = Scheme("leave one source out", "sources", _by_source(name_sources(videos, sources)))
     elif scheme == "videos":
         chosen_scheme = Scheme("leave one video out", "folds", tuple(_rest(name, names, (name,)) for name in names))
     elif scheme == "split":
@@ -114,7 +118,9 @@ def _rest(name: str, names: Sequence[str], test: Sequence[str], val: Sequence[st
 def _by_source(videos: Sequence[Video]) -> tuple[Fold, ...]:
     nameless = next((video.name for video in videos if not video.source), None)
     if nameless is not None:
-        raise BadInput(f"folds sources: video {nameless}: found no source, expected one for every video")
+        raise BadInput(
+            f"folds sources: video {nameless} has no source. Name sources by video: sources PATTERN=NAME, or a file."
+        )
     names = [video.name for video in videos]
     sources = dict.fromkeys(str(video.source) for video in videos)
     return tuple(_rest(source, names, [video.name for video in videos if video.source == source]) for source in sources)

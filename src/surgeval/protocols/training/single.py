@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from surgeval.datasets import Sources, name_sources
 from surgeval.errors import BadInput
 from surgeval.protocols.training.scheme import Fold, choose_folds
 from surgeval.records import Video
@@ -31,11 +32,13 @@ def choose_videos(
     scheme: str | None = None,
     fold: str | None = None,
     source: str | None = None,
+    sources: Sources | None = None,
     validation: Sequence[str] = (),
     split: bool | None = None,
 ) -> Fold:
     """The videos of a training: of a fold, of all sources but one, of the dataset's own split, or all.
 
+    `sources` says which videos are of which source, where the dataset does not: as `name_sources`.
     Videos named for `validation` are taken out of those to learn from. Where neither a fold nor a source is said it is
     the dataset's own split, if it has one: its test videos stay unseen (`split=False` leaves the split aside).
 
@@ -49,13 +52,15 @@ def choose_videos(
     """
     if sum((fold is not None, source is not None, split is True)) > 1:
         raise BadInput("videos to learn from: found a fold, a source or a split together, expected one of them")
+    if sources is not None and source is None:
+        raise BadInput("sources: used only where a source is left out.")
     if not videos:
         raise BadInput("dataset: found no videos, expected at least one")
     names = [video.name for video in videos]
     unknown = [name for name in validation if name not in names]
     if unknown:
         raise BadInput(f"validation: found no video {unknown[0]!r}, expected some of {', '.join(names[:20])}")
-    selection = _chosen(videos, scheme, fold, source, split)
+    selection = _chosen(name_sources(videos, sources), scheme, fold, source, split)
     seen = [name for name in validation if name in selection.test]
     if seen:
         raise BadInput(f"validation: found {seen[0]}, which is held out for the test, expected another video")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 import typer
 
 from surgeval.console import claim_folder, console, print_json, print_pieces, progress
-from surgeval.console.options import FormatOption, JsonOption, LabelsOption
+from surgeval.console.options import FormatOption, JsonOption, LabelsOption, SourcesOption
 from surgeval.console.panels import READING, RUNNING, SCORING, grouped
 from surgeval.errors import BadInput, SurgevalError, visible
 
@@ -26,7 +26,7 @@ ClassKind: TypeAlias = Literal["triplet", "instrument"]  # what a lone class id 
 
 @grouped(
     {
-        SCORING: "convention components leave_source_out rare rare_from threshold_from",
+        SCORING: "convention components leave_source_out sources rare rare_from threshold_from",
         READING: "pred_format classes format labels",
         RUNNING: "replace",
     }
@@ -52,6 +52,7 @@ def score(
     leave_source_out: Annotated[
         bool, typer.Option("--leave-source-out", help="Score each source (hospital) alone.")
     ] = False,
+    sources: SourcesOption = None,
     rare: Annotated[int, typer.Option(min=1, help="Classes with fewer instances are rare.")] = 300,
     rare_from: Annotated[RareFrom, typer.Option(help="Where instances count.")] = "dataset",
     threshold_from: Annotated[
@@ -100,6 +101,7 @@ def score(
             split=split,
             folds=folds,
             leave_source_out=leave_source_out,
+            sources=sources,
             rare=rare,
             rare_from=rare_from,
             threshold_from=threshold_from,

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from surgeval.arrays import Floats, Ints
-from surgeval.datasets import Dataset
+from surgeval.datasets import Dataset, Sources, name_sources
 from surgeval.datasets.predictions import GroundTruth, ground_truth
 from surgeval.errors import BadInput
 from surgeval.metrics import CONVENTIONS, Convention, evaluate, rare_classes
@@ -55,6 +55,7 @@ def score_triplets(
     split: str | None = None,
     folds: Folds | None = None,
     leave_source_out: bool = False,
+    sources: Sources | None = None,
     rare: int = 300,
     rare_from: Literal["dataset", "train"] = "dataset",
     threshold_from: str | Path | None = None,
@@ -69,6 +70,7 @@ def score_triplets(
     """Score predictions against a dataset; `predictions=None` scores the constant predictor, the floor of any model.
 
     `folds` is a published scheme (`prostatd`, `cholect50-cv`, …), a JSON file or a mapping of folds to test videos.
+    `sources` says which videos are of which source for `leave_source_out`, where the dataset does not (`name_sources`).
     `threshold_from` names where the score threshold of P/R/F1 comes from: a scored folder, or a split of the dataset
     that is not scored. `rare` classes have fewer instances in the whole dataset, or in the training videos. `pictures`
     of the worst frames are kept for the page.
@@ -99,7 +101,10 @@ def score_triplets(
             f"{option}: found recognition scores, expected detections: only boxes are matched and thresholded"
         )
     dataset = open_data(data, format, labels)
-    scheme = choose_videos(dataset.videos(), split=split, folds=folds, leave_source_out=leave_source_out)
+    if sources is not None and not leave_source_out:
+        raise BadInput("sources: used only with leave_source_out, which scores each source alone.")
+    videos = name_sources(dataset.videos(), sources)
+    scheme = choose_videos(videos, split=split, folds=folds, leave_source_out=leave_source_out)
     truth = ground_truth(dataset, scheme.videos)
     settings = {
         "task": task, "data": truth_fingerprint(truth), "label_space": truth.space.name, "videos": list(scheme.videos),

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
-from surgeval.datasets import Dataset, OnProblem, raise_errors
+from surgeval.datasets import Dataset, OnProblem, Sources, name_sources, raise_errors
 from surgeval.records import UNKNOWN, Frame, Instance, Question, Video, VqaQuestion
 from surgeval.report.dataset._bins import BOX_EDGES, PER_FRAME, RUN_EDGES, bin_of
 from surgeval.report.dataset._runs import Run, Runs, label_step
@@ -22,9 +22,12 @@ _MOST_STRETCHES = 400  # phases kept per video for the timeline; the shortest gi
 _MOST_VALUES = 200  # distinct formats, skills … kept by name
 
 
-def dataset_statistics(dataset: Dataset, *, on_problem: OnProblem = raise_errors) -> DatasetStatistics:
+def dataset_statistics(
+    dataset: Dataset, *, sources: Sources | None = None, on_problem: OnProblem = raise_errors
+) -> DatasetStatistics:
     """Read every label of a dataset once and count.
 
+    `sources` says which videos are of which source, where the dataset does not: as `name_sources`.
     Problems go to `on_problem` as in every reader: the default raises at the first error.
 
     >>> from surgeval.datasets import MemoryDataset
@@ -36,18 +39,17 @@ def dataset_statistics(dataset: Dataset, *, on_problem: OnProblem = raise_errors
     >>> counted.frames, counted.total, counted.per_frame
     (3, 3, ((1, 1, 1, 0, 0, 0, 0),))
     """
-    videos = dataset.videos(on_problem)
-    sources = tuple(dict.fromkeys(video.source for video in videos))
-    count = _Count(dataset.space, len(sources))
+    videos = name_sources(dataset.videos(on_problem), sources)
+    names = tuple(dict.fromkeys(video.source for video in videos))
+    count = _Count(dataset.space, len(names))
     rows = tuple(
-        count.video(video, sources.index(video.source), iter(dataset.frames(video.name, on_problem)))
-        for video in videos
+        count.video(video, names.index(video.source), iter(dataset.frames(video.name, on_problem))) for video in videos
     )
     return DatasetStatistics(
         name=dataset.root.name or str(dataset.root),
         format=dataset.format,
         space=dataset.space,
-        sources=sources,
+        sources=names,
         videos=rows,
         instances=dict(count.instances),
         per_frame=tuple(tuple(row) for row in count.per_frame),

@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from surgeval.arrays import Image
-from surgeval.datasets import Dataset, OnProblem, Problem, raise_errors
+from surgeval.datasets import Dataset, OnProblem, Problem, Sources, raise_errors
 from surgeval.figures import Figure
 from surgeval.pages import Fact, Picture, Plot, Section, Table, save_figures, save_tables, write_page
 from surgeval.report.dataset._charts import MOST_CLASSES, MOST_VIDEOS, crowd
@@ -35,13 +35,15 @@ def write_dataset_page(
     out: str | Path,
     *,
     title: str | None = None,
+    sources: Sources | None = None,
     check: Checked | None = None,
     sheet: Image | None = None,
     on_problem: OnProblem | None = None,
 ) -> Path:
     """Count the dataset, write page, tables and figures below `out`, and return the page's path.
 
-    `sheet` is a picture of sample frames. With a `check` at hand its problems are in the report and do not stop it;
+    `sources` says which videos are of which source, where the dataset does not: as `name_sources`. `sheet` is a picture
+    of sample frames. With a `check` at hand its problems are in the report and do not stop it;
     without, the first error raises, unless `on_problem` says otherwise.
 
     >>> import tempfile
@@ -55,7 +57,8 @@ def write_dataset_page(
     ('report.html', True)
     """
     out = Path(out)
-    statistics = dataset_statistics(dataset, on_problem=on_problem or (raise_errors if check is None else _go_on))
+    told = on_problem or (raise_errors if check is None else _go_on)
+    statistics = dataset_statistics(dataset, sources=sources, on_problem=told)
     tables = statistics.tables
     if check is not None:
         tables |= problem_tables(check.counts, check.problems, dataset.root)

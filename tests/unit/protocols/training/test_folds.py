@@ -159,6 +159,17 @@ def test_leaving_out_sources_gives_table_15(tmp_path: Path, theatre: MemoryDatas
     assert table.paper.rows[0].values == (19.3, 16.4, 16.8)
 
 
+def test_named_sources_are_those_that_are_left_out_and_scored(tmp_path: Path, theatre: MemoryDataset) -> None:
+    named = {"v[0-4]": "north", "v[5-8]": "south"}  # in place of the dataset's A, B and C
+    made = train_folds(theatre, tmp_path / "out", simulated("good"), scheme="sources", sources=named, pages=False)
+    assert made is not None and made.scheme == "sources"
+    groups = {"north": [f"v{k}" for k in range(5)], "south": [f"v{k}" for k in range(5, 9)]}
+    assert made.scores.settings["scheme"]["groups"] == groups
+    assert [row.name for row in paper_tables([made])[0].ours][:2] == [
+        "simulated: without north", "simulated: without south",
+    ]  # fmt: skip
+
+
 def test_damaged_records_are_refused_by_name(tmp_path: Path, theatre: MemoryDataset) -> None:
     method = simulated("good")
     train_folds(theatre, tmp_path / "x", method, scheme=FOLDS, only=["a"])

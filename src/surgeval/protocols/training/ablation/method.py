@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
-from surgeval.datasets import Dataset
+from surgeval.datasets import Dataset, Sources
 from surgeval.engine import Manifest, save_scored
 from surgeval.errors import BadInput, RunError
 from surgeval.files import path_inside, read_json_object
@@ -43,6 +43,7 @@ def run_ablation(
     table: AblationName = "components",
     seeds: Sequence[int] = (0, 1, 2),
     scheme: SchemeSpec = "prostatd",
+    sources: Sources | None = None,
     convention: Convention = "coco",
     format: str | None = None,
     labels: str | Path | None = None,
@@ -92,9 +93,9 @@ def run_ablation(
             home = ablation_home(folder, configuration.name, seed)
             path_inside(folder, *home.relative_to(folder).parts)  # refuses links
             progress(f"{configuration.name}, seed {seed}")
-            train_folds(data, home, method_of(configuration, seed), scheme=scheme, convention=convention,
-                        format=format,
-                        labels=labels, pages=False, progress=progress)  # fmt: skip
+            train_folds(data, home, method_of(configuration, seed), scheme=scheme, sources=sources,
+                        convention=convention, format=format, labels=labels, pages=False,
+                        progress=progress)  # fmt: skip
     first = load_triplets(ablation_home(folder, ablation.reference, seeds[0]) / SCORES)
     manifest = Manifest(
         "training",

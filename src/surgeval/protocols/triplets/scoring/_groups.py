@@ -81,7 +81,9 @@ def choose_videos(
 def _by_source(selected: Sequence[Video], videos: Sequence[Video]) -> VideoGroups:
     nameless = next((video.name for video in selected if not video.source), None)
     if nameless is not None:
-        raise BadInput(f"leave_source_out: video {nameless}: found no source, expected one for every video")
+        raise BadInput(
+            f"leave_source_out: video {nameless} has no source. Name sources by video: sources PATTERN=NAME, or a file."
+        )
     sources = dict.fromkeys(video.source for video in selected)
     if len(sources) < 2:
         raise BadInput(f"leave_source_out: found only source {next(iter(sources))}, expected at least two")
