@@ -163,7 +163,7 @@ class IntentScores(RecordedResult):
             items = counted(len(self.items), "item")
             sentences.append(f"{self.missing} of {items} have no reply and count as wrong.")
         if self.failed:
-            sentences.append(f"{counted(self.failed, 'request')} failed and are in no number; --retry asks only these.")
+            sentences.append(f"{counted(self.failed, 'request')} failed and are in no number; a retry asks only these.")
         return tuple(sentences)
 
     def headlines(self) -> tuple[Headline, ...]:
