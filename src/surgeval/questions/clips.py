@@ -259,8 +259,9 @@ def _write(
         )  # fmt: skip
         advance("clips")
     write_records(out / "records.jsonl", records)
-    for sentence in left_out.sentences(options) if announce is not None else ():
-        announce(sentence)
+    if announce is not None:
+        for sentence in left_out.sentences(options):
+            announce(sentence)
     return records
 
 

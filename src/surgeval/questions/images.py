@@ -149,8 +149,9 @@ def image_records(
     records = [_record(value, place, cases.parent, out, outside) for value, place in _cases(cases)]
     out.mkdir(parents=True, exist_ok=True)
     write_records(out / "records.jsonl", records)
-    for path, count in outside.items() if announce is not None else ():
-        announce(off_frame_sentence(path, count))
+    if announce is not None:
+        for path, count in outside.items():
+            announce(off_frame_sentence(path, count))
     return records
 
 
