@@ -34,6 +34,11 @@ class SurgevalError(Exception):
     def __init__(self, message: object = "") -> None:
         super().__init__(bounded(str(message), _LONGEST_MESSAGE))
 
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The message line by line, as the command line prints it."""
+        return (str(self),)
+
 
 class BadInput(SurgevalError):
     """An argument or option that cannot be used as given."""

@@ -20,6 +20,7 @@ from tests.loopback import Reply, Server, said, serving
 
 from surgeval.asking import read_eval_log
 from surgeval.engine import load_cases
+from surgeval.errors import DataError
 from surgeval.protocols.focus import load_focus, run_focus, score_focus
 from surgeval.protocols.intent import load_intent, run_intent, score_intent
 from surgeval.qa.judging import Panel, open_judges
@@ -173,6 +174,16 @@ def test_a_sample_without_an_answer_is_never_a_wrong_one(quick: Quick, small_pha
     assert f"found {len(failed)} samples without an answer" in err
     assert "inspect eval-retry" in err
     assert not (tmp_path / "scored").exists()
+
+
+def test_a_log_with_failed_samples_is_no_set_of_wrong_answers(small_phantom: Path, tmp_path: Path) -> None:
+    file, log = evaluate(
+        "surgeval/intent", tmp_path, broken_model, data=str(small_phantom), limit=16, conditions="plain", frames=1
+    )
+    failed = [sample.id for sample in log.samples if sample.error]
+    assert 0 < len(failed) < 16
+    with pytest.raises(DataError, match=f"found {len(failed)} samples without an answer"):
+        score_intent(small_phantom, file)
 
 
 def test_a_part_of_the_items_under_inspects_own_limit_and_two_epochs(small_phantom: Path, tmp_path: Path) -> None:

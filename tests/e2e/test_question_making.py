@@ -179,7 +179,7 @@ def test_a_reviewer_at_the_terminal_corrects_skips_and_stops(
 def test_templates_are_listed_and_printed(quick: Quick, tmp_path: Path) -> None:
     code, said, _ = quick("questions", "template")
     assert code == 0
-    assert said.count("printed") == 6
+    assert said.count("adapted") == 6
     assert "ours" in said
     _, text, _ = quick("questions", "template", "mammography")
     (tmp_path / "mine.toml").write_text(text.replace('name = "mammography"', 'name = "mine"'))

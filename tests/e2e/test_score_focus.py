@@ -172,14 +172,19 @@ def test_a_panel_s_options_are_checked(quick: Quick, open_questions: list[str], 
     assert not (tmp_path / "run" / "tables").exists()
 
 
-def test_strict_files_are_refused_by_name(surgeval: Surgeval, tmp_path: Path) -> None:
-    options = _write(tmp_path, {"requests": _ask("a"), "references": _truth("a"), "responses": _said("a", "orphan")})
+def test_strict_files_are_refused_with_every_problem_in_a_line(surgeval: Surgeval, tmp_path: Path) -> None:
+    orphans = [f"orphan {number}" for number in range(25)]
+    options = _write(tmp_path, {"requests": _ask("a"), "references": _truth("a"), "responses": _said("a", *orphans)})
     command = ("score", "focus", *options, "--out", "run")
     lenient, strict = surgeval(*command), surgeval(*command, "--strict")
     assert lenient.returncode == 0
-    assert "1 problem in the files" in lenient.stdout
+    assert "25 problems in the files" in lenient.stdout
     assert strict.returncode == 2
-    assert "responses.json: question 'orphan': qID: found a response to no question" in strict.stderr
+    first, *lines = strict.stderr.splitlines()
+    assert first == "surgeval: 25 problems in the files:"
+    assert len(lines) == 25
+    for name, line in zip(orphans, lines, strict=True):
+        assert f"responses.json: question '{name}': qID: found a response to no question" in line
 
 
 def test_the_gate_asks_for_more_than_the_baseline_on_the_same_questions(surgeval: Surgeval, tmp_path: Path) -> None:

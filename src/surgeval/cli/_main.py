@@ -153,7 +153,8 @@ def _exit_code(argv: Sequence[str]) -> int:
             raise
         return _complain(str(MissingExtra(_command(argv), package)), MissingExtra.exit_code)
     except SurgevalError as error:
-        return _complain(f"{error}{_advice(error)}", error.exit_code)
+        first, *more = error.lines
+        return _complain(f"{first}{_advice(error)}", error.exit_code, more)
     except (Abort, KeyboardInterrupt):
         return _complain(INTERRUPTED, 130)
     except SystemExit as end:
@@ -181,8 +182,8 @@ def _advice(error: SurgevalError) -> str:
     return ""
 
 
-def _complain(message: str, code: int) -> int:
-    typer.echo(f"surgeval: {visible(message)}", err=True)
+def _complain(message: str, code: int, more: Sequence[str] = ()) -> int:
+    typer.echo("\n".join(map(visible, (f"surgeval: {message}", *more))), err=True)
     return code
 
 

@@ -83,7 +83,8 @@ class Dataset(Protocol):
     """Videos with lazily read labelled frames, and questions. `frames` never holds more than it yields.
 
     A dataset may also have `left_out() -> tuple[str, ...]`, sentences on what it holds and does not give, which
-    conversions say with their losses; and `content() -> str`, which identifies it where its files do not (a database).
+    conversions say with their losses; `content() -> str`, which identifies it where its files do not (a database); and
+    `fixations(video) -> tuple[Gaze, ...]`, all of a video's, where frames only hold those of their own moment.
     """
 
     format: ClassVar[str]

@@ -74,9 +74,8 @@ def open_set(path: str | Path, records: str | Path | None = None) -> QuestionSet
         raise BadInput(f"{path}: found no {ITEMS}, expected a set of questions")
     problems: list[Problem] = []
     items = tuple(read_intent_items(file, keep_warnings(problems)))
-    beside, scenes = records or file.parent / RECORDS, ()
-    if records or beside.is_file():
-        scenes = tuple(read_records(beside, keep_warnings(problems)))
+    beside = records or file.parent / RECORDS
+    scenes = read_records(beside, keep_warnings(problems)) if records or beside.is_file() else ()
     known = {record.id: record for record in scenes}
     own = [open_template(str(path)) for path in sorted((file.parent / TEMPLATES).glob("*.toml"))[:_MOST_TEMPLATES]]
     known_templates = {**templates(), **{template.name: template for template in own}}

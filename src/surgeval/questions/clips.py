@@ -10,20 +10,21 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import cv2
 import numpy as np
 
-from surgeval.datasets import Dataset, read_image, video_index
+from surgeval.datasets import Dataset, Problem, keep_warnings, read_image, video_index
 from surgeval.datasets.io import video_files
 from surgeval.errors import BadInput, DataError
 from surgeval.files import copy_atomically, path_inside, read_bounded, write_atomically
 from surgeval.progress import advance
 from surgeval.questions.records import Scene, SourceRecord, write_records
 from surgeval.records import Frame, Gaze, ImageRef
+from surgeval.results import counted
 from surgeval.vocab import LabelSpace
 
 __all__ = ["ClipOptions", "dataset_clips", "table_clips"]
@@ -38,6 +39,9 @@ _LARGEST_TABLE, _MOST_ROWS = 1 << 24, 100_000
 class ClipOptions:
     """How video becomes records: the scenario, frames per clip, shortest and longest clip in seconds, missing facts.
 
+    A clip lasts from its first frame to its last. With `all_fixations` a record also holds the fixations between the
+    labelled frames of its clip, where the dataset knows them; else only those that are active at a labelled frame.
+
     >>> ClipOptions("open_surgery", frames=4).longest
     30.0
     >>> ClipOptions("open_surgery", frames=0)
@@ -51,6 +55,7 @@ class ClipOptions:
     longest: float = 30.0
     procedure: str = ""
     site: str = ""
+    all_fixations: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.frames <= 64:
@@ -70,13 +75,47 @@ class _Clip:
     gaze: tuple[Gaze, ...]
 
 
+@dataclass
+class _LeftOut:
+    """What of the material is in no record, counted while it is cut."""
+
+    frames: int = 0  # without a phase, a time or a picture
+    empty: int = 0  # stretches of a table in which the film has no frame
+    short: int = 0
+    known: dict[str, set[Gaze]] = field(default_factory=dict)  # fixations by video
+    kept: dict[str, set[Gaze]] = field(default_factory=dict)
+    in_clips: dict[str, set[Gaze]] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+    def sentences(self, options: ClipOptions) -> list[str]:
+        """What to say about it; nothing where everything was kept."""
+        count = {name: sum(map(len, by_video.values())) for name, by_video in
+                 (("known", self.known), ("kept", self.kept), ("in_clips", self.in_clips))}  # fmt: skip
+        between, outside = count["in_clips"] - count["kept"], count["known"] - count["in_clips"]
+        of, short = f"of {counted(count['known'], 'fixation')}", counted(self.short, "clip")
+        said = [
+            (self.frames, f"{counted(self.frames, 'frame')} without a phase, a time or a picture left out"),
+            (self.empty, f"{counted(self.empty, 'clip')} without a frame in the film left out"),
+            (self.short, f"{short} shorter than {options.shortest:g} s left out (option shortest)"),
+            (between, f"{between} {of} lie between labelled frames and are left out (option all_fixations)"),
+            (outside, f"{outside} {of} lie in no clip and are left out"),
+        ]  # fmt: skip
+        return [text for number, text in said if number] + [str(p) for p in self.problems if p.kind == "gaze-range"]
+
+
 def dataset_clips(
-    dataset: Dataset, out: str | Path, options: ClipOptions, gaze: Mapping[str, Sequence[Gaze]] | None = None
+    dataset: Dataset,
+    out: str | Path,
+    options: ClipOptions,
+    gaze: Mapping[str, Sequence[Gaze]] | None = None,
+    *,
+    announce: Callable[[str], None] | None = None,
 ) -> list[SourceRecord]:
     """Cut a dataset's videos along its phases; write `records.jsonl` and the frames to `out`.
 
     What is visible are the instruments of the frames shown, what is absent those of the label space that no frame of
-    the clip holds. `gaze` (video → fixations) takes the place of the dataset's own.
+    the clip holds. `gaze` (video → fixations) takes the place of the dataset's own. `announce` is called with a
+    sentence for each kind of material that is in no record: frames, short clips, fixations.
 
     >>> import tempfile
     >>> from surgeval.datasets import MemoryDataset
@@ -85,12 +124,12 @@ def dataset_clips(
     ...     dataset_clips(nothing, Path(folder), ClipOptions("open_surgery"))
     []
     """
-    out = Path(out)
+    out, left_out = Path(out), _LeftOut()
     clips = (
         clip for video in dataset.videos()
-        for clip in _runs(dataset, video.name, video.procedure, options, (gaze or {}).get(video.name))
+        for clip in _runs(dataset, video.name, video.procedure, options, (gaze or {}).get(video.name), left_out)
     )  # fmt: skip
-    return _write(clips, out, options)
+    return _write(clips, out, options, left_out, announce)
 
 
 def table_clips(
@@ -99,8 +138,12 @@ def table_clips(
     out: str | Path,
     options: ClipOptions,
     gaze: Mapping[str, Sequence[Gaze]] | None = None,
+    *,
+    announce: Callable[[str], None] | None = None,
 ) -> list[SourceRecord]:
     r"""Cut video files along a table with the columns video, start, end, phase (and procedure, site where they differ).
+
+    `announce` is called with a sentence for each kind of material that is in no record.
 
     >>> import tempfile
     >>> from surgeval.detector.inference import write_film
@@ -118,7 +161,7 @@ def table_clips(
     table, videos, out = Path(table), Path(videos), Path(out)
     rows = list(_rows(table))
     files = {file.stem: file for file in video_files(videos)}
-    clips = []
+    clips, left_out = [], _LeftOut()
     for number, row in rows:
         if row["video"] not in files:
             raise DataError(videos, record=f"video {row['video'][:60]}", found="no such file", expected="its film")
@@ -128,18 +171,26 @@ def table_clips(
         for low, high in _pieces(start, end, options):
             inside = np.flatnonzero((times >= low) & (times < high))
             frames = [(float(times[k]), ImageRef(film, int(k))) for k in inside]
+            left_out.known.setdefault(row["video"], set()).update((gaze or {}).get(row["video"], ()))
             looked, told = tuple((gaze or {}).get(row["video"], ())), (row.get("procedure", ""), row.get("site", ""))
             clips.append(_Clip(row["video"], row["phase"], *told, frames, Scene(), looked))
-    return _write(clips, out, options)
+    return _write(clips, out, options, left_out, announce)
 
 
 def _runs(
-    dataset: Dataset, video: str, procedure: str, options: ClipOptions, gaze: Sequence[Gaze] | None
+    dataset: Dataset, video: str, procedure: str, options: ClipOptions, gaze: Sequence[Gaze] | None, left_out: _LeftOut
 ) -> Iterator[_Clip]:
     """The clips of one video: runs of one phase, cut where they are too long."""
+    every = getattr(dataset, "fixations", None)
+    own = every(video) if gaze is None and every is not None else ()
+    known = left_out.known.setdefault(video, set(own if gaze is None else gaze))
+    if options.all_fixations and own:
+        gaze = own
     run: list[Frame] = []
-    for frame in dataset.frames(video):
+    for frame in dataset.frames(video, keep_warnings(left_out.problems)):
+        known.update(frame.gaze if gaze is None else ())
         if frame.time is None or frame.image is None or frame.phase is None:
+            left_out.frames += 1
             continue
         if run and (frame.phase != run[0].phase or frame.time - (run[0].time or 0.0) >= options.longest):
             yield _labelled(dataset.space, video, procedure, run, options, gaze)
@@ -176,18 +227,30 @@ def _labelled(
     return _Clip(video, phase, procedure, "", frames, scene, tuple(looked))
 
 
-def _write(clips: Iterable[_Clip], out: Path, options: ClipOptions) -> list[SourceRecord]:
+def _write(
+    clips: Iterable[_Clip],
+    out: Path,
+    options: ClipOptions,
+    left_out: _LeftOut,
+    announce: Callable[[str], None] | None,
+) -> list[SourceRecord]:
     out.mkdir(parents=True, exist_ok=True)
     records: list[SourceRecord] = []
     counts: dict[str, int] = {}
     for clip in clips:
-        first, last = clip.frames[0][0] if clip.frames else 0.0, clip.frames[-1][0] if clip.frames else 0.0
-        if not clip.frames or last - first < options.shortest:
+        if not clip.frames:
+            left_out.empty += 1
+            continue
+        first, last = clip.frames[0][0], clip.frames[-1][0]
+        if last - first < options.shortest:
+            left_out.short += 1
             continue
         number = counts[clip.video] = counts.get(clip.video, 0) + 1
         shown = [clip.frames[k] for k in _spread(len(clip.frames), options.frames)]
         media = tuple(_stored(ref, out, clip.video, time) for time, ref in shown)
-        gaze = tuple(g for g in clip.gaze if g.t <= last + _SLACK and g.t + g.duration >= first - _SLACK)
+        gaze = _within(clip.gaze, first, last)
+        left_out.kept.setdefault(clip.video, set()).update(gaze)
+        left_out.in_clips.setdefault(clip.video, set()).update(_within(left_out.known[clip.video], first, last))
         records.append(
             SourceRecord(
                 f"{clip.video}-{number:03d}", options.scenario, clip.video, media, clip.procedure or options.procedure,
@@ -196,7 +259,15 @@ def _write(clips: Iterable[_Clip], out: Path, options: ClipOptions) -> list[Sour
         )  # fmt: skip
         advance("clips")
     write_records(out / "records.jsonl", records)
+    if announce is not None:
+        for sentence in left_out.sentences(options):
+            announce(sentence)
     return records
+
+
+def _within(gaze: Iterable[Gaze], first: float, last: float) -> tuple[Gaze, ...]:
+    """The fixations of a clip, with those just before and after it."""
+    return tuple(g for g in gaze if g.t <= last + _SLACK and g.t + g.duration >= first - _SLACK)
 
 
 def _stored(ref: ImageRef, out: Path, video: str, time: float) -> str:

@@ -7,7 +7,8 @@ a moment before, the region they look at is where the finding is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,16 @@ from surgeval.files import BrokenJson, copy_atomically, parse_json, path_inside
 from surgeval.progress import advance
 from surgeval.questions.records import Scene, SourceRecord, stays_inside, write_records
 from surgeval.records import Box, Gaze
+from surgeval.results import counted
 
 __all__ = ["ImageRegion", "dwell_by_region", "image_records", "regions_while_naming"]
 
 LOOK_AHEAD = 1.5  # seconds that a look comes before its word
+# Words of a finding that name nothing. Two letters count where the finding writes them in capitals (PE, TB).
+_EMPTY_WORDS = frozenset({
+    "a", "an", "and", "are", "as", "at", "but", "by", "for", "from", "has", "in", "is", "it", "its", "no", "nor", "not",
+    "of", "on", "or", "per", "than", "that", "the", "there", "this", "to", "via", "was", "were", "with", "without",
+})  # fmt: skip
 _MOST_REGIONS = 200
 _FACTS = ("diagnosis", "findings", "birads", "view")
 
@@ -67,21 +74,50 @@ def regions_while_naming(
 ) -> dict[str, dict[str, float]]:
     """For each word of a finding that was dictated: where the gaze rested while it was said and just before.
 
+    A word that is said again soon does not count the same moment twice. Words such as `of` and `the` name no finding.
+
     >>> base = ImageRegion("base", Box(0, 0.8, 1, 0.2))
     >>> words = [SpokenWord("small", 1.0, 1.2), SpokenWord("effusion", 2.0, 2.6)]
     >>> regions_while_naming("pleural effusion", words, [Gaze(1.0, 0.5, 0.9, 1.0)], [base])
     {'effusion': {'base': 1.0}}
     """
-    named = {word.strip(".,;:()").casefold() for word in finding.split()}
-    named = {word for word in named if len(word) > 3}
-    rested: dict[str, list[Gaze]] = {}
+    named = _finding_words(finding)
+    spans: dict[str, list[tuple[float, float]]] = {}
     for word in words:
-        key = word.word.strip(".,;:()").casefold()
+        key = _bare(word.word).casefold()
         if key in named:
-            clipped = (_overlap(fixation, word.start - LOOK_AHEAD, word.end) for fixation in gaze)
-            rested.setdefault(key, []).extend(fixation for fixation in clipped if fixation is not None)
-    told = {key: dwell_by_region(fixations, regions) for key, fixations in rested.items()}
+            spans.setdefault(key, []).append((word.start - LOOK_AHEAD, word.end))
+    told = {}
+    for key, times in spans.items():
+        clipped = [_overlap(fixation, *span) for span in _joined(times) for fixation in gaze]
+        told[key] = dwell_by_region([fixation for fixation in clipped if fixation is not None], regions)
     return {key: seconds for key, seconds in told.items() if seconds}
+
+
+def _bare(word: str) -> str:
+    return word.strip(".,;:()")
+
+
+def _finding_words(finding: str) -> set[str]:
+    """The words that name a finding: three letters or more, or an abbreviation of two."""
+    words = [_bare(word) for word in finding.split()]
+    naming = {word.casefold() for word in words if len(word) > 2 or (len(word) == 2 and word.isupper())}
+    return naming - _EMPTY_WORDS
+
+
+def _joined(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Spans of time without overlap.
+
+    >>> _joined([(2.0, 3.0), (0.0, 1.0), (2.5, 4.0)])
+    [(0.0, 1.0), (2.0, 4.0)]
+    """
+    joined: list[tuple[float, float]] = []
+    for start, end in sorted(spans):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined
 
 
 def _overlap(fixation: Gaze, start: float, end: float) -> Gaze | None:
@@ -89,8 +125,12 @@ def _overlap(fixation: Gaze, start: float, end: float) -> Gaze | None:
     return Gaze(low, fixation.x, fixation.y, high - low) if high > low else None
 
 
-def image_records(cases: str | Path, out: str | Path) -> list[SourceRecord]:
+def image_records(
+    cases: str | Path, out: str | Path, *, announce: Callable[[str], None] | None = None
+) -> list[SourceRecord]:
     """Read the cases of a JSON-lines file, align them, and write `records.jsonl` and the images to `out`.
+
+    `announce` is called with a sentence for each gaze file that has fixations outside the image; these are left out.
 
     >>> import json, tempfile
     >>> from PIL import Image
@@ -105,10 +145,23 @@ def image_records(cases: str | Path, out: str | Path) -> list[SourceRecord]:
     surgeval.errors.DataError: no/cases.jsonl: found no such file, expected a file
     """
     cases, out = Path(cases), Path(out)
-    records = [_record(value, place, cases.parent, out) for value, place in _cases(cases)]
+    outside: Counter[Path] = Counter()  # fixations by gaze file
+    records = [_record(value, place, cases.parent, out, outside) for value, place in _cases(cases)]
     out.mkdir(parents=True, exist_ok=True)
     write_records(out / "records.jsonl", records)
+    if announce is not None:
+        for path, count in outside.items():
+            announce(off_frame_sentence(path, count))
     return records
+
+
+def off_frame_sentence(path: Path, count: int) -> str:
+    """What to say of a gaze file with fixations outside the frame.
+
+    >>> off_frame_sentence(Path("gaze.csv"), 1)
+    'gaze.csv: 1 fixation outside the frame is left out'
+    """
+    return f"{path}: {counted(count, 'fixation')} outside the frame {'is' if count == 1 else 'are'} left out"
 
 
 def _cases(path: Path) -> Iterator[tuple[dict[str, Any], Place]]:
@@ -123,14 +176,14 @@ def _cases(path: Path) -> Iterator[tuple[dict[str, Any], Place]]:
             yield value, here
 
 
-def _record(case: Mapping[str, Any], place: Place, folder: Path, out: Path) -> SourceRecord:
+def _record(case: Mapping[str, Any], place: Place, folder: Path, out: Path, outside: Counter[Path]) -> SourceRecord:
     name, scenario = (_text(case, key, place) for key in ("id", "scenario"))
     image = _inside(folder, _text(case, "image", place), place)
     size = image_size(image)
     if size is None:
         raise DataError(image, found="no image that can be read", expected="the image of a case")
     regions = _regions(case.get("regions"), size, place)
-    gaze = _fixations(case, image.stem, size, place, folder)
+    gaze = _fixations(case, image.stem, size, place, folder, outside)
     facts = {key: _word(case, key, place) for key in _FACTS if case.get(key) is not None}
     dwell = dwell_by_region(gaze, regions)
     if dwell:
@@ -153,7 +206,7 @@ def _record(case: Mapping[str, Any], place: Place, folder: Path, out: Path) -> S
 
 
 def _fixations(
-    case: Mapping[str, Any], recording: str, size: tuple[int, int], place: Place, folder: Path
+    case: Mapping[str, Any], recording: str, size: tuple[int, int], place: Place, folder: Path, outside: Counter[Path]
 ) -> tuple[Gaze, ...]:
     """The fixations of a case: the track of its image in its gaze file, or the only track there."""
     if case.get("gaze") is None:
@@ -164,7 +217,10 @@ def _fixations(
     track = tracks.get(recording) or (next(iter(tracks.values())) if len(tracks) == 1 else None)
     if track is None:
         raise DataError(path, found=f"{len(tracks)} recordings, none called {recording[:60]}", expected="its gaze")
-    return find_fixations(track).on_frame()
+    fixations = find_fixations(track)
+    if fixations.off_frame:
+        outside[path] += fixations.off_frame
+    return fixations.on_frame()
 
 
 def _regions(value: Any, size: tuple[int, int], place: Place) -> tuple[ImageRegion, ...]:

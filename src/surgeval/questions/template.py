@@ -78,7 +78,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """One kind of questions. `origin` is `printed` (in the paper) or `ours`.
+    """One kind of questions. `origin` is `adapted` (from the prompt that the paper prints) or `ours`.
 
     >>> templates()["breech_waiting"].origin
     'ours'

@@ -16,6 +16,7 @@ from surgeval.cli._main import run as command
 from surgeval.errors import BadInput, DataError
 from surgeval.protocols.contract import by_key
 from surgeval.protocols.intent._ceiling import gaze_ceiling
+from surgeval.protocols.intent._page_tables import removal_tables
 from surgeval.protocols.intent.compare import compare_intent
 from surgeval.protocols.intent.evidence import intent_evidence
 from surgeval.protocols.intent.page import _details, _lead, _tables, intent_sections, write_page_of
@@ -307,3 +308,12 @@ def test_the_strict_reading_stands_where_reading_is_explained_and_nowhere_else(r
     assert all("no fault of its answers" in table.note for _, table in told)
     numbers = told[1][1].frame
     assert numbers.height == len(load_intent(runs["discriminating"]).numbers)
+
+
+def test_differences_of_removed_traps_are_points_and_one_sided_intervals_say_so(runs: dict[str, Path]) -> None:
+    scores = load_intent(runs["sycophant"])
+    (table, *_) = removal_tables([scores])
+    row = table.frame.row(by_predicate=pl.col("traps") == "cognitive", named=True)
+    assert row["trap taken away adds"].split(" [")[0].endswith(" points")
+    assert row["failed, asked again"] == f"{scores.removal['cognitive'].again.cell('share')}, one-sided"  # type: ignore[union-attr]
+    assert "the bound of the number" in table.note

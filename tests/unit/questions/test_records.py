@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
@@ -12,21 +13,24 @@ from PIL import Image
 from tests.unit.questions.sound import BREECH, MAMMOGRAM, OPERATION, XRAY
 
 from surgeval.datasets import MemoryDataset
+from surgeval.datasets.gaze import SpokenWord
 from surgeval.errors import BadInput, DataError
 from surgeval.questions import (
     ClipOptions,
+    ImageRegion,
     SourceRecord,
     assemble,
     dataset_clips,
     fitting_templates,
     image_records,
     read_records,
+    regions_while_naming,
     table_clips,
     templates,
     write_records,
 )
 from surgeval.questions.template import parse_template
-from surgeval.records import Frame, Gaze, ImageRef, Instance, Triplet, Video
+from surgeval.records import Box, Frame, Gaze, ImageRef, Instance, Triplet, Video
 from surgeval.vocab import LabelSpace
 
 SPACE = LabelSpace("mine", ("hook", "clip_applier", "stapler"), ("cut", "null_verb"), ("cystic_duct", "null_target"),
@@ -176,6 +180,58 @@ def test_the_region_looked_at_while_a_finding_is_named_is_where_it_is(tmp_path: 
     assert list(read_records(tmp_path / "out" / "records.jsonl")) == [record]
 
 
+def test_a_finding_named_twice_within_a_look_counts_each_moment_once() -> None:
+    base = ImageRegion("base", Box(0, 0.8, 1, 0.2))
+    words = [SpokenWord("effusion", 2.0, 2.4), SpokenWord("effusion", 2.6, 3.0)]
+    looked = [Gaze(1.2, 0.5, 0.9, 1.8)]  # 1.8 s, all of them within 1.5 s of one of the words
+    assert regions_while_naming("effusion", words, looked, [base]) == {"effusion": {"base": pytest.approx(1.8)}}
+
+
+def test_abbreviations_name_a_finding_and_small_words_do_not() -> None:
+    base = ImageRegion("base", Box(0, 0.8, 1, 0.2))
+    words = [SpokenWord(word, 1.0, 2.0) for word in ("chf", "pe", "and", "of", "with")]
+    found = regions_while_naming("CHF and PE of the base, with effusion", words, [Gaze(1, 0.5, 0.9, 1)], [base])
+    assert list(found) == ["chf", "pe"]
+
+
+class Watched(MemoryDataset):
+    """Knows the fixations of a video, a second one after each labelled frame too."""
+
+    def fixations(self, video: str) -> tuple[Gaze, ...]:
+        own = [g for frame in self.frames(video) for g in frame.gaze]
+        return tuple(g for at in own for g in (at, Gaze(at.t + 0.5, 0.75, 0.25, 0.2)))
+
+
+def test_short_clips_and_fixations_in_no_record_are_announced(tmp_path: Path) -> None:
+    plain = _dataset(tmp_path)
+    dataset = Watched(SPACE, plain.frames("op"), plain.videos())
+    options = ClipOptions("open_surgery", shortest=5, longest=10)
+    said: list[str] = []
+    (record,) = dataset_clips(dataset, tmp_path / "some", options, announce=said.append)
+    assert [g.t for g in record.gaze] == [float(second) for second in range(5, 15)]
+    assert said == [
+        "2 clips shorter than 5 s left out (option shortest)",
+        "11 of 40 fixations lie between labelled frames and are left out (option all_fixations)",
+        "19 of 40 fixations lie in no clip and are left out",
+    ]
+    (whole,) = dataset_clips(dataset, tmp_path / "all", replace(options, all_fixations=True))
+    assert len(whole.gaze) == 21
+    said.clear()
+    short = ClipOptions("open_surgery", shortest=0)
+    assert len(dataset_clips(plain, tmp_path / "every", short, announce=said.append)) == 2
+    assert said == []
+
+
+def test_fixations_outside_the_image_are_announced(tmp_path: Path) -> None:
+    case = _case(tmp_path)
+    with (tmp_path / "fixations.csv").open("a") as file:
+        file.write("3.6,4.0,250,20\n")
+    said: list[str] = []
+    (record,) = image_records(case, tmp_path / "out", announce=said.append)
+    assert len(record.gaze) == 3
+    assert said == [f"{tmp_path / 'fixations.csv'}: 1 fixation outside the frame is left out"]
+
+
 @pytest.mark.parametrize(
     ("changed", "why"),
     [
@@ -191,10 +247,11 @@ def test_a_spoilt_case_is_one_sentence(tmp_path: Path, changed: dict[str, object
         image_records(_case(tmp_path, **changed), tmp_path / "out")
 
 
-def test_seven_templates_six_of_them_printed_and_the_waiting_phase_ours() -> None:
+def test_six_templates_are_adapted_from_the_paper_and_the_waiting_phase_is_ours() -> None:
     origins = {name: template.origin for name, template in templates().items()}
     assert len(origins) == 7
-    assert [name for name, origin in origins.items() if origin == "ours"] == ["breech_waiting"]
+    assert origins.pop("breech_waiting") == "ours"
+    assert set(origins.values()) == {"adapted"}
 
 
 def test_the_swapped_headings_are_set_right_by_meaning() -> None:
@@ -231,8 +288,6 @@ def test_a_prompt_has_its_four_stages_and_no_placeholder_left() -> None:
 
 
 def test_a_brace_in_a_record_is_only_a_brace() -> None:
-    from dataclasses import replace
-
     prompt = assemble(templates()["open_surgery"], replace(OPERATION, phase="{gaze} {unknown}"))
     assert "Phase: {gaze} {unknown}" in prompt
 

@@ -11,14 +11,14 @@ import typer
 from surgeval.console import claim_folder, console, open_named, print_json, progress
 from surgeval.console.options import FormatOption, JsonOption, LabelsOption
 from surgeval.console.panels import RUNNING, grouped
-from surgeval.errors import BadInput
+from surgeval.errors import BadInput, visible
 from surgeval.results import counted
 
 if TYPE_CHECKING:
     from surgeval.records import Gaze
 
 
-@grouped({RUNNING: "shortest longest"})
+@grouped({RUNNING: "shortest longest all_fixations"})
 def records(
     data: Annotated[
         Path,
@@ -34,13 +34,18 @@ def records(
     procedure: Annotated[str, typer.Option(help="Where the data do not say.")] = "",
     site: Annotated[str, typer.Option(help="Where the data do not say.")] = "",
     frames: Annotated[int, typer.Option(min=1, max=64, help="Frames of a clip.")] = 6,
-    shortest: Annotated[float, typer.Option(min=0, help="Seconds of a clip.")] = 2.0,
-    longest: Annotated[float, typer.Option(min=0.1, help="Seconds of a clip.")] = 30.0,
+    shortest: Annotated[float, typer.Option(min=0, help="Seconds of a clip; shorter ones are left out.")] = 2.0,
+    longest: Annotated[float, typer.Option(min=0.1, help="Seconds of a clip; longer ones are cut.")] = 30.0,
+    all_fixations: Annotated[
+        bool, typer.Option("--all-fixations", help="Keep the fixations between labelled frames too.")
+    ] = False,
     format: FormatOption = None,
     labels: LabelsOption = None,
     json: JsonOption = False,
 ) -> None:
     """Make source records: videos cut along their phases, or images with regions, gaze and dictation aligned.
+
+    Short clips, and fixations between labelled frames, are in no record; the output says how many.
 
     Example: [bold]surgeval questions records phantom --scenario laparoscopy --site "gallbladder" --out scenes[/bold]
 
@@ -49,29 +54,37 @@ def records(
     from surgeval.questions import ClipOptions, dataset_clips, image_records, table_clips
 
     claim_folder(out, "records.jsonl")
-    options = ClipOptions(scenario, frames, shortest, longest, procedure, site)
-    looked = _gaze(gaze, gaze_mapping)
+    options = ClipOptions(scenario, frames, shortest, longest, procedure, site, all_fixations)
+    notes: list[str] = []
+    looked = _gaze(gaze, gaze_mapping, notes)
     with progress("images" if data.suffix == ".jsonl" else "clips", show=not json) as bar:
         bar.phase("reading")
         if data.suffix == ".jsonl":
-            scenes = image_records(data, out)
+            scenes = image_records(data, out, announce=notes.append)
         elif data.suffix == ".csv":
             if videos is None:
                 raise BadInput(f"{data}: found a table of phases, expected --videos with the films beside it")
-            scenes = table_clips(data, videos, out, options, looked)
+            scenes = table_clips(data, videos, out, options, looked, announce=notes.append)
         else:
-            scenes = dataset_clips(open_named(data, format, labels), out, options, looked)
+            scenes = dataset_clips(open_named(data, format, labels), out, options, looked, announce=notes.append)
     bare = sum(not record.gaze for record in scenes)
     if json:
-        print_json({"out": str(out), "records": len(scenes), "without_gaze": bare})
+        print_json({"out": str(out), "records": len(scenes), "without_gaze": bare, "notes": notes})
         return
     console().print(f"{counted(len(scenes), 'record')} in {out / 'records.jsonl'}, {bare} of them without gaze")
+    for note in notes:
+        console().print(f"note: {visible(note)}")
 
 
-def _gaze(path: Path | None, mapping: Path | None) -> dict[str, Sequence[Gaze]] | None:
-    """The fixations of each video in a gaze file."""
+def _gaze(path: Path | None, mapping: Path | None, notes: list[str]) -> dict[str, Sequence[Gaze]] | None:
+    """The fixations of each video in a gaze file; a note says how many lie outside the frame."""
     if path is None:
         return None
     from surgeval.datasets.gaze import find_fixations, read_gaze
+    from surgeval.questions.images import off_frame_sentence
 
-    return {name: find_fixations(track).on_frame() for name, track in read_gaze(path, mapping=mapping).items()}
+    tracks = {name: find_fixations(track) for name, track in read_gaze(path, mapping=mapping).items()}
+    outside = sum(track.off_frame for track in tracks.values())
+    if outside:
+        notes.append(off_frame_sentence(path, outside))
+    return {name: track.on_frame() for name, track in tracks.items()}

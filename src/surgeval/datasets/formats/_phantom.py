@@ -102,13 +102,16 @@ class Phantom:
         rows = place.items(record.get("frames"), "frames") if record is not None else None
         if record is None or rows is None:
             return
-        looked, fixations = record.get("gaze"), FixationReader()
-        gaze = tuple(fixations.read((place.items(looked, "gaze") or []) if looked is not None else [], place))
-        fixations.report(place)
+        gaze = _gaze(record, place)
         for number in sorted(range(len(rows)), key=lambda number: _when(rows[number])):
             frame = self._frame(video, number, rows[number], place, gaze)
             if frame:
                 yield frame
+
+    def fixations(self, video: str) -> tuple[Gaze, ...]:
+        """All fixations of a video on the frame, those between its labelled frames too."""
+        path = self.root / "truth" / f"{video}.json"
+        return _gaze(read_mapping(path, raise_errors) or {}, Place(str(path), raise_errors))
 
     def _frame(self, video: str, number: int, row: Any, place: Place, gaze: tuple[Gaze, ...]) -> Frame | None:
         here = place.at(f"frames[{number}]")
@@ -199,6 +202,13 @@ class Phantom:
 def _when(row: Any) -> float:
     time = as_float(row.get("time")) if isinstance(row, dict) else None
     return time if time is not None and math.isfinite(time) else 0.0
+
+
+def _gaze(record: dict[str, Any], place: Place) -> tuple[Gaze, ...]:
+    value, reader = record.get("gaze"), FixationReader()
+    fixations = reader.read((place.items(value, "gaze") or []) if value is not None else [], place)
+    reader.report(place)
+    return tuple(fixations)
 
 
 def _camera(value: Any, place: Place) -> CameraMotion | None:

@@ -48,4 +48,4 @@ class GazeTrack:
     @property
     def _inside(self) -> npt.NDArray[np.bool_]:
         with np.errstate(invalid="ignore"):
-            return (self.x >= 0) & (self.x <= 1) & (self.y >= 0) & (self.y <= 1)  # type: ignore[no-any-return]
+            return (self.x >= 0) & (self.x <= 1) & (self.y >= 0) & (self.y <= 1)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
@@ -38,6 +38,10 @@ _EXPECTATION = (
     "option rejects, as in perceptual traps, it guesses, so that a run of it lies by luck above or below."
 )
 _STRICT = "A model that answers in sentences has 0 % by the strict reading; that is no fault of its answers."
+_ONE_SIDED = (
+    "One-sided: one end of the interval is the bound of the number (0 or 100 %, or 100 points either way), so only the "
+    "other end says how sure it is."
+)
 _LEVEL_1 = (*SKILLS, *DIMENSIONS, "overall")
 _LEVEL_2 = ("perceptual", "cognitive", "reliability", "twin", "paired", "over_rejection")
 
@@ -66,6 +70,15 @@ def _cell(interval: Interval | None) -> str:
 
 def _gap(interval: Interval) -> str:
     return interval.cell("points")
+
+
+def _one_sided(interval: Interval | None, unit: Literal["share", "points"] = "share") -> str:
+    """A cell that says when one end of the interval is the bound of the number."""
+    if interval is None:
+        return NOTHING
+    bounds = (0.0, 1.0) if unit == "share" else (-1.0, 1.0)
+    at_bound = (interval.low <= bounds[0]) != (interval.high >= bounds[1])
+    return f"{interval.cell(unit)}{', one-sided' if at_bound else ''}"
 
 
 def _bare(value: float | None) -> str:
@@ -200,10 +213,11 @@ def removal_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
                "twin of the passed", "failed − passed")  # fmt: skip
     own = [
         _table(_named(results, result, "The trap taken away"), columns,
-               [(kind, row.failed, _cell(row.after_failed), _cell(row.again),
-                 _cell(row.over_again.interval if row.over_again else None), row.passed, _cell(row.after_passed),
-                 _cell(row.less_than_passed)) for kind, row in result.removal.items()],
-               file="tables/trap_removal.csv")
+               [(kind, row.failed, _one_sided(row.after_failed), _one_sided(row.again),
+                 _one_sided(row.over_again.interval if row.over_again else None, "points"), row.passed,
+                 _one_sided(row.after_passed), _one_sided(row.less_than_passed, "points"))
+                for kind, row in result.removal.items()],
+               _ONE_SIDED, file="tables/trap_removal.csv")
         for result in asked
     ]  # fmt: skip
     kinds = ("perceptual", "cognitive")

@@ -223,8 +223,6 @@ def _print(scores: IntentScores, page: Path) -> None:
             for name, interval in scores.numbers.items()]  # fmt: skip
     if rows:
         print_table("accuracy", ["number", "share", "guessing"], rows)
-    for warning in scores.warnings:
-        say(f"warning: {visible(warning)}")
     for note in scores.notes:
         say(f"note: {visible(note)}")
     say(f"open {page}")

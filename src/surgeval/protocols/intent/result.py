@@ -163,7 +163,7 @@ class IntentScores(RecordedResult):
             items = counted(len(self.items), "item")
             sentences.append(f"{self.missing} of {items} have no reply and count as wrong.")
         if self.failed:
-            sentences.append(f"{counted(self.failed, 'request')} failed and are in no number; --retry asks only these.")
+            sentences.append(f"{counted(self.failed, 'request')} failed and are in no number; a retry asks only these.")
         return tuple(sentences)
 
     def headlines(self) -> tuple[Headline, ...]:
@@ -229,9 +229,9 @@ class IntentScores(RecordedResult):
     def __str__(self) -> str:
         verdict = [] if self._verdict is None else [f"  {self._verdict}"]
         subset = [f"  a subset: {self.subset}"] if self.subset else []
-        return "\n".join(
-            [self.name, *verdict, *subset, *(f"  {headline.label}: {headline.cell}" for headline in self.headlines())]
-        )
+        warnings = [f"  warning: {warning}" for warning in self.warnings]
+        headlines = [f"  {headline.label}: {headline.cell}" for headline in self.headlines()]
+        return "\n".join([self.name, *verdict, *subset, *warnings, *headlines])
 
 
 def load_intent(folder: str | Path, *, invalid: Invalid | None = None, name: str | None = None) -> IntentScores:

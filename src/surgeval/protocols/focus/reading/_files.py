@@ -46,6 +46,12 @@ class FocusProblems(BadInput):
             lines.append(f"… and {len(self.problems) - _LISTED} more")
         super().__init__("\n".join(lines))
 
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Every problem in a line, after their number where there are several."""
+        several = (f"{len(self.problems)} problems in the files:",) if len(self.problems) > 1 else ()
+        return (*several, *map(str, self.problems))
+
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.problems,)
 
