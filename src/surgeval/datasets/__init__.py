@@ -18,7 +18,7 @@ from surgeval.datasets._registry import (
     open_video,
     writers,
 )
-from surgeval.datasets.formats._focus import focus_rows, has_focus_columns, read_focus_pair
+from surgeval.datasets.formats._focus import RowsFile, focus_rows, has_focus_columns, read_focus_pair, row_files
 from surgeval.datasets.formats._intent import check_media, intent_record, media_paths
 from surgeval.datasets.formats._intent_items import SKILLS, read_intent_items
 from surgeval.datasets.formats._mapping import BoxMap
@@ -56,6 +56,7 @@ __all__ = [
     "Output",
     "Problem",
     "QualityLimits",
+    "RowsFile",
     "VideoIndex",
     "Writer",
     "check",
@@ -89,6 +90,7 @@ __all__ = [
     "read_focus_pair",
     "read_image",
     "read_intent_items",
+    "row_files",
     "video_index",
     "with_clock",
     "writers",
