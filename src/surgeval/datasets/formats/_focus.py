@@ -324,7 +324,7 @@ class Focus:
 
     format: ClassVar[str] = "focus"
 
-    def __init__(self, path: Path, files: FocusFiles, labels: LabelSpace | None = None) -> None:
+    def __init__(self, path: Path, files: QuestionFiles, labels: LabelSpace | None = None) -> None:
         self.root, self._files = path, files
         self.space = labels or LabelSpace("none", ("instrument",))
 
@@ -354,7 +354,7 @@ class Focus:
 
 
 @dataclass(frozen=True, slots=True)
-class FocusFiles:
+class QuestionFiles:
     """A requests file with its references, or files of published rows; neither where there are none."""
 
     pair: tuple[Path, Path] | None = None
@@ -364,7 +364,7 @@ class FocusFiles:
         return self.pair is not None or bool(self.rows)
 
 
-def focus_files(path: Path) -> FocusFiles:
+def focus_files(path: Path) -> QuestionFiles:
     """What a folder or a file holds of FOCUS questions."""
     folder = path if path.is_dir() else path.parent
     listed = names(folder) if path.is_dir() else [path.name]
@@ -372,13 +372,13 @@ def focus_files(path: Path) -> FocusFiles:
         if "requests" in name and name.endswith(".json"):
             other = folder / name.replace("requests", "references")
             if is_there(other) or path.is_file():
-                return FocusFiles((folder / name, other))
+                return QuestionFiles((folder / name, other))
     rows = [folder / name for name in listed if name.endswith((".json", ".jsonl"))]
     rows += [path] if path.is_file() and path.suffix == ".parquet" else []
     rows = [file for file in rows if has_focus_columns(file)]
     published = row_files(path) if path.is_dir() else ()
     single = (RowsFile(rows[0], "", ""),) if len(rows) == 1 and not published else ()
-    return FocusFiles(rows=published or single)
+    return QuestionFiles(rows=published or single)
 
 
 def has_focus_columns(path: str | Path) -> bool:

@@ -100,7 +100,7 @@ def open_questions(
         raise BadInput(f"prefix: found {len(prefix)} for {counted(len(named), 'data set')}, expected one for each")
     if requests is not None and references is not None:
         pair = tuple(read_focus_pair(Path(requests), Path(references), raise_errors))
-        return _prepared([(_Rows(pair), frozenset())], str(requests), split, ood)
+        return _prepared([(_DataSet(pair), frozenset())], str(requests), split, ood)
     sets = []
     for number, name in enumerate(named):
         rows = _rows_of(name, track)
@@ -109,7 +109,7 @@ def open_questions(
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _DataSet:
     """The questions of one data set, and the split of each where that is known."""
 
     questions: tuple[VqaQuestion, ...]
@@ -117,14 +117,14 @@ class _Rows:
     dataset: Dataset | None = None
     published: bool = False
 
-    def with_prefix(self, prefix: str) -> _Rows:
+    def with_prefix(self, prefix: str) -> _DataSet:
         """The same questions under ids with this prefix."""
         questions = tuple(replace(question, id=f"{prefix}{question.id}") for question in self.questions)
         return replace(self, questions=questions, split={f"{prefix}{name}": of for name, of in self.split.items()})
 
 
 def _prepared(
-    sets: Sequence[tuple[_Rows, frozenset[str]]], source: str, split: str | None, ood: Sequence[str]
+    sets: Sequence[tuple[_DataSet, frozenset[str]]], source: str, split: str | None, ood: Sequence[str]
 ) -> FocusSet:
     """One set of questions out of all: each id once, flagged, of one split."""
     names: dict[str, frozenset[str]] = {}
@@ -160,7 +160,7 @@ def _names_of(data: str | Path) -> frozenset[str]:
     return frozenset((text, *re.split(r"[/\\:]", text))) - {""}
 
 
-def _rows_of(data: str | Path, track: str | None) -> _Rows:
+def _rows_of(data: str | Path, track: str | None) -> _DataSet:
     if str(data).startswith("hub:"):
         return _published(_fetched(str(data), track), str(data))
     path = Path(str(data))
@@ -203,10 +203,10 @@ def scored_sources(
     return *as_sources(scored, ())[:2], logged_responses(responses, log), notes
 
 
-def _of_dataset(dataset: Dataset) -> _Rows:
+def _of_dataset(dataset: Dataset) -> _DataSet:
     questions = tuple(question for question in dataset.questions() if isinstance(question, VqaQuestion))
     splits = {video.name: video.split or "" for video in dataset.videos()} if questions else {}
-    return _Rows(questions, {question.id: splits.get(question.video, "") for question in questions}, dataset)
+    return _DataSet(questions, {question.id: splits.get(question.video, "") for question in questions}, dataset)
 
 
 def _of_config(files: Sequence[RowsFile], source: str | Path, track: str | None) -> tuple[RowsFile, ...]:
@@ -219,7 +219,7 @@ def _of_config(files: Sequence[RowsFile], source: str | Path, track: str | None)
     return tuple(file for file in files if file.config in wanted)
 
 
-def _published(files: Sequence[RowsFile], source: str) -> _Rows:
+def _published(files: Sequence[RowsFile], source: str) -> _DataSet:
     if not files:
         raise BadInput(f"{source}: found no Parquet file with the columns of FOCUS rows, expected some")
     questions: dict[str, VqaQuestion] = {}
@@ -230,7 +230,7 @@ def _published(files: Sequence[RowsFile], source: str) -> _Rows:
                 found = "a second row"
                 raise DataError(file.path, record=f"question {question.id}", found=found, expected="each once")
             questions[question.id], splits[question.id] = question, file.split
-    return _Rows(tuple(questions.values()), splits, published=True)
+    return _DataSet(tuple(questions.values()), splits, published=True)
 
 
 def _fetched(name: str, track: str | None) -> tuple[RowsFile, ...]:
