@@ -111,6 +111,10 @@ class NotScored(RunError):
         self.protocol = protocol
 
 
+class NotRankable(DataError):
+    """A submission that its own protocol excludes from a ranking, for example a disqualified one."""
+
+
 class LeftOut(UserWarning):
     """A part of another package that cannot be used: everything else works without it."""
 

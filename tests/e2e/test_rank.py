@@ -160,7 +160,9 @@ def test_what_score_writes_rank_reads_whatever_the_questions_are_called(surgeval
     assert json.loads(mixed.stdout)["final_order"] == [["good"], ["foreign"]]
 
 
-def test_a_submission_that_must_not_be_ranked_is_refused(surgeval: Surgeval, three: list[str], tmp_path: Path) -> None:
+def test_a_submission_that_must_not_be_ranked_is_reported_and_the_others_are_ranked(
+    surgeval: Surgeval, three: list[str], tmp_path: Path
+) -> None:
     run = tmp_path / "run"
     (run / "tables").mkdir(parents=True)
     (run / "tables" / "results.csv").write_text(_table(9))
@@ -169,9 +171,16 @@ def test_a_submission_that_must_not_be_ranked_is_refused(surgeval: Surgeval, thr
     truth = [{"qID": "q", "primary": "1a", "format": "open_ended", "answer": "x"}]
     score_focus(asked, truth, [{"qID": "q", "content": "y"}], name="net").save(run)
     for given in ("run", "run/tables/results.csv"):
-        done = surgeval("rank", given, *three, "--stability", 0)
-        assert done.returncode == 2
-        assert "net: found a submission that is not to be ranked: 1 of 1 judged answers" in done.stderr
+        done = surgeval("rank", given, *three, "--stability", 0, "--json")
+        assert done.returncode == 1
+        ranked = json.loads(done.stdout)
+        assert len(ranked["models"]) == 3
+        assert "1 of 1 judged answers" in next(iter(ranked["not_ranked"].values()))
+        assert any("a submission that is not to be ranked" in note for note in ranked["notes"])
+        alone = surgeval("rank", given, three[0])
+        assert alone.returncode == 2
+        assert "net: found a submission that is not to be ranked: 1 of 1 judged answers" in alone.stderr
+    assert "Not ranked: run: a submission that is not" in " ".join(surgeval("rank", "run", *three).stdout.split())
     (run / "scores.json").write_text("[")
     assert surgeval("rank", "run/tables/results.csv", *three).returncode == 2
 

@@ -341,15 +341,18 @@ def test_published_rows_come_from_a_folder_or_from_the_hub(
     files = {
         name: rows(tmp_path / "local", name, numbers)
         for name, numbers in (
-            ("segment/test-0.parquet", range(3)),
-            ("segment/test-1.parquet", range(3, 5)),
-            ("frame/test-0.parquet", range(3)),
+            ("data/segment/test-0.parquet", range(3)),
+            ("data/segment/test-1.parquet", range(3, 5)),
+            ("data/segment/train.parquet", range(5, 9)),
+            ("data/frame/test.parquet", range(3)),
         )
     }
     code, _, err = quick("run", "focus", "--data", "local", "--model", "oracle", "--out", "both")
     assert code == 2
     assert "found rows in several folders (frame, segment)" in err
-    assert quick("run", "focus", "--data", "local/segment", "--model", "oracle", "--out", "local-run")[0] == 0
+    code, out, _ = quick("run", "focus", "--data", "local/data/segment", "--model", "oracle", "--out", "local-run")
+    assert code == 0
+    assert "split test: 5 of 9 questions" in out
     with ThreadingHTTPServer(("127.0.0.1", 0), type("Here", (Hub,), {"files": files})) as hub:
         threading.Thread(target=hub.serve_forever, daemon=True).start()
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{hub.server_address[1]}")

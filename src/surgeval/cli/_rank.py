@@ -70,12 +70,13 @@ def rank_models(
     ] = False,
     title: Annotated[str, typer.Option(help="The page's title.")] = "Ranking",
     json: JsonOption = False,
-) -> None:
+) -> int:
     """Rank models: tests over videos in each bucket, Copeland over buckets, win rates for ties at the top.
 
     A model is called after its file (without .csv) or its run folder. Columns: qID, video, group, ood, correctness
     (true/false/1/0); all models must have answered the same questions. Of a folder of runs those are ranked that
-    know right and wrong; runs of two protocols are refused.
+    know right and wrong; runs of two protocols are refused. A submission that must not be ranked (disqualified, or
+    with too many answers that no judge decided) is reported and left out: exit code 1.
 
     Example: [bold]surgeval rank runs/net runs/twin prior.csv --baseline prior --out runs/ranking[/bold]
     """
@@ -102,7 +103,7 @@ def rank_models(
     with progress("pages") as bar:
         bar.phase("reading")
         entrants = read_entrants(results)
-        verdicts = verdicts_of(results)
+        verdicts = {name: verdict for name, verdict in verdicts_of(results).items() if name in entrants.tables}
         bar.phase("ranking")
         ranking = rank(entrants, **options, baselines=baseline or (), max_unscored=max_unscored)
         bar.phase("resampling the ranking")
@@ -116,10 +117,12 @@ def rank_models(
             bar.phase("writing the teams' pages")
             index = write_feedback(study, entrants.tables, feedback, references=feedback_references, progress=bar.reach)
     if json:
-        told = {"report": str(page) if page else None, "feedback": str(index) if index else None}
+        told: dict[str, Any] = {"not_ranked": dict(entrants.refused)}
+        told |= {"report": str(page) if page else None, "feedback": str(index) if index else None}
         print_json({**study.to_json(), **told})
     else:
         _print(study, page, index)
+    return 1 if entrants.refused else 0
 
 
 def _print(study: RankingStudy, page: Path | None, index: Path | None) -> None:

@@ -19,7 +19,7 @@ from surgeval.datasets._registry import (
     writers,
 )
 from surgeval.datasets._sources import Sources, name_sources
-from surgeval.datasets.formats._focus import focus_rows, has_focus_columns, read_focus_pair
+from surgeval.datasets.formats._focus import RowsFile, focus_rows, has_focus_columns, read_focus_pair, row_files
 from surgeval.datasets.formats._intent import check_media, intent_record, media_paths
 from surgeval.datasets.formats._intent_items import SKILLS, read_intent_items
 from surgeval.datasets.formats._mapping import BoxMap
@@ -57,6 +57,7 @@ __all__ = [
     "Output",
     "Problem",
     "QualityLimits",
+    "RowsFile",
     "Sources",
     "VideoIndex",
     "Writer",
@@ -93,6 +94,7 @@ __all__ = [
     "read_focus_pair",
     "read_image",
     "read_intent_items",
+    "row_files",
     "video_index",
     "with_clock",
     "writers",

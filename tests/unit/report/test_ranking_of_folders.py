@@ -17,7 +17,16 @@ from surgeval.protocols.focus import score_focus
 from surgeval.protocols.focus.page import write_focus_page
 from surgeval.protocols.registry import descriptors
 from surgeval.protocols.verdict import Verdict
-from surgeval.report import findings, ranking_sections, read_outcomes_of, read_results, study_ranking, verdicts_of
+from surgeval.report import (
+    findings,
+    rank,
+    ranking_sections,
+    read_entrants,
+    read_outcomes_of,
+    read_results,
+    study_ranking,
+    verdicts_of,
+)
 
 ASKED = [{"qID": f"q{n}", "videoID": f"v{n // 2}", "start_time": 0, "end_time": 1, "procedure_type": "",
           "question": "?"} for n in range(16)]  # fmt: skip
@@ -120,3 +129,24 @@ def test_the_options_are_those_of_the_statistics_and_how_much_may_lack_a_verdict
     ours, theirs = (inspect.signature(one).parameters for one in (surgeval.rank, stats.rank_outcomes))
     assert set(ours) == {*theirs, "max_unscored"}
     assert {name: ours[name].default for name in theirs} == {name: one.default for name, one in theirs.items()}
+
+
+OFFICIAL = "qID,video,ood,clinical,primary,answer_format,latency,timed_out,correctness"
+
+
+def test_the_challenges_own_results_table_is_ranked_by_groups(tmp_path: Path) -> None:
+    leaves = ["object_attributes", "1a", "object_aggregation", "event_aggregation"]
+    for name, right in (("net", "True"), ("prior", "False")):
+        rows = [f"q{k},v{k % 8},{k % 2 == 0},False,{leaves[k % 4]},binary,1.0,{k == 0},{right}" for k in range(32)]
+        (tmp_path / f"{name}.csv").write_text("\n".join([OFFICIAL, *rows]))
+        renamed = OFFICIAL.replace("primary", "group")
+        (tmp_path / f"{name}-renamed.csv").write_text("\n".join([renamed, *rows]).replace(",1a,", f",{leaves[0]},"))
+    official = read_entrants([tmp_path / "net.csv", tmp_path / "prior.csv"])
+    assert official.tables["net"]["status"].to_list() == ["late"] + ["ok"] * 31
+    four = ("aggregation|id", "aggregation|ood", "object_recognition|id", "object_recognition|ood")
+    assert rank(official, resamples=50).buckets == four
+    renamed_files = [tmp_path / "net-renamed.csv", tmp_path / "prior-renamed.csv"]
+    assert rank(renamed_files, resamples=50).buckets == rank(official, resamples=50).buckets
+    (tmp_path / "odd.csv").write_text("\n".join([OFFICIAL, "q0,v0,False,False,object_counting,binary,1.0,False,True"]))
+    with pytest.raises(DataError, match="primary: found 'object_counting', expected a capability of the taxonomy"):
+        read_entrants([tmp_path / "odd.csv"])

@@ -7,8 +7,10 @@ and become the taxonomy's value.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -19,17 +21,22 @@ from surgeval.datasets._base import Holds, OnProblem, raise_errors
 from surgeval.datasets.formats._writing import Output
 from surgeval.datasets.io._files import ends, is_there
 from surgeval.datasets.io._json import UNREAD, read_json, read_lines, told_json
-from surgeval.datasets.io._layout import names
+from surgeval.datasets.io._layout import is_printable, names, natural
 from surgeval.datasets.io._values import Place, shown
 from surgeval.errors import BadInput, DataError
 from surgeval.files import NOT_REGULAR, collect_parquet, scan_parquet_file
 from surgeval.qa.formats import formats
 from surgeval.records import Frame, Question, Video, VqaQuestion
-from surgeval.vocab import LabelSpace, capabilities, capability_expected
+from surgeval.vocab import LabelSpace, capabilities, capability_expected, track_limits
 
 _REQUEST = ("qID", "videoID", "start_time", "end_time", "procedure_type", "question")
 _CLOCK = re.compile(r"([0-9]{1,2}):([0-5][0-9]):([0-5][0-9])")
 _BATCH = 2048
+_ROW_DEPTH = 4  # levels of folders below the one that is named: set/data/frame/test
+_MANY_FOLDERS = 8  # of a folder: more are the videos of another dataset, and only known names are looked into
+_SPLIT_NAMES = {
+    "train": "train", "test": "test", **dict.fromkeys(("validation", "valid", "val", "dev"), "validation"),
+}  # fmt: skip
 
 
 @cache
@@ -208,7 +215,8 @@ def _rows(path: Path, on_problem: OnProblem) -> Iterator[Any]:
 
 
 def _published(row: dict[str, Any], place: Place) -> VqaQuestion | None:
-    name = _id(row.get("id"), place)
+    name = row.get("id")
+    name = str(name) if type(name) is int else place.text(name, "id")  # the hub's ids are integers
     video = place.text(row.get("video"), "video")
     start, end = (_seconds(row.get(f"timestamp_{key}"), place, f"timestamp_{key}") for key in ("start", "end"))
     procedure = place.text(row.get("procedure_type"), "procedure_type", empty=True)
@@ -216,6 +224,10 @@ def _published(row: dict[str, Any], place: Place) -> VqaQuestion | None:
     primary = _primary(row.get("primary_capability"), place, "primary_capability")
     style = _format(row.get("answer_format"), place, "answer_format")
     answer = place.text(row.get("answer"), "answer", empty=True)
+    flags = [row.get(key) or False for key in ("ood", "clinical_relevance")]
+    if not all(isinstance(flag, bool) for flag in flags):
+        place.report("not-a-flag", shown(flags), "true or false", "ood, clinical_relevance")
+        return None
     if None in (name, video, procedure, text, primary, style, answer) or start is None or end is None:
         return None
     if start > end:
@@ -227,7 +239,7 @@ def _published(row: dict[str, Any], place: Place) -> VqaQuestion | None:
         options["threshold_seconds"] = min(5.0, 1 + (end - start) * 4 / 360)
     extra = _secondaries(row.get("secondary_capabilities"), place, "secondary_capabilities")
     return VqaQuestion(str(name), str(video), start, end, str(procedure), str(text), str(primary), str(style),
-                       str(answer), options, extra, clinical=bool(row.get("clinical_relevance")))  # fmt: skip
+                       str(answer), options, extra, flags[0], flags[1])  # fmt: skip
 
 
 def _seconds(value: Any, place: Place, field: str) -> float | None:
@@ -238,20 +250,97 @@ def _seconds(value: Any, place: Place, field: str) -> float | None:
     return float(int(match[1]) * 3600 + int(match[2]) * 60 + int(match[3]))
 
 
+@dataclass(frozen=True, slots=True)
+class RowsFile:
+    """A Parquet file of published rows: its configuration (`frame`, below a set's own folder `heico/frame`) and split.
+
+    Each is "" where neither the file nor its folder names one.
+    """
+
+    path: Path
+    config: str
+    split: str
+
+
+def row_files(folder: str | Path) -> tuple[RowsFile, ...]:
+    """The Parquet files of published rows in a folder or below it, in the layouts that the hub has.
+
+    A configuration is a folder (`data/frame/test.parquet`, `frame/test/0.parquet`) or begins the name
+    (`frame-test.parquet`).
+
+    >>> row_files("nowhere")
+    ()
+    """
+    root = Path(folder)
+    found = []
+    for inner, names_there in _published_folders(root):
+        parts = [part for part in inner.relative_to(root).parts if part != "data"]
+        split = next((_SPLIT_NAMES[part] for part in reversed(parts) if part in _SPLIT_NAMES), "")
+        config = "/".join(part for part in parts if part not in _SPLIT_NAMES)
+        for name in sorted(names_there, key=natural):
+            if has_focus_columns(inner / name):
+                words = re.split(r"[-_.]", name)
+                own = words[0] if not config and words[0] in track_limits() else config
+                own_split = next((_SPLIT_NAMES[word] for word in words if word in _SPLIT_NAMES), split)
+                found.append(RowsFile(inner / name, own, own_split))
+    return tuple(found)
+
+
+def _published_folders(root: Path) -> Iterator[tuple[Path, list[str]]]:
+    """The folders that may hold published rows, each with its Parquet files: below the first level only known names."""
+    known = {"data", *track_limits(), *_SPLIT_NAMES}
+    level = [root]
+    for depth in range(_ROW_DEPTH + 1):
+        below = []
+        for folder in level:
+            files, inner = _listed(folder)
+            if files:
+                yield folder, files
+            if depth > 0 or len(inner) > _MANY_FOLDERS:
+                inner = [name for name in inner if name in known]
+            below += [folder / name for name in sorted(inner, key=natural)]
+        level = below
+
+
+def _listed(folder: Path) -> tuple[list[str], list[str]]:
+    """The Parquet files and the folders in a folder, unsorted: among a hundred thousand images there is neither."""
+    files, inner = [], []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.startswith(".") or not is_printable(entry.name):
+                    continue
+                if entry.name.endswith(".parquet"):
+                    files.append(entry.name)
+                elif entry.is_dir():
+                    inner.append(entry.name)
+    except (OSError, ValueError):
+        return [], []
+    return files, inner
+
+
 class Focus:
     """Questions only: its videos are those that the questions name, and have no frames here."""
 
     format: ClassVar[str] = "focus"
 
-    def __init__(self, path: Path, files: tuple[Path, ...], labels: LabelSpace | None = None) -> None:
+    def __init__(self, path: Path, files: QuestionFiles, labels: LabelSpace | None = None) -> None:
         self.root, self._files = path, files
         self.space = labels or LabelSpace("none", ("instrument",))
 
     def questions(self, on_problem: OnProblem = raise_errors) -> Iterator[Question]:
         """The questions in file order."""
-        if len(self._files) == 2:
-            return read_focus_pair(self._files[0], self._files[1], on_problem)
-        return focus_rows(self._files[0], on_problem)
+        if self._files.pair is not None:
+            yield from read_focus_pair(*self._files.pair, on_problem)
+        first: dict[tuple[str, str], Path] = {}
+        for file in self._files.rows:
+            for question in focus_rows(file.path, on_problem):
+                known = first.setdefault((file.config, question.id), file.path)
+                if known == file.path:
+                    yield question
+                    continue
+                place = Place(str(file.path), on_problem, f"question {question.id}")
+                place.report("id-duplicate", f"{shown(question.id)}, as in {known.name}", "each question once", "id")
 
     def videos(self, on_problem: OnProblem = raise_errors) -> tuple[Video, ...]:
         """The videos that the questions are about (problems are told by `questions`)."""
@@ -264,18 +353,32 @@ class Focus:
         return iter(())
 
 
-def focus_files(path: Path) -> tuple[Path, ...]:
-    """Requests and references, or one file of published rows; () where there is neither."""
+@dataclass(frozen=True, slots=True)
+class QuestionFiles:
+    """A requests file with its references, or files of published rows; neither where there are none."""
+
+    pair: tuple[Path, Path] | None = None
+    rows: tuple[RowsFile, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.pair is not None or bool(self.rows)
+
+
+def focus_files(path: Path) -> QuestionFiles:
+    """What a folder or a file holds of FOCUS questions."""
     folder = path if path.is_dir() else path.parent
     listed = names(folder) if path.is_dir() else [path.name]
     for name in listed:
         if "requests" in name and name.endswith(".json"):
             other = folder / name.replace("requests", "references")
             if is_there(other) or path.is_file():
-                return folder / name, other
-    rows = [folder / name for name in listed if name.endswith((".parquet", ".json", ".jsonl"))]
+                return QuestionFiles((folder / name, other))
+    rows = [folder / name for name in listed if name.endswith((".json", ".jsonl"))]
+    rows += [path] if path.is_file() and path.suffix == ".parquet" else []
     rows = [file for file in rows if has_focus_columns(file)]
-    return (rows[0],) if len(rows) == 1 else ()
+    published = row_files(path) if path.is_dir() else ()
+    single = (RowsFile(rows[0], "", ""),) if len(rows) == 1 and not published else ()
+    return QuestionFiles(rows=published or single)
 
 
 def has_focus_columns(path: str | Path) -> bool:

@@ -51,9 +51,28 @@ JudgeOption = Annotated[
 ]  # fmt: skip
 
 
+SplitOption = Annotated[
+    str | None,
+    typer.Option(help="Of a dataset: train, test, … or all. Default: test of published rows that have one."),
+]
+PrefixOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="TEXT", help="Goes before the ids of a dataset, one for each --data, in their order."),
+]
+OodOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ood",
+        metavar="SPEC",
+        help="Questions out of distribution: data:NAME, procedure:TEXT or list:FILE (repeatable).",
+    ),
+]
+
+
 @grouped(
     {
         JUDGING: "flags max_judge_errors tie quorum ask_all human price cache concurrency",
+        READING: "split prefix ood",
         SCORING: "max_latency time batches compat strict scheme resamples seed name",
     }
 )
@@ -64,7 +83,12 @@ def score(
     out: Annotated[Path, typer.Option(help="Folder for report.html, tables, scores.", show_default=False)],
     requests: Annotated[Path | None, typer.Option(help="The questions (JSON list).")] = None,
     references: Annotated[Path | None, typer.Option(help="Their references.")] = None,
-    data: Annotated[str | None, typer.Option(help="In place of these two: a dataset, as for run.")] = None,
+    data: Annotated[
+        list[str] | None, typer.Option(help="In place of these two: a dataset, as for run (repeatable).")
+    ] = None,
+    split: SplitOption = None,
+    prefix: PrefixOption = None,
+    ood: OodOption = None,
     judge: JudgeOption = None,
     track: Annotated[Track | None, typer.Option(help="Sets the latency limit: 5, 15 or 30 s.")] = None,
     max_latency: Annotated[float | None, typer.Option(help="A latency limit in seconds.")] = None,
@@ -137,16 +161,19 @@ def score(
         prices = _prices(price or [], [judge.name for judge in panel.judges] if panel else [])
         bar = stack.enter_context(progress("answers", show=not _interactive(panel)))  # a person needs the screen
         bar.phase("reading")
-        *sources, part = scored_sources(data, requests, references, responses)
+        *sources, parts = scored_sources(
+            data, requests, references, responses, track=track, split=split, prefix=prefix or (), ood=ood or ()
+        )
         scores = score_focus(
             *sources, judge=panel, track=track,
-            max_latency=max_latency, time=time, batches=batches, compat=compat, strict=strict,
+            max_latency=max_latency, time=time, batches=batches, ood=() if data else ood or (), compat=compat,
+            strict=strict,
             flags=None if flags == "off" else FlagPolicy(flags), max_judge_errors=max_judge_errors,
             scheme=scheme, resamples=resamples, seed=seed, concurrency=concurrency,
             progress=bar.reach, name=name or _name(out), pictured=pictured_in(out, responses),
         )  # fmt: skip
-    if part:
-        scores = replace(scores, notes=(*scores.notes, part))
+    if parts:
+        scores = replace(scores, notes=(*parts, *scores.notes))
     if (out / "parts").is_dir():  # what the model was shown, from when it was asked in this folder
         scores = replace(scores, pictures=load_pictures(out)[0])
     scores = replace(scores, human=people, prices=prices, admission=_admission(scores, baseline or []))
@@ -162,7 +189,7 @@ def score(
 
 @grouped(
     {
-        READING: "requests references",
+        READING: "requests references split prefix ood",
         RUNNING: "frames overlay_time concurrency max_tokens timeout seed",
     }
 )
@@ -173,11 +200,14 @@ def run(
     ],
     out: Annotated[Path, typer.Option(help="The run's folder: new, or one to resume.", show_default=False)],
     data: Annotated[
-        str | None,
-        typer.Option(help="A phantom, a requests/references folder, published rows, or hub:OWNER/NAME."),
+        list[str] | None,
+        typer.Option(help="A phantom, a requests/references folder, published rows, or hub:OWNER/NAME (repeatable)."),
     ] = None,
     requests: Annotated[Path | None, typer.Option(help="The questions, in place of --data.")] = None,
     references: Annotated[Path | None, typer.Option(help="Their references.")] = None,
+    split: SplitOption = None,
+    prefix: PrefixOption = None,
+    ood: OodOption = None,
     media: Annotated[Path | None, typer.Option(help="Folder with a video file for every video.")] = None,
     frames: Annotated[int, typer.Option(min=1, help="Frames a question may show.")] = 8,
     overlay_time: Annotated[bool, typer.Option("--overlay-time", help="Burn the time (hh:mm:ss) into frames.")] = False,
@@ -216,7 +246,8 @@ def run(
 
         _check_judges(judge or [], json)  # before hours of asking
         asked = run_focus(
-            data, model, out, requests=requests, references=references, media=media, frames=frames,
+            data, model, out, requests=requests, references=references, split=split, prefix=prefix or (),
+            ood=ood or (), media=media, frames=frames,
             overlay=overlay_time, track=track, concurrency=concurrency, limit=limit, seed=seed,
             options=ChatOptions(max_tokens=max_tokens, timeout=timeout), retry=retry, progress=not json,
         )  # fmt: skip
@@ -310,8 +341,9 @@ def _scored(
             progress=bar.reach,
         )  # fmt: skip
         bar.phase("page")
-        if run.subset:
-            scores = replace(scores, notes=(*scores.notes, f"a subset was asked: {run.subset}"))
+        asked = [note for note in run.notes if not note.startswith("warning: ")]  # the split, and what is ood
+        asked += [f"a subset was asked: {run.subset}"] if run.subset else []
+        scores = replace(scores, notes=(*scores.notes, *asked))
         scores = replace(scores, pictures=run.pictures(pictures, scores.results))
         return scores, write_focus_page(scores, run.folder)
 

@@ -60,7 +60,7 @@ def focus(
         check_limit(limit)
         latency_limit(track, None)
         shown = Shown(1 if track == "frame" else frames, overlay_time)
-        question_set = open_questions(required(data, "focus"))
+        question_set = open_questions(required(data, "focus"), track=track)
         questions, _ = question_set.drawn(limit, seed)
         eyes = open_media(question_set, questions, Path(media) if media else None, looks=not text_only)
         rows = focus_answer(track, names_in(judge))
@@ -118,7 +118,8 @@ def focus_answer(track: str | None = None, judge: list[str] | None = None) -> Sc
         responses = as_sources((), [answer])[2]
         files = read_focus([request], [reference], responses, timed=limit is not None)
         questions = [question for question, _ in files.questions]
-        outcomes = [outcome(question, response, limit, None) for question, response in files.questions]
+        applied = None if files.untimed else limit
+        outcomes = [outcome(question, response, applied, None) for question, response in files.questions]
         judged = ask_judges(questions, outcomes, panel, policy=FlagPolicy.REPORT, compat=None)
         return results_table(questions, judged.outcomes).row(0, named=True)
 

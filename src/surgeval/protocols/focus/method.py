@@ -15,6 +15,7 @@ import polars as pl
 
 from surgeval.errors import BadInput, printable
 from surgeval.protocols.focus.reading._files import FocusFiles, FocusProblems, Source, read_focus
+from surgeval.protocols.focus.reading._ood import mark_ood, note_ood
 from surgeval.protocols.focus.reading._records import FocusQuestion, FocusResponse
 from surgeval.protocols.focus.result import FocusScores
 from surgeval.protocols.focus.scoring._floor import without_looking
@@ -43,6 +44,7 @@ def score_focus(
     max_latency: float | None = None,
     time: TimeRule = "question",
     batches: Batches | None = None,
+    ood: Sequence[str] = (),
     compat: str | None = None,
     strict: bool = False,
     flags: FlagPolicy | None = FlagPolicy.REPORT,
@@ -59,7 +61,8 @@ def score_focus(
 
     `track` or `max_latency` sets the latency limit of a question; responses that all lack a latency have none. With
     the time rule `pooled` the track sets a budget for each batch instead (`docs/focus.md`): `batches` are files or
-    objects with `qIDs`, and without them all questions are one batch. `strict` refuses files with any problem, naming
+    objects with `qIDs`, and without them all questions are one batch. `ood` (data:NAME, procedure:TEXT or list:FILE)
+    says which questions are out of distribution, in place of the files. `strict` refuses files with any problem, naming
     all. `flags` says what an answer that tries to steer the judges costs. When more than the share `max_judge_errors`
     of the judged answers has no verdict, the submission is scored but not to be ranked. Intervals resample videos; the
     scheme `two_level`, the default of compat mode, also the questions inside each. `concurrency` answers are judged at
@@ -82,13 +85,15 @@ def score_focus(
     files = read_focus(requests, references, responses, timed=limited, compat=compat)
     if strict and files.problems:
         raise FocusProblems(files.problems)
-    questions = [question for question, _ in files.questions]
-    notes: list[str] = []
+    marked, flagged = mark_ood([question for question, _ in files.questions], ood)
+    questions = list(marked)
+    notes: list[str] = [*flagged, *note_ood(questions, ood)]
     members = () if pooled_limit is None else read_batches(batches, [question.id for question in questions])
     if limited and files.untimed:
         limit = pooled_limit = None
         notes.append("no response has a latency, so no time limit was applied")
-    outcomes = [outcome(question, response, limit, compat) for question, response in files.questions]
+    pairs = [(question, response) for question, (_, response) in zip(questions, files.questions, strict=True)]
+    outcomes = [outcome(question, response, limit, compat) for question, response in pairs]
     judged = ask_judges(
         questions, outcomes, judge, policy=flags, compat=compat, concurrency=concurrency, progress=progress
     )

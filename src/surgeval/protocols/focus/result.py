@@ -18,7 +18,7 @@ import polars as pl
 
 from surgeval.datasets import Problem
 from surgeval.engine import COMPLETE, Manifest, folder_lock, load_record, save_scored
-from surgeval.errors import BadInput, DataError, NotScored
+from surgeval.errors import BadInput, NotRankable, NotScored
 from surgeval.figures import Figure
 from surgeval.files import make_folder
 from surgeval.pages import Evidence
@@ -284,7 +284,7 @@ def outcomes(result: FocusScores) -> pl.DataFrame:
     """
     if result.unrankable:
         found = f"a submission that is not to be ranked: {result.unrankable}"
-        raise DataError(result.name, found=found, expected="one that is")
+        raise NotRankable(result.name, found=found, expected="one that is")
     table = with_clusters(result.results).select(
         "qID", "video", "group", "ood", "status", "correctness", "reason", "latency"
     )

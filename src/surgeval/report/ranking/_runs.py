@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
 import polars as pl
 
-from surgeval.errors import BadInput, DataError, visible
+from surgeval.errors import BadInput, DataError, NotRankable, visible
 from surgeval.files import name_beside
 from surgeval.protocols.registry import descriptor_of, descriptors, is_run, load_run, runs_in
 from surgeval.protocols.verdict import Verdict
@@ -35,22 +35,28 @@ from surgeval.stats import (
 
 __all__ = ["Entrants", "rank", "read_entrants", "read_outcomes_of", "verdicts_of"]
 
+_FEWEST = 2  # models that a ranking needs
+
 
 @dataclass(frozen=True, kw_only=True)
 class Entrants:
     """The models of run folders and results files, read once: what `rank` takes, and what its page shows beside it.
 
     `tables` has right and wrong by question for each model, `notes` names the runs that cannot be ranked, `score_name`
-    is what the runs' protocol calls the number that they are ranked by.
+    is what the runs' protocol calls the number that they are ranked by. `refused` has the submissions that must not be
+    ranked, such as disqualified ones, with the reason; they are in no table.
     """
 
     tables: Mapping[str, pl.DataFrame]
     notes: tuple[str, ...] = ()
     score_name: str = ""
+    refused: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_entrants(paths: Sequence[str | Path]) -> Entrants:
     r"""The models of run folders, folders of runs and results files (CSV), each called after its folder or file.
+
+    A submission that must not be ranked is left out and noted, unless fewer than two others are left.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -59,7 +65,13 @@ def read_entrants(paths: Sequence[str | Path]) -> Entrants:
     ...     list(read_entrants([path]).tables)
     ['net']
     """
-    return Entrants(tables=read_outcomes_of(paths), notes=_left_out(paths), score_name=_score_name_of(paths))
+    refusals: dict[str, NotRankable] = {}
+    tables = _tables_of(paths, refusals)
+    if refusals and len(tables) < _FEWEST:
+        raise next(iter(refusals.values()))
+    refused = {name: refusal.found for name, refusal in refusals.items()}
+    notes = tuple(visible(f"not ranked: {name}: {reason}") for name, reason in refused.items())
+    return Entrants(tables=tables, notes=(*notes, *_left_out(paths)), score_name=_score_name_of(paths), refused=refused)
 
 
 def rank(
@@ -126,6 +138,11 @@ def read_outcomes_of(paths: Sequence[str | Path]) -> dict[str, pl.DataFrame]:
     ...     read_outcomes_of([path])["net"].rows()
     [('q1', 'VID01', 'verb', 'False', '1')]
     """
+    return _tables_of(paths)
+
+
+def _tables_of(paths: Sequence[str | Path], refusals: dict[str, NotRankable] | None = None) -> dict[str, pl.DataFrame]:
+    """One table per model; with `refusals`, submissions that must not be ranked are kept there and do not raise."""
     tables: dict[str, pl.DataFrame] = {}
     places: dict[str, Path] = {}
     kinds: dict[str, Path] = {}
@@ -134,7 +151,12 @@ def read_outcomes_of(paths: Sequence[str | Path]) -> dict[str, pl.DataFrame]:
         if name in places:
             raise BadInput(visible(_named_twice(name, places[name], path)))
         places[name] = path
-        tables[name] = _outcomes(path, kinds)
+        try:
+            tables[name] = _outcomes(path, kinds)
+        except NotRankable as refusal:
+            if refusals is None:
+                raise
+            refusals[name] = refusal
     if len(kinds) > 1:
         (a, first), (b, second) = list(kinds.items())[:2]
         raise BadInput(f"{first} and {second}: found runs of {a} and of {b}, expected runs of one protocol")

@@ -36,7 +36,7 @@ from surgeval.protocols.focus._stored import SCORES
 from surgeval.protocols.focus.asking._prompt import PROMPT_VERSION, question_messages
 from surgeval.protocols.focus.method import score_focus
 from surgeval.protocols.focus.reading._files import as_sources
-from surgeval.protocols.focus.reading._sources import FocusSet, open_questions
+from surgeval.protocols.focus.reading._sources import DataSets, FocusSet, open_questions
 from surgeval.protocols.focus.result import FocusScores, load_focus
 from surgeval.protocols.focus.scoring._rules import latency_limit
 from surgeval.protocols.pictures import film_strip, save_pictures
@@ -116,12 +116,15 @@ class FocusRun(AskedRun):
 
 
 def run_focus(
-    data: str | Path | None,
+    data: DataSets | None,
     model: str | Answerer[VqaQuestion],
     out: str | Path,
     *,
     requests: str | Path | None = None,
     references: str | Path | None = None,
+    split: str | None = None,
+    prefix: Sequence[str] = (),
+    ood: Sequence[str] = (),
     media: str | Path | None = None,
     frames: int = 8,
     overlay: bool = False,
@@ -138,8 +141,10 @@ def run_focus(
     `model` is a name (`openai:MODEL@URL`, `hf:PATH`, `replay:FILE`, `prior[:TRAIN]`, `random[:SEED]`, `oracle`) or any
     `Answerer`. Frames come from the dataset or from video files in `media`: one on the track `frame`, else up to
     `frames`, with the time burnt in when `overlay` is set. `limit` asks only so many questions, drawn by `seed` evenly
-    from the videos. `retry` asks again what failed. The same call resumes a run that was stopped; nothing stored is
-    asked again.
+    from the videos. `data` may be several data sets, each with a `prefix` for its ids; of published rows the `split`
+    `test` is asked where there is one (`all`: every split), and `ood` says which questions are out of distribution:
+    data:NAME, procedure:TEXT or list:FILE. `retry` asks again what failed. The same call resumes a run that was
+    stopped; nothing stored is asked again.
 
     >>> from tempfile import mkdtemp
     >>> folder = Path(mkdtemp())
@@ -155,11 +160,14 @@ def run_focus(
     check_limit(limit)
     latency_limit(track, None)
     shown = Shown(1 if track == "frame" else frames, overlay)
-    question_set = open_questions(data, requests, references)
+    question_set = open_questions(data, requests, references, track=track, split=split, prefix=prefix, ood=ood)
     questions, subset = question_set.drawn(limit, seed)
     answerer = (
         open_answerer(
-            model, question_messages, lambda name: (open_questions(name) if name else question_set).learnable, options
+            model,
+            question_messages,
+            lambda name: (open_questions(name, track=track) if name else question_set).learnable,
+            options,
         )
         if isinstance(model, str)
         else model
@@ -192,7 +200,7 @@ def run_focus(
         folder=folder, model=name, media=seen, answers=answers, summary=summary, judged=judged, subset=subset,
         track=track,
         look=_Window(eyes, question_set, {question.id: question for question in questions}, shown),
-        notes=_notes(answerer, eyes),
+        notes=(*question_set.notes, *_notes(answerer, eyes)),
     )  # fmt: skip
 
 

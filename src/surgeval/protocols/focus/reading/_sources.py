@@ -8,36 +8,53 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from surgeval.asking import is_eval_log, read_eval_log
-from surgeval.datasets import Dataset, focus_rows, has_focus_columns, open_dataset, raise_errors, read_focus_pair
-from surgeval.datasets.io import folders, names
+from surgeval.datasets import (
+    Dataset,
+    RowsFile,
+    focus_rows,
+    open_dataset,
+    raise_errors,
+    read_focus_pair,
+    row_files,
+)
+from surgeval.datasets.io import shown
 from surgeval.errors import BadInput, DataError
 from surgeval.models import hub_folder
 from surgeval.protocols.asked import draw_evenly
 from surgeval.protocols.focus.reading._files import Source, as_sources, logged_responses
+from surgeval.protocols.focus.reading._ood import mark_ood, note_ood
 from surgeval.records import VqaQuestion
+from surgeval.results import counted
 
-__all__ = ["FocusSet", "open_questions", "scored_sources"]
+__all__ = ["DataSets", "FocusSet", "open_questions", "scored_sources"]
 
 _HUB = re.compile(r"hub:([\w-][\w.-]*/[\w-][\w.-]*)(?::([\w-][\w.-]*))?", re.ASCII)
 
 
 @dataclass(frozen=True)
 class FocusSet:
-    """Questions in their order, the dataset that may hold their frames, and which videos are for training."""
+    """Questions in their order, the dataset that may hold their frames, and which videos are for training.
+
+    `pool` has all questions where only those of one split are asked, `notes` what a reader of the numbers must know.
+    """
 
     questions: tuple[VqaQuestion, ...]
     dataset: Dataset | None = None
     train: frozenset[str] = field(default_factory=frozenset)
+    pool: tuple[VqaQuestion, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def learnable(self) -> tuple[VqaQuestion, ...]:
         """The questions of the training split; all of them where there is no such split."""
-        return tuple(q for q in self.questions if q.video in self.train) or self.questions
+        known = self.pool or self.questions
+        return tuple(q for q in known if q.video in self.train) or known
 
     def drawn(self, limit: int | None, seed: int = 0) -> tuple[tuple[VqaQuestion, ...], str]:
         """At most so many questions, as many of each video, and a label; all questions have no label.
@@ -57,98 +74,174 @@ class FocusSet:
         return questions, label
 
 
+DataSets: TypeAlias = str | Path | Sequence[str | Path]
+
+
 def open_questions(
-    data: str | Path | None, requests: str | Path | None = None, references: str | Path | None = None
+    data: DataSets | None,
+    requests: str | Path | None = None,
+    references: str | Path | None = None,
+    *,
+    track: str | None = None,
+    split: str | None = None,
+    prefix: Sequence[str] = (),
+    ood: Sequence[str] = (),
 ) -> FocusSet:
-    """The questions of `data` (a path, or `hub:OWNER/NAME[:CONFIG]`), or of a requests and a references file."""
-    if (requests is None) != (references is None) or (data is None) == (requests is None):
+    """The questions of `data` (paths, or `hub:OWNER/NAME[:CONFIG]`), or of a requests and a references file.
+
+    Of a set with several configurations that of the `track` is taken. `split` is one split or `all`; by default that
+    is `test` where published rows have it, and else all. Each `prefix` goes before the ids of one data set, in their
+    order. `ood` says which questions are out of distribution (`mark_ood`).
+    """
+    named = [data] if isinstance(data, str | Path) else list(data or ())
+    if (requests is None) != (references is None) or bool(named) == (requests is not None):
         raise BadInput("questions: expected either a dataset, or a requests file with its references file")
+    if prefix and len(prefix) != len(named):
+        raise BadInput(f"prefix: found {len(prefix)} for {counted(len(named), 'data set')}, expected one for each")
     if requests is not None and references is not None:
-        questions = FocusSet(tuple(read_focus_pair(Path(requests), Path(references), raise_errors)))
-    elif str(data).startswith("hub:"):
-        questions = _published(_fetched(str(data)), str(data))
-    else:
-        path = Path(str(data))
-        files = _row_files(path)
-        questions = (
-            _published(files, str(path)) if len(files) > 1 else _of_dataset(open_dataset(files[0] if files else path))
-        )
-    if not questions.questions:
-        raise BadInput(f"{data or requests}: found no FOCUS questions, expected some")
-    return questions
+        pair = tuple(read_focus_pair(Path(requests), Path(references), raise_errors))
+        return _prepared([(_DataSet(pair), frozenset())], str(requests), split, ood)
+    sets = []
+    for number, name in enumerate(named):
+        rows = _rows_of(name, track)
+        sets.append((rows.with_prefix(prefix[number]) if prefix else rows, _names_of(name)))
+    return _prepared(sets, " and ".join(map(str, named)), split, ood)
+
+
+@dataclass(frozen=True)
+class _DataSet:
+    """The questions of one data set, and the split of each where that is known."""
+
+    questions: tuple[VqaQuestion, ...]
+    split: Mapping[str, str] = field(default_factory=dict)
+    dataset: Dataset | None = None
+    published: bool = False
+
+    def with_prefix(self, prefix: str) -> _DataSet:
+        """The same questions under ids with this prefix."""
+        questions = tuple(replace(question, id=f"{prefix}{question.id}") for question in self.questions)
+        return replace(self, questions=questions, split={f"{prefix}{name}": of for name, of in self.split.items()})
+
+
+def _prepared(
+    sets: Sequence[tuple[_DataSet, frozenset[str]]], source: str, split: str | None, ood: Sequence[str]
+) -> FocusSet:
+    """One set of questions out of all: each id once, flagged, of one split."""
+    names: dict[str, frozenset[str]] = {}
+    splits: dict[str, str] = {}
+    for rows, called in sets:
+        for question in rows.questions:
+            if question.id in names:
+                raise BadInput(f"{source}: question {shown(question.id)}: found in two data sets, expected each id "
+                               "once; give each data set a prefix of its own")  # fmt: skip
+            names[question.id] = called
+        splits |= rows.split
+    every = tuple(question for rows, _ in sets for question in rows.questions)
+    if not every:
+        raise BadInput(f"{source}: found no FOCUS questions, expected some")
+    every, notes = mark_ood(every, ood, names)
+    train = frozenset(question.video for question in every if splits.get(question.id) == "train")
+    known = sorted(set(splits.values()) - {""})
+    if split not in (None, "all") and split not in known:
+        found = f"found the splits {', '.join(known)}" if known else "no split is known"
+        raise BadInput(f"split {split!r}: {source}: {found}, expected one of them or all")
+    wanted = "test" if split is None and "test" in known and any(rows.published for rows, _ in sets) else split
+    asked = every if wanted in (None, "all") else tuple(q for q in every if splits.get(q.id) == wanted)
+    if len(asked) < len(every):
+        notes = (f"split {wanted}: {len(asked)} of {counted(len(every), 'question')}", *notes)
+    notes = (*notes, *note_ood(asked, ood))
+    dataset = sets[0][0].dataset if len(sets) == 1 else None
+    return FocusSet(asked, dataset, train, every if len(asked) < len(every) else (), notes)
+
+
+def _names_of(data: str | Path) -> frozenset[str]:
+    """What a data set may be called: its path as it was given, and the folders of the path."""
+    text = str(data)
+    return frozenset((text, *re.split(r"[/\\:]", text))) - {""}
+
+
+def _rows_of(data: str | Path, track: str | None) -> _DataSet:
+    if str(data).startswith("hub:"):
+        return _published(_fetched(str(data), track), str(data))
+    path = Path(str(data))
+    files = _of_config(row_files(path), path, track) if path.is_dir() else ()
+    return _published(files, str(path)) if files else _of_dataset(open_dataset(path))
 
 
 def scored_sources(
-    data: str | Path | None, requests: str | Path | None, references: str | Path | None, responses: Path
-) -> tuple[Source, Source, Source, str]:
-    """Requests, references and responses to score, and a note where not all questions of `data` are among them.
+    data: DataSets | None,
+    requests: str | Path | None,
+    references: str | Path | None,
+    responses: Path,
+    *,
+    track: str | None = None,
+    split: str | None = None,
+    prefix: Sequence[str] = (),
+    ood: Sequence[str] = (),
+) -> tuple[Source, Source, Source, tuple[str, ...]]:
+    """Requests, references and responses to score, and notes, as where not all questions of `data` are among them.
 
     A log of Inspect AI knows which questions it asked: of `data` only those are scored. A file of responses does not,
     and what it leaves out counts as wrong.
     """
-    if data is None and requests is not None and references is not None:
-        return requests, references, responses, ""
-    questions = open_questions(data, requests, references).questions
+    if not data and requests is not None and references is not None:
+        if split is not None or prefix:
+            option = "split" if split is not None else "prefix"
+            raise BadInput(f"{option}: found beside requests and references, expected a dataset")
+        return requests, references, responses, ()
+    known = open_questions(data, requests, references, track=track, split=split, prefix=prefix, ood=ood)
     if not is_eval_log(responses):
-        return *as_sources(questions, ())[:2], responses, ""
+        return *as_sources(known.questions, ())[:2], responses, known.notes
     log = read_eval_log(responses)
     asked = frozenset(log.asked)
-    scored = [question for question in questions if question.id in asked]
+    scored = [question for question in known.questions if question.id in asked]
     if not scored:
         raise DataError(responses, record=f"sample {log.asked[0]!r:.60}", found="no such question in the data",
-                        expected=f"samples called like {questions[0].id!r:.60}")  # fmt: skip
-    part = f"the log asked {len(scored)} of {len(questions)} questions; the others are not counted"
-    return *as_sources(scored, ())[:2], logged_responses(responses, log), part if len(scored) < len(questions) else ""
+                        expected=f"samples called like {known.questions[0].id!r:.60}")  # fmt: skip
+    part = f"the log asked {len(scored)} of {len(known.questions)} questions; the others are not counted"
+    notes = (*known.notes, part) if len(scored) < len(known.questions) else known.notes
+    return *as_sources(scored, ())[:2], logged_responses(responses, log), notes
 
 
-def _of_dataset(dataset: Dataset) -> FocusSet:
+def _of_dataset(dataset: Dataset) -> _DataSet:
     questions = tuple(question for question in dataset.questions() if isinstance(question, VqaQuestion))
-    train = frozenset(video.name for video in dataset.videos() if video.split == "train") if questions else frozenset()
-    return FocusSet(questions, dataset, train)
+    splits = {video.name: video.split or "" for video in dataset.videos()} if questions else {}
+    return _DataSet(questions, {question.id: splits.get(question.video, "") for question in questions}, dataset)
 
 
-def _row_files(folder: Path) -> list[Path]:
-    """The Parquet files of published rows in a folder, or in the one folder below it that has some."""
-    if not folder.is_dir():
-        return []
-    rows_of = {candidate: list(_rows_in(candidate)) for candidate in (folder, *folders(folder))}
-    holders = [candidate for candidate, files in rows_of.items() if files]
-    if len(holders) > 1:
-        listed = ", ".join(holder.name for holder in holders)
-        raise BadInput(f"{folder}: found rows in several folders ({listed}), expected one: name it")
-    return rows_of[holders[0]] if holders else []
+def _of_config(files: Sequence[RowsFile], source: str | Path, track: str | None) -> tuple[RowsFile, ...]:
+    """The files of the only configuration, or of that of the track."""
+    configs = dict.fromkeys(file.config for file in files)
+    wanted = [name for name in configs if len(configs) == 1 or name.rpartition("/")[2] == track]
+    if len(configs) > 1 and len(wanted) != 1:
+        listed = ", ".join(name or "." for name in configs)
+        raise BadInput(f"{source}: found rows in several folders ({listed}), expected one: name it, or the track")
+    return tuple(file for file in files if file.config in wanted)
 
 
-def _rows_in(folder: Path) -> Iterator[Path]:
-    for name in names(folder):
-        if name.endswith(".parquet") and has_focus_columns(folder / name):
-            yield folder / name
-
-
-def _published(files: Sequence[Path], source: str) -> FocusSet:
+def _published(files: Sequence[RowsFile], source: str) -> _DataSet:
     if not files:
         raise BadInput(f"{source}: found no Parquet file with the columns of FOCUS rows, expected some")
     questions: dict[str, VqaQuestion] = {}
-    train = set[str]()
+    splits: dict[str, str] = {}
     for file in files:
-        for question in focus_rows(file, raise_errors):
+        for question in focus_rows(file.path, raise_errors):
             if question.id in questions:
-                raise DataError(file, record=f"question {question.id}", found="a second row", expected="each once")
-            questions[question.id] = question
-            if file.name.startswith("train"):
-                train.add(question.video)
-    return FocusSet(tuple(questions.values()), None, frozenset(train))
+                found = "a second row"
+                raise DataError(file.path, record=f"question {question.id}", found=found, expected="each once")
+            questions[question.id], splits[question.id] = question, file.split
+    return _DataSet(tuple(questions.values()), splits, published=True)
 
 
-def _fetched(name: str) -> list[Path]:
+def _fetched(name: str, track: str | None) -> tuple[RowsFile, ...]:
     """The Parquet files of a dataset on the hub, in the hub client's own cache."""
     match = _HUB.fullmatch(name)
     if match is None:
         raise BadInput(f"{name!r}: found no dataset's name, expected hub:OWNER/NAME or hub:OWNER/NAME:CONFIG")
     repository, config = match[1], match[2]
-    wanted = [f"{config}/*.parquet", f"{config}*.parquet"] if config else ["*.parquet"]
+    wanted = [f"{config}/*.parquet", f"{config}*.parquet", f"*/{config}/*.parquet"] if config else ["*.parquet"]
     folder = hub_folder(repository, wanted, repo_type="dataset", text=name)
-    if config and (folder / config).is_dir():
-        return list(_rows_in(folder / config))
-    files = _row_files(folder)
-    return [file for file in files if file.name.startswith(config)] if config else files
+    files = row_files(folder)
+    if config is None:
+        return _of_config(files, name, track)
+    return tuple(file for file in files if file.config == config or file.path.name.startswith(config))
