@@ -14,8 +14,8 @@ from functools import partial
 from itertools import islice
 
 __all__ = ["MODEL_PACKAGES", "BadInput", "DataError", "LeftOut", "MissingExtra", "NotScored", "RunError",
-           "SurgevalError", "UnclearFormat", "bounded", "code_of_others", "did_you_mean", "printable", "told",
-           "visible"]  # fmt: skip
+           "RunStopped", "SurgevalError", "UnclearFormat", "bounded", "code_of_others", "did_you_mean", "printable",
+           "told", "visible"]  # fmt: skip
 
 _LONGEST = 300  # characters of one part of a sentence
 _CLOSE = 0.7  # share of letters that two names have in common, from which on one is taken for a slip of the other
@@ -97,6 +97,10 @@ class DataError(SurgevalError):
 
 class RunError(SurgevalError):
     """A run folder that cannot be used: locked, made with other settings, or out of space."""
+
+
+class RunStopped(RunError):
+    """Raised by a worker to end the whole run instead of its unit; what is stored stays, and the run can be resumed."""
 
 
 class NotScored(RunError):

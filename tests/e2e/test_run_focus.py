@@ -105,6 +105,64 @@ def test_a_dead_server_is_given_up_and_every_question_listed(quick: Quick, serve
     assert responses(tmp_path / "run") == {}
 
 
+def test_a_server_of_web_pages_is_given_up_before_every_question_was_tried(
+    quick: Quick, server: Server, tmp_path: Path
+) -> None:
+    server.script = lambda number, count: (200, "<html>Sign in</html>", {"Content-Type": "text/html"})
+    write_pair(tmp_path / "D", 70)
+    code, out, _ = quick("run", "focus", "--data", "D", "--model", server.model, "--out", "run")
+    assert code == 1 and "a body that is no JSON (<html>Sign in</html>)" in out
+    assert 3 <= sum(server.asked.values()) <= 12  # eight at a time
+
+
+def test_a_server_that_wants_an_hour_stops_the_run_and_the_same_command_resumes_it(
+    quick: Quick, server: Server, tmp_path: Path
+) -> None:
+    def busy(number: int, count: int) -> Reply:
+        return said(str(number)) if number < 40 else refused(429, {"Retry-After": "3600"})
+
+    server.script = busy
+    write_pair(tmp_path / "D", 70, videos=1)
+    command = ("run", "focus", "--data", "D", "--model", server.model, "--out", "run")
+    code, _, err = quick(*command)
+    assert code == 2
+    assert f"vlm at {server.url}: HTTP 429 (sorry); the server asks to wait 60 minutes (Retry-After)" in err
+    answered = {number for number in server.asked if number < 40}
+    server.asked.clear()
+    server.script = lambda number, count: said(str(number))
+    code, out, _ = quick(*command)
+    assert (code, answered & set(server.asked)) == (0, set())
+    assert "flat accuracy 1.000" in out
+
+
+def test_what_is_probably_wrong_is_said_before_the_score_and_the_servers_name_of_the_model_is_stored(
+    quick: Quick, server: Server, tmp_path: Path
+) -> None:
+    def named(number: int, count: int) -> Reply:
+        judged = server.bodies[-1]["model"] == "judge"
+        body = json.loads(said("CORRECT" if judged else f"clip {number}")[1])
+        return 200, json.dumps(body | {"model": "judge" if judged else "tiny-0.5b"}), {}
+
+    server.script = named
+    write_pair(tmp_path / "D", 12, format="open_ended")
+    judge = f"openai:judge@{server.url}"
+    command = ("run", "focus", "--data", "D", "--model", server.model, "--judge", judge, "--out", "run",
+               "--concurrency", "1")  # fmt: skip
+    (code, first, _), (again, second, _) = quick(*command), quick(*command)
+    assert (code, again) == (0, 0)
+    for text in ("12 replies came from 'tiny-0.5b', and 'vlm' was asked for",
+                 f"the judge {judge} gave the verdict correct to all 12 answers"):  # fmt: skip
+        assert 0 <= first.index(text) < first.index("flat accuracy")
+    assert "stored by an earlier run" not in first
+    reused = f"12 of 12 verdicts of the judge {judge} were stored by an earlier run"
+    assert 0 <= second.index(reused) < second.index("flat accuracy")
+    code, out, _ = quick("score", "focus", "--data", "D", "--responses", "run/responses.json", "--out", "run",
+                         "--judge", judge, "--json")  # fmt: skip
+    found = json.loads(out)
+    assert (code, found["answered_by"]) == (0, {"tiny-0.5b": 12})
+    assert any(text.startswith(reused) for text in found["warnings"])
+
+
 @pytest.mark.parametrize("reply", [said(None), said("", "length"), said("<think>so long", "length")])
 def test_a_reply_without_an_answer_is_a_failure(quick: Quick, server: Server, tmp_path: Path, reply: Reply) -> None:
     server.script = lambda number, count: reply

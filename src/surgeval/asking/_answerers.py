@@ -34,6 +34,8 @@ class ShownFrame:
 class Answered:
     """An answer. `latency` is that of the request that succeeded; tokens and requests are 0 where nothing is spent.
 
+    `model` is the name under which a server answered; "" where it gave none.
+
     >>> Answered("a clip", latency=0.5, requests=1).content
     'a clip'
     """
@@ -43,6 +45,7 @@ class Answered:
     requests: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    model: str = ""
 
 
 class Unanswered(SurgevalError):

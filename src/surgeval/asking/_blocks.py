@@ -17,7 +17,7 @@ from surgeval.asking._pictures import shown_record
 from surgeval.asking._question import Asked, Question
 from surgeval.asking._store import AnswerStore, ShownStore
 from surgeval.engine import Unit
-from surgeval.errors import DataError, SurgevalError, printable
+from surgeval.errors import DataError, RunStopped, SurgevalError, printable
 from surgeval.progress import advance
 from surgeval.records import Case
 
@@ -137,6 +137,8 @@ class Asking(Generic[Question]):
         if self._batch > 1 and isinstance(self._answerer, Batching):
             try:
                 answers = self._answerer.answer_all([seen.question for seen in batch], [seen.frames for seen in batch])
+            except RunStopped:
+                raise
             except Exception:  # noqa: BLE001 - whose fault it was shows when each is asked alone
                 answers = ()
             if len(answers) == len(batch):
@@ -148,6 +150,8 @@ class Asking(Generic[Question]):
             return self._answerer.answer(question, frames)
         except Unanswered as error:
             return error
+        except RunStopped:
+            raise
         except Exception as error:  # noqa: BLE001 - its fault costs its question, not the block
             return _fault(error)
 
@@ -169,6 +173,7 @@ class Asking(Generic[Question]):
         values: dict[str, object] = {
             "content": printable(answer.content), "latency": answer.latency, "requests": answer.requests,
             "prompt_tokens": answer.prompt_tokens, "completion_tokens": answer.completion_tokens,
+            "answered_by": answer.model,
         }  # fmt: skip
         if shown is not None:
             values["shown"] = shown

@@ -79,7 +79,12 @@ class ChatAnswerer(Generic[Question]):
         if isinstance(reply, ChatError):
             raise Unanswered(str(reply))
         return Answered(
-            printable(final_text(reply)), reply.seconds, reply.requests, reply.prompt_tokens, reply.completion_tokens
+            printable(final_text(reply)),
+            reply.seconds,
+            reply.requests,
+            reply.prompt_tokens,
+            reply.completion_tokens,
+            reply.model,
         )
 
     def _count(self, *, failed: bool) -> None:

@@ -28,12 +28,12 @@ class AnswerStore(Store):
     title, table, key = "the stored answers of a run", "answers", "question"
     columns = (
         Column("content", str), Column("latency", float, null=True), Column("requests", int),
-        Column("prompt_tokens", int), Column("completion_tokens", int),
+        Column("prompt_tokens", int), Column("completion_tokens", int), Column("model", str),
     )  # fmt: skip
     layout = """
 CREATE TABLE answers (
     question TEXT PRIMARY KEY, content TEXT NOT NULL, latency REAL,
-    requests INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL
+    requests INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, model TEXT NOT NULL
 ) WITHOUT ROWID
 """
 

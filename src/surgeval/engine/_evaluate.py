@@ -1,7 +1,7 @@
 """One unit through one worker: its cases, or the reason why there are none, as the bytes of its part.
 
-Nothing a worker raises ends the run. Failures are per unit: when the worker raises, none of the unit's cases is kept,
-and each of those it was expected to yield is stored with the status `error` and the reason.
+Nothing a worker raises ends the run, except `RunStopped`. Failures are per unit: when the worker raises, none of the
+unit's cases is kept, and each of those it was expected to yield is stored with the status `error` and the reason.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from surgeval.engine._parts import encode
 from surgeval.engine._units import Job, Unit
-from surgeval.errors import BadInput, RunError
+from surgeval.errors import BadInput, RunError, RunStopped
 from surgeval.progress import restart_clock
 from surgeval.records import Case
 
@@ -49,7 +49,7 @@ def evaluate_unit(worker: Worker, job: Job) -> bytes:
     try:
         cases = _with_missing(job.unit, [_checked(case) for case in worker(job.unit.payload)])
         return encode(job.name, job.unit.key, cases, time.perf_counter() - start)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, RunStopped):
         raise
     except BaseException as error:  # noqa: BLE001 - SystemExit and the panics of Rust libraries are failures as well
         return failed_part(job, "error", describe(error), time.perf_counter() - start)

@@ -12,9 +12,10 @@ import polars as pl
 from surgeval.engine import RunSummary
 from surgeval.errors import BadInput
 from surgeval.protocols.contract import FinishedRun
+from surgeval.protocols.reply_warnings import find_other_models
 from surgeval.qa.chat import Usage
 
-__all__ = ["NO_MEDIA", "UNKNOWN_MEDIA", "AskedRun", "check_limit", "draw_evenly", "was_shown"]
+__all__ = ["NO_MEDIA", "UNKNOWN_MEDIA", "AskedRun", "check_limit", "count_models", "draw_evenly", "was_shown"]
 
 NO_MEDIA, UNKNOWN_MEDIA = "none", "unknown"  # what run.json says where nothing was shown, and of answers made elsewhere
 
@@ -48,6 +49,18 @@ class AskedRun(FinishedRun):
         return Usage(*spent.row(0))
 
     @property
+    def answered_by(self) -> Mapping[str, int]:
+        """Answers by the model name that the server gave; empty where it gave none."""
+        return count_models(self.answers)
+
+    @property
+    def server_notes(self) -> tuple[str, ...]:
+        """Under which name the server answered; a warning where it is not the one asked for."""
+        other = find_other_models(self.model, self.answered_by)
+        named = [f"note: the server named its model {name!r}" for name in self.answered_by] if not other else []
+        return tuple(named or [f"warning: {text}" for text in other])
+
+    @property
     def tables(self) -> dict[str, pl.DataFrame]:
         """`answers` first, one row per question; then those of the run, and `failures`."""
         others = {name: table for name, table in super().tables.items() if name != "answers"}
@@ -62,7 +75,19 @@ class AskedRun(FinishedRun):
         return ", ".join(f"{count} {_STATUS.get(status, status)}" for status, count in self.counts.items())
 
     def __str__(self) -> str:
-        return "\n".join((str(self.summary), f"{self.model}: {self.said}", *self.notes))
+        return "\n".join((str(self.summary), f"{self.model}: {self.said}", *self.server_notes, *self.notes))
+
+
+def count_models(answers: pl.DataFrame) -> dict[str, int]:
+    """Answers by the model name that the server gave.
+
+    >>> count_models(pl.DataFrame({"answered_by": ["vlm", "", None, "vlm"]}))
+    {'vlm': 2}
+    """
+    if "answered_by" not in answers.columns:
+        return {}
+    named = answers.filter(pl.col("answered_by").cast(pl.String).fill_null("") != "")
+    return dict(named.group_by("answered_by").len().sort("answered_by").iter_rows())
 
 
 def was_shown(media: object) -> bool | None:

@@ -9,7 +9,7 @@ import polars as pl
 from surgeval.pages import Finding, Section, Table, unbroken
 from surgeval.protocols.verdict import Verdict
 
-__all__ = ["claims", "verdict_lead", "verdict_sections"]
+__all__ = ["claims", "verdict_lead", "verdict_sections", "warning_lead"]
 
 
 def claims(verdicts: Mapping[str, Verdict | None]) -> str:
@@ -61,6 +61,15 @@ def verdict_lead(verdicts: Mapping[str, Verdict | None]) -> str:
     if len(verdicts) == 1:
         return "".join(_unbroken(verdict.sentence) for verdict in known.values())
     return " ".join(f"{name}: {verdict.grade}." for name, verdict in known.items())
+
+
+def warning_lead(warnings: Sequence[str]) -> tuple[str, ...]:
+    """Warnings as sentences to stand before the verdict, so that they are read before any number.
+
+    >>> warning_lead(["the judge j gave the verdict correct to all 12 answers"])
+    ('Warning: the judge j gave the verdict correct to all 12 answers.',)
+    """
+    return tuple(f"Warning: {_unbroken(text)}." for text in warnings)
 
 
 def _findings(verdict: Verdict) -> tuple[Finding, ...]:

@@ -33,7 +33,7 @@ class Reply:
     `requests` counts what it took to get it (retries included), `seconds` is the time of the one that succeeded; token
     counts are 0 where the server tells none. `finish` says why a text is not whole: "length" (the token limit) or
     "content_filter" (the server withheld the rest, and the text is no answer). `form` says how a reply that was asked
-    for with a schema was held to it; None where none was.
+    for with a schema was held to it; None where none was. `model` is the name under which the server answered.
 
     >>> Reply("CORRECT", prompt_tokens=300, completion_tokens=1).finish
     ''
@@ -46,6 +46,7 @@ class Reply:
     finish: Literal["", "length", "content_filter"] = ""
     seconds: float = 0.0
     form: JsonForm | None = None
+    model: str = ""
 
 
 class ChatError(SurgevalError):

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from surgeval.errors import BadInput, SurgevalError
+from surgeval.errors import BadInput, RunStopped, SurgevalError
 from surgeval.progress import advance
 from surgeval.qa.chat import ChatError, Message, Reply, SchemaChat, Usage
 from surgeval.questions._folder import write_set
@@ -160,6 +160,8 @@ def _counted(
     except ChatError as error:
         name = template.name if template else ""
         return Made(failed=(f"{record.id} {name}: {error}",))
+    except RunStopped:
+        raise
     except SurgevalError as error:  # the record itself cannot be used
         _, _, reason = str(error).partition(f"record {record.id!r}: ")
         fault = Fault("usable-record", f"record {record.id}", reason or str(error))

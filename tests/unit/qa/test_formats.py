@@ -66,6 +66,15 @@ def test_a_hair_beyond_the_tolerance_is_wrong_at_any_precision() -> None:
     assert not verdict("percentage", "3.3", "8.3" + "0" * 40 + "1").correct
 
 
+def test_a_percentage_may_lack_the_digit_before_or_after_its_point() -> None:
+    assert [verdict("percentage", "0.5", said, threshold_pp=0).correct for said in (".5", ".50 %", "0.5%")] == [
+        True
+    ] * 3
+    assert verdict("percentage", "40", "40.", threshold_pp=0).correct
+    assert [verdict("percentage", "40", said).state for said in (".", ".%", "4..5")] == ["invalid"] * 3
+    assert judge_format("percentage", {}, "0.5", ".5", compat=ORENA_FOCUS).state == "invalid"  # as the package reads
+
+
 def test_a_percentage_outside_its_range_is_no_answer_unless_the_question_widens_it() -> None:
     assert verdict("percentage", "98", "150%").state == "invalid"
     assert verdict("percentage", "98", "150%", range=[0, 200]).state == "mismatch"

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from tests.loopback import Reply, Server, refused, said, serving
 
+from surgeval.errors import RunStopped
 from surgeval.models.chat import ChatOptions, OpenAIChat, open_chat
 from surgeval.models.chat._http import HttpError
 from surgeval.qa.chat import ChatError
@@ -79,7 +80,12 @@ DETERMINED = [
     ((200, '{"choices": [7]}', {}), "error", "a choice without a message", 4),
     ((200, "[]", {}), "error", "no JSON object", 4),
     ((200, '{"choices": [{"message": {"con', {}), "error", "a body that is no JSON", 4),
-    ((200, "<html>gateway</html>", {"Content-Type": "text/html"}), "error", "a body that is no JSON (<html>", 4),
+    (
+        (200, "<html>gateway</html>", {"Content-Type": "text/html"}),
+        "error",
+        "a body that is no JSON (<html>",
+        3,
+    ),  # no server of a model
     (refused(500), "error", "HTTP 500 (sorry)", 4),
     (refused(503, {"Retry-After": "not a time"}), "error", "HTTP 503 (sorry)", 4),
     (refused(429, {"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}), "error", "HTTP 429 (sorry)", 4),
@@ -107,6 +113,40 @@ def test_whatever_passes_once_is_overcome(server: Server, answer: Reply | None) 
     server.script = lambda number, count: answer if count == 1 else voted("INCORRECT")
     vote = judge(server).vote(item(1))
     assert (vote.state, vote.requests) == ("incorrect", 2)
+
+
+def test_a_server_whose_first_replies_are_web_pages_is_given_up_at_once(server: Server) -> None:
+    server.script = lambda number, count: (200, "<!DOCTYPE html>", {"Content-Type": "text/html"})
+    panel = Panel([judge(server)])
+    verdicts = panel.judge_all([item(n) for n in range(40)], concurrency=1)
+    assert sum(server.asked.values()) == 3
+    assert {verdict.state for verdict in verdicts} == {"judge_error"}
+    assert f"tiny at {server.url}: a body that is no JSON (<!DOCTYPE html>)" in verdicts[5].reason
+
+
+def test_a_server_that_once_replied_is_asked_again_after_web_pages(server: Server) -> None:
+    page = (200, "<html>gateway</html>", {})
+    server.script = lambda number, count: page if number and count < 4 else voted("CORRECT")
+    one = judge(server)
+    assert [one.vote(item(number)).requests for number in (0, 1, 2)] == [1, 4, 4]
+
+
+def test_a_server_that_wants_an_hour_stops_the_judging_and_a_later_call_resumes_it(
+    server: Server, tmp_path: Path
+) -> None:
+    busy = [True]
+    server.script = lambda number, count: (
+        refused(429, {"Retry-After": "3600"}) if busy[0] and number > 2 else voted("CORRECT")
+    )
+    items = [item(number) for number in range(1, 6)]
+    with VerdictCache(tmp_path / "verdicts.sqlite") as cache:
+        with pytest.raises(RunStopped, match=r"HTTP 429 \(sorry\); the server asks to wait 60 minutes"):
+            Panel([judge(server)], cache=cache).judge_all(items, concurrency=1)
+        assert server.asked == {1: 1, 2: 1, 3: 1}
+        busy[0] = False
+        verdicts = Panel([judge(server)], cache=cache).judge_all(items, concurrency=1)
+    assert {verdict.state for verdict in verdicts} == {"correct"}
+    assert server.asked == {1: 1, 2: 1, 3: 2, 4: 1, 5: 1}
 
 
 def test_a_slow_server_is_given_up_on_time_and_tried_again(server: Server) -> None:
@@ -146,7 +186,7 @@ def test_a_server_that_was_there_is_waited_for(server: Server, monkeypatch: pyte
 
 def test_waits_follow_the_server_and_never_exceed_the_limit(server: Server) -> None:
     waits: list[float] = []
-    server.script = lambda number, count: refused(429, {"Retry-After": ["7", "3600", "nan"][count - 1]})
+    server.script = lambda number, count: refused(429, {"Retry-After": ["7", "300", "nan"][count - 1]})
     chat = OpenAIChat("tiny", server.url, ChatOptions(tries=3, backoff=1.0, max_wait=60), sleep=waits.append)
     with pytest.raises(ChatError, match="3 tries"):
         chat.complete([{"role": "system", "content": ""}, {"role": "user", "content": "| question 1?"}])
@@ -224,6 +264,7 @@ def test_five_hundred_questions_to_a_flaky_server_end_with_the_right_verdicts(se
 
 RUN = """
 import sys
+from surgeval.errors import RunStopped
 from surgeval.models.chat import ChatOptions, OpenAIChat
 from surgeval.qa.judging import ChatJudge, JudgeItem, Panel, VerdictCache
 url, path, count = sys.argv[1], sys.argv[2], int(sys.argv[3])

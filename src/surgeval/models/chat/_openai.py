@@ -1,8 +1,9 @@
 """Chat models for judges and questions: any OpenAI-compatible server, or local transformers weights.
 
 All retrying is here, in one bounded loop that also covers what HTTP calls a success (an error object, no choices, a
-broken body). A key goes only where it belongs: `OPENAI_API_KEY` to api.openai.com, `SURGEVAL_API_KEY` to any server;
-neither it nor any other secret is in what comes out, whatever the server says.
+broken body). A server whose first replies are no JSON is given up, and one that asks to be left alone for longer than
+`_LONGEST_PAUSE` stops the run. A key goes only where it belongs: `OPENAI_API_KEY` to api.openai.com, `SURGEVAL_API_KEY`
+to any server; neither it nor any other secret is in what comes out, whatever the server says.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from surgeval._version import __version__
-from surgeval.errors import BadInput
+from surgeval.errors import BadInput, RunStopped
 from surgeval.models.chat._http import HttpError, HttpReply, post, proxy_of
 from surgeval.models.chat._replies import FailedReply, error_of, read_reply, retry_after
 from surgeval.models.chat._secrets import read_key, secrets_of
@@ -32,6 +33,8 @@ _NAMES_FORM = re.compile(rb"response_format|json_schema|json_object|guided_json"
 _NAMES_SEED = re.compile(rb"\bseed\b")
 _LOOKED_AT = 1 << 16  # characters of a refusal, of which 200 are shown
 _LONGEST_WAIT = 1e6  # seconds; no operating system waits for ever
+_LONGEST_PAUSE = 300.0  # seconds that a server may ask for; after more the run stops instead of asking all the same
+_FOREIGN = 3  # bodies without JSON, before any with it, by which a server of something else is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +135,12 @@ class OpenAIChat:
         if self._options.seed is not None:
             decoding["seed"] = self._options.seed
         self._accepted, self._lock = _Accepted(decoding), threading.Lock()
+        self._foreign, self._speaks_json, self._given_up, self._asked_again_at = 0, False, "", 0.0
+
+    @property
+    def model(self) -> str:
+        """The model's name as the server is asked for it."""
+        return self._model
 
     @property
     def identity(self) -> str:
@@ -148,17 +157,24 @@ class OpenAIChat:
     def complete(self, messages: Sequence[Message], *, schema: Mapping[str, object] | None = None) -> Reply:
         """Ask, and ask again after what may pass: time-outs, 429 and 5xx, resets, bodies without a reply.
 
+        `RunStopped` where the server asks to be left alone for long: whoever resumes later loses nothing.
+
         With a schema the server is asked for JSON of it, or for any JSON, or in plain text, whichever it takes first.
         """
         problem = "no try was allowed"
         requests, left = 0, max(1, self._options.tries)
         while left:
+            self._check_pause()
+            if self._given_up:
+                problem = self._given_up
+                break
             requests += 1
             began = time.perf_counter()
             outcome = self._once(messages, schema)
             if isinstance(outcome, Reply):
                 text = None if outcome.text is None else self._secrets.hide(outcome.text)
-                return replace(outcome, text=text, requests=requests, seconds=time.perf_counter() - began)
+                model, seconds = self._secrets.hide(outcome.model), time.perf_counter() - began
+                return replace(outcome, text=text, requests=requests, seconds=seconds, model=model)
             if outcome.learnt:
                 continue  # asked again in the server's own way at once, which happens only so often
             left -= 1
@@ -166,15 +182,29 @@ class OpenAIChat:
             problem = _short(self._secrets.hide(shown))  # hidden first: half a key is a secret too
             if not outcome.transient:
                 break
+            if outcome.wait is not None and outcome.wait > _LONGEST_PAUSE:
+                self._asked_again_at = time.monotonic() + outcome.wait
+                self._check_pause(problem)
+            if outcome.foreign and self._foreign >= _FOREIGN and not self._speaks_json:
+                self._given_up = problem
+                break
             if left and outcome.wait is not None:
                 self._sleep(min(outcome.wait, self._options.max_wait))
             elif left:
                 wait = self._options.backoff * 2 ** (requests - 1) * random.uniform(1, 1.25)
                 self._sleep(min(wait, self._options.max_wait))
-        raise ChatError(
-            f"{self._model} at {self._name}: {problem} ({requests} {'try' if requests == 1 else 'tries'})",
-            requests=requests,
-        )
+        tries = f" ({requests} {'try' if requests == 1 else 'tries'})" if requests else ""
+        raise ChatError(f"{self._model} at {self._name}: {problem}{tries}", requests=requests)
+
+    def _check_pause(self, problem: str = "") -> None:
+        """Stop the run while the server wants to be left alone."""
+        left = self._asked_again_at - time.monotonic()
+        if left > 0:
+            reason = f"{problem}; " if problem else ""
+            raise RunStopped(
+                f"{self._model} at {self._name}: {reason}the server asks to wait {_duration(left)} (Retry-After), so "
+                "the run has stopped; run the same command then to resume it"
+            )
 
     def _once(self, messages: Sequence[Message], schema: Mapping[str, object] | None) -> Reply | FailedReply:
         accepted = self._accepted
@@ -190,11 +220,17 @@ class OpenAIChat:
         self._met = True
         if 200 <= reply.status < 300:
             read = read_reply(reply.body, self._options.max_tokens)
+            with self._lock:
+                if isinstance(read, FailedReply) and read.foreign:
+                    self._foreign += 1
+                else:
+                    self._speaks_json = True
             return replace(read, form=form) if isinstance(read, Reply) else read
         return self._refused(reply, accepted, form)
 
     def _refused(self, reply: HttpReply, accepted: _Accepted, form: JsonForm | None) -> Reply | FailedReply:
         code, detail = reply.status, error_of(reply.body)
+        self._speaks_json = self._speaks_json or bool(detail)
         if 300 <= code < 400 and "location" in reply.headers:
             target = _place(self._endpoint, self._secrets.hide(reply.headers["location"]))
             return FailedReply(
@@ -228,6 +264,16 @@ def _place(asked: str, location: str) -> str:
     if parts.scheme not in ("http", "https") or parts.hostname != urlsplit(asked).hostname:
         return "another server"
     return f"{parts.scheme}://{parts.hostname}{port}"
+
+
+def _duration(seconds: float) -> str:
+    """A time in words, rounded up.
+
+    >>> _duration(3599.9), _duration(200_000)
+    ('60 minutes', '56 hours')
+    """
+    minutes = math.ceil(min(seconds, 1e9) / 60)
+    return f"{minutes} minutes" if minutes <= 120 else f"{math.ceil(minutes / 60)} hours"
 
 
 def _short(text: str) -> str:

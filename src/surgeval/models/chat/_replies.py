@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
+from surgeval.errors import bounded, visible
 from surgeval.files import BrokenJson, parse_json
 from surgeval.qa.chat import Reply
 
@@ -24,13 +26,14 @@ class FailedReply:
     """Why there is no reply, whether asking again may help, and how long the server wants to be left alone.
 
     `learnt` is set where the server said which of our settings it does not take: the same question, asked without it,
-    is no second try.
+    is no second try. `foreign` says that the body is neither JSON nor the start of it, as of a server of web pages.
     """
 
     problem: str
     transient: bool = True
     wait: float | None = None
     learnt: bool = False
+    foreign: bool = False
 
 
 def read_reply(body: bytes, max_tokens: int = 0) -> Reply | FailedReply:
@@ -46,7 +49,8 @@ def read_reply(body: bytes, max_tokens: int = 0) -> Reply | FailedReply:
     try:
         data = parse_json(body.decode("utf-8-sig"), lenient=True)
     except (BrokenJson, UnicodeDecodeError):
-        return FailedReply(f"a body that is no JSON ({body[:_SHOWN].decode(errors='replace')})")
+        foreign = body.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"{", b"[")
+        return FailedReply(f"a body that is no JSON ({body[:_SHOWN].decode(errors='replace')})", foreign=foreign)
     if not isinstance(data, dict):
         return FailedReply("a body that is no JSON object")
     if data.get("error"):
@@ -71,6 +75,7 @@ def read_reply(body: bytes, max_tokens: int = 0) -> Reply | FailedReply:
         _count(usage, "prompt_tokens"),
         _count(usage, "completion_tokens"),
         finish=_finish(choices[0].get("finish_reason")),
+        model=_model_name(data.get("model")),
     )
 
 
@@ -86,7 +91,7 @@ def error_of(body: Any) -> dict[str, Any]:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds, or an HTTP date; None where the server names neither.
+    """Seconds, or an HTTP date; None where the server names neither, or a time without end.
 
     >>> retry_after({"retry-after": "7"}), retry_after({"retry-after": "soon"})
     (7.0, None)
@@ -101,7 +106,12 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
             seconds = parsedate_to_datetime(value).timestamp() - time.time()
         except (ValueError, TypeError, OverflowError):
             return None
-    return max(0.0, seconds) if seconds == seconds else None
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def _model_name(name: object) -> str:
+    """The name under which the server answered, in one printable line."""
+    return bounded(visible(name.strip())) if isinstance(name, str) else ""
 
 
 def _count(usage: Any, name: str) -> int:

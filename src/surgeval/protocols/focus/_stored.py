@@ -50,6 +50,8 @@ _PARTS: dict[str, tuple[str, Any]] = {  # of FocusScores: its key in the file, a
     "settings": ("settings", Mapping[str, str | int | float | None]),
     "questions": ("questions", str),
     "pictured": ("pictured", bool | None),
+    "asked_model": ("asked_model", str | None),
+    "answered_by": ("answered_by", Mapping[str, int] | None),
     "buckets": ("buckets", tuple[BucketScore, ...]),
     "counts": ("counts", Mapping[str, int]),
     "unrankable": ("unrankable", str),

@@ -175,7 +175,7 @@ def score(
     if parts:
         scores = replace(scores, notes=(*parts, *scores.notes))
     if (out / "parts").is_dir():  # what the model was shown, from when it was asked in this folder
-        scores = replace(scores, pictures=load_pictures(out)[0])
+        scores = replace(scores, pictures=load_pictures(out)[0], **_models_of(out, responses))
     scores = replace(scores, human=people, prices=prices, admission=_admission(scores, baseline or []))
     with progress("answers") as bar:
         bar.phase("page")
@@ -258,6 +258,17 @@ def run(
         _say(asked, scores, page, track)
         keep_times(shown.times, out)
     return 1 if asked.summary.failed or (scores and scores.counts["judge_error"]) else 0
+
+
+def _models_of(folder: Path, responses: Path) -> dict[str, Any]:
+    """Which model was asked for the responses of this run folder, and which its server named."""
+    from surgeval.engine import load_cases, load_record
+    from surgeval.protocols.asked import count_models
+
+    if responses.resolve() != (folder / "responses.json").resolve():
+        return {}
+    model = load_record(folder, "focus").manifest.model
+    return {"asked_model": str(model), "answered_by": count_models(load_cases(folder).collect())}
 
 
 def _panel(
@@ -343,8 +354,10 @@ def _scored(
         bar.phase("page")
         asked = [note for note in run.notes if not note.startswith("warning: ")]  # the split, and what is ood
         asked += [f"a subset was asked: {run.subset}"] if run.subset else []
-        scores = replace(scores, notes=(*scores.notes, *asked))
-        scores = replace(scores, pictures=run.pictures(pictures, scores.results))
+        scores = replace(
+            scores, notes=(*scores.notes, *asked), pictures=run.pictures(pictures, scores.results),
+            asked_model=run.model, answered_by=run.answered_by,
+        )  # fmt: skip
         return scores, write_focus_page(scores, run.folder)
 
 
@@ -389,6 +402,8 @@ def _print(scores: FocusScores, page: Path) -> None:
 
     say = console().print
     say(visible(scores.name))
+    for warning in scores.reply_warnings:
+        say(f"warning: {visible(warning)}")
     say(str(scores))
     if scores.admission is not None:
         say(f"{'admitted' if scores.admission.admitted else 'not admitted'}: {visible(scores.admission.reason)}")

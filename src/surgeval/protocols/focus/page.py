@@ -17,7 +17,7 @@ from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.focus.result import FocusScores
 from surgeval.protocols.focus.scoring._pooled import SETUP
 from surgeval.protocols.focus.tables import judge_table
-from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
+from surgeval.protocols.verdict_page import verdict_lead, verdict_sections, warning_lead
 from surgeval.results import counted
 from surgeval.stats import number_text, with_ends
 
@@ -66,6 +66,8 @@ def write_page_of(results: Sequence[FocusScores], out: str | Path) -> Path:
         "Latency limit": _time_limit(scores),
         "Judges": ", ".join(tally.judge for tally in scores.judges.judges) or "none asked",
     }
+    if scores.answered_by:
+        details["Named by its server"] = ", ".join(scores.answered_by)
     return write_page(
         out / "report.html", scores.name, focus_sections(scores, plots), kind="focus", lead=_lead(scores),
         details=details,
@@ -118,7 +120,7 @@ def _time_limit(scores: FocusScores) -> str:
 def _lead(scores: FocusScores) -> str:
     if scores.flat is None:
         return "No question could be scored."
-    return verdict_lead({scores.name: scores.verdict()})
+    return " ".join((*warning_lead(scores.reply_warnings), verdict_lead({scores.name: scores.verdict()})))
 
 
 def _facts(scores: FocusScores) -> tuple[Fact, ...]:

@@ -34,6 +34,14 @@ from surgeval.protocols.focus.scoring._summary import BucketScore, with_clusters
 from surgeval.protocols.focus.tables import focus_json, focus_tables
 from surgeval.protocols.focus.verdict import floors_of, judge
 from surgeval.protocols.pictures import load_pictures, save_pictures
+from surgeval.protocols.reply_warnings import (
+    find_odd_references,
+    find_one_answer,
+    find_one_verdict,
+    find_other_models,
+    find_reused_verdicts,
+    named_models,
+)
 from surgeval.protocols.verdict import Verdict
 from surgeval.qa.chat import Price
 from surgeval.qa.judging import PanelReport, PanelVerdict, summarise_verdicts, vote_table
@@ -50,6 +58,7 @@ class FocusScores(RunResult):
     """The scored submission.
 
     `results` has one row per question (the columns of `tables/results.csv`), `summary` one per level and name.
+    `asked_model` is the model that was asked for, `answered_by` counts answers by the name that its server gave.
     `verdicts` holds what every judge said (`votes()`, `judges`). `counts` has `questions`, `scored`, every status,
     `flags`, `judged`, and `orphan`, `unreferenced` and `duplicate` records. `flat` and `video_mean` are the two
     accuracies, None when nothing could be scored. `human` are verdicts of people that judges are compared with,
@@ -79,6 +88,8 @@ class FocusScores(RunResult):
     unrankable: str = ""  # why this submission may not be ranked; empty when it may
     said: pl.DataFrame | None = None
     pictures: Mapping[str, bytes] = field(default_factory=dict)
+    asked_model: str | None = None
+    answered_by: Mapping[str, int] | None = None
     human: Mapping[str, bool | None] | None = None
     prices: Mapping[str, Price] = field(default_factory=dict)
     admission: Admission | None = None
@@ -131,6 +142,18 @@ class FocusScores(RunResult):
     def agreement(self) -> pl.DataFrame:
         """Kappa of every pair of judges, and against people."""
         return judge_agreement(self, self.human)
+
+    @cached_property
+    def reply_warnings(self) -> tuple[str, ...]:
+        """What is probably wrong with answers, references, judges or servers, to be read before the numbers."""
+        warnings = find_other_models(self.asked_model or "", self.answered_by or {})
+        for name, models in named_models(self.verdicts).items():
+            warnings += find_other_models(name, models)
+        if self.said is not None:
+            answered = self.said.filter(self.results["status"] != "missing")
+            warnings += find_one_answer(answered.select("answer", "reference").rows())
+            warnings += find_odd_references(self.said.select("qID", "reference").iter_rows())
+        return (*warnings, *find_one_verdict(self.verdicts), *find_reused_verdicts(self.verdicts))
 
     def votes(self) -> pl.DataFrame:
         """`qID` and a column per judge: true, false, or null where it failed or was not asked."""

@@ -46,6 +46,8 @@ def focus_json(scores: FocusScores) -> dict[str, Any]:
         "time": None if scores.time is None else asdict(scores.time),
         "questions": scores.questions,
         "pictured": scores.pictured,
+        "asked_model": scores.asked_model,
+        "answered_by": None if scores.answered_by is None else dict(scores.answered_by),
         "flat_accuracy": _plain(scores.flat_accuracy),
         "accuracy_mean_of_video_means": _plain(scores.accuracy_mean_of_video_means),
         "pre_evaluation_score": _plain(scores.pre_evaluation_score),
@@ -70,6 +72,7 @@ def focus_json(scores: FocusScores) -> dict[str, Any]:
         "judge_agreement": scores.agreement.to_dicts(),
         "unrankable": scores.unrankable,
         "admission": None if scores.admission is None else _admission(scores.admission),
+        "warnings": list(scores.reply_warnings),
         "notes": list(scores.notes),
         "problems": [asdict(problem) for problem in scores.problems],
     }  # fmt: skip

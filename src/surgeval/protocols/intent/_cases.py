@@ -30,7 +30,7 @@ SCHEMA = pl.Schema(
     {
         "item": pl.String, "condition": pl.String, "content": pl.String, "choice": pl.Int64, "strict": pl.Int64,
         "reading": pl.String, "latency": pl.Float64, "requests": pl.Int64, "prompt_tokens": pl.Int64,
-        "completion_tokens": pl.Int64, "shown": pl.String, "distractor": pl.Int64,
+        "completion_tokens": pl.Int64, "shown": pl.String, "distractor": pl.Int64, "answered_by": pl.String,
     }
 )  # fmt: skip
 

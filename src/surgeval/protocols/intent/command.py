@@ -168,7 +168,7 @@ def score(
     scores.save(out)
     page = _page(scores, out)
     if json:
-        print_json({**_numbers(scores), "report": str(page)})
+        print_json({**_numbers(scores), "warnings": list(scores.reply_warnings), "report": str(page)})
     else:
         _print(scores, page)
     return 1 if scores.failed or scores.missing else 0
@@ -200,7 +200,8 @@ def _json(run: IntentRun, scores: IntentScores, page: Path) -> dict[str, Any]:
     return {
         "folder": str(run.folder), "model": run.model, "questions": run.answers.height, "counts": run.counts,
         "usage": asdict(run.usage), "failures": run.summary.to_frame().to_dicts(), "scores": _numbers(scores),
-        "notes": list(run.notes), "report": str(page),
+        "warnings": list(scores.reply_warnings), "answered_by": dict(scores.answered_by), "notes": list(run.notes),
+        "report": str(page),
     }  # fmt: skip
 
 
@@ -217,6 +218,8 @@ def _print(scores: IntentScores, page: Path) -> None:
     from surgeval.results import percent
 
     say = console().print
+    for warning in scores.reply_warnings:
+        say(f"warning: {visible(warning)}")
     for line in str(scores).splitlines():
         say(visible(line))
     rows = [(LABELS[name], interval.cell("share"), percent(scores.chances[name]) if name in scores.chances else "")

@@ -17,7 +17,7 @@ from surgeval.protocols.intent._gallery import failed_traps, same_question_secti
 from surgeval.protocols.intent.figures import intent_figures
 from surgeval.protocols.intent.result import IntentScores
 from surgeval.protocols.intent.scoring._weights import SKILLS
-from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
+from surgeval.protocols.verdict_page import verdict_lead, verdict_sections, warning_lead
 from surgeval.results import counted, percent
 from surgeval.stats import number_text
 
@@ -149,7 +149,9 @@ def _skills_missing(result: IntentScores) -> list[str]:
 
 
 def _lead(results: Sequence[IntentScores]) -> str:
-    sentences = [verdict_lead({result.name: result.verdict() for result in results})]
+    several = len(results) > 1
+    warnings = [f"{result.name}: {text}" if several else text for result in results for text in result.reply_warnings]
+    sentences = [*warning_lead(warnings), verdict_lead({result.name: result.verdict() for result in results})]
     sentences += [f"A subset was asked: {result.subset}." for result in results[:1] if result.subset]
     return " ".join(filter(None, sentences)) or "No item was answered."
 

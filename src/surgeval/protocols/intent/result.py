@@ -14,7 +14,7 @@ from surgeval.errors import BadInput, DataError, printable
 from surgeval.figures import Figure
 from surgeval.files import atomic_file, make_folder
 from surgeval.pages import Evidence
-from surgeval.protocols.asked import UNKNOWN_MEDIA
+from surgeval.protocols.asked import UNKNOWN_MEDIA, count_models
 from surgeval.protocols.contract import Headline, RecordedResult, refuse_dataset
 from surgeval.protocols.intent._cases import SCHEMA
 from surgeval.protocols.intent._items import load_items, save_items
@@ -35,6 +35,7 @@ from surgeval.protocols.intent.scoring._interventions import (
 from surgeval.protocols.intent.scoring._scores import MISSING, PLAIN, Invalid, answers_of, scored_cells
 from surgeval.protocols.intent.scoring._weights import DIMENSIONS, LABELS, NUMBERS, SKILLS
 from surgeval.protocols.pictures import load_pictures, save_pictures
+from surgeval.protocols.reply_warnings import find_one_answer, find_other_models
 from surgeval.protocols.verdict import Verdict
 from surgeval.records import IntentQuestion
 from surgeval.results import counted
@@ -115,6 +116,27 @@ class IntentScores(RecordedResult):
     def moved(self) -> Moved | None:
         """Gaze moved elsewhere."""
         return moved_gaze(self.answers)
+
+    @property
+    def answered_by(self) -> Mapping[str, int]:
+        """Replies by the model name that the server gave; empty where it gave none."""
+        return count_models(self.answers)
+
+    @cached_property
+    def reply_warnings(self) -> tuple[str, ...]:
+        """What is probably wrong with the replies, to be read before the numbers."""
+        warnings = find_other_models(_name(self.record), self.answered_by)
+        rights = {item.id: str(item.answer) for item in self.items}
+        plain = self.answers.filter((pl.col("status") == "ok") & (pl.col("condition") == PLAIN))
+        chosen = [(str(choice), rights[item]) for item, choice in plain.select("item", "choice").iter_rows()]
+        if not plain["choice"].null_count() and find_one_answer(chosen):
+            letter = chr(ord("A") + plain["choice"][0])
+            warnings.append(f"the model chose option {letter} for all {len(chosen)} items")
+        elif plain["choice"].null_count() == plain.height:
+            warnings += find_one_answer(
+                [(content, rights[item]) for item, content in plain.select("item", "content").iter_rows()]
+            )
+        return tuple(warnings)
 
     @property
     def clusters(self) -> int:

@@ -26,13 +26,14 @@ class VerdictCache(Store):
     columns = (
         Column("judge", str), Column("qid", str), Column("state", str, only=("correct", "incorrect")),
         Column("text", str, null=True), Column("reason", str), Column("prompt_tokens", int),
-        Column("completion_tokens", int),
+        Column("completion_tokens", int), Column("model", str),
     )  # fmt: skip
     layout = """
 CREATE TABLE votes (
     key TEXT PRIMARY KEY, judge TEXT NOT NULL, qid TEXT NOT NULL,
     state TEXT NOT NULL CHECK (state IN ('correct', 'incorrect')),
     text TEXT, reason TEXT NOT NULL, prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL,
+    model TEXT NOT NULL,
     stored TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))
 ) WITHOUT ROWID
 """
@@ -42,11 +43,12 @@ CREATE TABLE votes (
         row = self.row(key)
         if row is None:
             return None
-        judge, _, state, text, reason, prompt, completion = row
-        return Vote(judge, state, text, reason, 0, prompt, completion, cached=True)
+        judge, _, state, text, reason, prompt, completion, model = row
+        return Vote(judge, state, text, reason, 0, prompt, completion, cached=True, model=model)
 
     def store(self, key: str, qid: str, vote: Vote) -> None:
         """Keep a valid vote; on disk when this returns. Of two racing votes the first stays."""
         if not vote.valid:
             raise ValueError(f"only a verdict can be stored, not {vote.state}")
-        self.put(key, (vote.judge, qid, vote.state, vote.text, vote.reason, vote.prompt_tokens, vote.completion_tokens))
+        tokens = vote.prompt_tokens, vote.completion_tokens
+        self.put(key, (vote.judge, qid, vote.state, vote.text, vote.reason, *tokens, vote.model))

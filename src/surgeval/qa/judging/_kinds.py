@@ -107,7 +107,7 @@ class ChatJudge:
         self._count(failed=False)
         if reply.finish == "length" and state not in ("correct", "incorrect"):
             reason += "; it was cut off at the token limit"
-        return Vote(self.name, state, text, reason, requests, prompt, completion)
+        return Vote(self.name, state, text, reason, requests, prompt, completion, model=reply.model)
 
     def _count(self, *, failed: bool) -> None:
         with self._lock:

@@ -25,6 +25,8 @@ _TIES: tuple[TiePolicy, ...] = ("judge_error", "incorrect", "correct")
 class Vote:
     """One judge's vote on one answer, with what it said and what it cost.
 
+    `model` is the name under which the judge's server answered; "" where it gave none.
+
     >>> Vote("judge", "unparsed", text="It depends.").valid
     False
     """
@@ -37,6 +39,7 @@ class Vote:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached: bool = False
+    model: str = ""
 
     @property
     def valid(self) -> bool:

@@ -51,7 +51,7 @@ _BESIDE = 4  # frames of a question that its kept picture shows
 
 _SCHEMA = {
     "content": pl.String, "latency": pl.Float64, "requests": pl.Int64, "prompt_tokens": pl.Int64,
-    "completion_tokens": pl.Int64,
+    "completion_tokens": pl.Int64, "answered_by": pl.String,
 }  # fmt: skip
 
 
@@ -112,7 +112,8 @@ class FocusRun(AskedRun):
     def __str__(self) -> str:
         shown = {True: "frames shown", False: "no frames shown", None: "made elsewhere"}[was_shown(self.media)]
         subset = (f"a subset: {self.subset}",) if self.subset else ()
-        return "\n".join((str(self.summary), f"{self.model}: {self.said}; {shown}", *subset, *self.notes))
+        said = f"{self.model}: {self.said}; {shown}"
+        return "\n".join((str(self.summary), said, *subset, *self.server_notes, *self.notes))
 
 
 def run_focus(
