@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import ClassVar
 
-from surgeval.datasets._base import Dataset, OnProblem, raise_errors
+from surgeval.datasets._base import Dataset, OnProblem, left_out, raise_errors
 from surgeval.datasets.io._values import Place
 from surgeval.errors import BadInput
 from surgeval.records import UNKNOWN, Box, Frame, Instance, Question, Triplet, Video
@@ -202,6 +202,10 @@ class JoinedBoxes:
     def questions(self, on_problem: OnProblem = raise_errors) -> Iterator[Question]:
         """Those of the source."""
         return self._source.questions(on_problem)
+
+    def left_out(self) -> tuple[str, ...]:
+        """What the two datasets do not give."""
+        return (*left_out(self._source), *left_out(self._boxes))
 
 
 def join_boxes(source: Dataset, boxes: Dataset, shift: int = 0) -> JoinedBoxes:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from surgeval.datasets import (
     Dataset,
@@ -16,6 +18,7 @@ from surgeval.datasets import (
     OnProblem,
     check,
     convert,
+    export_losses,
     open_dataset,
     raise_errors,
 )
@@ -215,6 +218,51 @@ def test_questions_are_read_once_for_the_account(make: Make, tmp_path: Path, vqa
     source = make()
     report = convert(MemoryDataset(source.space, frames_of(source), source.videos(), [vqa]), tmp_path / "out", "coco")
     assert report.losses == ("coco: 1 questions are not kept",)
+
+
+def test_shapes_that_are_no_instances_are_announced_but_where_they_are_kept(tmp_path: Path) -> None:
+    folder = tmp_path / "labelme" / "V1"
+    folder.mkdir(parents=True)
+    Image.new("RGB", (80, 40)).save(folder / "000001.jpg")
+    kinds = {"rectangle": [[1, 1], [9, 9]], "point": [[5, 5]], "circle": [[5, 5], [9, 9]], "line": [[1, 1], [2, 2]]}
+    shapes = [{"label": "hook", "points": points, "shape_type": kind} for kind, points in kinds.items()]
+    document = {"shapes": shapes, "imageWidth": 80, "imageHeight": 40, "imagePath": "000001.jpg"}
+    (folder / "000001.json").write_text(json.dumps(document))
+    lost = "3 shapes that are no boxes or outlines are not kept"
+    dataset = open_dataset(tmp_path / "labelme")
+    assert f"coco: {lost}" in convert(dataset, tmp_path / "coco", "coco").losses
+    assert f"cvat: {lost}" in export_losses(dataset, "cvat")
+    assert export_losses(dataset, "labelme") == ()
+
+
+def test_cvat_s_other_shapes_are_announced(tmp_path: Path) -> None:
+    other = '<ellipse label="hook" cx="5" cy="5" rx="2" ry="2"/><points label="hook" points="1,1"/>'
+    box = '<box label="hook" xtl="1" ytl="1" xbr="9" ybr="9"/>'
+    picture = f'<image id="0" name="000001.jpg" width="80" height="40">{box}{other}</image>'
+    (tmp_path / "task.xml").write_text(f"<annotations>{picture}</annotations>")
+    lost = export_losses(open_dataset(tmp_path / "task.xml"), "cvat")
+    assert lost == ("cvat: 2 shapes that are no boxes or outlines are not kept",)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_frame_rate_and_a_length_are_read_back_or_announced_as_lost(make: Make, tmp_path: Path, format: str) -> None:
+    source = make()
+    videos = [replace(video, seconds=3.0) for video in source.videos()]
+    report = convert(MemoryDataset(source.space, frames_of(source), videos), tmp_path / "out", format)
+    read = open_dataset(tmp_path / "out").videos()
+    for words, kept in (
+        ("frame rates", all(v.fps == 25 for v in read)),
+        ("lengths", all(v.seconds == 3 for v in read)),
+    ):
+        assert kept != (f"{format}: {words} of 2 videos are not kept" in report.losses)
+
+
+def test_a_mask_s_own_area_is_no_attribute_when_it_is_read_back(tmp_path: Path) -> None:
+    mask = Mask.from_array(np.eye(20, dtype=bool))
+    frame = Frame("V1", "000001", 1, None, None, 20, 20, (Instance(Triplet(3), mask.box(), mask),))
+    convert(MemoryDataset(load_labels("cholec80"), [frame]), tmp_path / "coco", "coco")
+    (read,) = frames_of(open_dataset(tmp_path / "coco"))
+    assert read.instances[0].attributes == {}
 
 
 def test_each_frame_is_written_before_the_next_is_read(tmp_path: Path) -> None:

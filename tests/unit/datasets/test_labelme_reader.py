@@ -41,11 +41,10 @@ def test_rectangles_in_any_corner_order_with_action_and_target(tmp_path: Path) -
     )
 
 
-def test_a_missing_action_or_target_means_null(tmp_path: Path) -> None:
+def test_a_shape_without_action_and_target_is_no_triplet_and_one_of_them_makes_the_other_null(tmp_path: Path) -> None:
     put(tmp_path, shape(), shape(attributes=...), shape(label="grasper", attributes={"Action": "null"}))
     frame = next(iter(open_dataset(tmp_path).frames("pwhv1")))
-    null = PROSTATD.triplets[PROSTATD.triplet_id("scissors", "null", "null")]
-    assert frame.instances[1].triplet == Triplet(*null)
+    assert frame.instances[1].triplet == Triplet(PROSTATD.id("instrument", "scissors"))
     assert frame.instances[2].triplet == Triplet(*PROSTATD.triplets[PROSTATD.triplet_id("grasper", "null", "null")])
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from surgeval.datasets import check, media_paths, open_dataset
+from surgeval.datasets import check, convert, media_paths, open_dataset
 from surgeval.records import Box, CameraMotion, IntentQuestion, Triplet, VqaQuestion
 
 
@@ -15,6 +15,18 @@ def edit(path: Path, change: Callable[[Any], None]) -> None:
     data = json.loads(path.read_text())
     change(data)
     path.write_text(json.dumps(data))
+
+
+@pytest.mark.parametrize("format", ["yolo8", "labelme", "cvat", "cholect50"])
+def test_the_bag_of_a_converted_phantom_is_an_instrument_without_triplet(
+    phantom: Path, tmp_path: Path, format: str
+) -> None:
+    convert(open_dataset(phantom), tmp_path / "out", format)
+    dataset = open_dataset(tmp_path / "out")
+    assert [problem for problem in check(dataset).problems if problem.level == "error"] == []
+    video = dataset.videos()[0].name
+    triplets = [instance.triplet for instance in next(dataset.frames(video)).instances]
+    assert triplets == [Triplet(*dataset.space.triplets[17]), Triplet(6)]
 
 
 def test_everything_the_scene_knows_is_read(phantom: Path) -> None:

@@ -223,7 +223,20 @@ class CholecT50Format:
     name = "cholect50"
     title = "CholecT50 layout: labels/VIDxx.json with 15-item rows, videos/VIDxx/*.jpg"
     keeps = frozenset(
-        {"box", "verb", "target", "phase", "score", "split", "source", "procedure", "time", "target_box", "unsized"}
+        {
+            "box",
+            "verb",
+            "target",
+            "phase",
+            "score",
+            "split",
+            "source",
+            "procedure",
+            "fps",
+            "time",
+            "target_box",
+            "unsized",
+        }
     )
 
     def detect(self, path: Path) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 from surgeval.datasets._base import OnProblem, Problem
 from surgeval.datasets.io._json import UNREAD, read_json
 from surgeval.errors import DataError, SurgevalError
+from surgeval.records import Triplet
 from surgeval.vocab import LabelSpace, from_json, load_labels
 
 FILE = "labels.json"
@@ -100,6 +101,20 @@ def null_of(space: LabelSpace, component: str) -> int:
         if number >= 0:
             return number
     return -1
+
+
+def without_null_pair(space: LabelSpace, triplet: Triplet) -> Triplet:
+    """The instrument alone where verb and target are both null and that is no class: it takes part in no triplet.
+
+    >>> from surgeval.vocab import load_labels
+    >>> space = load_labels("phantom")
+    >>> without_null_pair(space, Triplet(6, 9, 14)), without_null_pair(space, Triplet(0, 9, 14))
+    (Triplet(instrument=6, verb=-1, target=-1), Triplet(instrument=0, verb=9, target=14))
+    """
+    nothing = triplet.verb == null_of(space, "verb") and triplet.target == null_of(space, "target")
+    if nothing and space.find(triplet.instrument, triplet.verb, triplet.target) < 0:
+        return Triplet(triplet.instrument)
+    return triplet
 
 
 def same_names(space: LabelSpace, categories: Mapping[str, tuple[str, ...]]) -> bool:

@@ -22,7 +22,7 @@ class Mp4Writer:
     """One film per video, without labels."""
 
     name = "mp4"
-    keeps = frozenset({"time", "unlabelled"})
+    keeps = frozenset({"time", "unlabelled", "fps", "seconds"})
 
     def write(self, out: Output) -> None:
         """`VIDEO.mp4`."""

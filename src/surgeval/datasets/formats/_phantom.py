@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from surgeval.datasets._base import OnProblem, Problem, raise_errors
 from surgeval.datasets.formats._focus import read_focus_pair
 from surgeval.datasets.formats._intent_items import read_intent_items
-from surgeval.datasets.formats._labels import space_from_json
+from surgeval.datasets.formats._labels import space_from_json, without_null_pair
 from surgeval.datasets.io._files import is_there
 from surgeval.datasets.io._fixations import FixationReader
 from surgeval.datasets.io._json import read_mapping
@@ -187,7 +187,9 @@ class Phantom:
         number = place.whole(record.get("triplet", UNKNOWN), "triplet", UNKNOWN, last, "class-unknown")
         if number is None or len(known) < 3:
             return None
-        return place.triplet(self.space, number, known) if number != UNKNOWN else Triplet(*known)
+        if number == UNKNOWN:
+            return without_null_pair(self.space, Triplet(*known))
+        return place.triplet(self.space, number, known)
 
     def questions(self, on_problem: OnProblem = raise_errors) -> Iterator[Question]:
         """Of both kinds, where the folder has them."""

@@ -43,7 +43,8 @@ _WORDS = {
     "camera": "camera motions of {n} frames", "gaze": "gaze of {n} frames", "time": "times of {n} frames",
     "region": "interaction regions of {n} frames", "objects": "object states of {n} frames",
     "split": "splits of {n} videos", "source": "sources of {n} videos", "procedure": "procedures of {n} videos",
-    "questions": "{n} questions",
+    "fps": "frame rates of {n} videos", "seconds": "lengths of {n} videos",
+    "questions": "{n} questions", "shapes": "{n} shapes that are no boxes or outlines",
 }  # fmt: skip
 # Attributes that belong to a feature of their own, or only serve writing back (a format's own words for the rest).
 SERVING = frozenset({"target_box", "polygons", "original_parts", "labelme", "keyframe"})
@@ -119,7 +120,7 @@ class Output:
     def frames(self, video: Video, *reserved: str) -> Iterator[Frame]:
         """The frames of a video, counted; `reserved` are file names that no frame may take."""
         self._stems = DistinctNames(*reserved, longest=_LONGEST)
-        for key in ("split", "source", "procedure"):
+        for key in ("split", "source", "procedure", "fps", "seconds"):
             if getattr(video, key):
                 self._note(key)
         if "," in video.split and "split" in self.writer.keeps:
@@ -272,6 +273,10 @@ def _frame_features(frame: Frame) -> Iterator[str]:
     for feature in ("successor", "camera", "gaze", "region", "objects"):
         if getattr(frame, feature):
             yield feature
+    words = frame.attributes.get("labelme")
+    others = words.get("others") if isinstance(words, Mapping) else None
+    for _ in others if isinstance(others, list | tuple) else ():
+        yield "shapes"
     for name in frame.attributes.keys() - SERVING:
         yield f"{FRAME_ATTRIBUTE}:{name}"
 

@@ -151,8 +151,9 @@ class Coco:
         extra: dict[str, object] = {key: value for key, value in record.items() if key not in _write.OWN}
         if extra.get("iscrowd") == 0:
             extra.pop("iscrowd")
-        area = as_float(extra.get("area"))
-        if area is not None and abs(area - box.area) <= 1e-6 * max(box.area, 1):
+        area, masked = as_float(extra.get("area")), outline.get("mask")
+        computed = (box.area, masked.area if masked else box.area)
+        if area is not None and any(abs(area - own) <= 1e-6 * max(own, 1) for own in computed):
             extra.pop("area")
         score = None if record.get("score") is None else place.number(record["score"], "score")
         track = as_float(record.get("track_id"))

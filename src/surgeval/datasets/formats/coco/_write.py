@@ -19,7 +19,7 @@ from surgeval.records import UNKNOWN, Frame, Instance, Video
 from surgeval.vocab import LabelSpace
 
 KEEPS = frozenset({"box", "verb", "target", "mask", "polygon", "track", "score", "phase", "time", "split", "source",
-                   "procedure", "attribute", FRAME_ATTRIBUTE, "unlabelled"})  # fmt: skip
+                   "procedure", "fps", "seconds", "attribute", FRAME_ATTRIBUTE, "unlabelled"})  # fmt: skip
 # Keys of an annotation that have a field of their own; every other key is an attribute.
 OWN = frozenset({"id", "image_id", "category_id", "bbox", "segmentation", "score", "track_id", "image_name"})
 

@@ -39,12 +39,14 @@ class Cvat:
         self.root = root
         self._early: list[Problem] = []
         self._held: Document | None = None
+        self._ignored = 0  # shapes of other kinds
         self._videos: dict[str, tuple[Path, str]] = {}  # name → file and task (or folder of images in it)
         self._counts: dict[str, int | None] = {}
         seen: set[tuple[str, str, str]] = set()
         for file in cvat_files(root):
             document = self._document(file)
             self._early += document.problems
+            self._ignored += sum(problem.kind == "shape-ignored" for problem in document.problems)
             seen |= _named(document)
             for name, key, count in _tasks(document):
                 if name in self._videos:
@@ -142,6 +144,10 @@ class Cvat:
     def questions(self, on_problem: OnProblem = raise_errors) -> Iterator[Question]:
         """None."""
         return iter(())
+
+    def left_out(self) -> tuple[str, ...]:
+        """How many shapes are no boxes, outlines or masks."""
+        return (f"{self._ignored} shapes that are no boxes or outlines are not kept",) if self._ignored else ()
 
 
 def _swept(

@@ -22,7 +22,7 @@ from surgeval.files import path_inside
 from surgeval.records import Video
 
 KEEPS = frozenset({"box", "verb", "target", "polygon", "track", "score", "attribute", FRAME_ATTRIBUTE, "phase", "time",
-                   "split", "source", "procedure", "unlabelled"})  # fmt: skip
+                   "split", "source", "procedure", "fps", "seconds", "unlabelled"})  # fmt: skip
 _TAKEN = ("labels", "images", "annotations", "truth")  # folders by which other formats are known
 
 

@@ -136,18 +136,19 @@ def with_extras(fields: Mapping[str, Any], old: Mapping[str, Any], new: Mapping[
 def with_labels(shape: Mapping[str, Any], triplet: Triplet, space: LabelSpace, *, new: bool) -> dict[str, Any]:
     """The shape with the label, action and target of a triplet; what says the same already keeps its spelling.
 
-    A file that was read may say "none" by saying nothing, and is left so; a `new` shape says `null`, which others would
-    not know from a shape that nobody has labelled yet.
+    A file that was read may give one of action and target and leave out the other, which is null, and is left so. A
+    `new` shape says `null`, since a shape without both is no triplet.
     """
     result = dict(shape)
     label = shape.get("label")
     if not isinstance(label, str) or space.find_name("instrument", label) != triplet.instrument:
         result["label"] = space.instruments[triplet.instrument]
     attributes = dict(given_attributes(shape))
+    silent = all(attributes.get(key) in (None, "") for key, _ in COMPONENTS)
     for (key, component), number in zip(COMPONENTS, (triplet.verb, triplet.target), strict=True):
         value = attributes.get(key)
         known = space.find_name(component, value) if isinstance(value, str) and value else UNKNOWN
-        none = (UNKNOWN,) if new else (UNKNOWN, null_of(space, component))
+        none = (UNKNOWN,) if new or silent else (UNKNOWN, null_of(space, component))
         if known == number or (value in (None, "", "null") and number in none):
             continue
         names = space.verbs if component == "verb" else space.targets

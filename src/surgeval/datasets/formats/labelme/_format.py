@@ -13,7 +13,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from surgeval.datasets._base import Level, OnProblem, Problem, raise_errors
-from surgeval.datasets.formats._labels import null_of, packaged_with, space_beside, space_of_names, space_seen
+from surgeval.datasets.formats._labels import (
+    null_of,
+    packaged_with,
+    space_beside,
+    space_of_names,
+    space_seen,
+    without_null_pair,
+)
 from surgeval.datasets.formats._writing import Output
 from surgeval.datasets.formats.labelme import _write
 from surgeval.datasets.formats.labelme._fields import (
@@ -228,12 +235,14 @@ class Labelme:
         return _Shape(triplet, outline, kind == "rectangle", group_of(shape), original, place.record or "", at, shape)
 
     def _triplet(self, shape: dict[str, Any], place: Place) -> Triplet | None:
-        """Instrument from the label; a missing action or target means none ("null") where that is a class."""
+        """Instrument from the label; where only one of action and target is given, the other is null."""
         space = self.space
         tool = place.named(space, "instrument", shape.get("label"))
         if tool is None or not space.triplets:
             return None if tool is None else Triplet(tool)
         attributes = given_attributes(shape)
+        if all(attributes.get(key) in (None, "") for key, _ in COMPONENTS):
+            return Triplet(tool)
         ids = [tool]
         for key, component in COMPONENTS:
             value = attributes.get(key)
@@ -242,9 +251,8 @@ class Labelme:
             if number is None:
                 return None
             ids.append(number)
-        if not attributes.keys() & {key for key, _ in COMPONENTS} and space.find(ids[0], ids[1], ids[2]) < 0:
-            return Triplet(tool, UNKNOWN, UNKNOWN)  # an instrument that takes part in no triplet
-        return place.combination(space, (ids[0], ids[1], ids[2]))
+        triplet = without_null_pair(space, Triplet(*ids))
+        return place.combination(space, (triplet.instrument, triplet.verb, triplet.target))
 
     def questions(self, on_problem: OnProblem = raise_errors) -> Iterator[Question]:
         """None."""

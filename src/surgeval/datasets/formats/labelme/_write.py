@@ -33,7 +33,7 @@ from surgeval.files import path_inside
 from surgeval.records import UNKNOWN, Frame, Instance
 
 KEEPS = frozenset({"box", "verb", "target", "polygon", "split", "unlabelled", "track", "score", "attribute",
-                   "phase", FRAME_ATTRIBUTE})  # fmt: skip
+                   "phase", "shapes", FRAME_ATTRIBUTE})  # fmt: skip
 VERSION = "5.6.1"
 _SHAPE: dict[str, Any] = {"label": "", "points": [], "group_id": None, "description": "", "shape_type": "rectangle",
                           "flags": {}, "attributes": {}, "mask": None}  # fmt: skip
