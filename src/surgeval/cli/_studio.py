@@ -18,7 +18,7 @@ import typer
 from surgeval.cli._texts import login_name
 from surgeval.console import console, require_models
 from surgeval.console.panels import grouped
-from surgeval.errors import BadInput
+from surgeval.errors import BadInput, visible
 from surgeval.progress import phases
 
 SHARING = "Advanced: several annotators"
@@ -88,11 +88,16 @@ def studio(
         if current is not None:
             console().print(f"the labels here go by the schema {current}, which stays; the page's menu switches it "
                             "(Label schema)", soft_wrap=True, markup=False)  # fmt: skip
+        if running.project.folder != root.absolute():
+            console().print(visible(f"the films of {root} lie in {running.project.folder}, which is opened"),
+                            soft_wrap=True, markup=False)  # fmt: skip
+        for reason in running.project.skipped:
+            typer.echo(visible(f"warning: left out: {reason}"), err=True)
         if no_token:
             typer.echo("warning: no token: every account on this machine can read and edit this project", err=True)
         console().print(f"the studio is at {running.entry}", soft_wrap=True, markup=False)
         console().print("every edit is stored at once; Ctrl-C ends the studio")
-        with _opened(running.entry, root) if browser else nullcontext():
+        with _opened(running.entry, running.project.folder) if browser else nullcontext():
             while not end.wait(0.5):
                 pass
 

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from surgeval.datasets import image_size, open_images, open_video, video_index
 from surgeval.datasets.io import folders, video_files
-from surgeval.errors import BadInput, DataError
+from surgeval.errors import BadInput, DataError, SurgevalError
 from surgeval.records import ImageRef
-from surgeval.studio.store import Database, Request, apply, reading
+from surgeval.studio.store import STORE_FILE, Database, Request, apply, reading
 
-__all__ = ["EXPORTS", "GUIDELINES", "IMPORTS", "Film", "check_inside", "find_films", "register"]
+__all__ = ["EXPORTS", "GUIDELINES", "IMPORTS", "Film", "check_inside", "find_films", "media_folder", "register"]
 
 GUIDELINES = "guidelines"  # the folder of a project that holds the pictures of its schema
 IMPORTS = "imports"  # that of uploads
@@ -62,10 +62,31 @@ class Film:
         raise BadInput(f"video {self.name}: found no frame that can be read, expected an image or a film")
 
 
-def find_films(folder: str | Path, *, none: bool = False) -> tuple[Film, ...]:
+def media_folder(folder: str | Path) -> Path:
+    """The folder itself, or the only one in it that holds films or images: `frames` of a phantom.
+
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     (Path(folder) / "frames" / "A1").mkdir(parents=True)
+    ...     Image.new("RGB", (64, 48)).save(f"{folder}/frames/A1/1.png")
+    ...     [media_folder(Path(folder) / part).name for part in (".", "frames")]
+    ['frames', 'frames']
+    """
+    folder = Path(folder)
+    if not folder.is_dir() or (folder / STORE_FILE).exists() or _holds_media(folder):
+        return folder
+    inner = [one for one in _video_folders(folder) if _holds_media(one)]
+    return inner[0] if len(inner) == 1 else folder
+
+
+def find_films(
+    folder: str | Path, *, none: bool = False, skip: Callable[[str], None] | None = None
+) -> tuple[Film, ...]:
     """What there is to label in a folder: its films, its images, and those of the folders below it.
 
-    `none` admits a folder without any: it may hold only questions to review.
+    `none` admits a folder without any: it may hold only questions to review. A film that cannot be read ends this with
+    its error; `skip`, where it is given, gets the error as a sentence instead, and the other films are found.
 
     >>> import tempfile
     >>> from PIL import Image
@@ -79,7 +100,12 @@ def find_films(folder: str | Path, *, none: bool = False) -> tuple[Film, ...]:
     folder = Path(folder)
     if not folder.is_dir():
         raise BadInput(f"{folder}: found no folder, expected one with films or images")
-    films = [*_films(folder), *_images(folder)]
+    left_out: list[SurgevalError] = []
+    films = [*_films(folder, left_out if skip is not None else None), *_images(folder)]
+    if left_out and not films:
+        raise left_out[0]
+    for error in left_out if skip is not None else ():
+        skip(str(error))
     if not films and not none:
         raise BadInput(f"{folder}: found neither film nor image, expected some in it or in the folders below it")
     names = [film.name for film in films]
@@ -106,17 +132,35 @@ def check_inside(folder: str | Path, path: str | Path) -> None:
         raise DataError(path, found="a link that leads out of the folder", expected=expected)
 
 
-def _films(folder: Path) -> Iterator[Film]:
-    parents = (folder, *_video_folders(folder))
-    for path in (path for parent in parents for path in video_files(parent)):
-        check_inside(folder, path)
-        index = video_index(path)
-        if index.width * index.height > _MOST_PIXELS:
-            found = f"{index.width} × {index.height} pixels"
-            raise DataError(path, found=found, expected=f"at most {_MOST_PIXELS} in a film")
-        names = [frame.name for frame in open_video(path).frames(path.stem)]
-        frames = tuple((name, ImageRef(path, number)) for number, name in enumerate(names))
-        yield Film(path.stem, frames, tuple(index.times.tolist()), index.fps)
+def _films(folder: Path, left_out: list[SurgevalError] | None) -> Iterator[Film]:
+    for path in _film_files(folder):
+        try:
+            film = _film(folder, path)
+        except SurgevalError as error:
+            if left_out is None:
+                raise
+            left_out.append(error)
+        else:
+            yield film
+
+
+def _film(folder: Path, path: Path) -> Film:
+    check_inside(folder, path)
+    index = video_index(path)
+    if index.width * index.height > _MOST_PIXELS:
+        found = f"{index.width} × {index.height} pixels"
+        raise DataError(path, found=found, expected=f"at most {_MOST_PIXELS} in a film")
+    names = [frame.name for frame in open_video(path).frames(path.stem)]
+    frames = tuple((name, ImageRef(path, number)) for number, name in enumerate(names))
+    return Film(path.stem, frames, tuple(index.times.tolist()), index.fps)
+
+
+def _film_files(folder: Path) -> list[Path]:
+    return [path for parent in (folder, *_video_folders(folder)) for path in video_files(parent)]
+
+
+def _holds_media(folder: Path) -> bool:
+    return bool(_film_files(folder) or _image_files(folder))
 
 
 def _images(folder: Path) -> Iterator[Film]:
@@ -147,20 +191,33 @@ def _video_folders(folder: Path) -> list[Path]:
     return [inner for inner in folders(folder) if inner.name not in _NO_VIDEOS]
 
 
-def register(database: Database, films: tuple[Film, ...], fps: float | None = None) -> dict[str, tuple[ImageRef, ...]]:
+def register(
+    database: Database, films: tuple[Film, ...], fps: float | None = None, *, skip: Callable[[str], None] | None = None
+) -> dict[str, tuple[ImageRef, ...]]:
     """Make the films known to a project; the pictures of every video by frame number, as far as they are there.
 
-    `fps` is the rate of folders of images that are new; without one their frames are taken to be a second apart.
+    `fps` is the rate of folders of images that are new; without one their frames are taken to be a second apart. A new
+    folder of which no image can be read is an error; `skip`, where it is given, gets its sentence instead.
     """
     with database.reading() as connection:
         known = {video.id: video.frames for video in reading.videos(connection)}
+    sizes: dict[str, tuple[int, int]] = {}
     for film in films:
-        if film.id not in known:
-            width, height = film.size()
-            size = {"width": width, "height": height}
+        if film.id in known:
+            continue
+        try:
+            sizes[film.id] = film.size()
+        except BadInput as error:
+            if skip is None or len(films) == 1:
+                raise
+            skip(str(error))
+    for film in films:
+        if film.id in sizes:
+            size = dict(zip(("width", "height"), sizes[film.id], strict=True))
             _do(database, f"video.{film.id}", "video.add",
                 {"id": film.id, "name": film.name, "fps": film.fps or fps, **size})  # fmt: skip
-    return {film.id: _frames(database, film, known.get(film.id, 0)) for film in films}
+    readable = [film for film in films if film.id in known or film.id in sizes]
+    return {film.id: _frames(database, film, known.get(film.id, 0)) for film in readable}
 
 
 def _frames(database: Database, film: Film, count: int) -> tuple[ImageRef, ...]:

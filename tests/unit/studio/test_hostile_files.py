@@ -20,7 +20,9 @@ import pytest
 from PIL import Image
 from tests.studio_command import Client
 
+from surgeval.datasets import open_dataset
 from surgeval.errors import DataError, SurgevalError
+from surgeval.phantom import write_phantom
 from surgeval.records import ImageRef
 from surgeval.studio.media import find_films
 from surgeval.studio.pictures import Pictures, encode_frame
@@ -215,9 +217,11 @@ def test_pipes_devices_and_loops_are_no_files(tmp_path: Path, name: str, make: C
             if name.startswith("V1"):
                 count = client.get("/api/project")["videos"][0]["frames"]
                 assert count == 1 or client.ask("GET", "/frames/V1/1")[0] == 404
+            elif name == "op.mp4":
+                assert [reason.split(":")[0] for reason in client.get("/api/project")["skipped"]] == [name]
 
     said = refused(open_folder)
-    assert name.startswith("V1") or name in said
+    assert name != "studio.sqlite" or name in said
     assert "\n" not in said
 
 
@@ -243,6 +247,25 @@ def test_thousands_of_files_in_odd_names_open_at_once(tmp_path: Path) -> None:
         names = client.get(f"/api/videos/V1/frames?first=0&last={count - 1}")["names"]
         for name in ("<img src=x onerror=alert(1)>", "%2e%2e%2fx"):
             assert client.ask("GET", f"/frames/V1/{names.index(name)}")[0] == 200
+
+
+def test_one_damaged_film_is_listed_and_the_others_open(tmp_path: Path) -> None:
+    (tmp_path / "bad.mp4").write_bytes(film(tmp_path / "good.mp4", "mp4v")[:600])
+    (tmp_path / "V1").mkdir()
+    (tmp_path / "V1" / "0.png").write_bytes(b"no picture")
+    with serve(tmp_path, author="amy") as running:
+        project = Client.of(running).get("/api/project")
+    assert [video["name"] for video in project["videos"]] == ["good"]
+    assert [reason.split(": found")[0] for reason in project["skipped"]] == ["bad.mp4", "video V1"]
+    assert [film.name for film in find_films(tmp_path, skip=lambda _: None)] == ["good", "V1"]
+
+
+def test_a_phantom_s_own_folder_opens_on_its_frames(tmp_path: Path) -> None:
+    write_phantom(tmp_path / "phantom", seed=5, videos=1, seconds=1)
+    with serve(tmp_path / "phantom", author="amy") as running:
+        assert running.project.folder == tmp_path / "phantom" / "frames"
+        assert len(Client.of(running).get("/api/project")["videos"]) == 1
+    assert open_dataset(tmp_path / "phantom").format == "phantom"  # its labels are what they were
 
 
 def test_a_bad_folder_ends_the_command_with_a_sentence(tmp_path: Path) -> None:

@@ -52,13 +52,14 @@ def import_labels(
     Example: [bold]surgeval data import labelme/ --into videos/ --dry-run[/bold]
     """
     from surgeval.studio.exchange import import_dataset, preview_import
-    from surgeval.studio.media import find_films, register
+    from surgeval.studio.media import find_films, media_folder, register
     from surgeval.studio.store import reading
 
-    films, user = find_films(into), author or login_name()
+    into, user = media_folder(into), author or login_name()
+    films = find_films(into, skip=_note)
     with _project(into, dry_run) as (database, new):
         _settle_schema(database, new, schema or (_schema_of(source, format) if new else None), user)
-        register(database, films)
+        register(database, films, skip=_note)
         with database.reading() as connection:
             used = reading.schema(connection).name
         with progress("frames") as bar:
@@ -74,6 +75,10 @@ def import_labels(
     console().print(visible(f"schema: {used}{' (of a new project)' if new else ''}"), markup=False)
     for line in _lines(report, dry_run):
         console().print(line, markup=False, soft_wrap=True)
+
+
+def _note(reason: str) -> None:
+    typer.echo(visible(f"note: left out: {reason}"), err=True)
 
 
 @contextmanager

@@ -205,7 +205,8 @@ class StudioDataset:
         """The pictures of every video by name, as far as they are there; looked for once."""
         if self._pictures is None:
             try:
-                self._pictures = {film.id: dict(film.frames) for film in find_films(self.folder)}
+                films = find_films(self.folder, skip=lambda _: None)  # whose frames then have no pictures
+                self._pictures = {film.id: dict(film.frames) for film in films}
             except BadInput:
                 self._pictures = {}
         return self._pictures

@@ -52,6 +52,7 @@ async def _project(project: Served, asked: Asked) -> Response:
             "videos": [video_row(video) for video in reading.videos(connection)],
             "settings": reading.setting(connection, "display", author) or {},
             "keys": reading.setting(connection, "keys", author) or {}, "languages": ["en", "zh"],
+            "skipped": list(project.skipped),
             "questions": project.questions.count if project.questions is not None else 0,
         }  # fmt: skip
 

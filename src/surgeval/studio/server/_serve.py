@@ -18,7 +18,7 @@ import uvicorn
 
 from surgeval.errors import BadInput, RunError
 from surgeval.studio.guard import AccessRules, Guard, binds_loopback
-from surgeval.studio.media import find_films, register
+from surgeval.studio.media import find_films, media_folder, register
 from surgeval.studio.pictures import Pictures
 from surgeval.studio.schema import builtin_schema, builtin_schema_names, read_schema
 from surgeval.studio.server._app import build_app
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Running", "page_built", "serve", "set_schema"]
 
 STATIC = Path(__file__).parents[1] / "static"
+_ITEMS = "items.jsonl"  # of a set of questions
 _START = 20.0  # seconds a server may take
 
 
@@ -105,10 +106,12 @@ def serve(
 ) -> Iterator[Running]:
     """Serve a folder of films or images, or a set of questions, while the block lasts.
 
-    The project's file lies in the folder; `database` is the address of a PostgreSQL server instead. Port 0 takes a free
-    one, None the folder's own where it is free: a page left open finds the server again when it is back. Every request
-    needs the token, as a cookie or as `Authorization: Bearer TOKEN`; without `token` one is generated. On loopback
-    `require_token=False` does without, and then every account on this machine can read and edit the project.
+    Where these lie one folder deeper (`frames` of a phantom), that folder is served. A film that cannot be read is left
+    out, and `project.skipped` says why. The project's file lies in the folder; `database` is the address of a
+    PostgreSQL server instead. Port 0 takes a free one, None the folder's own where it is free: a page left open finds
+    the server again when it is back. Every request needs the token, as a cookie or as `Authorization: Bearer TOKEN`;
+    without `token` one is generated. On loopback `require_token=False` does without, and then every account on this
+    machine can read and edit the project.
     `detectors` (files or folders) are offered in the page for proposals; `fps` is the rate of new folders of images.
 
     >>> import tempfile
@@ -127,19 +130,24 @@ def serve(
     if database is not None and "://" not in database:  # as a file's name it would be stored, password and all
         raise BadInput("database: found no URL, expected postgresql://user@host/name")
     offered = tuple(_there(Path(detector)) for detector in detectors)
-    listening = _listen_for(Path(folder), host, port)
+    path = media_folder(folder) if not (Path(folder) / _ITEMS).is_file() else Path(folder)
+    listening = _listen_for(path, host, port)
     try:
         number = listening.getsockname()[1]
         rules = AccessRules.of(host, number, token=token, names=names)
-        path = Path(folder)
         questions = _questions(path)
-        films = find_films(path, none=questions is not None)
+        skipped: list[str] = []
+
+        def skip(reason: str) -> None:
+            skipped.append(reason.removeprefix(f"{path}/"))
+
+        films = find_films(path, none=questions is not None, skip=skip)
         store = Database(database if database is not None else path / STORE_FILE)
-        pictures = Pictures(register(store, films, fps), inside=path)
+        pictures = Pictures(register(store, films, fps, skip=skip), inside=path)
         del films  # of a hundred thousand frames their names alone are megabytes
         project = Served(
             path.absolute().name, path.absolute(), store, pictures, author, shared=not binds_loopback(host),
-            token=token, questions=questions, detectors=offered,
+            token=token, questions=questions, detectors=offered, skipped=tuple(skipped),
         )  # fmt: skip
         app = Guard(build_app(project, STATIC if STATIC.is_dir() else None), rules)
         server = uvicorn.Server(uvicorn.Config(
@@ -173,7 +181,7 @@ def _listen_for(folder: Path, host: str, port: int | None) -> socket.socket:
 
 
 def _questions(folder: Path) -> QuestionDesk | None:
-    if not (folder / "items.jsonl").is_file():
+    if not (folder / _ITEMS).is_file():
         return None
     from surgeval.studio.question_desk import QuestionDesk  # slow to load, and most folders need none
 

@@ -51,6 +51,7 @@ class Served:
     detectors: tuple[str, ...] = ()  # that whoever started the server offers, beside the embedded ones
     jobs: Jobs = field(default_factory=Jobs)
     lanes: Lanes = field(default_factory=Lanes)
+    skipped: tuple[str, ...] = ()  # why films of the folder are not served
     questions: QuestionDesk | None = None  # where the folder is a set of questions
     listeners: set[asyncio.Queue[dict[str, Any]]] = field(default_factory=set)
     edited: asyncio.Event = field(default_factory=asyncio.Event)  # there is news for them

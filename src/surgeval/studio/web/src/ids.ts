@@ -101,7 +101,7 @@ export const ids = {
   mismatches: 'mismatches', mismatch: (place: number) => `mismatch-${place}`,
   mismatchTo: (place: number) => `mismatch-to-${place}`, mismatchApply: (place: number) => `mismatch-apply-${place}`,
   mismatchAll: 'mismatch-all', guidelinePicture: 'guideline-picture',
-  imageStranger: (attribute: string) => `image-stranger-${attribute}`,
+  absent: 'absent', skipped: 'skipped', skippedClose: 'skipped-close', imageStranger: (attribute: string) => `image-stranger-${attribute}`,
 
   mergeDialog: 'merging', mergeBuiltin: 'merge-builtin', mergeImport: 'merge-import', mergeFile: 'merge-file',
   mergeRule: (place: number) => `merge-rule-${place}`, mergeError: 'merge-error', mergeApply: 'merge-apply',

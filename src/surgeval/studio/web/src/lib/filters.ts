@@ -14,6 +14,11 @@ export interface Filter {
 
 export const NO_FILTER: Filter = { name: 'All', of: '' }
 
+/** Whether a filter leaves anything out. */
+export function filters({ name, of }: Filter): boolean {
+  return name !== 'All' || of !== ''
+}
+
 /** Whether an instance is looked for; `seen`: whether its frame was marked in this round by who asks. */
 export function passes({ name, of }: Filter, schema: Schema, one: Annotation, seen: boolean): boolean {
   if (of && classKey(one) !== of) return false

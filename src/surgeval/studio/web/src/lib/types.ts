@@ -31,6 +31,8 @@ export interface Project {
   name: string
   author: string
   /** Several people use this server: each says who he or she is. */
+  /** Why films of the folder are not shown. */
+  skipped?: string[]
   shared?: boolean
   version: number
   schema: Schema

@@ -1,15 +1,25 @@
 /** Edits of what is in a frame: shown at once, then sent. */
 
+import { api } from '../api'
+import { filters, passes } from '../lib/filters'
 import { around, boundsOf, keptInside, moved, movedPolygons, rounded } from '../lib/geometry'
 import { NEAR, numberFor } from '../lib/numbers'
 import type { ClassName } from '../lib/schema'
+import type { Range } from '../lib/spans'
+import { seenBy } from '../lib/study'
 import { trackKey, trackOf, type Annotation, type Box, type Point, type Track, type Values } from '../lib/types'
 import { t } from '../text/i18n.svelte'
 import { answer } from './answers'
 import { messages } from './messages.svelte'
+import { review } from './review.svelte'
 import { selection } from './selection.svelte'
 import { settings } from './settings.svelte'
 import { studio } from './studio.svelte'
+import { ui } from './ui.svelte'
+
+type Verdict = 'accept' | 'reject'
+/** Frames whose instances are asked for at once. */
+const AT_ONCE = 5000
 
 /** Pixels by which a copy lies beside its original: away from the frame's edge where that is near. */
 const COPY_SHIFT = 12
@@ -130,44 +140,77 @@ function withValues(values: Values, more: Record<string, string | null>): Values
   return Object.fromEntries(entries) as Values
 }
 
-/** Proposals in sight: those of the frame that reach the threshold. */
-export function proposalsInSight(): Annotation[] {
-  return studio.annotations(studio.shown).filter((one) => one.proposal && (one.score ?? 1) >= settings.values.threshold)
+const reaches = (one: Annotation): boolean => (one.score ?? 1) >= settings.values.threshold
+
+/** The proposals among these that the list's filter shows. */
+function proposalsShown(annotations: Annotation[]): Annotation[] {
+  const { project } = studio
+  if (!project) return []
+  const seen = (frame: number): boolean => seenBy(review.reviews?.runs ?? [], frame).includes(review.me)
+  return annotations.filter((one) => one.proposal && passes(ui.filter, project.schema, one, seen(one.frame)))
 }
 
-/** All proposals of a range: accepted from the threshold on, rejected below it. */
-export async function decideRange(verdict: 'accept' | 'reject', range: { first: number; last: number }): Promise<void> {
-  const outcome = await studio.edit(`proposals.${verdict}`, {
-    video: studio.video?.id, ...range, threshold: settings.values.threshold,
-  })
-  if (outcome) tellDecided(verdict, t('decideRange', { ...range }), outcome.changed)
+/** What is decided on for a whole frame: its proposals that the filter shows, from the threshold on and below it. */
+export function proposalsInSight(): Record<Verdict, Annotation[]> {
+  const shown = proposalsShown(studio.annotations(studio.shown))
+  return { accept: shown.filter(reaches), reject: shown.filter((one) => !reaches(one)) }
+}
+
+/** The same in a range, where the filter leaves something out. */
+async function proposalsIn({ first, last }: Range): Promise<Record<Verdict, string[]>> {
+  const found: Record<Verdict, string[]> = { accept: [], reject: [] }
+  for (let from = first; from <= last; from += AT_ONCE) {
+    const { annotations } = await api.annotations(studio.video?.id ?? '', from, Math.min(last, from + AT_ONCE - 1))
+    for (const one of proposalsShown(annotations)) found[reaches(one) ? 'accept' : 'reject'].push(one.id)
+  }
+  return found
+}
+
+/** All proposals of a range that the filter shows: accepted from the threshold on, rejected below it. */
+export async function decideRange(verdict: Verdict, range: Range): Promise<void> {
+  const where = whereText(range)
+  let what: Record<string, unknown> = { video: studio.video?.id, ...range, threshold: settings.values.threshold }
+  if (filters(ui.filter)) {
+    const found = await proposalsIn(range).catch((error: Error) => messages.error(error.message))
+    if (!found?.[verdict].length) return
+    what = { ids: found[verdict] }
+  }
+  const outcome = await studio.edit(`proposals.${verdict}`, what)
+  if (outcome) tellDecided(verdict, where, outcome.changed)
+}
+
+/** What is decided on, in words: this frame or a range, and whether a filter leaves something out. */
+export function whereText(range: Range | null): string {
+  const where = range ? t('decideRange', { ...range }) : t('decideFrame')
+  return filters(ui.filter) ? t('decideFiltered', { where }) : where
 }
 
 /** How many proposals of a range the two buttons would decide on. */
-export async function undecidedIn(range: { first: number; last: number }): Promise<{ accept: number; reject: number }> {
+export async function undecidedIn(range: Range): Promise<Record<Verdict, number>> {
+  if (filters(ui.filter)) {
+    const found = await proposalsIn(range)
+    return { accept: found.accept.length, reject: found.reject.length }
+  }
   const payload = { video: studio.video?.id, ...range, threshold: settings.values.threshold }
   const [accept, reject] = await Promise.all((['accept', 'reject'] as const).map((verdict) => studio.preview(`proposals.${verdict}`, payload)))
   return { accept: accept?.changed ?? 0, reject: reject?.changed ?? 0 }
 }
 
-function tellDecided(verdict: 'accept' | 'reject', where: string, count: number): void {
+function tellDecided(verdict: Verdict, where: string, count: number): void {
   messages.info(t(verdict === 'accept' ? 'acceptedCount' : 'rejectedCount', { where, count }))
 }
 
-/** Selected proposals, or with `all` those of the frame (accept: above the threshold, reject: below). */
-export function decide(verdict: 'accept' | 'reject', all: boolean): void {
-  const proposals = studio.annotations(studio.shown).filter((one) => one.proposal)
+/** Selected proposals, or with `all` those of the frame that the filter shows (accept: above the threshold, reject: below). */
+export function decide(verdict: Verdict, all: boolean): void {
   const chosen = selection.annotations.filter((one) => one.proposal)
-  const above = (one: Annotation): boolean => (one.score ?? 1) >= settings.values.threshold
-  const wanted = all
-    ? proposals.filter((one) => above(one) === (verdict === 'accept'))
-    : chosen.length || verdict === 'reject' ? chosen : proposals.filter(above)
+  const wanted = all || (!chosen.length && verdict === 'accept') ? proposalsInSight()[verdict] : chosen
+  const where = whereText(null)
   if (!wanted.length) return
   if (verdict === 'accept') show(wanted.map((one) => ({ ...one, proposal: false })))
   else wanted.forEach((one) => studio.blocks?.take(one.id))
   studio.blocks?.touched()
   void studio.edit(`proposals.${verdict}`, { ids: wanted.map((one) => one.id) }).then((outcome) => {
-    if (all && outcome) tellDecided(verdict, t('decideFrame'), outcome.changed)
+    if (all && outcome) tellDecided(verdict, where, outcome.changed)
   })
 }
 

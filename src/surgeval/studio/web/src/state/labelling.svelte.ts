@@ -11,12 +11,20 @@ import { studio } from './studio.svelte'
 import { ui } from './ui.svelte'
 
 class Labelling {
-  /** Selected classes: of the things in sight, and of selected identities that are not in this frame. */
+  /** Selected classes: of the things in this frame, and of selected identities elsewhere where a value can reach those. */
   selectedClasses = $derived.by<ClassName[]>(() => {
     const said = studio.blind && draft.active ? draft.values[CLASS_SLOT] : null
     if (studio.blind && said) return [{ group: studio.blind.group, name: said }]
-    const all = studio.blind ? selection.annotations : [...selection.annotations, ...selection.trackList]
+    const elsewhere = studio.blind || !this.overFrames ? [] : selection.trackList
+    const all = [...selection.annotations, ...elsewhere]
     return [...new Map(all.map(({ group, name }) => [classKey({ group, name }), { group, name }])).values()]
+  })
+
+  /** Selected identities that are not in this frame, where a value would be for this frame alone. */
+  absent = $derived.by<Track[]>(() => {
+    if (studio.blind || this.overFrames || this.image) return []
+    const here = new Set(selection.annotations.map((one) => trackKey(trackOf(one))))
+    return selection.trackList.filter((track) => !here.has(trackKey(track)))
   })
 
   /** Whether choices are about the whole frame: always, where the schema has nothing to draw. */
@@ -60,6 +68,11 @@ class Labelling {
     if (studio.blind && draft.active) draft.choose(CLASS_SLOT, of.name)
     else if (selection.annotations.length) classify(selection.annotations, of)
     ui.slot = ''
+  }
+
+  /** Whether a value is for more frames than the one in sight: a span is being made, or frames pass. */
+  get overFrames(): boolean {
+    return draft.active || this.holds
   }
 
   /** Whether a value is held instead of said of one frame: frames pass, and no span is being made. */
