@@ -92,11 +92,28 @@ def test_no_table_gives_an_interval_to_an_area_that_the_settings_fix() -> None:
 def test_the_mean_is_over_instruments_that_occur_and_never_over_frames() -> None:
     table = tables.classes_table(SAID, ("grasper", "hook", "scissors", "clipper"))
     mean = _row(table, "mean")
-    _numbers(mean, precision=(3 / 4 + 1 / 3) / 2, recall=(3 / 5 + 1) / 2, f1=(2 / 3 + 1 / 2) / 2)
-    _numbers(mean, tp_ac=(0.7 + 0.4) / 2, tp_aa=(0.4 + 0.3) / 2, tp_lift=(2.8 + 4) / 2, fp_ac=(0.1 + 0.9) / 2)
+    # The scissors are named and never labelled: precision and F1 of 0 count, a recall does not exist.
+    _numbers(mean, precision=(3 / 4 + 1 / 3) / 3, recall=(3 / 5 + 1) / 2, f1=(2 / 3 + 1 / 2) / 3)
+    _numbers(mean, tp_ac=(0.7 + 0.4) / 2, tp_aa=(0.4 + 0.3) / 2, tp_lift=(2.8 + 4) / 2, fp_ac=(0.1 + 0.9 + 0.2) / 3)
     _numbers(mean, frames=None, predicted=None, excluded=None)  # no sums beside means
     _numbers(_row(table, "scissors"), precision=0, recall=None, tp_ac=None, fp_ac=0.2)
     _numbers(_row(table, "clipper"), frames=0, predicted=0, precision=None, f1=None, area=None)
+
+
+def test_false_alarms_of_a_class_that_is_never_labelled_lower_the_mean() -> None:
+    """2 of 10 hooks are found, and 8 frames are said to show a bag, which none does."""
+    hooks = [{**TP, "class": "hook", "ac": 0.5, "chance": 0.1}] * 2 + [{**FN, "class": "hook"}] * 8
+    bags = [{**FP, "class": "bag", "ac": 0.75, "chance": 0.1}] * 8
+    table = tables.classes_table(_cases(*hooks, *bags, task="instruments"), ("hook", "bag"))
+    _numbers(_row(table, "mean"), precision=(1 + 0) / 2, recall=2 / 10, f1=(4 / 12 + 0) / 2, fp_ac=0.75)
+    _numbers(_row(table, "pooled"), precision=2 / 10, recall=2 / 10, f1=2 / 10, fp_ac=0.75)
+
+
+def test_pooled_numbers_sum_over_the_instruments_before_they_divide() -> None:
+    """SurgXBench, D.1: 4 right, 4 false alarms and 2 misses over all instruments."""
+    table = tables.classes_table(SAID, ("grasper", "hook", "scissors", "clipper"))
+    _numbers(_row(table, "pooled"), precision=4 / 8, recall=4 / 6, f1=8 / 14, tp_ac=1.8 / 3, fp_ac=1.2 / 3)
+    assert table["class"].to_list()[-2:] == ["mean", "pooled"]
 
 
 def test_the_headline_pools_all_predictions() -> None:
@@ -156,8 +173,25 @@ def test_the_headline_effects_are_differences_of_losses() -> None:
     _numbers(found, lost_boxes_minus_moved=-1 / 3)
 
 
+def test_a_frame_that_keeps_any_complete_match_is_not_lost() -> None:
+    """SurgXBench, 5.4: 1 of 4 frames has no complete match left, though 3 of 4 lose the one whose region is hidden."""
+    ends = [(LOST, LOST, -0.6), (LOST, KEPT, -0.4), (LOST, KEPT, -0.2), (KEPT, KEPT, -0.3)]
+    cases = _cases(
+        *({"frame": f"{n}", "score": 0.5, "level": "IVT", "kept_attended": kept, "matched_attended": matched,
+           "change_attended": change, "kept_random": True, "matched_random": True}
+          for n, (kept, matched, change) in enumerate(ends)),
+        task="triplets",
+    )  # fmt: skip
+    row = _row(tables.occlusion_table(cases, "triplets"), tables.CONTROLS["attended"])
+    _numbers(row, predictions=4, lost=1 / 4, best_match_lost=3 / 4, lost_more_than_elsewhere=1 / 4)
+    _numbers(row, change_if_kept=(-0.4 - 0.2 - 0.3) / 3, change=-1.5 / 4)
+
+
 def test_a_frame_with_two_complete_matches_counts_once_by_the_better_scored_one() -> None:
-    lost, kept = (_hidden(attended=(value, -0.1), random=(True, 0.0)) for value in (False, True))
+    lost, kept = (
+        {**_hidden(attended=(value, -0.1), random=(True, 0.0)), "matched_attended": value, "matched_random": True}
+        for value in (False, True)
+    )
     cases = _cases(
         {**lost, "frame": "1", "score": 0.3, "level": "IVT"},
         {**kept, "frame": "1", "score": 0.5, "level": "IVT"},
@@ -166,7 +200,7 @@ def test_a_frame_with_two_complete_matches_counts_once_by_the_better_scored_one(
         task="triplets",
     )
     row = _row(tables.occlusion_table(cases, "triplets"), tables.CONTROLS["attended"])
-    _numbers(row, predictions=2, lost=1 / 2, lost_more_than_elsewhere=1 / 2)
+    _numbers(row, predictions=2, lost=1 / 2, lost_more_than_elsewhere=1 / 2, best_match_lost=1 / 2)
     same = cases.with_columns(pl.lit("instruments").alias("task"))
     assert tables.occlusion_table(same, "instruments")["predictions"].to_list()[0] == 3
 

@@ -19,6 +19,7 @@ from surgeval.errors import BadInput
 from surgeval.protocols.surgxbench import profile_settings
 from surgeval.protocols.surgxbench._item import Extras, Hiding, Item
 from surgeval.protocols.surgxbench.figures import surgxbench_figures
+from surgeval.protocols.surgxbench.gallery._cards import hiding_cards
 from surgeval.protocols.surgxbench.page import write_page_of
 from surgeval.protocols.surgxbench.result import SurgXScores, _complete, _scores
 
@@ -292,7 +293,7 @@ def test_a_card_of_the_gallery_tells_the_attended_share(one: tuple[Path, _Reader
 def test_figure_6_lists_prompts_by_rank_and_marks_each_by_its_match(one: tuple[Path, _Reader, SurgXScores]) -> None:
     _, page, _ = one
     (card,) = (card for card in page.cards if "hidden" in card[0])
-    assert card[0] == "hook, dissect, liver: lost when the attended region is hidden"
+    assert card[0] == "hook, dissect, liver: no complete match left when the attended region is hidden"
     assert card[1] == f"Labelled: hook, dissect, liver; {BAD}, grasp, liver"
     assert card[3:8] == [
         "1. ✓ IVT · 0.500 · I use a hook to dissect the liver",
@@ -302,6 +303,19 @@ def test_figure_6_lists_prompts_by_rank_and_marks_each_by_its_match(one: tuple[P
         "5. none · 0.100 · I use a bag to cut the gut",
     ]
     assert card[9].startswith("1. IV · 0.400")  # after hiding
+
+
+def test_a_frame_that_keeps_the_match_of_another_triplet_is_not_called_lost() -> None:
+    after = (("grasper,retract,liver", 0.4), ("hook,cut,liver", 0.3))
+    hiding = Hiding(PICTURE, "A", "1", "hook,dissect,liver", (("hook,dissect,liver", 0.5), *after), after)
+    run = replace(_model("clip"), extras=Extras(hidings=(hiding,)))
+    labels = [{"task": "triplets", "cluster": "A", "frame": "1", "triplet": name}
+              for name in ("hook,dissect,liver", "grasper,retract,liver")]  # fmt: skip
+    (card,) = hiding_cards([replace(run, cases=pl.DataFrame(labels))])
+    assert card.title == (
+        "hook, dissect, liver: complete match of another triplet kept when the attended region is hidden"
+    )
+    assert "1. ✓ IVT · 0.400 · I use a grasper to retract the liver" in card.lines
 
 
 # what was left out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from surgeval.arrays import Image
@@ -49,6 +50,13 @@ class Hiding:
     def kept(self) -> bool:
         """Whether the triplet is still among the top prompts."""
         return self.truth in (prompt for prompt, _ in self.after)
+
+    def outcome(self, labelled: Sequence[str]) -> str:
+        """What hiding did to the matches of a frame with these labelled triplets."""
+        if self.kept:
+            return "complete match kept"
+        others = any(prompt in labelled for prompt, _ in self.after)
+        return "complete match of another triplet kept" if others else "no complete match left"
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,7 +41,10 @@ TITLES = {
 _NOTES = {
     "classes": "Frames are those that show the instrument. Predicted counts every frame in which it is named, also "
     "frames that show no instrument; the verdict speaks of the best answer in frames that show one. The mean is over "
-    "the instruments that occur."
+    "the instruments that are labelled or named, each number over those that have it; pooled adds up right, wrong and "
+    "missed predictions of all instruments before it divides.",
+    "occlusion_triplets": "Lost: none of the top answers is a labelled triplet of the frame any more (the paper's "
+    "number). Best match lost: the triplet whose region was hidden is not among them; another one may be.",
 }
 _FOLDED = ("videos", "flags", "table1", "table2", "unparsed")
 _JOINT = {
@@ -180,8 +183,9 @@ def _parted(name: str, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
         return parts | ({f"{TITLES[name]}: with what moves (RAS)": table.drop(*boxed)} if known else {})
     if name != "classes":
         return {TITLES[name]: table}
-    frequent_first = table.head(-1).sort("frames", descending=True, maintain_order=True)
-    table = pl.concat([frequent_first, table.tail(1)])  # the mean stays last
+    summaries = pl.col("class").is_in(["mean", "pooled"]) & pl.col("frames").is_null()
+    frequent_first = table.filter(~summaries).sort("frames", descending=True, maintain_order=True)
+    table = pl.concat([frequent_first, table.filter(summaries)])  # mean and pooled stay last
     looked = [column for column in table.columns if column.startswith(("tp_", "fp_", "area"))]
     quality = [column for column in table.columns if column.startswith(("precision", "recall", "f1"))]
     return {

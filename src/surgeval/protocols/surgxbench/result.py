@@ -45,6 +45,7 @@ _SCHEMA: dict[str, pl.DataType] = {
     **CAUSAL_SCHEMA,
     **{f"match_{name}": pl.Boolean() for name in ("instrument", "verb", "target", "triplet")},
     **{f"kept_{name}": pl.Boolean() for name in CONTROLS},
+    **{f"matched_{name}": pl.Boolean() for name in CONTROLS},
     **{f"change_{name}": pl.Float64() for name in CONTROLS},
     **{f"{kind}_area": pl.Float64() for kind in _CURVES},
     **{kind: pl.List(pl.Float64()) for kind in _CURVES},

@@ -16,10 +16,10 @@ from surgeval.protocols.surgxbench._ratios import ANY, EITHER_WAY, POSITIVE, Rat
 from surgeval.stats import Interval
 
 __all__ = [
-    "CONTROLS", "FOUR", "MOTION_FLAGS", "NONE_NAMED", "REFERENCES", "RIGHT", "USED", "attended_areas", "classes_table",
-    "count_of", "curves_table", "early_instruments", "early_triplets", "four_way_table", "grounding_ratios", "masked",
-    "match_table", "occlusion_table", "reference_table", "reply_table", "sanity_table", "unparsed_table", "video_table",
-    "wide_row",
+    "CONTROLS", "FOUR", "MOTION_FLAGS", "NONE_NAMED", "REFERENCES", "RIGHT", "USED", "attended_areas", "best_matches",
+    "classes_table", "count_of", "curves_table", "early_instruments", "early_triplets", "four_way_table",
+    "grounding_ratios", "masked", "match_table", "occlusion_table", "reference_table", "reply_table", "sanity_table",
+    "unparsed_table", "video_table", "wide_row",
 ]  # fmt: skip
 
 MOTION_FLAGS = (
@@ -90,13 +90,15 @@ def wide_row(first: Mapping[str, object], intervals: Mapping[str, Interval]) -> 
 
 
 def classes_table(cases: pl.DataFrame, classes: tuple[str, ...]) -> pl.DataFrame:
-    """Per instrument, then `mean` over instruments: precision, recall, F1, TP-AA, TP-AC, FP-AC, chance, lift.
+    """Per instrument, then `mean` and `pooled`: precision, recall, F1, TP-AA, TP-AC, FP-AC, chance, lift.
 
-    `frames` show the instrument; `predicted` counts all frames in which it is named, also those that show none. The
-    row of means has no counts.
+    `frames` show the instrument; `predicted` counts all frames in which it is named, also those that show none.
+    `mean` is over the instruments that are labelled or named, each number over those that have it; `pooled` sums true
+    positives, false positives and misses over all instruments first (SurgXBench, D.1). Neither has counts.
     """
     rows = cases.filter(pl.col("task") == "instruments")
-    seen = [name for name in classes if rows.filter((pl.col("class") == name) & pl.col("present")).height]
+    occurs = pl.col("present") | pl.col("predicted")
+    seen = [name for name in classes if rows.filter((pl.col("class") == name) & occurs).height]
     table_rows: list[dict[str, object]] = []
     by_class: dict[str, dict[str, Ratio]] = {}
     for name in classes:
@@ -114,12 +116,10 @@ def classes_table(cases: pl.DataFrame, classes: tuple[str, ...]) -> pl.DataFrame
         )  # fmt: skip
     if by_class:
         macro = {key: [wanted[key] for wanted in by_class.values()] for key in next(iter(by_class.values()))}
-        table_rows.append(
-            wide_row(
-                {"class": "mean", "frames": None, "predicted": None, "excluded": None},
-                without_set_area(ratios(rows, macro), attended_areas(rows)),
-            )
-        )
+        pooled = _f1(pl.lit(True)) | grounding_ratios(pl.lit(True))
+        for name, numbers in (("mean", macro), ("pooled", pooled)):
+            intervals = without_set_area(ratios(rows, numbers), attended_areas(rows))
+            table_rows.append(wide_row({"class": name, "frames": None, "predicted": None, "excluded": None}, intervals))
     return pl.DataFrame(table_rows, infer_schema_length=None)
 
 
@@ -184,19 +184,21 @@ def match_table(cases: pl.DataFrame) -> pl.DataFrame:
 def occlusion_table(cases: pl.DataFrame, task: str) -> pl.DataFrame:
     """What hiding a region does to predictions that were right: lost, and by how much the score moves.
 
-    A frame counts once among triplets, by its best-scored complete match, as the paper counts frames.
+    Among triplets a frame counts once. The region is that of its best-scored complete match. `lost` is the paper's
+    number: none of the top prompts is a labelled triplet of the frame any more. `best_match_lost` follows the best
+    match alone; a frame that loses it may keep another one.
     """
     tried = pl.any_horizontal(pl.col(f"kept_{name}").is_not_null() for name in CONTROLS)
     rows = cases.filter((pl.col("task") == task) & tried)
     if task == "triplets":
-        best = rows.sort("score", descending=True, maintain_order=True)
-        rows = best.unique(["cluster", "frame"], keep="first", maintain_order=True)
+        rows = best_matches(rows)
     if rows.is_empty():
         return pl.DataFrame()
+    answer = "matched" if task == "triplets" else "kept"
     table_rows = []
     for name, title in CONTROLS.items():
-        base = count_of(~pl.col("kept_boxes_moved" if name.startswith("boxes") else "kept_random"))
-        kept = pl.col(f"kept_{name}")
+        base = count_of(~pl.col(f"{answer}_boxes_moved" if name.startswith("boxes") else f"{answer}_random"))
+        kept = pl.col(f"{answer}_{name}")
         there = kept.is_not_null()
         counted = count_of(there)
         wanted = {
@@ -207,9 +209,17 @@ def occlusion_table(cases: pl.DataFrame, task: str) -> pl.DataFrame:
         }
         if name in ("random", "boxes_moved"):
             del wanted["lost_more_than_elsewhere"]  # these are the other places
+        if task == "triplets":
+            wanted["best_match_lost"] = share_of(~pl.col(f"kept_{name}"), there)
         intervals = ratios(rows, wanted)
         table_rows.append(wide_row({"hidden": title, "predictions": rows.filter(there).height}, intervals))
     return pl.DataFrame(table_rows, infer_schema_length=None)
+
+
+def best_matches(rows: pl.DataFrame) -> pl.DataFrame:
+    """Of the rows of each frame the best-scored one."""
+    best = rows.sort("score", descending=True, maintain_order=True)
+    return best.unique(["cluster", "frame"], keep="first", maintain_order=True)
 
 
 def reply_table(cases: pl.DataFrame) -> pl.DataFrame:

@@ -75,7 +75,7 @@ def _hiding(model: str, hiding: Hiding, labelled: tuple[str, ...], *, words: boo
         *listed(f"{'Said' if words else 'Top prompts'}, region hidden (right):", hiding.after),
         f"{model}, {hiding.video} / {hiding.frame}",
     )
-    title = f"{_named(hiding.truth)}: {'kept' if hiding.kept else 'lost'} when the attended region is hidden"
+    title = f"{_named(hiding.truth)}: {hiding.outcome(labelled)} when the attended region is hidden"
     alt = f"{hiding.video} frame {hiding.frame} with and without the attended region"
     return Card(Picture(hiding.picture, alt), title, lines)
 

@@ -24,18 +24,22 @@ from surgeval.protocols.surgxbench.measuring._instruments import to_device
 from surgeval.protocols.surgxbench.measuring._triplets import triplet_name
 from surgeval.protocols.surgxbench.measuring._worker import VideoWorker
 from surgeval.protocols.surgxbench.result import SurgXScores
+from surgeval.protocols.surgxbench.tables import best_matches
 from surgeval.records import UNKNOWN
 
 __all__ = ["flow_pipeline", "hidings"]
 
 
 def hidings(look: VideoWorker, scores: SurgXScores, count: int = 4) -> tuple[Hiding, ...]:
-    """Complete triplet matches that were lost when the attended region was hidden, and ones that were kept."""
-    rows = scores.cases.filter((pl.col("task") == "triplets") & pl.col("kept_attended").is_not_null())
+    """Frames without a complete match once the attended region was hidden, and ones that still have one.
+
+    The region is that of the frame's best-scored complete match, as in table `occlusion_triplets`.
+    """
+    rows = best_matches(scores.cases.filter((pl.col("task") == "triplets") & pl.col("matched_attended").is_not_null()))
     picked: dict[tuple[str, str], dict[str, Any]] = {}
-    for kept in (False, True):
-        part = rows.filter(pl.col("kept_attended") == kept).unique(["cluster", "frame"], maintain_order=True)
-        free = [row for row in part.iter_rows(named=True) if (row["cluster"], row["frame"]) not in picked]
+    for matched in (False, True):
+        part = rows.filter(pl.col("matched_attended") == matched).sort("cluster", "frame", maintain_order=True)
+        free = list(part.iter_rows(named=True))
         for row in free[:: max(1, len(free) // max(1, count // 2))][: count // 2]:
             picked[row["cluster"], row["frame"]] = row
     hidings = []

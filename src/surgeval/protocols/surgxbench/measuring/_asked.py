@@ -196,7 +196,7 @@ class AskedModel:
         pairs = complete_matches(matches)
         effects = self._hidden(
             seen, pixels, maps, answers, self.triplets, [(b, k, truth.instrument, truth) for b, _, k, truth in pairs],
-            [(b, number) for b, number, _, _ in pairs],
+            [(b, number) for b, number, _, _ in pairs], [labelled_triplets(seen[b]) for b, *_ in pairs],
         )  # fmt: skip
         yield from matched_cases(seen, named, scores, maps, matches, effects, self.space, self.settings)
         yield from (reply_case(prepared, self.triplets, answer) for prepared, answer in zip(seen, answers, strict=True))
@@ -204,11 +204,12 @@ class AskedModel:
     def _hidden(
         self, seen: Sequence[PreparedFrame], pixels: torch.Tensor, maps: torch.Tensor,
         answers: Sequence[NamingReply[Any]], question: Question[Any], right: Sequence[tuple[int, int, int, Any]],
-        keys: Sequence[tuple[int, int]],
+        keys: Sequence[tuple[int, int]], labelled: Sequence[Sequence[Triplet]] = (),
     ) -> dict[tuple[int, int], dict[str, Any]]:  # fmt: skip
         """Right answers again with regions hidden: is it still said, and how much less likely were the same words?
 
-        `right` has frame, number of the mention, instrument and what was said; `keys` name the results.
+        `right` has frame, number of the mention, instrument and what was said; `keys` name the results. With the
+        `labelled` triplets of each frame, `matched` says whether any of them is named.
         """
         effects: dict[tuple[int, int], dict[str, Any]] = {key: {} for key in keys}
         if not self.settings.occlusion or not right:
@@ -226,6 +227,9 @@ class AskedModel:
             after = certainties(self.net, without, replies, tokens, self.settings.batch).tolist()
             for row, (key, (*_, mention)) in enumerate(zip(keys, right, strict=True)):
                 if hides[row]:
-                    effects[key][f"kept_{name}"] = mention in again[row].mentions.classes
+                    named = again[row].mentions.classes
+                    effects[key][f"kept_{name}"] = mention in named
+                    if labelled:
+                        effects[key][f"matched_{name}"] = not set(labelled[row]).isdisjoint(named)
                     effects[key][f"change_{name}"] = after[row] - before[row]
         return effects

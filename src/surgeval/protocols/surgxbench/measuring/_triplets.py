@@ -121,7 +121,10 @@ def _occluded(
     maps: torch.Tensor, matches: Sequence[Sequence[Match]],
     best: np.ndarray[Any, np.dtype[np.float64]], settings: SurgXSettings,
 ) -> dict[tuple[int, int], dict[str, Any]]:  # fmt: skip
-    """Complete matches again with regions hidden: is the triplet still among the top prompts?"""
+    """Complete matches again with regions hidden.
+
+    `kept`: is the triplet still among the top prompts? `matched`: is any labelled triplet of the frame?
+    """
     pairs = complete_matches(matches)
     if not settings.occlusion or not pairs:
         return {}
@@ -137,6 +140,7 @@ def _occluded(
         settings,
     )
     numbers = {triplet: number for number, triplet in enumerate(prompts.triplets)}
+    labelled = {b: {numbers.get(triplet) for triplet in labelled_triplets(seen[b])} for b in images}
     answers: dict[tuple[int, int], dict[str, Any]] = {(b, number): {} for b, number, _, _ in pairs}
     for name in CONTROLS:
         again = after[name].scores
@@ -145,6 +149,7 @@ def _occluded(
             if after[name].hides[row]:
                 index = numbers[truth]
                 answers[b, number][f"kept_{name}"] = index in top[row]
+                answers[b, number][f"matched_{name}"] = not labelled[b].isdisjoint(top[row])
                 answers[b, number][f"change_{name}"] = float(again[row, index]) - float(best[b][prompt])
     return answers
 
