@@ -34,7 +34,7 @@ def _model(name: str, seen: tuple[tuple[Any, ...], ...], tasks: tuple[str, ...] 
     manifest = Manifest("surgxbench", config=config, dataset=data,
                         model={"name": name, "family": "clip", "identity": f"hash of {name.split()[-1]}"})  # fmt: skip
     record = RunRecord(manifest, "done", 1, 1, 0, len(rows), "", "", 0.0)
-    return _scores(name, record, _complete(pl.DataFrame(rows)), 200, 0)
+    return _scores(name, record, _complete(pl.DataFrame(rows)))
 
 
 def test_the_same_weights_under_two_names_are_told() -> None:

@@ -125,7 +125,7 @@ def test_a_server_whose_first_replies_are_web_pages_is_given_up_at_once(server: 
 
 
 def test_a_server_that_once_replied_is_asked_again_after_web_pages(server: Server) -> None:
-    page = (200, "<html>gateway</html>", {})
+    page: tuple[int, str, dict[str, str]] = (200, "<html>gateway</html>", {})
     server.script = lambda number, count: page if number and count < 4 else voted("CORRECT")
     one = judge(server)
     assert [one.vote(item(number)).requests for number in (0, 1, 2)] == [1, 4, 4]

@@ -82,7 +82,7 @@ def _model(name: str, profile: str = "surgxbench") -> SurgXScores:
         model={"name": f"model of {name}", "family": "clip", "identity": "0123456789abcdef"},
     )
     record = RunRecord(manifest, "done", 1, 1, 0, 6, "", "", 0.0)
-    return _scores(name, record, _cases(name, profile), 200, 0)
+    return _scores(name, record, _cases(name, profile))
 
 
 class _Reader(HTMLParser):
