@@ -104,8 +104,9 @@ def find_films(
     films = [*_films(folder, left_out if skip is not None else None), *_images(folder)]
     if left_out and not films:
         raise left_out[0]
-    for error in left_out if skip is not None else ():
-        skip(str(error))
+    if skip is not None:
+        for error in left_out:
+            skip(str(error))
     if not films and not none:
         raise BadInput(f"{folder}: found neither film nor image, expected some in it or in the folders below it")
     names = [film.name for film in films]

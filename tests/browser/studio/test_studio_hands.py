@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
@@ -38,7 +39,7 @@ def test_where_the_selected_instrument_is_absent_digits_choose_the_class_of_the_
 
 
 def test_with_a_filter_all_proposals_are_those_that_it_shows(studio: Studio) -> None:
-    more = {"proposal": True, "score": 0.9, "source": "net"}
+    more: dict[str, Any] = {"proposal": True, "score": 0.9, "source": "net"}
     scissors = track(1, range(3), name="scissors", box=(100, 60, 40, 40), **more)
     studio.fill(*track(1, range(3), **more), *scissors)
 
