@@ -27,7 +27,7 @@ __all__ = ["AccessRules", "Guard", "binds_loopback", "blind_place", "place_token
 
 _TOKEN = re.compile(r"[A-Za-z0-9_.~-]{16,200}")
 _OWN_SITE = (b"same-origin", b"none")  # `none`: typed or bookmarked
-_UNKNOWN = "this studio needs its token: open the address with the token, as `surgeval studio` printed it"
+_UNKNOWN = "this studio needs its token: open the address with the token that was printed when it was started"
 _NAME = re.compile(r"[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]")
 _HEADERS = (
     (b"content-security-policy",
@@ -184,7 +184,7 @@ class Guard:
         in a letter) does not send a strict cookie along with a redirect.
         """
         path = quote(scope["path"])
-        head = '<!doctype html><title>surgeval studio</title><link rel="icon" href="icon.svg">'
+        head = '<!doctype html><title>studio</title><link rel="icon" href="icon.svg">'
         page = f'{head}<meta http-equiv="refresh" content="0; url={path}">'
         headers = [(b"content-type", b"text/html; charset=utf-8"), (b"cache-control", b"no-store")]
         token = _offered(scope, self._rules.token or "")

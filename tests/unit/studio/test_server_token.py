@@ -46,7 +46,7 @@ def test_every_route_is_refused_without_the_token(running: Running) -> None:
     asked = list(requests_of(build_app(running.project, STATIC).routes))
     assert len(asked) > 60
     for method, path in asked:
-        body: dict[str, object] | None = {} if method == "POST" else None
+        body: dict[str, str] | None = {} if method == "POST" else None
         for wrong in ({}, {"authorization": "Bearer wrong"}, {"cookie": "surgeval_studio=wrong"}):
             assert stranger.ask(method, path, body, **wrong)[0] == 401, (method, path)
         if not path.endswith("/api/events"):  # which does not end
