@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,3 +75,25 @@ def test_another_model_than_the_one_asked_for_is_named() -> None:
     assert find_one_answer([("", "a"), ("", "b")] * 5) == [
         "the model gave the same answer to all 10 questions, an empty one"
     ]
+
+
+def test_a_model_that_chooses_one_letter_for_every_item_is_named_on_page_and_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from surgeval.cli._main import run
+
+    rows = [
+        {"id": f"i{n}", "scenario": "chest_xray", "cluster": f"P{n % 3}", "media": [], "dimension": "spatial",
+         "skill": "absolute", "question": "Where is it?", "options": ["left", "right"], "answer": n % 2}
+        for n in range(COUNT)
+    ]  # fmt: skip
+    (tmp_path / "items.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    replies = tmp_path / "replies.jsonl"
+    replies.write_text("\n".join(json.dumps({"id": row["id"], "content": "Answer: B"}) for row in rows))
+    command = ["score", "intent", "--data", str(tmp_path / "items.jsonl"), "--responses", str(replies)]
+    assert run([*command, "--out", str(tmp_path / "run")]) == 0
+    out = capsys.readouterr().out
+    warning = "the model chose option B for all 12 items"
+    assert 0 <= out.index(f"warning: {warning}") < out.index("%")
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert f"Warning: {warning}." in page.replace("\u00a0", " ")

@@ -27,8 +27,8 @@ _COORDINATES = re.compile(
     rf"|[(\[]\s*{_NUMBER}\s*[,;]\s*{_NUMBER}\s*[)\]]"  # (0.4, 0.6)
     rf"|(?<![\w.,/]){_FRACTION}(?:\s{{0,3}}[,;/|]\s{{0,3}}|\s{{1,3}}){_FRACTION}"  # 0.4 0.6, and no unit after it
     rf"(?![\w/]|[.,]\d|\s?{_UNIT})"
-    r"|\b(?:rows?|lines?)\W{0,3}\d{1,9}\W{1,3}(?:and\s)?col(?:umn)?s?\W{0,3}\d|\b(?:row|column)s?\s\d{3,9}\b"
-    r"|\bcol(?:umn)?s?\W{0,3}\d{1,9}\W{1,3}(?:and\s)?(?:row|line)s?\W{0,3}\d"
+    r"|\b(?:rows?|lines?)\W{0,3}\d{1,9}\W{1,3}(?:and\s)?col(?:umn)?s?\W{0,3}\d{1,9}|\b(?:row|column)s?\s\d{3,9}\b"
+    r"|\bcol(?:umn)?s?\W{0,3}\d{1,9}\W{1,3}(?:and\s)?(?:row|line)s?\W{0,3}\d{1,9}"
     rf"|\b(?:gaze |fixation |eye )?points?\s*(?:#|no\.?|number|index)?\s*{_DIGIT_WORD}\b"
     rf"|\b(?:fixations?|gaze)\s*(?:#|no\.?|number|index|sample)\s*{_DIGIT_WORD}\b|\bfixations?\s+\d{{1,9}}\b"
     r"|\bcoordinates?\b|\bnormali[sz]ed (?:position|location)"
