@@ -13,6 +13,7 @@ __all__ = [
     "JsonOption",
     "LabelsOption",
     "MappingOption",
+    "OverwriteOption",
     "ResamplesOption",
     "SeedOption",
 ]
@@ -35,4 +36,5 @@ ResamplesOption = Annotated[
     int, typer.Option("--resamples", min=1, max=1_000_000, help="Exchanges or resamples of videos to draw.")
 ]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything that is drawn.")]
+OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace what is there; never a file of the input.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
