@@ -106,7 +106,7 @@ def test_an_export_says_what_it_does_without_a_terminal_too(quick: Quick, monkey
 
     monkeypatch.setattr("surgeval.detector.inference.export_onnx", written)
     assert quick("models", "export", "tdnet-p", "--out", "x.onnx") == (0, "x.onnx: 2.5 MB\n", "writing ONNX\n")
-    assert quick("models", "export", "tdnet-p", "--out", "x.onnx", "--json")[2] == ""
+    assert quick("models", "export", "tdnet-p", "--out", "x.onnx", "--overwrite", "--json")[2] == ""
 
 
 def test_help_says_who_decides(quick: Quick) -> None:

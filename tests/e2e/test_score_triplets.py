@@ -19,7 +19,7 @@ from surgeval.records import Box, Frame, Instance, Triplet
 from surgeval.vocab import LabelSpace
 
 if TYPE_CHECKING:
-    from tests.e2e.conftest import Surgeval
+    from tests.e2e.conftest import Quick, Surgeval
 
 SPACE = LabelSpace(
     "toy", ("grasper", "hook"), ("grasp", "dissect"), ("liver", "gallbladder"), ((0, 0, 0), (0, 0, 1), (1, 1, 1))
@@ -44,6 +44,40 @@ def tiny(tmp_path: Path) -> Path:
 
 def _numbers(text: str) -> dict[tuple[str, str, str], float]:
     return {(row["scope"], row["component"], row["metric"]): row["estimate"] for row in json.loads(text)["numbers"]}
+
+
+def _boxes(scale: float, score: str = "0.{row}") -> str:
+    """Twelve boxes on the labelled ones, in a picture that is `scale` times as large."""
+    box = ",".join(f"{value * scale:g}" for value in (10, 10, 40, 85))
+    return HEAD + "".join(f"v1,00000{1 + row % 2},0,{score.format(row=row)},{box}\n" for row in range(1, 13))
+
+
+def test_what_is_probably_wrong_with_predictions_is_said_before_the_numbers_and_in_the_notes(
+    quick: Quick, tiny: Path, tmp_path: Path
+) -> None:
+    cases = {"times 0.526 all would fit": _boxes(2), "1 for each of 12 boxes": _boxes(1, "1"), "": _boxes(1)}
+    for words, text in cases.items():
+        (tmp_path / "found.csv").write_text(text)
+        code, out, err = quick("score", "triplets", "--data", tiny, "--pred", "found.csv", "--json")
+        assert code == 0, err
+        assert ("warning: " in err) == bool(words) and words in err
+        assert any(words in note for note in json.loads(out)["notes"])
+    (tmp_path / "found.csv").write_text(_boxes(1).replace("v1,000001,0,0.4", "v9,000001,0,0.4"))
+    code, _, err = quick("score", "triplets", "--data", tiny, "--pred", "found.csv")
+    assert code == 2 and "'v9'" in err
+
+
+def test_triplets_for_a_dataset_without_any_label_need_its_label_space(
+    quick: Quick, tiny: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "empty" / "labels").mkdir(parents=True)
+    (tmp_path / "empty" / "labels" / "v1_000001.txt").write_text("")
+    (tmp_path / "found.csv").write_text(f"{HEAD}v1,000001,0,0.9,10,10,40,40\n")
+    words = ("score", "triplets", "--data", tmp_path / "empty", "--pred", "found.csv")
+    code, _, err = quick(*words)
+    assert code == 2 and "no frame has a label, so its classes are not known. Give its label space" in err
+    code, _, err = quick(*words, "--labels", tiny / "labels.json", "--json")
+    assert code == 0, err
 
 
 def test_known_numbers_come_out_of_the_command_line(installed: Surgeval, surgeval: Surgeval, tiny: Path) -> None:

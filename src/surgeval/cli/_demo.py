@@ -16,7 +16,7 @@ from surgeval.cli._markup import literal
 from surgeval.cli._report import write_checked
 from surgeval.cli._single_file import writes_pages
 from surgeval.cli.data._phantom import rendering
-from surgeval.console import console, print_frame, print_json, progress
+from surgeval.console import claim_folder, console, print_frame, print_json, progress
 from surgeval.console.options import JsonOption
 from surgeval.errors import DataError, visible
 from surgeval.protocols.registry import descriptors
@@ -51,6 +51,7 @@ def demo(
     from surgeval import datasets, phantom
     from surgeval.report import write_index
 
+    claim_folder(out, "index.html")
     say = _silent if json else console().print
     say(f"1. {EDITION}: 18 simulated operations in 3 looks, every label known")
     with rendering(phantom.edition(EDITION).videos) as show:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
-from surgeval.console import console, print_json, print_table, progress, require_models, takes
-from surgeval.console.options import FormatOption, JsonOption
+from surgeval.console import claim_file, console, print_json, print_table, progress, require_models, takes
+from surgeval.console.options import FormatOption, JsonOption, OverwriteOption
 from surgeval.console.panels import READING, RUNNING, grouped
 from surgeval.errors import BadInput, visible
 from surgeval.progress import phases
@@ -88,6 +88,7 @@ class DetectOptions:
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 …")] = "cpu"
     half: Annotated[bool, typer.Option("--half", help="Compute in 16 bits (on a GPU).")] = False
     workers: Annotated[int | None, typer.Option(min=1, help="Threads that decode images.")] = None
+    overwrite: OverwriteOption = False
     json: JsonOption = False
 
     def selecting(self) -> Selecting:
@@ -115,7 +116,7 @@ class DetectOptions:
         CHOOSING: "preset confidence iou nms most components probabilities",
         TRACKING: "track_high track_low track_lost show",
         READING: "every fps video format",
-        RUNNING: "batch device half workers",
+        RUNNING: "batch device half workers overwrite",
     }
 )
 @takes(DetectOptions)
@@ -129,6 +130,10 @@ def detect(asked: DetectOptions) -> None:
     Example: [bold]surgeval detect --model run/ --data op.mp4 --fps 5 --track --out op.csv --video-out seen.mp4[/bold]
     """
     require_models("detect")
+    if asked.out.suffix and not asked.out.is_dir():
+        claim_file(asked.out, asked.data, asked.model, overwrite=asked.overwrite)
+    if asked.video_out is not None:
+        _claim_films(asked.video_out, asked)
     if asked.components == "heads" and not asked.aux:
         raise BadInput("--components heads: found --no-aux as well, expected the heads to be computed")
     with progress("frames", show=not asked.json) as bar:
@@ -160,6 +165,17 @@ def detect(asked: DetectOptions) -> None:
     else:
         _print(done, network.name, asked)
         console().print(visible(f"{done.out}{_next(asked, source)}"))
+
+
+def _claim_films(place: Path, asked: DetectOptions) -> None:
+    """Refuse to film over what is there, unless asked to, and never into the folder that is looked at."""
+    if not place.is_dir():
+        claim_file(place, asked.data, option="--video-out", overwrite=asked.overwrite)
+        return
+    inside = asked.data.is_dir() and place.resolve().is_relative_to(asked.data.resolve())
+    if inside or (any(place.iterdir()) and not asked.overwrite):
+        remedy = "Name another folder" if inside else "Name another folder, or replace its films with --overwrite"
+        raise BadInput(f"--video-out {place}: holds files already. {remedy}")
 
 
 def _next(asked: DetectOptions, source: Source) -> str:
@@ -215,6 +231,7 @@ def export(
     ],
     out: Annotated[Path, typer.Option(help="The ONNX file.", show_default=False)],
     aux: Annotated[bool, typer.Option("--aux/--no-aux", help="Keep the heads for instrument, verb and target.")] = True,
+    overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
     """Write a detector as an ONNX file with its classes; `surgeval detect --model FILE.onnx` gives the same boxes.
@@ -224,6 +241,7 @@ def export(
     require_models("export")
     if out.is_dir():
         raise BadInput(f"--out {out}: found a folder, expected the name of a file")
+    claim_file(out, model, overwrite=overwrite)
     with phases(show=not json, eager=True) as shown:  # tracing a network takes a minute
         shown.phase("writing ONNX")
         from surgeval.detector.inference import export_onnx

@@ -7,8 +7,8 @@ from typing import Annotated, Literal, TypeAlias
 
 import typer
 
-from surgeval.console import console, open_named, print_json, progress, require_models
-from surgeval.console.options import FormatOption, JsonOption, LabelsOption
+from surgeval.console import claim_file, console, open_named, print_json, progress, require_models
+from surgeval.console.options import FormatOption, JsonOption, LabelsOption, OverwriteOption
 from surgeval.console.panels import READING, RUNNING, grouped
 from surgeval.errors import BadInput, visible
 from surgeval.results import counted
@@ -24,7 +24,7 @@ def register(app: typer.Typer) -> None:
     app.command(name="weak-boxes")(weak_boxes)
 
 
-@grouped({_CUTTING: "top threshold least most iou", READING: "video format labels", RUNNING: "batch device"})
+@grouped({_CUTTING: "top threshold least most iou", READING: "video format labels", RUNNING: "batch device overwrite"})
 def weak_boxes(
     data: Annotated[Path, typer.Option(help="A dataset with images.", show_default=False)],
     model: Annotated[
@@ -45,6 +45,7 @@ def weak_boxes(
     labels: LabelsOption = None,
     batch: Annotated[int, typer.Option(min=1, max=1024, help="Frames at a time.")] = 16,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 …")] = "cpu",
+    overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
     """Turn the heatmaps of a model that scores prompts into boxes: the baseline that needs no labelled box.
@@ -56,6 +57,7 @@ def weak_boxes(
     require_models("weak-boxes")
     if out.suffix.lower() not in _SUFFIXES:
         raise BadInput(f"--out {out}: found suffix {out.suffix!r}, expected {', '.join(_SUFFIXES)}")
+    claim_file(out, data, model, overwrite=overwrite)
     with progress("frames", show=not json) as bar:
         bar.phase(f"loading {visible(model)}")
         from surgeval.datasets.predictions import ground_truth, write_detections

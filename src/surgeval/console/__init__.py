@@ -4,13 +4,14 @@ Protocols bring their own commands, so this lies below them; the tree of command
 """
 
 from surgeval.console._extras import models_missing, require_models
-from surgeval.console._given import claim_folder, open_named, release_folders
+from surgeval.console._given import claim_file, claim_folder, open_named, release_folders
 from surgeval.console._progress import Progress, keep_times, progress, say_times
 from surgeval.console._screen import console, print_frame, print_json, print_pieces, print_table, standard_streams
 from surgeval.console._takes import takes
 
 __all__ = [
     "Progress",
+    "claim_file",
     "claim_folder",
     "console",
     "keep_times",

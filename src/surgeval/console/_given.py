@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 _HEAD = 1 << 16  # bytes of a page in which its generator is named
 _FIRST = ("run.json", "scores.json", "replies.sqlite")  # marks that are written before anything else
+# What our own file begins with, of names that other tools use too.
+_SIGNS = {"scores.json": (b'"surgeval"', b'"protocol"'), "problems.csv": (b"level,kind,file",)}
 _UNFINISHED = ".unfinished"
 _claimed: dict[Path, list[Path]] = {}  # folders of this command, and those that had to be made for each
 
@@ -72,6 +75,32 @@ def claim_folder(out: str | Path, mark: str) -> None:
         _claimed[out] = made
 
 
+def claim_file(out: str | Path, *inputs: str | Path, option: str = "--out", overwrite: bool = False) -> None:
+    """Refuse to replace a file, unless `overwrite` says so; one of the `inputs`, or in their folder, is never replaced.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "labels.json").write_text("{}")
+    ...     claim_file(Path(folder, "found.json"), folder)  # new: fine
+    ...     try:
+    ...         claim_file(Path(folder, "labels.json"), folder, overwrite=True)
+    ...     except BadInput as error:
+    ...         print(str(error).rpartition(": ")[2])
+    a file of the input, which is never replaced. Name another file
+    """
+    out = Path(out)
+    if not os.path.lexists(out):
+        return
+    place = out.resolve()
+    for source in map(Path, inputs):
+        if source.exists() and (
+            place == source.resolve() or (source.is_dir() and place.is_relative_to(source.resolve()))
+        ):
+            raise BadInput(f"{option} {out}: a file of the input, which is never replaced. Name another file")
+    if not overwrite:
+        raise BadInput(f"{option} {out}: exists already. Name another file, or replace it with --overwrite")
+
+
 def release_folders() -> None:
     """At the end of a command: take back the hidden files of folders that got their mark, or nothing else.
 
@@ -98,10 +127,13 @@ def _is_unfinished(out: Path, mark: str) -> bool:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether the file is there and, where it is a page, one of ours: people have an index.html of their own."""
+    """Whether the file is there and ours: people have an index.html or a scores.json of their own."""
     if path.is_symlink() or not path.is_file():
         return False
-    if path.suffix != ".html":
+    page = (b'<meta name="generator" content="surgeval ',)
+    signs = page if path.suffix == ".html" else _SIGNS.get(path.name)
+    if signs is None:
         return True
     with path.open("rb") as file:
-        return b'<meta name="generator" content="surgeval ' in file.read(_HEAD)
+        head = file.read(_HEAD)
+    return any(sign in head for sign in signs)

@@ -13,6 +13,7 @@ __all__ = [
     "JsonOption",
     "LabelsOption",
     "MappingOption",
+    "OverwriteOption",
     "ResamplesOption",
     "SeedOption",
     "SourcesOption",
@@ -45,4 +46,5 @@ SourcesOption = Annotated[
         "with the columns video and source, or a .json file. ProstaTD's videos are known.",
     ),
 ]
+OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace what is there; never a file of the input.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]

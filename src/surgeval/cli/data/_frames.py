@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from surgeval.console import console, print_json, progress
-from surgeval.console.options import JsonOption
+from surgeval.console import claim_file, console, print_json, progress
+from surgeval.console.options import JsonOption, OverwriteOption
 from surgeval.console.panels import grouped
 from surgeval.errors import BadInput
 from surgeval.files import path_inside, safe_name
@@ -32,6 +32,7 @@ def frames(
         tuple[str, str] | None,
         typer.Option(metavar="START END", help="One MP4 of this window (seconds or hh:mm:ss), no frames."),
     ] = None,
+    overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
     """Cut videos into frames or clips, exact to the frame.
@@ -53,6 +54,8 @@ def frames(
     window = (seconds_of(clip[0], "--clip"), seconds_of(clip[1], "--clip")) if clip else None
     step = seconds_of(every, "--every") if every else (1.0 if stride is None else None)
     counts: dict[str, int] = {}
+    for stem in stems:
+        _claim(path_inside(out, f"{stem}.mp4" if window else stem), videos, overwrite=overwrite)
     for video, stem in zip(videos, stems, strict=True):
         if not video.is_file():
             raise BadInput(f"{video}: found no such file, expected a video")
@@ -77,6 +80,14 @@ def frames(
         return
     for path, count in counts.items():
         console().print(path if window else f"{path}: {counted(count, 'frame')}")
+
+
+def _claim(place: Path, videos: list[Path], *, overwrite: bool) -> None:
+    """Refuse to write over files that are there, unless asked to."""
+    if not place.is_dir():
+        claim_file(place, *videos, overwrite=overwrite)
+    elif any(place.iterdir()) and not overwrite:
+        raise BadInput(f"{place}: holds files already. Name another folder, or replace its frames with --overwrite")
 
 
 def seconds_of(text: str, option: str) -> float:

@@ -16,7 +16,9 @@ from surgeval.files import atomic_path
 if TYPE_CHECKING:
     from surgeval.cli.explain._options import ExplainOptions
 
-__all__ = ["save_picture", "say_unknown", "show_causes"]
+__all__ = ["is_own_picture", "save_picture", "say_unknown", "show_causes"]
+
+_SOFTWARE = "surgeval explain"
 
 
 def show_causes(asked: ExplainOptions) -> None:
@@ -83,13 +85,27 @@ def say_unknown(model: str, words: Sequence[str]) -> None:
         typer.echo(f"note: {visible(model)} does not know {unread} and reads each as the same unknown word", err=True)
 
 
-def save_picture(picture: Any, out: Path) -> None:
-    """Write an RGB array as a file."""
+def is_own_picture(path: Path) -> bool:
+    """Whether a picture says that `save_picture` wrote it."""
     from PIL import Image
 
     try:
+        with Image.open(path) as picture:
+            return bool(picture.info.get("Software") == _SOFTWARE)
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        return False
+
+
+def save_picture(picture: Any, out: Path) -> None:
+    """Write an RGB array as a PNG file that names surgeval as its software."""
+    from PIL import Image
+    from PIL.PngImagePlugin import PngInfo
+
+    said = PngInfo()
+    said.add_text("Software", _SOFTWARE)
+    try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with atomic_path(out) as partial:
-            Image.fromarray(picture).save(partial)
+            Image.fromarray(picture).save(partial, pnginfo=said)
     except OSError as error:
         raise BadInput(f"{out}: the picture cannot be written: {error.strerror or error}") from error

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from surgeval.cli.explain._causes import save_picture, say_unknown, show_causes
+from surgeval.cli.explain._causes import is_own_picture, save_picture, say_unknown, show_causes
 from surgeval.cli.explain._options import ExplainOptions
 from surgeval.console import console, print_json, print_table, progress, require_models, takes
 from surgeval.console.panels import CAUSES, MAPS, grouped
@@ -94,3 +94,5 @@ def _writable(out: Path, image: Path) -> None:
         raise BadInput(f"--out {out}: found {out.suffix or 'no ending'}, expected a file that ends in .png")
     if out.exists() and image.exists() and out.samefile(image):
         raise BadInput(f"--out {out}: found the image itself, expected another file")
+    if out.exists() and not is_own_picture(out):
+        raise BadInput(f"--out {out}: holds a picture that explain did not write. Name another file")

@@ -54,6 +54,8 @@ def records(
     from surgeval.questions import ClipOptions, dataset_clips, image_records, table_clips
 
     claim_folder(out, "records.jsonl")
+    if (out / "records.jsonl").exists() and data.exists() and data.samefile(out / "records.jsonl"):
+        raise BadInput(f"--out {out}: its records.jsonl is the input, which is never replaced. Name another folder")
     options = ClipOptions(scenario, frames, shortest, longest, procedure, site, all_fixations)
     notes: list[str] = []
     looked = _gaze(gaze, gaze_mapping, notes)

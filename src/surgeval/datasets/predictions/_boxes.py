@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from surgeval.arrays import Floats, Ints
+from surgeval.arrays import Bools, Floats, Ints
 from surgeval.datasets.predictions._raw import RawTable
 from surgeval.datasets.predictions._truth import GroundTruth
 
@@ -17,6 +17,8 @@ __all__ = ["NORMALISED_TO", "box_columns", "looks_normalised"]
 
 MAX_PIXELS = 1e6  # no box is that large, and products of such numbers stay finite
 NORMALISED_TO = 1.5  # boxes that all end below this are fractions of the frame (detectors pass the edge a little)
+BEYOND = 0.05  # of a side, and of the boxes: detectors pass the edge a little
+MANY = 10  # boxes from which what they have in common is no accident
 SMALLEST = 16  # pixels: in a frame below this size such boxes may be meant
 
 
@@ -51,6 +53,7 @@ def box_columns(raw: RawTable, truth: GroundTruth, at: Ints) -> tuple[Floats, Fl
         place.warn("size-assumed", basis, "the images beside the labels, or normalised boxes")
     for name, values in (("x", x), ("y", y), ("w", w), ("h", h)):
         raw.refuse(np.abs(values) > MAX_PIXELS, "box-absurd", name, f"at most {MAX_PIXELS:g} pixels")
+    _warn_beyond(raw, placed, x + w, y + h, width, height)
     raw.warn(placed & ((w <= 0) | (h <= 0)), "box-degenerate", "w, h", "a positive width and height (it is kept, and "
              "overlaps nothing)", lambda row: f"{w[row]:.6g} × {h[row]:.6g} pixels")  # fmt: skip
     off = placed & (w > 0) & (h > 0) & ((x >= width) | (y >= height) | (x + w <= 0) | (y + h <= 0))
@@ -58,3 +61,19 @@ def box_columns(raw: RawTable, truth: GroundTruth, at: Ints) -> tuple[Floats, Fl
              lambda row: f"a box that touches the {width[row]} × {height[row]} frame",
              lambda row: f"({x[row]:.6g}, {y[row]:.6g}) to ({x[row] + w[row]:.6g}, {y[row] + h[row]:.6g})")  # fmt: skip
     return x, y, w, h
+
+
+def _warn_beyond(raw: RawTable, rows: Bools, right: Floats, bottom: Floats, width: Ints, height: Ints) -> None:
+    """Warn where many boxes leave their frames, as boxes of a larger picture do, with the factor that fits all."""
+    rows = rows & raw.alive & (width > 0) & (height > 0)
+    if rows.sum() < MANY:
+        return
+    reach = np.maximum(right[rows] / width[rows], bottom[rows] / height[rows])
+    beyond = reach > 1 + BEYOND
+    if beyond.sum() < BEYOND * len(reach):
+        return
+    furthest = int(np.flatnonzero(rows)[np.argmax(reach)])
+    found = (f"{beyond.sum()} of {len(reach)} boxes beyond their frames, as far as ({right[furthest]:.6g}, "
+             f"{bottom[furthest]:.6g}) in {width[furthest]} × {height[furthest]}")  # fmt: skip
+    expected = f"pixels of the original frames (times {1 / reach.max():.3g} all would fit)"
+    raw.place(furthest).warn("boxes-beyond", found, expected, "x, y, w, h")

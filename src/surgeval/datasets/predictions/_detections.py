@@ -21,12 +21,13 @@ import polars as pl
 
 from surgeval.arrays import Bools, Ints
 from surgeval.datasets.io._values import Place
-from surgeval.datasets.predictions._boxes import box_columns
+from surgeval.datasets.predictions._boxes import MANY, box_columns
 from surgeval.datasets.predictions._classes import PARTS, agree
 from surgeval.datasets.predictions._hint import column_meant
 from surgeval.datasets.predictions._locate import ELSEWHERE, locate, rows_of, tell_unknown
 from surgeval.datasets.predictions._raw import RawTable, RowProblems, RowSource, absent, as_floats
 from surgeval.datasets.predictions._truth import GroundTruth
+from surgeval.errors import BadInput
 from surgeval.vocab import LabelSpace
 
 __all__ = ["COLUMNS", "HEADS", "Detections", "checked", "known_columns", "no_frames", "of_table"]
@@ -46,6 +47,7 @@ SCHEMA: dict[str, type[pl.DataType]] = {
     **dict.fromkeys(("score", *BOX), pl.Float64),
 }
 _MAX_TRACK = 1e15
+_UNNAMED = (("instrument",), ("class 0",))  # what readers call the classes of a dataset that names none
 
 
 def no_frames() -> pl.DataFrame:
@@ -107,6 +109,7 @@ def checked(raw: RawTable, truth: GroundTruth, format: str) -> Detections:
         empty = _mentioned(raw, truth).unique(maintain_order=True)
         problems = dict(raw.tally.counts)
         return Detections(pl.DataFrame(schema=SCHEMA), format, truth.videos, 0, problems, empty, raw.source)
+    _refuse_unknown_classes(raw, truth)
     names = pl.DataFrame([raw.text("video"), raw.text("frame")])
     at = locate(raw, names, truth)
     ids = _classes(raw, truth.space)
@@ -116,6 +119,11 @@ def checked(raw: RawTable, truth: GroundTruth, format: str) -> Detections:
     more += [column for name in HEADS if isinstance(column := raw.columns.get(name), pl.Series)]
     raw.warn((score < 0) | (score > 1), "score-outside", "score", "a score from 0 to 1 (the ranking is unaffected, "
              "precision and recall at a threshold are)", lambda row: raw.value("score", row))  # fmt: skip
+    alive = score[raw.alive]
+    if len(alive) >= MANY and np.all(alive == alive[0]):
+        place = raw.place(int(np.flatnonzero(raw.alive)[0]))
+        place.warn("scores-equal", f"{alive[0]:.6g} for each of {len(alive)} boxes",
+                   "scores that differ: average precision ranks boxes by them", "score")  # fmt: skip
     elsewhere = raw.alive & (at == ELSEWHERE)
     keep = raw.alive & ~elsewhere
     numbers = {"score": score, **dict(zip(BOX, boxes, strict=True))}
@@ -151,6 +159,17 @@ def _classes(raw: RawTable, space: LabelSpace) -> tuple[Ints, Ints, Ints, Ints]:
     raw.refuse(agreed.nothing, "class-unknown", "triplet" if space.triplets else "instrument", "a class id",
                "no class")  # fmt: skip
     return agreed.triplet, *agreed.parts
+
+
+def _refuse_unknown_classes(raw: RawTable, truth: GroundTruth) -> None:
+    """Triplets cannot be read where the dataset has no label from which its label space could be known."""
+    if truth.instances or truth.space.instruments not in _UNNAMED or "triplet" not in raw.columns:
+        return
+    cells = raw.columns["triplet"]
+    if np.any(~absent(cells) & (as_floats(cells) != -1)):
+        raise BadInput(
+            f"{truth.dataset.root}: no frame has a label, so its classes are not known. Give its label space"
+        )
 
 
 def _own_parts(raw: RawTable) -> Bools:

@@ -57,6 +57,9 @@ class WriteSettings:
         return {**asdict(self.video), **rest}
 
 
+_FOLDERS = ("frames", "videos", "questions")
+
+
 class WriteOptions(TypedDict, total=False):
     """Keywords of `write_phantom` that a fixed edition leaves open."""
 
@@ -137,6 +140,14 @@ def write_edition(
 def _check(out: Path, seed: int, fps_labels: float, processes: int | None) -> None:
     if out.exists() and not out.is_dir():
         raise BadInput(f"{out}: found a file, expected a folder to write to")
+    if out.is_dir() and not (out / "truth").is_dir():  # our own has it before any file
+        places = [
+            out / "phantom.json",
+            *(path for name in _FOLDERS if not (out / name).is_symlink() for path in (out / name).rglob("*")),
+        ]
+        there = next((path for path in places if path.is_file() and not path.is_symlink()), None)
+        if there is not None:
+            raise BadInput(f"{there}: is no file of a phantom. Name a new or empty folder")
     if not 0 < fps_labels <= FPS / 2:
         raise BadInput(f"fps_labels: found {fps_labels}, expected more than 0 and at most {FPS / 2}")
     if not 0 <= seed < 2**63:

@@ -136,6 +136,9 @@ def _check_places(folders: Sequence[Path], frames_file: Path | None) -> None:
                 pass
         except OSError as error:
             raise BadInput(f"{folder}: found {_reason(error)}, expected a folder to write to") from error
+        there = [name for name in _WRITTEN if (folder / name).exists()]
+        if there and "training.json" not in there:
+            raise BadInput(f"{folder / there[0]}: was not written by a training. Name another folder")
         for target in (folder / name for name in _WRITTEN):
             if target.exists() and not (target.is_file() and os.access(target, os.W_OK)):
                 raise BadInput(f"{target}: found something that cannot be written over, expected a file or nothing")

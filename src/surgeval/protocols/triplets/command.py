@@ -13,6 +13,7 @@ from surgeval.console.panels import READING, RUNNING, SCORING, grouped
 from surgeval.errors import BadInput, SurgevalError, visible
 
 if TYPE_CHECKING:
+    from surgeval.datasets import Problem
     from surgeval.protocols.triplets.result import TripletScores
 
 
@@ -112,6 +113,7 @@ def score(
             classes=classes,
             pictures=pictures if out is not None else 0,
             progress=bar.advance,
+            on_problem=_say_problem,
         )
     page = None
     if out is not None:
@@ -148,6 +150,14 @@ def _other_scores(scores: TripletScores, out: Path) -> str | None:
 def _as_json(scores: TripletScores, page: Path | None) -> dict[str, Any]:
     tables = {key: table.to_dicts() for key, table in scores.sheets.items()}
     return {**scores.to_json(), "tables": tables, "report": str(page) if page else None}
+
+
+def _say_problem(problem: Problem) -> None:
+    """Print a warning about the predictions before any number; an error ends the command."""
+    from surgeval.datasets import raise_errors
+
+    raise_errors(problem)
+    typer.echo(visible(f"warning: {problem}"), err=True)
 
 
 def _print(scores: TripletScores, page: Path | None) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from surgeval.arrays import Floats, Ints
-from surgeval.datasets import Dataset, Sources, name_sources
+from surgeval.datasets import Dataset, OnProblem, Sources, name_sources, raise_errors
 from surgeval.datasets.predictions import GroundTruth, ground_truth
 from surgeval.errors import BadInput
 from surgeval.metrics import CONVENTIONS, Convention, evaluate, rare_classes
@@ -66,6 +66,7 @@ def score_triplets(
     classes: Literal["triplet", "instrument"] | None = None,
     pictures: int = 0,
     progress: Progress | None = None,
+    on_problem: OnProblem = raise_errors,
 ) -> TripletScores:
     """Score predictions against a dataset; `predictions=None` scores the constant predictor, the floor of any model.
 
@@ -73,7 +74,8 @@ def score_triplets(
     `sources` says which videos are of which source for `leave_source_out`, where the dataset does not (`name_sources`).
     `threshold_from` names where the score threshold of P/R/F1 comes from: a scored folder, or a split of the dataset
     that is not scored. `rare` classes have fewer instances in the whole dataset, or in the training videos. `pictures`
-    of the worst frames are kept for the page.
+    of the worst frames are kept for the page. `on_problem` hears what is wrong or odd in the predictions; what is odd
+    is among the notes, too.
 
     >>> import polars as pl
     >>> from surgeval.datasets import MemoryDataset
@@ -91,7 +93,7 @@ def score_triplets(
         raise BadInput(f"convention {convention!r}: expected one of {', '.join(CONVENTIONS)}")
     if predictions is None and task is None:
         task = "detection"
-    source = Predictions(predictions, pred_format, classes)
+    source = Predictions(predictions, pred_format, classes, on_problem)
     task = task or find_task(predictions)
     if task not in ("detection", "recognition"):
         raise BadInput(f"task {task!r}: expected detection or recognition")
@@ -126,14 +128,20 @@ def score_triplets(
             answers.targets, answers.scores, answers.video, answers.answered, answers.space, "i",
             names=truth.space.instruments,
         )  # fmt: skip
-        scores = assemble_recognition(plan(answers.notes(), frames.main, {"components": list(scored)}), frames, scored)
+        scores = assemble_recognition(
+            plan((*source.warnings, *answers.notes()), frames.main, {"components": list(scored)}), frames, scored
+        )
         names = frame_labels(frames, scores.main, frames.of(scores.main)[0].shape[1])
         return _with_evidence(scores, label_objects(_scored(truth), frames, scores.main, names), dataset, pictures)
     detections = source.detections(truth)
     scored = tuple(components) if components else tuple(c for c in DETECTION if c in detections.components())
     thresholds, origin = _thresholds(threshold_from, source, dataset, scheme, truth, scored, convention)
     more = {"components": list(scored), "convention": convention, "iou": 0.5, "threshold": origin.split(":")[0]}
-    notes = (*detections.notes(scored), *((f"P, R and F1 are read at {origin}",) if thresholds else ()))
+    notes = (
+        *source.warnings,
+        *detections.notes(scored),
+        *((f"P, R and F1 are read at {origin}",) if thresholds else ()),
+    )
     if predictions is None and "ivt" in scored and len(scored) > 1:
         notes += (SEVERAL_BOXES,)
     if truth.assumed_size:

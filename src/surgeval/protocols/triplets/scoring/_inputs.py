@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from surgeval.arrays import AnyArray, Ints
-from surgeval.datasets import Dataset, open_dataset
+from surgeval.datasets import Dataset, OnProblem, Problem, open_dataset, raise_errors
 from surgeval.datasets.predictions import (
     GroundTruth,
     JoinedDetections,
@@ -57,22 +57,30 @@ class Predictions:
     source: Source | None
     format: str | None = None
     classes: Literal["triplet", "instrument"] | None = None
+    on_problem: OnProblem = raise_errors
+    warnings: list[str] = field(default_factory=list, compare=False)  # heard while reading
+
+    def _hear(self, problem: Problem) -> None:
+        self.on_problem(problem)
+        if str(problem) not in self.warnings:
+            self.warnings.append(str(problem))
 
     def detections(self, truth: GroundTruth) -> JoinedDetections:
         """Boxes of the chosen videos."""
         if self.source is None:
             return join(truth, constant_detections(truth))
         if isinstance(self.source, pl.DataFrame):
-            return join(truth, self.source)
-        return join(truth, read_detections(self.source, truth, format=self.format, classes=self.classes))
+            return join(truth, self.source, on_problem=self._hear)
+        read = read_detections(self.source, truth, format=self.format, classes=self.classes, on_problem=self._hear)
+        return join(truth, read)
 
     def recognition(self, truth: GroundTruth) -> JoinedRecognition:
         """Class scores of the frames of the chosen videos."""
         if self.source is None:
             return join_recognition(truth, constant_recognition(truth))
         if isinstance(self.source, pl.DataFrame):
-            return join_recognition(truth, self.source)
-        return join_recognition(truth, read_recognition(self.source, truth, format=self.format))
+            return join_recognition(truth, self.source, on_problem=self._hear)
+        return join_recognition(truth, read_recognition(self.source, truth, format=self.format, on_problem=self._hear))
 
 
 def find_task(source: Source | None) -> Task:
