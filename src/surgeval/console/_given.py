@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from surgeval.vocab import LabelSpace
 
 _HEAD = 1 << 16  # bytes of a page in which its generator is named
-_FIRST = ("run.json", "scores.json", "replies.sqlite")  # marks that are written before anything else
+_FIRST = ("run.json", "replies.sqlite")  # marks that are written before anything else
 _UNFINISHED = ".unfinished"
 _claimed: dict[Path, list[Path]] = {}  # folders of this command, and those that had to be made for each
 
