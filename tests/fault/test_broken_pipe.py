@@ -83,7 +83,7 @@ def test_a_closed_error_stream_takes_nothing_from_the_output() -> None:
 def test_an_output_that_cannot_be_stored_is_told(words: list[str]) -> None:
     done = closed(">/dev/full", *words)
     assert done.returncode == 2
-    assert done.stderr == "surgeval: no space left on the device; free some and run the same command again\n"
+    assert done.stderr == "surgeval: no space left on device; free some space and run the same command again\n"
 
 
 def test_a_name_cannot_steer_the_terminal() -> None:

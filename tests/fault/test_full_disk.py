@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.fault.engine_runs import cases, finished, parts
+
+from surgeval.datasets import open_dataset
+from surgeval.phantom import simulate_detector, write_phantom
 
 OPTIONS = ("--units", "20", "--cases", "400", "--sleep", "0")
 PAGE = 4096
@@ -70,6 +74,46 @@ def test_a_full_disk_is_said_clearly_and_the_run_resumes_when_there_is_room(
     assert again.returncode == 0, again.stderr
     assert cases(disk / "run") == cases(tmp_path / "whole")
     assert json.loads((disk / "run/run.json").read_text())["status"] == "done"
+
+
+def surgeval(*words: object) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own: a full disk may leave this one half-written."""
+    line = [sys.executable, "-m", "surgeval", *map(str, words)]
+    return subprocess.run(line, capture_output=True, text=True, check=False)
+
+
+def test_scores_that_found_no_room_are_written_by_the_same_command(disk: Path, tmp_path: Path) -> None:
+    write_phantom(tmp_path / "phantom", seed=7, videos=2, seconds=2, processes=1)
+    dataset = open_dataset(tmp_path / "phantom")
+    simulate_detector(dataset, "good").write_parquet(tmp_path / "boxes.parquet")
+    words = ("score", "triplets", "--data", dataset.root, "--pred", tmp_path / "boxes.parquet", "--out", disk / "run")
+    for pages in (2, 20, 60):  # the lock alone; the tables of the scores in part; a part of the page's files
+        resize(disk, PAGE * pages)
+        full = surgeval(*words)
+        assert full.returncode == 2
+        assert full.stderr.splitlines()[-1].endswith(
+            "No space left on device; free some space and run the same command again"
+        ), full.stderr
+        assert "Traceback" not in full.stderr
+    resize(disk, 20 << 20)
+    again = surgeval(*words)
+    assert again.returncode == 0, again.stderr
+    left = [path.name for path in (disk / "run").rglob(".*")]
+    assert not left and (disk / "run/report.html").is_file()
+
+
+def test_detections_that_found_no_room_are_written_by_the_same_command(disk: Path, tmp_path: Path) -> None:
+    write_phantom(tmp_path / "phantom", seed=7, videos=1, seconds=1, processes=1)
+    words = ("detect", "--model", "tdnet-p", "--data", tmp_path / "phantom", "--out", disk / "boxes.parquet")
+    resize(disk, PAGE * 3)
+    full = surgeval(*words)
+    assert full.returncode == 2
+    assert "o space left on device; free some space and run the same command again" in full.stderr.splitlines()[-1]
+    assert "Traceback" not in full.stderr
+    resize(disk, 1 << 20)
+    again = surgeval(*words)
+    assert again.returncode == 0, again.stderr
+    assert [path.name for path in disk.iterdir()] == ["boxes.parquet"]
 
 
 def test_a_limit_on_the_size_of_files_ends_the_same_way(tmp_path: Path) -> None:

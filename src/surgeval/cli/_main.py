@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -44,6 +43,7 @@ from surgeval.errors import (
     UnclearFormat,
     visible,
 )
+from surgeval.files import NO_ROOM, failure_reason
 from surgeval.progress import quiet
 from surgeval.protocols.registry import descriptors
 
@@ -201,6 +201,7 @@ def _command(argv: Sequence[str]) -> str:
 
 def _os_sentence(error: OSError) -> str:
     prefix = f"{error.filename}: " if error.filename else ""
-    if error.errno == errno.ENOSPC:
-        return f"{prefix}no space left on the device; free some and run the same command again"
+    if error.errno in NO_ROOM:
+        reason = failure_reason(error)
+        return f"{prefix}{reason[0].lower()}{reason[1:]}"
     return f"{prefix}{(error.strerror or str(error)).lower()}"

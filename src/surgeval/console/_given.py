@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from surgeval.vocab import LabelSpace
 
 _HEAD = 1 << 16  # bytes of a page in which its generator is named
-_FIRST = ("run.json", "scores.json", "replies.sqlite")  # marks that are written before anything else
+_FIRST = ("run.json", "replies.sqlite")  # marks that are written before anything else
 # What our own file begins with, of names that other tools use too.
 _SIGNS = {"scores.json": (b'"surgeval"', b'"protocol"'), "problems.csv": (b"level,kind,file",)}
 _UNFINISHED = ".unfinished"

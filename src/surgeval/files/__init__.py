@@ -8,6 +8,7 @@ from surgeval.files._atomic import (
     NO_ROOM,
     atomic_file,
     copy_atomically,
+    failure_reason,
     make_folder,
     remove_temporary,
     write_atomically,
@@ -26,6 +27,8 @@ from surgeval.files._parquet import (
     scan_parquet_file,
     trust_parquet,
     try_parquets,
+    write_csv_file,
+    write_parquet_file,
 )
 from surgeval.files._partial import atomic_folder, atomic_path
 from surgeval.files._regular import (
@@ -66,6 +69,7 @@ __all__ = [
     "check_text_path",
     "collect_parquet",
     "copy_atomically",
+    "failure_reason",
     "file_digest",
     "folder_lock",
     "guard",
@@ -92,4 +96,6 @@ __all__ = [
     "try_parquets",
     "unguard",
     "write_atomically",
+    "write_csv_file",
+    "write_parquet_file",
 ]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -25,14 +26,14 @@ __all__ = [
     "NO_ROOM",
     "atomic_file",
     "copy_atomically",
+    "failure_reason",
     "make_folder",
     "remove_temporary",
     "sync_folder",
     "write_atomically",
 ]
 
-_AT_WORK = 60.0  # seconds since the last byte: a process that writes a page or a table is not silent for longer
-_NUMBERS = count()
+_AT_WORK = 60.0  # seconds since the last byte, where files cannot be locked: a writer is not silent for longer
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})  # full disk, full quota, file size limit
 
 
@@ -56,11 +57,24 @@ def atomic_file(path: str | Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(path)
+            if sys.platform != "win32":
+                temporary.replace(path)  # while it is locked: nobody takes it for a killed writer's
+        if sys.platform == "win32":
+            temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
+
+
+def failure_reason(error: OSError) -> str:
+    """Why a file could not be written and, where there is no room, what to do.
+
+    >>> failure_reason(OSError(errno.ENOSPC, "No space left on device"))
+    'No space left on device; free some space and run the same command again'
+    """
+    reason = error.strerror or str(error)
+    return f"{reason}; free some space and run the same command again" if error.errno in NO_ROOM else reason
 
 
 def write_atomically(path: str | Path, data: bytes) -> None:
@@ -129,16 +143,67 @@ def remove_temporary(*folders: str | Path) -> int:
 def _new_file(path: Path) -> BinaryIO:
     """A file to write under another name; always a new one, as a link of that name would lead out of the folder.
 
-    What a killed run left is taken away, what is being written now is let be.
+    What killed processes left there is taken away, what is being written now is let be.
     """
-    usual = path.with_name(f".{path.name}.tmp")
-    with suppress(FileNotFoundError):
-        if usual.is_symlink() or time.time() - usual.lstat().st_mtime > _AT_WORK:
-            usual.unlink()
+    names = (path.with_name(f".{path.name}{f'.{number}' if number else ''}.tmp") for number in count())
+    while True:
+        temporary = next(names)
+        _remove_stale(temporary)
+        with suppress(FileExistsError):
+            file = _open_locked(temporary)
+            break
+    for temporary in names:  # two writers of one file may have been killed
+        _remove_stale(temporary)
+        if not os.path.lexists(temporary):
+            break
+    return file
+
+
+def _open_locked(temporary: Path) -> BinaryIO:
+    """A new file, locked while it is open: the system drops the lock when its process dies."""
+    file = temporary.open("xb")
+    if _lock(file.fileno()) is False or not _names(temporary, file.fileno()):
+        file.close()  # another process took it for a killed one's before it was locked
+        raise FileExistsError(temporary)
+    return file
+
+
+def _remove_stale(temporary: Path) -> None:
+    """Delete a temporary file whose writer is dead."""
+    with suppress(OSError):  # absent, or another user's
+        if temporary.is_symlink() or not temporary.is_file():
+            temporary.unlink()
+            return
+        with temporary.open("rb") as file:
+            locked = _lock(file.fileno())
+            dead = time.time() - temporary.stat().st_mtime > _AT_WORK if locked is None else locked
+            if dead and _names(temporary, file.fileno()):
+                if sys.platform == "win32":
+                    file.close()
+                temporary.unlink()
+
+
+def _lock(descriptor: int) -> bool | None:
+    """Whether the lock was taken; None where this file system or platform has none."""
+    if sys.platform == "win32":
+        return None
+    import fcntl
+
     try:
-        return usual.open("xb")
-    except FileExistsError:
-        return path.with_name(f".{path.name[:60]}.{os.getpid()}-{next(_NUMBERS)}.tmp").open("xb")
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def _names(path: Path, descriptor: int) -> bool:
+    """Whether this name is still that of the open file."""
+    try:
+        return os.path.samestat(path.lstat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
 
 
 def sync_folder(folder: Path) -> None:

@@ -12,12 +12,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
-from io import BufferedReader
+from contextlib import contextmanager, suppress
+from io import BufferedReader, RawIOBase
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from surgeval.errors import DataError
+from surgeval.files._atomic import atomic_file
 from surgeval.files._names import check_text_path
 from surgeval.files._regular import NotRegular, open_regular
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["check_parquet", "collect_parquet", "read_parquet_file", "scan_parquet_file", "trust_parquet",
-           "try_parquets"]  # fmt: skip
+           "try_parquets", "write_csv_file", "write_parquet_file"]  # fmt: skip
 
 _MAGIC = b"PAR1"
 _LEAST = 12  # both magic words and the length of the footer
@@ -141,6 +142,70 @@ def collect_parquet(table: pl.LazyFrame, path: str | Path, expected: str = "a re
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         found = (str(error).splitlines() or [type(error).__name__])[0]
         raise DataError(path, found=found, expected=expected) from None
+
+
+def write_parquet_file(table: pl.DataFrame | pl.LazyFrame, path: str | Path) -> None:
+    """Write a table whole or not at all; a lazy one in pieces. What cannot be written is an `OSError`, as of any file.
+
+    >>> import tempfile, polars as pl
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_parquet_file(pl.DataFrame({"score": [0.9]}), Path(folder) / "scores.parquet")
+    ...     read_parquet_file(Path(folder) / "scores.parquet")["score"].to_list()
+    [0.9]
+    """
+    import polars as pl
+
+    with atomic_file(path) as file, _os_errors(file, Path(path)) as stream:
+        if isinstance(table, pl.LazyFrame):
+            table.sink_parquet(stream)
+        else:
+            table.write_parquet(stream)
+    trust_parquet(path)
+
+
+def write_csv_file(table: pl.DataFrame, path: str | Path) -> None:
+    """Write a table as CSV, whole or not at all. What cannot be written is an `OSError`, as of any file.
+
+    >>> import tempfile, polars as pl
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_csv_file(pl.DataFrame({"score": [0.9]}), Path(folder) / "scores.csv")
+    ...     Path(folder, "scores.csv").read_text().split()
+    ['score', '0.9']
+    """
+    with atomic_file(path) as file, _os_errors(file, Path(path)) as stream:
+        table.write_csv(stream)
+
+
+class _Recorder(RawIOBase):
+    """Passes bytes on and keeps the first `OSError`: polars makes an error of its own of it, without the number."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.error: OSError | None = None
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        try:
+            return self._file.write(data)
+        except OSError as error:
+            self.error = self.error or error
+            raise
+
+
+@contextmanager
+def _os_errors(file: BinaryIO, path: Path) -> Iterator[BinaryIO]:
+    """A stream for polars to write to; where the system refuses a write, its error is raised in place of polars'."""
+    import polars as pl
+
+    recorder = _Recorder(file)
+    try:
+        yield cast(BinaryIO, recorder)
+    except (pl.exceptions.PolarsError, OSError):
+        if recorder.error is not None:
+            raise OSError(recorder.error.errno, recorder.error.strerror, str(path)) from None
+        raise
 
 
 def trust_parquet(path: str | Path) -> None:

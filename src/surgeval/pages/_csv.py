@@ -13,7 +13,7 @@ from pathlib import Path
 import polars as pl
 
 from surgeval.errors import BadInput
-from surgeval.files import guard, make_folder, path_inside, unguard, write_atomically
+from surgeval.files import failure_reason, guard, make_folder, path_inside, unguard, write_atomically
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 
@@ -67,7 +67,7 @@ def save_tables(tables: Mapping[str, pl.DataFrame], folder: str | Path) -> tuple
             write_atomically(path, _guarded(table).write_csv().encode("utf-8", "replace"))
             paths.append(path)
     except OSError as error:
-        raise BadInput(f"{folder}: tables cannot be written: {error.strerror or error}") from error
+        raise BadInput(f"{folder}: tables cannot be written: {failure_reason(error)}") from error
     return tuple(paths)
 
 

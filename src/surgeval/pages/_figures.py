@@ -7,7 +7,7 @@ from pathlib import Path
 
 from surgeval.errors import BadInput
 from surgeval.figures import Figure, save_figure
-from surgeval.files import make_folder, path_inside
+from surgeval.files import failure_reason, make_folder, path_inside
 from surgeval.pages._parts import Plot
 
 __all__ = ["save_figures"]
@@ -33,7 +33,7 @@ def save_figures(
         for name, figure in figures.items():
             save_figure(figure, folder / name)
     except OSError as error:
-        raise BadInput(f"{folder}: figures cannot be written: {error.strerror or error}") from error
+        raise BadInput(f"{folder}: figures cannot be written: {failure_reason(error)}") from error
     return {
         name: Plot(figure, (notes or {}).get(name, ""), (f"figures/{name}.svg", f"figures/{name}.png"))
         for name, figure in figures.items()

@@ -22,7 +22,7 @@ from markupsafe import Markup
 from surgeval._version import __version__
 from surgeval.arrays import Image
 from surgeval.errors import BadInput
-from surgeval.files import make_folder, write_atomically
+from surgeval.files import failure_reason, make_folder, write_atomically
 from surgeval.pages._cells import cells
 from surgeval.pages._evidence_data import evidence_data
 from surgeval.pages._glossary import Terms, with_glossary
@@ -64,7 +64,7 @@ def write_page(path: str | Path, title: str, sections: Sequence[Section], **head
             put_library(path.parent)
         write_atomically(path, data)
     except OSError as error:
-        raise BadInput(f"{path}: the page cannot be written: {error.strerror or error}") from error
+        raise BadInput(f"{path}: the page cannot be written: {failure_reason(error)}") from error
     return path
 
 

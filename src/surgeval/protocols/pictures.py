@@ -17,7 +17,7 @@ import polars as pl
 
 from surgeval.arrays import Image
 from surgeval.errors import DataError
-from surgeval.files import atomic_file, read_parquet_file, trust_parquet
+from surgeval.files import read_parquet_file, write_parquet_file
 from surgeval.pages import jpeg_bytes
 
 __all__ = ["PICTURES", "film_strip", "load_pictures", "save_pictures", "thumbnail"]
@@ -65,9 +65,8 @@ def save_pictures(folder: str | Path, pictures: Mapping[str, bytes]) -> None:
     path.unlink(missing_ok=True)
     if not pictures:
         return
-    with atomic_file(path) as file:
-        pl.DataFrame({"case": list(pictures), "jpeg": list(pictures.values())}, schema=_SCHEMA).write_parquet(file)
-    trust_parquet(path)
+    table = pl.DataFrame({"case": list(pictures), "jpeg": list(pictures.values())}, schema=_SCHEMA)
+    write_parquet_file(table, path)
 
 
 def load_pictures(folder: str | Path) -> tuple[dict[str, bytes], tuple[str, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from typing import Any
@@ -220,6 +221,27 @@ def test_metrics_work_from_a_read_only_installation_without_a_cache_folder(tmp_p
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "1.0"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a user always has a profile there")
+def test_kernels_are_cached_in_the_temporary_folder_where_package_and_home_are_read_only(tmp_path: Any) -> None:
+    code = (
+        "import numba.core.caching as c\n"
+        "c.CacheImpl._locator_classes = [c.UserProvidedCacheLocator]\n"  # neither the package nor a home is writable
+        "from surgeval.metrics import average_precision\n"
+        "from surgeval.metrics._sort import radix_order\n"
+        "average_precision([[1], [0]], [[0.9], [0.1]])\n"
+        "print(sum(radix_order.stats.cache_hits.values()))\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    hits = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
+                       env={**environment, "TMPDIR": str(tmp_path)}).stdout.strip()
+        for _ in range(2)
+    ]  # fmt: skip
+    assert hits == ["0", "1"]
+    (folder,) = tmp_path.iterdir()
+    assert folder.stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.parametrize("metric", [Detection, IvtDetection])

@@ -11,7 +11,7 @@ import typer
 
 from surgeval.console import console, print_json, print_table, progress
 from surgeval.errors import BadInput, visible
-from surgeval.files import atomic_path
+from surgeval.files import atomic_path, failure_reason
 
 if TYPE_CHECKING:
     from surgeval.cli.explain._options import ExplainOptions
@@ -108,4 +108,4 @@ def save_picture(picture: Any, out: Path) -> None:
         with atomic_path(out) as partial:
             Image.fromarray(picture).save(partial, pnginfo=said)
     except OSError as error:
-        raise BadInput(f"{out}: the picture cannot be written: {error.strerror or error}") from error
+        raise BadInput(f"{out}: the picture cannot be written: {failure_reason(error)}") from error

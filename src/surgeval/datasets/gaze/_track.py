@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from surgeval.arrays import Floats
+from surgeval.arrays import Bools, Floats
 from surgeval.records import Gaze
 
 __all__ = ["GazeTrack"]
@@ -46,6 +45,6 @@ class GazeTrack:
         return int((~self._inside & ~np.isnan(self.x) & ~np.isnan(self.y)).sum())
 
     @property
-    def _inside(self) -> npt.NDArray[np.bool_]:
+    def _inside(self) -> Bools:
         with np.errstate(invalid="ignore"):
             return (self.x >= 0) & (self.x <= 1) & (self.y >= 0) & (self.y <= 1)

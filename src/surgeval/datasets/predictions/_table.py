@@ -17,7 +17,16 @@ from surgeval.datasets.io._values import Place
 from surgeval.datasets.predictions._detections import known_columns
 from surgeval.datasets.predictions._raw import RawTable, RowProblems, RowSource
 from surgeval.errors import DataError
-from surgeval.files import BrokenCsv, guard, parse_csv, read_parquet_file, scan_parquet_file, trust_parquet, unguard
+from surgeval.files import (
+    BrokenCsv,
+    guard,
+    parse_csv,
+    read_parquet_file,
+    scan_parquet_file,
+    unguard,
+    write_csv_file,
+    write_parquet_file,
+)
 
 __all__ = ["SUFFIXES", "read_columns", "read_table", "write_table"]
 
@@ -91,11 +100,10 @@ def write_table(table: pl.DataFrame, path: Path) -> None:
     Names are guarded from spreadsheets in CSV.
     """
     if path.suffix.lower() == ".parquet":
-        table.write_parquet(path)
-        trust_parquet(path)
+        write_parquet_file(table, path)
     else:
         flat = [name for name, kind in table.schema.items() if not kind.is_nested()]  # CSV has no lists
-        _names_through(guard, table.select(flat)).write_csv(path)
+        write_csv_file(_names_through(guard, table.select(flat)), path)
 
 
 def _names_through(change: Callable[[str], str], table: pl.DataFrame) -> pl.DataFrame:

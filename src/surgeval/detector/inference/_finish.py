@@ -14,7 +14,7 @@ from surgeval.detector.inference._parts import Block, Parts
 from surgeval.detector.inference.sources import Source
 from surgeval.detector.inference.tables import table_schema
 from surgeval.detector.inference.tracking import NO_TRACK, Tracker, Tracking
-from surgeval.files import atomic_path, trust_parquet
+from surgeval.files import write_parquet_file
 
 __all__ = ["SURE", "count_classes", "track_video", "write_rows"]
 
@@ -79,9 +79,7 @@ def write_rows(parts: Parts, target: Path, source: Source) -> tuple[str, ...]:
     """The file that was asked for; a table as Parquet goes there in pieces, whatever its size."""
     rows = _stored(parts)
     if target.suffix.lower() == ".parquet":
-        with atomic_path(target) as partial:
-            rows.sink_parquet(partial)
-        trust_parquet(target)
+        write_parquet_file(rows, target)
         return ()
     table = rows.collect()
     boxes = table.filter(pl.col("score").is_not_null())

@@ -23,7 +23,7 @@ from surgeval.detector.inference.sources import Source
 from surgeval.detector.inference.tables import Components, detection_table
 from surgeval.detector.nms import Found, Selecting
 from surgeval.errors import DataError
-from surgeval.files import LOCK, atomic_file, read_json_file, scan_parquet_file, trust_parquet, write_atomically
+from surgeval.files import LOCK, read_json_file, scan_parquet_file, write_atomically, write_parquet_file
 from surgeval.records import Frame, Video
 
 __all__ = ["Block", "Parts", "detect_parts", "empty_work"]
@@ -46,9 +46,7 @@ class Block:
 
     def store(self, table: pl.DataFrame) -> None:
         """Write its rows, all or none."""
-        with atomic_file(self.path) as file:
-            table.write_parquet(file)
-        trust_parquet(self.path)
+        write_parquet_file(table, self.path)
 
 
 @dataclass(frozen=True)

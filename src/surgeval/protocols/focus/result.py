@@ -20,7 +20,7 @@ from surgeval.datasets import Problem
 from surgeval.engine import COMPLETE, Manifest, folder_lock, load_record, save_scored
 from surgeval.errors import BadInput, NotRankable, NotScored
 from surgeval.figures import Figure
-from surgeval.files import make_folder
+from surgeval.files import failure_reason, make_folder
 from surgeval.pages import Evidence
 from surgeval.protocols.asked import was_shown
 from surgeval.protocols.contract import Headline, RunResult, refuse_dataset
@@ -221,7 +221,7 @@ class FocusScores(RunResult):
                 if not asked:
                     save_scored(run_folder, self._manifest(), cases=self.results.height)
         except OSError as error:
-            raise BadInput(f"{run_folder}: the scores cannot be written: {error.strerror or error}") from error
+            raise BadInput(f"{run_folder}: the scores cannot be written: {failure_reason(error)}") from error
         return path
 
     def _manifest(self) -> Manifest:

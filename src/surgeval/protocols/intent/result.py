@@ -12,7 +12,7 @@ import polars as pl
 from surgeval.engine import RunRecord, folder_lock, load_record, save_record
 from surgeval.errors import BadInput, DataError, printable
 from surgeval.figures import Figure
-from surgeval.files import atomic_file, make_folder
+from surgeval.files import failure_reason, make_folder, write_parquet_file
 from surgeval.pages import Evidence
 from surgeval.protocols.asked import UNKNOWN_MEDIA, count_models
 from surgeval.protocols.contract import Headline, RecordedResult, refuse_dataset
@@ -241,11 +241,11 @@ class IntentScores(RecordedResult):
                     (run_folder / name).unlink(missing_ok=True)
                 save_items(run_folder, self.items)
                 save_pictures(run_folder, dict(self.pictures))
-                with atomic_file(run_folder / "cases.parquet") as file:
-                    self.answers.select("id", "cluster", "status", "reason", *SCHEMA).write_parquet(file)
+                answers = self.answers.select("id", "cluster", "status", "reason", *SCHEMA)
+                write_parquet_file(answers, run_folder / "cases.parquet")
                 save_record(run_folder, self.record)
         except OSError as error:
-            raise BadInput(f"{run_folder}: the scores cannot be written: {error.strerror or error}") from error
+            raise BadInput(f"{run_folder}: the scores cannot be written: {failure_reason(error)}") from error
         return run_folder
 
     def __str__(self) -> str:

@@ -22,7 +22,7 @@ import numpy as np
 from surgeval.arrays import AnyArray
 from surgeval.errors import BadInput, DataError, RunError
 from surgeval.figures import FlowPipeline
-from surgeval.files import make_folder, read_bounded, read_json_object, write_atomically
+from surgeval.files import failure_reason, make_folder, read_bounded, read_json_object, write_atomically
 from surgeval.pages import jpeg_bytes
 from surgeval.protocols.surgxbench._item import NO_EXTRAS, Extras, Hiding, Item
 
@@ -83,7 +83,7 @@ def save_page(folder: Path, items: Sequence[Item], extras: Extras, *, name: str 
             if path.name not in files:
                 path.unlink()
     except OSError as error:
-        raise RunError(f"{folder}: the gallery cannot be written: {error.strerror or error}") from error
+        raise RunError(f"{folder}: the gallery cannot be written: {failure_reason(error)}") from error
 
 
 def load_page(folder: Path) -> StoredPage:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from surgeval.errors import BadInput, DataError
-from surgeval.files import make_folder, read_json_object, safe_name, write_atomically
+from surgeval.files import failure_reason, make_folder, read_json_object, safe_name, write_atomically
 
 __all__ = ["BOXES", "PLAN", "RECORD", "SCORES", "TRAINING", "FoldRecord", "fold_home", "fold_record", "read_plan",
            "write_plan"]  # fmt: skip
@@ -67,7 +67,7 @@ def write_plan(path: Path, plan: Mapping[str, Any], name: str) -> None:
         make_folder(path.parent)
         write_atomically(path, (json.dumps(plan, indent=1) + "\n").encode())
     except OSError as error:
-        raise BadInput(f"{path.parent}: {name} cannot be written: {error.strerror or error}") from error
+        raise BadInput(f"{path.parent}: {name} cannot be written: {failure_reason(error)}") from error
 
 
 def read_plan(folder: Path) -> dict[str, Any]:

@@ -19,13 +19,12 @@ from surgeval.datasets import Dataset, Sources, dataset_fingerprint, open_datase
 from surgeval.engine import Manifest, fingerprint, folder_lock, save_scored
 from surgeval.errors import BadInput, RunError
 from surgeval.files import (
-    atomic_file,
     make_folder,
     path_inside,
     read_json_object,
     read_parquet_file,
-    trust_parquet,
     write_atomically,
+    write_parquet_file,
 )
 from surgeval.metrics import CONVENTIONS, Convention
 from surgeval.protocols.contract import refuse_dataset
@@ -166,9 +165,7 @@ def _do_fold(folder: Path, dataset: Dataset, fold: Fold, method: TrainableDetect
         method.learn(dataset, fold, path_inside(home, TRAINING), progress)
         progress(f"{fold.name}: detecting in {counted(len(fold.test), 'video')}")
         detections = method.detect(dataset, fold.test, home / TRAINING)
-        with atomic_file(home / BOXES) as file:
-            detections.table.write_parquet(file)
-        trust_parquet(home / BOXES)
+        write_parquet_file(detections.table, home / BOXES)
         record = {
             "plan": plan, "fold": fold.name, "boxes": detections.table.height, "frames": detections.frames,
             "seconds": detections.seconds, "device": detections.device,

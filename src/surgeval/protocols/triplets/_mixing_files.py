@@ -17,7 +17,7 @@ import polars as pl
 
 from surgeval.arrays import AnyArray, Floats, Ints
 from surgeval.errors import DataError
-from surgeval.files import atomic_file, read_parquet_file, trust_parquet
+from surgeval.files import read_parquet_file, write_parquet_file
 from surgeval.metrics import ASSOCIATION_COUNTS, Ranked
 from surgeval.protocols.triplets._stored import MOST_CLASSES, Confusions, expect
 from surgeval.protocols.triplets.scoring._detection import COST_PARTS, CostSums
@@ -82,9 +82,7 @@ def write_mixable(folder: Path, mixable: RankedBoxes | ScoredFrames | None) -> t
         return ()
     tables = _box_tables(mixable) if isinstance(mixable, RankedBoxes) else _frame_tables(mixable)
     for name, table in zip(MIXING_FILES, tables, strict=True):
-        with atomic_file(folder / name) as file:
-            table.write_parquet(file)
-        trust_parquet(folder / name)
+        write_parquet_file(table, folder / name)
     return MIXING_FILES
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from surgeval.console import models_missing, progress
 from surgeval.errors import MissingExtra
-from surgeval.files import atomic_file
+from surgeval.files import write_parquet_file
 from surgeval.protocols.contract import Chapter, Demo
 
 if TYPE_CHECKING:
@@ -45,8 +45,7 @@ def chapter(demo: Demo) -> Chapter:
     pages: dict[str, Path] = {}
     with progress("detectors") as bar:
         for quality in QUALITIES:
-            with atomic_file(out / f"{quality}.parquet") as file:
-                simulate_detector(sampled, quality).write_parquet(file)
+            write_parquet_file(simulate_detector(sampled, quality), out / f"{quality}.parquet")
         films = {} if missing else _looked(dataset, sampled, out)
         for name in bar.track(names, "scoring", len(names)):
             title = f"{name} (trained network)" if name == NETWORK else f"{name} (simulated)"
@@ -83,8 +82,7 @@ def _looked(dataset: Dataset, sampled: Dataset, out: Path) -> dict[str, Path]:
     shown = next((video for video in videos if video.split == "test"), videos[0]).name
     with opened_network() as network:
         frames = (frame for video in videos for frame in sampled.frames(video.name))
-        with atomic_file(out / f"{NETWORK}.parquet") as file:
-            found_by_network(network, frames).write_parquet(file)
+        write_parquet_file(found_by_network(network, frames), out / f"{NETWORK}.parquet")
         film = film_boxes(network, list(dataset.frames(shown))[::_FILMED], out / f"{NETWORK}.mp4")
     return {f"A film of what {NETWORK} finds in operation {shown}": film}
 

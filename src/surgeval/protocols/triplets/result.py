@@ -21,13 +21,13 @@ from surgeval.engine import COMPLETE, Manifest, folder_lock, load_record, save_s
 from surgeval.errors import BadInput, DataError, RunError
 from surgeval.figures import Curve, Figure
 from surgeval.files import (
-    atomic_file,
+    failure_reason,
     file_digest,
     make_folder,
     read_json_object,
     read_parquet_file,
-    trust_parquet,
     write_atomically,
+    write_parquet_file,
 )
 from surgeval.pages import Evidence
 from surgeval.protocols.contract import Headline, RunResult, refuse_dataset
@@ -180,16 +180,14 @@ class TripletScores(RunResult):
             with folder_lock(out):
                 self._write(out)
         except OSError as error:
-            raise BadInput(f"{out}: scores cannot be written: {error.strerror or error}") from error
+            raise BadInput(f"{out}: scores cannot be written: {failure_reason(error)}") from error
         return out / SCORES
 
     def _write(self, out: Path) -> None:
         """run.json goes first and comes last: what has one is complete, and all of one scoring."""
         for stale in ("run.json", "report.html", OBJECTS):
             (out / stale).unlink(missing_ok=True)
-        with atomic_file(out / REPLICATES) as file:
-            self.replicates.to_frame().write_parquet(file)
-        trust_parquet(out / REPLICATES)
+        write_parquet_file(self.replicates.to_frame(), out / REPLICATES)
         _write_json(out / DETAILS, details_json(self.sheets, self.curves, self.confusions))
         if self.objects is not None:
             write_objects(out / OBJECTS, self.objects)

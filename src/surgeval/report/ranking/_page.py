@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from surgeval.errors import BadInput
-from surgeval.files import write_atomically
+from surgeval.files import failure_reason, write_atomically
 from surgeval.pages import Fact, Plot, Section, Table, save_figures, save_tables, write_page
 from surgeval.report.ranking._findings import equal_models, findings, leading
 from surgeval.report.ranking._study import RankingStudy
@@ -52,7 +52,7 @@ def write_ranking_page(study: RankingStudy, out: str | Path, *, title: str = "Ra
         text = json.dumps(study.to_json(), indent=2, ensure_ascii=False, allow_nan=False)
         write_atomically(out / "ranking.json", f"{text}\n".encode("utf-8", "replace"))
     except OSError as error:
-        raise BadInput(f"{out}: the report cannot be written: {error.strerror or error}") from error
+        raise BadInput(f"{out}: the report cannot be written: {failure_reason(error)}") from error
     details = {
         "Models": str(len(ranking.models)),
         "Questions": str(sum(ranking.questions)),

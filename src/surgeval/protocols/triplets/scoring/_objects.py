@@ -16,7 +16,7 @@ import polars as pl
 
 from surgeval.arrays import AnyArray, Floats, Ints
 from surgeval.errors import DataError
-from surgeval.files import atomic_file, read_parquet_file, trust_parquet
+from surgeval.files import read_parquet_file, write_parquet_file
 from surgeval.metrics import Boxes, DetectionSet, match_boxes
 from surgeval.protocols.triplets.scoring._recognition import FrameScores
 
@@ -132,9 +132,7 @@ def _table(frames: pl.DataFrame, objects: pl.DataFrame) -> pl.DataFrame:
 
 def write_objects(path: Path, objects: pl.DataFrame) -> None:
     """Store the table whole, or not at all."""
-    with atomic_file(path) as file:
-        objects.write_parquet(file)
-    trust_parquet(path)
+    write_parquet_file(objects, path)
 
 
 def read_objects(path: Path) -> pl.DataFrame:
