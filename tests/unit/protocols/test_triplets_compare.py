@@ -135,7 +135,7 @@ def test_a_folder_without_scores_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"schema": 1}, "schema: found 1, expected 2"),
+        ({"schema": 1}, "schema: found 1, expected 3"),
         ({"task": "cooking"}, "task: found 'cooking'"),
         ({"settings": []}, "settings: found \\[\\], expected a dict"),
         ({"thresholds": {"i": "high"}}, "thresholds: i: found 'high'"),

@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 
 DetectorName: TypeAlias = Literal["tdnet", "rtdetr"]
 TableName: TypeAlias = Literal["components", "fusion"]
+TiesName: TypeAlias = Literal["free", "reference"]  # what becomes of boxes that have the same score
 
 
 @grouped(
     {
-        SCORING: "resamples",
+        SCORING: "ties resamples",
         READING: "format labels",
         "Ablation": "ablation seeds",
         RUNNING: "only_fold batch image_size device set weights name",
@@ -60,6 +61,9 @@ def run(
     weights: Annotated[str | None, typer.Option(help="A detector to begin with, in every fold.")] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 …")] = "cpu",
     name: Annotated[str | None, typer.Option(help="What to call the detector.")] = None,
+    ties: Annotated[
+        TiesName | None, typer.Option(help="Equal scores: free of order (default), or in that of the reference.")
+    ] = None,
     seed: SeedOption = 0,
     resamples: ResamplesOption = 1000,
     format: FormatOption = None,
@@ -81,6 +85,8 @@ def run(
     changes = {key: value for key, value in options.items() if value is not None} | {"device": device, "seed": seed}
     settings = _settings(detector, changes, set or [])
     shared: dict[str, Any] = {"scheme": folds, "resamples": resamples, "format": format, "labels": labels}
+    if ablation is not None and ties is not None:
+        raise BadInput("--ablation and --ties: an ablation is scored with free ties. Leave --ties out.")
     if ablation is not None and (detector != "tdnet" or only_fold):
         other = f"--detector {detector}" if detector != "tdnet" else "--only-fold"
         raise BadInput(f"--ablation and {other}: expected one of them: the tables are about TDnet, whole")
@@ -97,7 +103,7 @@ def run(
             from surgeval.protocols.training.method import train_folds
 
             method = _method(detector, settings, weights, name)
-            scores = train_folds(data, out, method, only=only_fold, progress=shown.note, **shared)
+            scores = train_folds(data, out, method, only=only_fold, ties=ties, progress=shown.note, **shared)
     if scores is not None:
         _finish(scores, out, json)
     elif json:

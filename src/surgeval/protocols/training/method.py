@@ -27,7 +27,7 @@ from surgeval.files import (
     trust_parquet,
     write_atomically,
 )
-from surgeval.metrics import Convention
+from surgeval.metrics import Convention, Ties
 from surgeval.protocols.contract import refuse_dataset
 from surgeval.protocols.training._stored import (
     BOXES,
@@ -56,7 +56,8 @@ def train_folds(
     *,
     scheme: SchemeSpec = "prostatd",
     only: Sequence[str] | None = None,
-    convention: Convention = "coco",
+    convention: Convention | None = None,
+    ties: Ties | None = None,
     rare: int = 300,
     resamples: int = RESAMPLES,
     seed: int = 0,
@@ -105,7 +106,7 @@ def train_folds(
     if only is not None:
         return None
     progress("scoring all folds")
-    scores = _scored(folder, dataset, folds, method.name, convention, rare, resamples, seed)
+    scores = _scored(folder, dataset, folds, method.name, convention, ties, rare, resamples, seed)
     scores_folder = path_inside(folder, SCORES)
     if pages:
         write_triplets_page(scores, scores_folder)
@@ -168,8 +169,8 @@ def _do_fold(folder: Path, dataset: Dataset, fold: Fold, method: TrainableDetect
 
 
 def _scored(
-    folder: Path, dataset: Dataset, scheme: Scheme, name: str, convention: Convention, rare: int, resamples: int,
-    seed: int,
+    folder: Path, dataset: Dataset, scheme: Scheme, name: str, convention: Convention | None, ties: Ties | None,
+    rare: int, resamples: int, seed: int,
 ) -> TripletScores:  # fmt: skip
     """Every video's boxes come from the model that did not see it, so one table serves all folds."""
     tables = [read_parquet_file(fold_home(folder, fold.name) / BOXES) for fold in scheme.folds]
@@ -179,5 +180,5 @@ def _scored(
     )  # fmt: skip
     return score_triplets(
         dataset, pl.concat(tables, how="vertical_relaxed"), task="detection", name=name, convention=convention,
-        rare=rare, resamples=resamples, seed=seed, **groups,
+        ties=ties, rare=rare, resamples=resamples, seed=seed, **groups,
     )  # fmt: skip

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 __all__ = ["TripletScores", "load_triplets"]
 
 SCORES, DETAILS, REPLICATES = "scores.json", "details.json", "replicates.parquet"
-SCHEMA = 2
+SCHEMA = 3
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
