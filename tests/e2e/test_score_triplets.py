@@ -96,6 +96,25 @@ def test_known_numbers_come_out_of_the_command_line(installed: Surgeval, surgeva
     assert _numbers(legacy.stdout)["global", "ivt", "mAP50"] == pytest.approx((0.75 + 0.995) / 2)
 
 
+def test_predictions_of_one_score_score_the_same_in_any_order(surgeval: Surgeval, tiny: Path) -> None:
+    hit, miss = "v1,000001,0,1,10,10,40,40\n", "v1,000002,0,1,60,60,30,30\n"
+    for name, rows in (("hit_first", hit + miss), ("miss_first", miss + hit)):
+        # The dataset's frames keep their order, so the hit changes places by its frame.
+        swapped = rows if name == "hit_first" else rows.replace("000001", "x").replace("000002", "000001")
+        (tiny.parent / f"{name}.csv").write_text(HEAD + swapped.replace("x", "000002"))
+    numbers: dict[tuple[str, ...], float] = {}
+    for name in ("hit_first", "miss_first"):
+        for options in ((), ("--convention", "coco"), ("--ties", "reference")):
+            done = surgeval("score", "triplets", "--data", tiny, "--pred", f"{name}.csv", *options, "--json")
+            assert done.returncode == 0, done.stderr
+            numbers[name, *options] = _numbers(done.stdout)["global", "ivt", "mAP50"]
+    step = 0.5 * 51 / 101 / 2  # of the class that is predicted, and of two classes
+    for options in ((), ("--convention", "coco")):  # predictions without different scores have no order at all
+        assert numbers["hit_first", *options] == numbers["miss_first", *options] == pytest.approx(step)
+    assert numbers["hit_first", "--ties", "reference"] == pytest.approx(2 * step)
+    assert numbers["miss_first", "--ties", "reference"] == pytest.approx(step)
+
+
 def test_without_a_page_the_first_table_is_printed_and_how_to_get_the_others(surgeval: Surgeval, tiny: Path) -> None:
     done = surgeval("score", "triplets", "--data", tiny, "--pred", "half.csv")
     assert done.returncode == 0, done.stderr
@@ -151,7 +170,8 @@ def test_scores_of_a_phantom_are_saved_reported_and_compared(
     refused = surgeval("compare", "good", "ivtd")
     assert refused.returncode == 2
     assert refused.stderr.strip().splitlines()[-1] == (
-        "surgeval: good and ivtd: found different convention (coco and ivtd), expected the same data and settings"
+        "surgeval: good and ivtd: found different convention (coco and ivtd), ties (free and reference), expected the "
+        "same data and settings"
     )
 
 

@@ -1,4 +1,4 @@
-"""Laws of the detection metrics, on random boxes without tied scores."""
+"""Laws of the detection metrics, on random boxes: without tied scores first, then with little else."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from surgeval.metrics import (
     DetectionResult,
     DetectionSet,
     Scores,
+    confusion_matrix,
+    cost_aware_f1,
     evaluate,
     global_ap,
     rank_detections,
@@ -208,3 +210,103 @@ def test_both_average_precisions_equal_their_textbook_formulas(hits: list[bool],
     assert global_ap(rank_detections(data, "i", 1, "ivtd"))[0, 0] == pytest.approx(np.trapezoid(curve, grid), abs=1e-12)
     eleven = np.mean([precision[recall >= r / 10].max(initial=0) for r in range(11)])
     assert global_ap(rank_detections(data, "i", 1, "ivtd"), "11point")[0, 0] == pytest.approx(eleven, abs=1e-12)
+
+
+def _tied_set(seed: int) -> DetectionSet:
+    """Three videos whose boxes lie on a coarse grid: many scores, overlaps and whole boxes are equal."""
+    random = np.random.default_rng(seed)
+    n_frames = int(random.integers(1, 10))
+    triplets = random.choice(89, 3, replace=False)
+
+    def boxes(most: int, scores: npt.NDArray[np.float64]) -> Boxes:
+        frame = np.repeat(np.arange(n_frames), random.integers(0, most, n_frames))
+        xywh = np.column_stack([random.integers(0, 4, (len(frame), 2)), random.integers(3, 6, (len(frame), 2))])
+        found = Boxes.of(frame, {"ivt": random.choice(triplets, len(frame))}, xywh, random.choice(scores, len(frame)))
+        return found.with_components(PROSTATD, ("i", "v", "t"))
+
+    scores = random.random(int(random.integers(1, 4))) * 2  # one, two or three different ones, some above 1
+    videos = np.sort(random.integers(0, 3, n_frames))
+    return DetectionSet.of(videos, boxes(5, np.ones(1)), boxes(8, scores), n_videos=3)
+
+
+def _permuted(data: DetectionSet, random: np.random.Generator) -> tuple[DetectionSet, npt.NDArray[np.int64]]:
+    """The same boxes with videos, frames and rows in another order, and the new number of each video."""
+    place, number = random.permutation(data.n_frames), random.permutation(3)
+    video = np.empty_like(data.videos)
+    video[place] = number[data.videos]
+    truth, found = (_shuffled(boxes, random, place, rows=True) for boxes in (data.truth, data.predictions))
+    return DetectionSet.of(video, truth, found, n_videos=3), number
+
+
+@given(SEED, CONVENTION, st.lists(st.integers(0, 3), min_size=3, max_size=3))
+def test_with_free_ties_no_digit_depends_on_the_order_of_videos_frames_or_rows(
+    seed: int, convention: Convention, multiplicity: list[int]
+) -> None:
+    data = _tied_set(seed)
+    moved, number = _permuted(data, np.random.default_rng(seed + 1))
+    drawn = np.array(multiplicity)
+    drawn_there = np.empty_like(drawn)
+    drawn_there[number] = drawn
+    here, there = (evaluate(d, SIZES, convention=convention, ties="free") for d in (data, moved))
+    for component in SIZES:
+        a, b = here[component], there[component]
+        for one, other in (
+            (a.overall, b.overall),
+            (a.video_wise, b.video_wise),
+            (a.resampled(drawn), b.resampled(drawn_there)),
+            (a.per_video.class_first(drawn), b.per_video.class_first(drawn_there)),
+        ):
+            for field in FIELDS:
+                np.testing.assert_array_equal(getattr(one, field), getattr(other, field), err_msg=field)
+            np.testing.assert_array_equal(one.threshold, other.threshold)
+        np.testing.assert_array_equal(
+            list(a.per_video.video_first(drawn).values()), list(b.per_video.video_first(drawn_there).values())
+        )
+        at = -np.inf if np.isnan(a.overall.threshold) else a.overall.threshold
+        counts = [confusion_matrix(d, component, SIZES[component], min_score=at).counts for d in (data, moved)]
+        np.testing.assert_array_equal(counts[0], counts[1])
+    assert here.association is not None
+    assert there.association is not None
+    np.testing.assert_array_equal(here.association.counts, there.association.counts[number])
+    np.testing.assert_array_equal(here.association.video_wise(), there.association.video_wise())
+    costs = [cost_aware_f1(d, 89) for d in (data, moved)]
+    for part in costs[0].scores:
+        np.testing.assert_array_equal(costs[0].scores[part].f1, costs[1].scores[part].f1)
+
+
+def _by_the_rule(data: DetectionSet, component: str, least: float) -> list[float]:
+    """AP of each class with free ties, step by step as docs/which-map.md words it: slow, and without a kernel."""
+    result = []
+    for label in range(SIZES[component]):
+        truths = [n for n in range(len(data.truth)) if data.truth.classes[component][n] == label]
+        said = [n for n in range(len(data.predictions)) if data.predictions.classes[component][n] == label]
+        taken: set[int] = set()
+        hits = dict.fromkeys(said, False)
+        for score in sorted({data.predictions.score[n] for n in said}, reverse=True):
+            pairs = []
+            for n in (n for n in said if data.predictions.score[n] == score):
+                for g in (g for g in truths if data.truth.frame[g] == data.predictions.frame[n]):
+                    a, b = data.predictions.xywh[n], data.truth.xywh[g]
+                    w, h = (min(a[k] + a[k + 2], b[k] + b[k + 2]) - max(a[k], b[k]) for k in (0, 1))
+                    common = max(w, 0) * max(h, 0)
+                    overlap = common / (a[2] * a[3] + b[2] * b[3] - common)
+                    pairs.append((-overlap, *a[:2], *(a[:2] + a[2:]), *b[:2], *(b[:2] + b[2:]), n, g))
+            for overlap, *_, n, g in sorted(pairs):
+                if -overlap >= min(least, 1 - 1e-10) and not hits[n] and g not in taken:
+                    hits[n] = True
+                    taken.add(g)
+        steps = []
+        for score in sorted(set(data.predictions.score[said]), reverse=True):
+            above = [hits[n] for n in said if data.predictions.score[n] >= score]
+            steps.append((sum(above) / max(len(truths), 1), sum(above) / len(above)))
+        best = [max((p for r, p in steps if r >= recall), default=0.0) for recall in np.linspace(0, 1, 101)]
+        result.append(float(np.mean(best)) if truths else float("nan"))
+    return result
+
+
+@given(SEED)
+def test_free_ties_follow_their_rule(seed: int) -> None:
+    data = _tied_set(seed)
+    ap = global_ap(rank_detections(data, "i", SIZES["i"]))
+    for column, least in ((0, 0.5), (4, 0.7)):
+        np.testing.assert_allclose(ap[:, column], _by_the_rule(data, "i", least), rtol=0, atol=1e-12)

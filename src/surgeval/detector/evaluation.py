@@ -2,7 +2,7 @@
 
 The protocol is one for every detector: confidence from 0.001, several classes per box, NMS at 0.7 by class, at most 300
 boxes. Instrument, verb and target of a box follow from its triplet. The matching and averaging are those of
-`surgeval.metrics` (convention `coco`), over all frames together.
+`surgeval.metrics` where no convention is named (as `coco`, equal scores in any order), over all frames together.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _score(data: TrainingSet, detections: Sequence[Found], classes: Classes) -> 
     for component in (name for name in ("ivt", "i", "v", "t") if name in classes.heads):
         sides = [_named(boxes, component, classes) for boxes in (truth, predicted)]
         compared = DetectionSet.of(np.zeros(len(detections), np.int64), sides[0], sides[1])
-        ranked = rank_detections(compared, component, len(classes.heads[component]), "coco")
+        ranked = rank_detections(compared, component, len(classes.heads[component]))
         ap, _ = pooled(ranked, np.ones(ranked.n_videos), "coco")
         result[component] = mean_of(ap[:, 0]), mean_of(ap[:, list(ranked.averaged)].mean(axis=1))
     return result

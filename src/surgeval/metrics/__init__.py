@@ -9,7 +9,17 @@ from surgeval.metrics import grounding
 from surgeval.metrics._ap import global_ap, pooled, video_ap, video_pooled, weighted_ap
 from surgeval.metrics._mean import mean_along, mean_of
 from surgeval.metrics._operating import OperatingPoint, operating_point
-from surgeval.metrics._visit import CONVENTIONS, Convention, Ranked, Visits, rank_detections, visits
+from surgeval.metrics._visit import (
+    CONVENTIONS,
+    TIES,
+    Convention,
+    Ranked,
+    Ties,
+    Visits,
+    choose_convention,
+    rank_detections,
+    visits,
+)
 from surgeval.metrics.accumulate import DetectionAccumulator, RecognitionAccumulator
 from surgeval.metrics.association import ASSOCIATION_COUNTS, Association, associate
 from surgeval.metrics.boxes import Boxes, DetectionSet
@@ -46,6 +56,7 @@ __all__ = [
     "ASSOCIATION_COUNTS",
     "CONVENTIONS",
     "HOTA_LEVELS",
+    "TIES",
     "Association",
     "Boxes",
     "ComponentResult",
@@ -65,11 +76,13 @@ __all__ = [
     "RecognitionRanked",
     "RecognitionResult",
     "Scores",
+    "Ties",
     "TrackIdentity",
     "Tracks",
     "Visits",
     "associate",
     "average_precision",
+    "choose_convention",
     "class_max",
     "component_max",
     "confusion_matrix",

@@ -2,7 +2,8 @@
 
 A pool is one class, globally or in one video. `coco` and `11point` read the precision envelope at fixed recalls (a step
 curve); `ivtd` joins the points by straight lines down to (recall 1, precision 0) and integrates, so a perfect detector
-scores 0.995 there. Only hits can raise recall, so a pool is first reduced to its hits.
+scores 0.995 there. Only hits can raise recall, so a pool is first reduced to its hits. With free ties, detections of
+equal score are one step of the curve: their precision is that after the last of them, from their first hit on.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ RECALLS_11: Floats = np.arange(11) / 10
 def weighted_ap(ranked: Ranked, multiplicity: Ints | Floats, style: str = "coco") -> Floats:
     """AP (classes × IoU thresholds) of a resample in which video v occurs `multiplicity[v]` times.
 
-    Equal to scoring the copied videos (up to the order of ties); a class without ground truth in the resample is nan.
-    All ones gives the plain AP; zeros and ones give a fold.
+    Equal to scoring the copied videos (with `reference` ties up to their order); a class without ground truth in the
+    resample is nan. All ones gives the plain AP; zeros and ones give a fold.
 
     >>> from surgeval.metrics import Boxes, DetectionSet, rank_detections
     >>> truth = Boxes.of([0, 1], {"i": [0, 0]}, [[0, 0, 10, 10]] * 2)
@@ -108,12 +109,17 @@ def _pools(
         raise BadInput(f"style {style!r}: expected one of {', '.join(STYLES)}")
     linear = style == "coco" and ranked.convention != "coco"
     recalls = RECALLS_11 if style == "11point" else RECALLS_101
-    return _ap(ranked.hits, entries, start, ranked.videos, weight, truths, recalls, linear, style == "11point")
+    steps = ranked.ties == "free"
+    return _ap(
+        ranked.hits, ranked.score, entries, start, ranked.videos, weight, truths, recalls, linear, style == "11point",
+        steps,
+    )  # fmt: skip
 
 
 @kernel
 def _ap(
     hits: Bools,
+    score: Floats,
     entries: Ints,
     start: Ints,
     video: Ints,
@@ -122,6 +128,7 @@ def _ap(
     recalls: Floats,
     linear: bool,
     false_only_is_zero: bool,
+    steps: bool,
 ) -> tuple[Floats, Floats]:
     n_pools, n_thresholds = len(start) - 1, hits.shape[1]
     result = np.full((n_pools, n_thresholds), np.nan)
@@ -129,9 +136,12 @@ def _ap(
     longest = 1
     for p in range(n_pools):
         longest = max(longest, start[p + 1] - start[p])
-    gain = np.empty((n_thresholds, longest))  # weight of each hit
-    before = np.empty((n_thresholds, longest))  # weight of everything ranked up to and including it
+    # A step is a detection or, with `steps`, all that have the same score; only steps with hits are kept.
+    gain = np.empty((n_thresholds, longest))  # weight of the step's hits
+    before = np.empty((n_thresholds, longest))  # weight of everything ranked up to its end
+    opened = np.empty((n_thresholds, longest))  # weight of everything ranked before it
     n_hits = np.zeros(n_thresholds, np.int64)
+    found = np.zeros(n_thresholds)
     for p in range(n_pools):
         if truths[p] <= 0:
             if false_only_is_zero and start[p + 1] > start[p]:
@@ -139,20 +149,38 @@ def _ap(
             continue
         n_hits[:] = 0
         ranked = 0.0
-        for row in range(start[p], start[p + 1]):
-            entry = entries[row]
-            w = weight[video[entry]]
-            if w == 0.0:
-                continue
-            ranked += w
-            for t in range(n_thresholds):
-                if hits[entry, t]:
-                    gain[t, n_hits[t]] = w
-                    before[t, n_hits[t]] = ranked
-                    n_hits[t] += 1
+        row = start[p]
+        while row < start[p + 1]:
+            stop = row + 1
+            if steps:
+                while stop < start[p + 1] and score[entries[stop]] == score[entries[row]]:
+                    stop += 1
+            above = ranked
+            if stop == row + 1:
+                entry = entries[row]
+                w = weight[video[entry]]
+                ranked += w
+                for t in range(n_thresholds):
+                    if hits[entry, t] and w > 0.0:
+                        gain[t, n_hits[t]], before[t, n_hits[t]], opened[t, n_hits[t]] = w, ranked, above
+                        n_hits[t] += 1
+            else:
+                found[:] = 0.0
+                for tied in range(row, stop):
+                    entry = entries[tied]
+                    w = weight[video[entry]]
+                    ranked += w
+                    for t in range(n_thresholds):
+                        if hits[entry, t]:
+                            found[t] += w
+                for t in range(n_thresholds):
+                    if found[t] > 0.0:
+                        gain[t, n_hits[t]], before[t, n_hits[t]], opened[t, n_hits[t]] = found[t], ranked, above
+                        n_hits[t] += 1
+            row = stop
         for t in range(n_thresholds):
             if linear:
-                result[p, t] = _linear(gain[t], before[t], n_hits[t], ranked, truths[p], recalls)
+                result[p, t] = _linear(gain[t], before[t], opened[t], n_hits[t], ranked, truths[p], recalls)
             else:
                 result[p, t] = _steps(gain[t], before[t], n_hits[t], truths[p], recalls)
             recall[p, t] = gain[t, : n_hits[t]].sum() / truths[p]
@@ -181,7 +209,9 @@ def _steps(gain: Floats, before: Floats, n: int, truths: float, recalls: Floats)
 
 
 @kernel
-def _linear(gain: Floats, before: Floats, n: int, ranked: float, truths: float, recalls: Floats) -> float:
+def _linear(
+    gain: Floats, before: Floats, opened: Floats, n: int, ranked: float, truths: float, recalls: Floats
+) -> float:
     """Area under the envelope joined by straight lines from (0, 1) to (1, 0), by trapezoids between `recalls`."""
     if ranked == 0.0:
         return 0.0
@@ -205,11 +235,11 @@ def _linear(gain: Floats, before: Floats, n: int, ranked: float, truths: float, 
         x[m], y[m] = hit_weight / truths, best
         m += 1
         if gain[k] > 1.0:
-            # Several copies of one video: the first copy of the hit already stands on the envelope.
+            # Several hits of one score, or copies of one video: the first of them already stands on the envelope.
             x[m], y[m] = (hit_weight - gain[k] + 1.0) / truths, best
             m += 1
         hit_weight -= gain[k]
-        after = before[k] - gain[k]
+        after = opened[k]
     if after > 0.0:
         x[m], y[m] = 0.0, best
         m += 1

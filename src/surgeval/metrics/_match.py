@@ -1,9 +1,9 @@
 """Compiled matching of predicted to true boxes, frame by frame.
 
 The rules share this file because the difference between them *is* the difference between the conventions: COCO's
-(best overlap, repeated for every IoU threshold) and a greedy one, which is ivtdmetrics' (first ground truth in order)
-or class-free (best overlap whatever the class) for confusion matrices and the ordinal score. Association counting
-walks the frames in the same way. Both sides come as a `Side`: their rows grouped by frame, in the order of visiting.
+(best overlap, repeated for every IoU threshold), ivtdmetrics' (first ground truth in order), and one in which the order
+of rows does not matter (`match_groups`: predictions of equal score are matched together). Association counting walks
+the frames in the same way. Both sides come as a `Side`: their rows grouped by frame, in the order of visiting.
 """
 
 from __future__ import annotations
@@ -13,9 +13,20 @@ from typing import NamedTuple
 import numpy as np
 
 from surgeval._jit import kernel
-from surgeval.arrays import Bools, Floats, Ints
+from surgeval.arrays import Bools, Floats, Int32s, Ints
 
-__all__ = ["Side", "corners", "count_associations", "group_by", "iou", "match_coco", "match_greedy"]
+__all__ = [
+    "Side",
+    "corners",
+    "count_associations",
+    "gather_falling",
+    "group_by",
+    "iou",
+    "match_coco",
+    "match_first",
+    "match_groups",
+    "sort_runs",
+]
 
 
 class Side(NamedTuple):
@@ -73,6 +84,23 @@ def group_by(keys: Ints, n_keys: int, sequence: Ints) -> tuple[Ints, Ints]:
 
 
 @kernel
+def gather_falling(
+    order: Ints, start: Ints, score: Floats, hits: Bools, video: Ints
+) -> tuple[Floats, Int32s, Bools, Int32s]:
+    """Score, class, hit and video of the entries of `order`, each column in one piece."""
+    label_of = np.empty(len(score), np.int32)
+    for c in range(len(start) - 1):
+        label_of[start[c] : start[c + 1]] = c
+    n = len(order)
+    scores, labels = np.empty(n), np.empty(n, np.int32)
+    right, videos = np.empty(n, np.bool_), np.empty(n, np.int32)
+    for k in range(n):
+        entry = order[k]
+        scores[k], labels[k], right[k], videos[k] = score[entry], label_of[entry], hits[entry], video[entry]
+    return scores, labels, right, videos
+
+
+@kernel
 def match_coco(
     truth: Side,
     pred: Side,
@@ -127,12 +155,10 @@ def match_coco(
 
 
 @kernel
-def match_greedy(
-    truth: Side, pred: Side, counts: Bools, threshold: float, same_class: bool, first: bool
-) -> tuple[Ints, Floats]:
+def match_first(truth: Side, pred: Side, counts: Bools, threshold: float, same_class: bool) -> tuple[Ints, Floats]:
     """Row of the ground truth that each counted prediction took, and their overlap; −1 and −1 where it took none.
 
-    Each takes the best free one at `threshold` (of equal overlaps the earlier), or the `first`.
+    Each takes the first free one, in the order of the truths' walk, that reaches `threshold`.
     """
     truth_start, truth_walk, truth_ids, truth_box = truth
     pred_start, pred_walk, pred_ids, pred_box = pred
@@ -143,20 +169,113 @@ def match_greedy(
             k = pred_walk[position]
             if not counts[k]:
                 continue
-            best, match = threshold, -1
             for step in range(truth_start[f], truth_start[f + 1]):
                 g = truth_walk[step]
                 if not free[g] or (same_class and truth_ids[g] != pred_ids[k]):
                     continue
                 value = iou(pred_box, k, truth_box, g)
-                if value > best or (match < 0 and value >= best):
-                    best, match = value, g
-                    if first:
-                        break
-            if match >= 0:
-                free[match] = False
-                matched[k], overlap[k] = match, best
+                if value >= threshold:
+                    free[g] = False
+                    matched[k], overlap[k] = g, value
+                    break
     return matched, overlap
+
+
+@kernel
+def sort_runs(walk: Ints, edges: Ints, keys: Floats) -> None:
+    """Sort `walk[edges[r]:edges[r + 1]]` of every run r by the rows of `keys`, column by column, in place."""
+    for r in range(len(edges) - 1):
+        for here in range(edges[r] + 1, edges[r + 1]):
+            row, at = walk[here], here
+            while at > edges[r]:
+                other, earlier = walk[at - 1], False
+                for column in range(keys.shape[1]):
+                    if keys[row, column] != keys[other, column]:
+                        earlier = keys[row, column] < keys[other, column]
+                        break
+                if not earlier:
+                    break
+                walk[at] = other
+                at -= 1
+            walk[at] = row
+
+
+@kernel
+def match_groups(
+    truth: Side,
+    pred: Side,
+    score: Floats,
+    counts: Bools,
+    thresholds: Floats,
+    same_class: bool,
+    max_detections: int,
+) -> tuple[Bools, Bools, Ints, Floats]:
+    """Match the predictions of a frame that have equal scores as one group, the pair of the largest overlap first.
+
+    Gives hits per row and threshold; whether the row counts; and the ground truth that it took at the first threshold
+    with their overlap, −1 and −1 where it took none. Pairs of equal overlap stand in the order of the two walks. A
+    group of a class counts whole if it begins among the `max_detections` highest of its frame and class (0: every group
+    does). With `same_class`, classes do not compete, so a group may hold several.
+    """
+    truth_start, truth_walk, truth_ids, truth_box = truth
+    pred_start, pred_walk, pred_ids, pred_box = pred
+    n_thresholds = len(thresholds)
+    hits = np.zeros((len(pred_ids), n_thresholds), np.bool_)
+    counted = np.zeros(len(pred_ids), np.bool_)
+    matched, overlap = np.full(len(pred_ids), -1, np.int64), np.full(len(pred_ids), -1.0)
+    widest, n_classes = 1, 1
+    for f in range(len(truth_start) - 1):
+        widest = max(widest, truth_start[f + 1] - truth_start[f])
+    for k in range(len(pred_ids)):
+        n_classes = max(n_classes, pred_ids[k] + 1)
+    taken = np.zeros((widest, n_thresholds), np.bool_)
+    seen = np.zeros(n_classes, np.int64)
+    value, left, right = np.empty(64), np.empty(64, np.int64), np.empty(64, np.int64)
+    lowest = thresholds.min()
+    for f in range(len(truth_start) - 1):
+        first, size = truth_start[f], truth_start[f + 1] - truth_start[f]
+        taken[:size, :] = False
+        position, last = pred_start[f], pred_start[f + 1]
+        if max_detections > 0:
+            for p in range(position, last):
+                seen[pred_ids[pred_walk[p]]] = 0
+        while position < last:
+            stop = position + 1
+            while stop < last and score[pred_walk[stop]] == score[pred_walk[position]]:
+                stop += 1
+            n = 0
+            for p in range(position, stop):
+                k = pred_walk[p]
+                if not counts[k] or (max_detections > 0 and seen[pred_ids[k]] >= max_detections):
+                    continue
+                counted[k] = True
+                for g in range(size):
+                    row = truth_walk[first + g]
+                    if same_class and truth_ids[row] != pred_ids[k]:
+                        continue
+                    reached = iou(pred_box, k, truth_box, row)
+                    if reached >= lowest:
+                        if n == len(value):
+                            value = np.concatenate((value, np.empty(n)))
+                            left = np.concatenate((left, np.empty(n, np.int64)))
+                            right = np.concatenate((right, np.empty(n, np.int64)))
+                        value[n], left[n], right[n] = reached, k, g
+                        n += 1
+            if max_detections > 0:
+                for p in range(position, stop):
+                    seen[pred_ids[pred_walk[p]]] += 1
+            position = stop
+            if n == 0:
+                continue
+            order = np.argsort(-value[:n], kind="mergesort") if n > 1 else np.zeros(1, np.int64)
+            for pair in order:
+                k, g = left[pair], right[pair]
+                for t in range(n_thresholds):
+                    if value[pair] >= thresholds[t] and not taken[g, t] and not hits[k, t]:
+                        taken[g, t], hits[k, t] = True, True
+                        if t == 0:
+                            matched[k], overlap[k] = truth_walk[first + g], value[pair]
+    return hits, counted, matched, overlap
 
 
 @kernel
@@ -181,8 +300,13 @@ def count_associations(
     pred: Side,
     threshold: float,
     legacy: bool,
+    matched: Ints,
 ) -> Ints:
-    """Counts per video and kind, as `association` describes them."""
+    """Counts per video and kind, as `association` describes them.
+
+    `matched` holds the ground truth that each prediction takes with the right class and enough overlap (−1: none);
+    where it is empty, each takes the first one in the order of the walks.
+    """
     truth_start, truth_walk, truth_ids, truth_box = truth
     pred_start, pred_walk, pred_ids, pred_box = pred
     counts = np.zeros((n_videos, 7), np.int64)
@@ -202,7 +326,13 @@ def count_associations(
                 if truth_ids[rows[j]] == pred_ids[predicted[m]]:
                     known[m] = True
         # lm: right class, enough overlap; then plm: right class, some overlap.
-        for stage in range(2):
+        if len(matched):
+            for m in range(len(predicted)):
+                for j in range(len(rows)):
+                    if matched[predicted[m]] == rows[j]:
+                        free[j], left[m] = False, False
+                        row[0] += 1
+        for stage in range(1 if len(matched) else 0, 2):
             for m in range(len(predicted)):
                 if not (left[m] and known[m]):
                     continue

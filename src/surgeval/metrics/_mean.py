@@ -10,21 +10,26 @@ from surgeval.arrays import Floats
 __all__ = ["mean_along", "mean_of"]
 
 
-def mean_of(values: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> float:
-    """The (weighted) mean of the entries that are not nan; nan when there are none.
+def mean_of(values: npt.ArrayLike, weight: npt.ArrayLike | None = None, *, any_order: bool = False) -> float:
+    """The (weighted) mean of the entries that are not nan; nan when there are none. For `any_order` see `mean_along`.
 
     >>> mean_of([1.0, float("nan"), 0.5]), mean_of([float("nan")])
     (0.75, nan)
     """
     array = np.asarray(values, dtype=np.float64)
-    if weight is not None:
-        return float(mean_along(array, 0, weight))
+    if weight is not None or any_order:
+        return float(mean_along(array, 0, weight, any_order=any_order))
     present = array[~np.isnan(array)]
     return float(present.mean()) if present.size else float("nan")
 
 
-def mean_along(values: npt.ArrayLike, axis: int, weight: npt.ArrayLike | None = None) -> Floats:
+def mean_along(
+    values: npt.ArrayLike, axis: int, weight: npt.ArrayLike | None = None, *, any_order: bool = False
+) -> Floats:
     """`mean_of` along one axis; `weight` has one entry per place along it (how often a video was drawn).
+
+    With `any_order` the entries are summed from the lowest to the highest, so that their order (that of videos) does
+    not change the last digit.
 
     >>> mean_along([[1.0, float("nan")], [0.0, float("nan")]], axis=0).tolist()
     [0.5, nan]
@@ -38,5 +43,6 @@ def mean_along(values: npt.ArrayLike, axis: int, weight: npt.ArrayLike | None = 
         shape[axis] = -1
         present *= np.asarray(weight, dtype=np.float64).reshape(shape)
     count = present.sum(axis=axis)
-    total = np.multiply(array, present, out=np.zeros_like(array), where=present != 0).sum(axis=axis)
+    products = np.multiply(array, present, out=np.zeros_like(array), where=present != 0)
+    total = (np.sort(products, axis=axis) if any_order else products).sum(axis=axis)
     return np.asarray(np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0), dtype=np.float64)

@@ -1,9 +1,10 @@
 """Precision, recall and F1 at one score threshold, chosen where the mean F1 over classes is best.
 
-`coco` counts exactly the detections at or above the threshold. `ivtd` interpolates precision and recall between
-scores and smooths the mean F1 curve before its maximum, as ivtdmetrics does; `ivtd-legacy` also keeps its defect:
-np.interp over confidences in order of arrival, which it does not sort. A threshold chosen here was chosen on the
-scored data.
+`coco` counts exactly the detections at or above the threshold, and tries every score that occurs (pycocotools has no
+F1, so nothing prescribes a grid). `ivtd` tries 1 000 thresholds from 0 to 1, interpolates precision and recall between
+scores and smooths the mean F1 curve before its maximum, as ivtdmetrics does: scores outside 0 to 1 have no fair
+threshold there. `ivtd-legacy` also keeps its defect, np.interp over confidences in order of arrival, which it does not
+sort; with free ties it reads them sorted, as `ivtd`. A threshold chosen here was chosen on the scored data.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 from surgeval._jit import kernel
 from surgeval.arrays import Bools, Floats, Ints
 from surgeval.errors import BadInput
-from surgeval.metrics._visit import Ranked
+from surgeval.metrics._visit import Falling, Ranked
 
 __all__ = ["OperatingPoint", "operating_point"]
 
@@ -46,6 +47,7 @@ class _Pools(NamedTuple):
     starts: Ints
     ends: Ints
     truths: Ints
+    steps: bool  # whether detections of equal score are one step of the curve
 
 
 def operating_point(
@@ -64,8 +66,8 @@ def operating_point(
     >>> truth = Boxes.of([0, 1], {"i": [0, 0]}, [[0, 0, 10, 10]] * 2)
     >>> found = Boxes.of([0, 1, 1], {"i": [0, 0, 0]}, [[0, 0, 10, 10]] * 2 + [[50, 0, 9, 9]], score=[0.9, 0.6, 0.3])
     >>> point = operating_point(rank_detections(DetectionSet.of([0, 0], truth, found), "i", 1))
-    >>> point.precision.tolist(), point.recall.tolist(), 0.3 < point.threshold <= 0.6
-    ([1.0], [1.0], True)
+    >>> point.precision.tolist(), point.recall.tolist(), point.threshold
+    ([1.0], [1.0], 0.6)
     """
     if threshold is not None and not np.isfinite(threshold):
         raise BadInput(f"threshold: found {threshold}, expected a finite score")
@@ -74,21 +76,24 @@ def operating_point(
     entries, starts, ends, truths = _pools(ranked, within)
     if within is None and multiplicity is not None:
         truths = weight @ ranked.truths
-    pools = _Pools(ranked.score, ranked.hits[:, 0], ranked.videos, weight, entries, starts, ends, truths)
+    steps = ranked.ties == "free"
+    pools = _Pools(ranked.score, ranked.hits[:, 0], ranked.videos, weight, entries, starts, ends, truths, steps)
     counted = truths > 0
     best = 0
-    if ranked.convention == "ivtd-legacy":
+    if ranked.convention == "ivtd-legacy" and not steps:
         if style == "11point":
             # ivtdmetrics' "11point" lets every class into the mean, those without ground truth as zeros.
             counted = np.ones_like(counted)
         curves = _legacy_curves(ranked, pools, grid, counted)
         if threshold is None and counted.any():
-            best = _best(_f1(*curves)[counted].mean(axis=0), smooth=True)
+            best = _smoothed_argmax(_f1(*curves)[counted].mean(axis=0))
         precision, recall = curves[0][:, best], curves[1][:, best]
     else:
         exact = ranked.convention == "coco"
-        if threshold is None and counted.any():
-            best = _best(_mean_f1(pools, grid, exact), smooth=not exact)
+        if threshold is None and exact:
+            grid = np.array([_best_score(_falling(ranked, within), weight, truths)])
+        elif threshold is None and counted.any():
+            best = _smoothed_argmax(_mean_f1(pools, grid))
         precision, recall = _at(pools, grid[best : best + 1], exact)
     values = [np.where(counted, value, np.nan) for value in (precision, recall, _f1(precision, recall))]
     used_threshold = float(grid[best]) if counted.any() else float("nan")
@@ -102,8 +107,49 @@ def _whole(multiplicity: Ints | Floats, n_videos: int) -> Ints:
     return weight.astype(np.int64)
 
 
-def _best(mean: Floats, *, smooth: bool) -> int:
-    return int(np.argmax(np.convolve(mean, SMOOTHING, mode="same") if smooth else mean))
+def _falling(ranked: Ranked, video: int | None) -> Falling:
+    if video is None:
+        return ranked.falling
+    grouped, start = ranked.falling_by_video
+    return grouped.take(slice(start[video], start[video + 1]))
+
+
+@kernel
+def _best_score(falling: Falling, copies: Ints, truths: Ints) -> float:
+    """The score at which the mean F1 over the classes with ground truth is best, the lowest of several; 0 without any.
+
+    The sum over classes changes by one class at a time and keeps its rounding error beside it (Neumaier), so it stays
+    that of a fresh sum.
+    """
+    score, label, hit, video = falling
+    n = len(score)
+    ranked, right, f1 = np.zeros(len(truths), np.int64), np.zeros(len(truths), np.int64), np.zeros(len(truths))
+    total, error, best, chosen = 0.0, 0.0, -1.0, 0.0
+    k = 0
+    while k < n:
+        value, moved = score[k], False
+        while k < n and score[k] == value:
+            c = label[k]
+            while k < n and score[k] == value and label[k] == c:
+                times = copies[video[k]]
+                ranked[c] += times
+                right[c] += times * hit[k]
+                moved = moved or times > 0
+                k += 1
+            if truths[c] > 0 and ranked[c] > 0:
+                now = 2.0 * right[c] / (ranked[c] + truths[c])
+                change = now - f1[c]
+                f1[c] = now
+                summed = total + change
+                error += (total - summed) + change if abs(total) >= abs(change) else (change - summed) + total
+                total = summed
+        if moved and total + error >= best:
+            best, chosen = total + error, value
+    return chosen
+
+
+def _smoothed_argmax(mean: Floats) -> int:
+    return int(np.argmax(np.convolve(mean, SMOOTHING, mode="same")))
 
 
 def _f1(precision: Floats, recall: Floats) -> Floats:
@@ -130,7 +176,7 @@ def _curve(
     recall: Floats,
 ) -> None:
     """Precision and recall of class c along `grid`, from its entries in descending score."""
-    score, hits, video, copies, entries, starts, ends, _ = pools
+    score, hits, video, copies, entries, starts, ends, _, steps = pools
     pool, truths = entries[starts[c] : ends[c]], pools.truths[c]
     n, j, ranked, hit_count = len(pool), 0, 0, 0  # of the first j entries, copies and hits
     p, r, p_slope, r_slope, upper = (0.0 if exact else 1.0), 0.0, 0.0, 0.0, np.inf
@@ -151,9 +197,14 @@ def _curve(
         if moved:
             p, r, p_slope, r_slope = hit_count / ranked, hit_count / truths, 0.0, 0.0
             if not exact and j < n:
-                # The line ends at the first copy of the next detection.
-                after, gap = hit_count + hits[pool[j]], upper - score[pool[j]]
-                p_slope, r_slope = (after / (ranked + 1) - p) / gap, (after / truths - r) / gap
+                # The line ends at the first copy of the next detection or, with steps, at the last of its score.
+                after, more, gap = hit_count + hits[pool[j]], 1, upper - score[pool[j]]
+                if steps:
+                    after, more, tied = hit_count, 0, j
+                    while tied < n and score[pool[tied]] == score[pool[j]]:
+                        times = copies[video[pool[tied]]]
+                        after, more, tied = after + times * hits[pool[tied]], more + times, tied + 1
+                p_slope, r_slope = (after / (ranked + more) - p) / gap, (after / truths - r) / gap
         if exact or x >= upper or ranked == 0:
             precision[point], recall[point] = p, r
         else:
@@ -161,11 +212,7 @@ def _curve(
 
 
 @kernel
-def _mean_f1(
-    pools: _Pools,
-    grid: Floats,
-    exact: bool,
-) -> Floats:
+def _mean_f1(pools: _Pools, grid: Floats) -> Floats:
     """F1 along `grid`, averaged over the classes with ground truth; one without predictions contributes zeros."""
     total, precision, recall = np.zeros(len(grid)), np.empty(len(grid)), np.empty(len(grid))
     counted = 0
@@ -174,13 +221,10 @@ def _mean_f1(
             continue
         counted += 1
         if pools.ends[c] > pools.starts[c]:
-            _curve(pools, c, grid, exact, precision, recall)
-            last_p, last_r, f1 = -1.0, -1.0, 0.0
+            _curve(pools, c, grid, False, precision, recall)
             for point in range(len(grid)):
                 p, r = precision[point], recall[point]
-                if p != last_p or r != last_r:  # between scores nothing changes under `coco`: no division there
-                    last_p, last_r, f1 = p, r, 2 * p * r / (p + r + 1e-16)
-                total[point] += f1
+                total[point] += 2 * p * r / (p + r + 1e-16)
     return total / counted
 
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from surgeval.arrays import AnyArray, Ints
 from surgeval.errors import BadInput
-from surgeval.metrics._visit import Convention
+from surgeval.metrics._visit import Convention, Ties
 from surgeval.metrics.boxes import Boxes, DetectionSet
 from surgeval.metrics.detection import DetectionResult, evaluate
 from surgeval.metrics.recognition import RecognitionResult, evaluate_recognition
@@ -124,9 +124,11 @@ class DetectionAccumulator:
             n_videos=len(self._videos),
         )
 
-    def compute(self, convention: Convention = "coco", **options: Any) -> DetectionResult:
+    def compute(
+        self, convention: Convention | None = None, *, ties: Ties | None = None, **options: Any
+    ) -> DetectionResult:
         """`evaluate` over what was seen so far."""
-        return evaluate(self.data(), self.n_classes, convention=convention, **options)
+        return evaluate(self.data(), self.n_classes, convention=convention, ties=ties, **options)
 
     def _joined(self, parts: list[Boxes]) -> Boxes:
         nothing = Boxes.of([], dict.fromkeys(self.n_classes, ()), [])

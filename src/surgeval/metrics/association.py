@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from surgeval.arrays import Floats, Ints
-from surgeval.metrics._match import count_associations
+from surgeval.metrics._match import count_associations, match_groups
 from surgeval.metrics._mean import mean_along
-from surgeval.metrics._visit import Convention, Visits, visits
+from surgeval.metrics._visit import Convention, Ties, Visits, choose_convention, visits
 from surgeval.metrics.boxes import DetectionSet
 
 __all__ = ["ASSOCIATION_COUNTS", "Association", "associate"]
@@ -40,7 +40,7 @@ class Association:
 
     def video_wise(self) -> Floats:
         """Mean over videos of their fractions."""
-        return mean_along(self.per_video(), axis=0) if len(self.counts) else np.full(7, np.nan)
+        return mean_along(self.per_video(), axis=0, any_order=True) if len(self.counts) else np.full(7, np.nan)
 
 
 def _fractions(counts: Ints) -> Floats:
@@ -49,11 +49,17 @@ def _fractions(counts: Ints) -> Floats:
 
 
 def associate(
-    data: DetectionSet, convention: Convention = "ivtd", *, iou: float = 0.5, order: Visits | None = None
+    data: DetectionSet,
+    convention: Convention | None = None,
+    *,
+    ties: Ties | None = None,
+    iou: float = 0.5,
+    order: Visits | None = None,
 ) -> Association:
     """Count, frame by frame, what became of every prediction and ground truth by triplet id.
 
-    The convention decides how ties are visited, and `ivtd-legacy` keeps the defects.
+    Convention and ties decide in which order boxes of equal score are visited, and `ivtd-legacy` keeps the defects.
+    With free ties the localised and matched boxes are those of the order-free matching.
 
     >>> from surgeval.metrics import Boxes
     >>> truth = Boxes.of([0], {"ivt": [3]}, [[0, 0, 10, 10]])
@@ -61,7 +67,12 @@ def associate(
     >>> dict(zip(ASSOCIATION_COUNTS, associate(DetectionSet.of([0], truth, far)).counts[0].tolist()))
     {'lm': 0, 'plm': 0, 'ids': 0, 'idm': 0, 'mil': 1, 'fp': 0, 'fn': 0}
     """
-    order = order or visits(data, convention)
+    name, chosen = choose_convention(convention, ties)
+    order = order or visits(data, name, chosen)
     sides = order.sides(data.truth.classes["ivt"], data.predictions.classes["ivt"])
-    counts = count_associations(data.videos, data.n_videos, *sides, iou, convention == "ivtd-legacy")
+    matched = np.zeros(0, np.int64)
+    if order.ties == "free":
+        every = np.ones(len(data.predictions), np.bool_)
+        _, _, matched, _ = match_groups(*sides, data.predictions.score, every, np.array([iou]), True, 0)
+    counts = count_associations(data.videos, data.n_videos, *sides, iou, name == "ivtd-legacy", matched)
     return Association(counts)

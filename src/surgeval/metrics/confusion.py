@@ -1,6 +1,7 @@
 """Confusion matrices of detections: which class was said where which class was true.
 
-Boxes are matched whatever their class (best overlap, descending score), so one matching serves every component. Rows
+Boxes are matched whatever their class (descending score, those of equal score together, the largest overlap first), so
+one matching serves every component and no count depends on the order of rows. Rows
 are predicted classes plus "missed", columns are true classes plus "background"; a column divided by its sum says what
 became of a true class.
 """
@@ -14,7 +15,7 @@ import numpy as np
 
 from surgeval.arrays import Floats, Ints
 from surgeval.errors import BadInput
-from surgeval.metrics._match import match_greedy
+from surgeval.metrics._match import match_first, match_groups
 from surgeval.metrics._visit import visits
 from surgeval.metrics.boxes import DetectionSet
 
@@ -49,7 +50,7 @@ def match_boxes(
     """For each prediction row the ground-truth row it took, or −1; one to one, by descending score.
 
     Classes do not matter unless `same_class` names a component whose ids must agree. `choose` is `best` (largest
-    overlap) or `first` (first ground truth that reaches `iou`).
+    overlap, equal scores of a frame together) or `first` (first ground truth that reaches `iou`, in the order of rows).
 
     >>> from surgeval.metrics import Boxes
     >>> truth = Boxes.of([0, 0], {"i": [0, 1]}, [[0, 0, 10, 10], [50, 50, 10, 10]])
@@ -67,9 +68,12 @@ def match_boxes(
         part.classes[same_class] if same_class else np.zeros(len(part), np.int64)
         for part in (data.truth, data.predictions)
     )
-    sides = visits(data, "coco").sides(truth_ids, pred_ids)
     counts = data.predictions.score >= min_score
-    return match_greedy(*sides, counts, iou, same_class is not None, choose == "first")[0]
+    if choose == "first":
+        sides = visits(data, "coco", "reference").sides(truth_ids, pred_ids)
+        return match_first(*sides, counts, iou, same_class is not None)[0]
+    sides = visits(data, "coco", "free").sides(truth_ids, pred_ids)
+    return match_groups(*sides, data.predictions.score, counts, np.array([iou]), same_class is not None, 0)[2]
 
 
 def confusion_matrix(

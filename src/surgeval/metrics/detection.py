@@ -3,7 +3,8 @@
 `evaluate` is the one call. Every number belongs to a *convention* (`coco`, `ivtd`, `ivtd-legacy`) and a *scope*:
 `overall` ranks all videos together; `per_video` scores each video alone and averages class-first (as the reference
 packages do) or video-first (as eq. 3 of the ProstaTD paper has it). Both orders are given by name because they
-differ.
+differ. `ties` says what becomes of equal scores: with `free`, the default where no convention is named, no number
+depends on the order of videos, frames or rows; with `reference` they keep the order of the convention's reference.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from surgeval.metrics._ap import pooled, video_pooled
 from surgeval.metrics._bars import class_bars, mean_bars
 from surgeval.metrics._mean import mean_along, mean_of
 from surgeval.metrics._operating import operating_point
-from surgeval.metrics._visit import Convention, Ranked, rank_detections, visits
+from surgeval.metrics._visit import Convention, Ranked, Ties, choose_convention, rank_detections, visits
 from surgeval.metrics.association import Association, associate
 from surgeval.metrics.boxes import DetectionSet
 from surgeval.results import Result
@@ -94,13 +95,13 @@ class PerVideo:
 
     def class_first(self, multiplicity: npt.ArrayLike | None = None) -> Scores:
         """Per class, the mean over the videos that have it (each counted `multiplicity` times)."""
-        return Scores(**dict(zip(FIELDS, mean_along(self._fields, 1, multiplicity), strict=True)))
+        means = mean_along(self._fields, 1, multiplicity, any_order=True)
+        return Scores(**dict(zip(FIELDS, means, strict=True)))
 
     def video_first(self, multiplicity: npt.ArrayLike | None = None) -> dict[str, float]:
         """Per video, the mean over its classes; then the mean over videos (eq. 3)."""
-        if multiplicity is None:
-            return {field: mean_of(means) for field, means in zip(FIELDS, self._video_means, strict=True)}
-        return dict(zip(FIELDS, mean_along(self._video_means, 1, multiplicity).tolist(), strict=True))
+        means = mean_along(self._video_means, 1, multiplicity, any_order=True)
+        return dict(zip(FIELDS, means.tolist(), strict=True))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -168,6 +169,7 @@ class DetectionResult(Result):
     """All components of one dataset under one convention."""
 
     convention: Convention
+    ties: Ties
     components: Mapping[str, ComponentResult]
     association: Association | None
     degenerate_truths: int
@@ -267,13 +269,16 @@ def evaluate(
     data: DetectionSet,
     n_classes: Mapping[str, int],
     *,
-    convention: Convention = "coco",
+    convention: Convention | None = None,
+    ties: Ties | None = None,
     iou: float = 0.5,
     threshold: float | None = None,
     style: str = "coco",
 ) -> DetectionResult:
     """Score the components named in `n_classes` (component → number of classes).
 
+    Without a `convention` boxes are matched as under `coco`, and equal scores count in any order (`ties="free"`); a
+    named convention keeps the order of its reference (`ties="reference"`) unless `ties` says otherwise.
     `threshold` fixes the score threshold of P/R/F1 (chosen on other data); left out, it is the best-F1 one of the
     scored data.
 
@@ -285,16 +290,18 @@ def evaluate(
     >>> round(evaluate(data, {"i": 3}, convention="ivtd")["i"].overall.mAP, 6)
     0.995
     """
-    order = visits(data, convention)
+    name, chosen = choose_convention(convention, ties)
+    order = visits(data, name, chosen)
     components = {
         component: score_component(
-            rank_detections(data, component, size, convention, iou=iou, order=order), threshold=threshold, style=style
+            rank_detections(data, component, size, name, iou=iou, order=order), threshold=threshold, style=style
         )
         for component, size in n_classes.items()
     }
-    association = associate(data, convention, iou=iou, order=order) if "ivt" in n_classes else None
+    association = associate(data, name, iou=iou, order=order) if "ivt" in n_classes else None
     return DetectionResult(
-        convention=convention,
+        convention=name,
+        ties=chosen,
         components=components,
         association=association,
         degenerate_truths=data.truth.degenerate,

@@ -19,7 +19,7 @@ from surgeval.metrics._mean import mean_of
 from surgeval.metrics.boxes import DetectionSet
 from surgeval.metrics.confusion import match_boxes
 
-__all__ = ["CostAware", "CostScores", "cost_aware_f1"]
+__all__ = ["PARTS", "WEIGHTS", "CostAware", "CostScores", "cost_aware_f1"]
 
 PARTS = ("bbox", "i", "v", "t")
 WEIGHTS: Mapping[str, float] = MappingProxyType({"bbox": 0.1, "i": 0.5, "v": 0.2, "t": 0.2})
@@ -36,11 +36,17 @@ class CostScores:
 
 @dataclass(frozen=True)
 class CostAware:
-    """Scores of the whole (`ivt`) and of its parts (`bbox`, `i`, `v`, `t`)."""
+    """Scores of the whole (`ivt`) and of its parts (`bbox`, `i`, `v`, `t`).
+
+    `said` and `earned` count, by part, the matched pairs in which it is right: by the class of the prediction and by
+    that of the ground truth.
+    """
 
     scores: Mapping[str, CostScores]
     instances: Ints  # ground truths per class
     predictions: Ints
+    said: Mapping[str, Ints]
+    earned: Mapping[str, Ints]
     settings: Mapping[str, object] = field(default_factory=dict)
 
     def macro(self, part: str = "ivt", over: str = "truth", undefined: str = "zero") -> float:
@@ -93,29 +99,31 @@ def cost_aware_f1(
     counted = data.predictions.score >= min_score
     hit = match >= 0
     predicted, true = data.predictions.classes, data.truth.classes
-    right = {part: np.zeros(len(match)) for part in PARTS}
-    right["bbox"][hit] = 1.0
-    for part in ("i", "v", "t"):
-        right[part][hit] = predicted[part][hit] == true[part][match[hit]]
-    credit = {"ivt": sum((weights[part] * right[part] for part in PARTS), np.zeros(len(match)))}
-    for part in PARTS:
-        credit[part] = weights[part] * right[part] if weighted_parts or part == "bbox" else right[part]
+    right = {part: predicted[part][hit] == true[part][match[hit]] for part in ("i", "v", "t")}
+    right["bbox"] = np.ones(int(hit.sum()), np.bool_)
     instances = np.bincount(true["ivt"], minlength=n_classes)
     predictions = np.bincount(predicted["ivt"][counted], minlength=n_classes)
     if len(instances) > n_classes or len(predictions) > n_classes:
         raise BadInput(f"ivt: found class {max(len(instances), len(predictions)) - 1}, expected ids below {n_classes}")
+    # Pairs that are right are counted before they are weighted: a sum of counts is exact in any order.
+    said, earned = (
+        {part: np.bincount(classes[hits], minlength=n_classes) for part, hits in right.items()}
+        for classes in (predicted["ivt"][hit], true["ivt"][match[hit]])
+    )
     scores = {}
-    for part, value in credit.items():
-        precision = _mean_by_class(value[counted], predicted["ivt"][counted], predictions)
-        recall = _mean_by_class(value[hit], true["ivt"][match[hit]], instances)
+    shares = {part: {part: weights[part] if weighted_parts or part == "bbox" else 1.0} for part in PARTS}
+    for part, share in {"ivt": weights, **shares}.items():
+        precision, recall = (
+            _mean_by_class(np.sum([share[name] * counts[name] for name in share], axis=0), n)
+            for counts, n in ((said, predictions), (earned, instances))
+        )
         scores[part] = CostScores(precision, recall, 2 * precision * recall / (precision + recall + eps))
     settings = {
         "weights": dict(weights), "iou": iou, "matching": matching, "choose": choose, "min_score": min_score,
         "weighted_parts": weighted_parts, "eps": eps,
     }  # fmt: skip
-    return CostAware(scores, instances, predictions, settings)
+    return CostAware(scores, instances, predictions, said, earned, settings)
 
 
-def _mean_by_class(values: Floats, classes: Ints, counts: Ints) -> Floats:
-    total = np.bincount(classes, weights=values, minlength=len(counts))
+def _mean_by_class(total: Floats, counts: Ints) -> Floats:
     return np.asarray(np.where(counts > 0, total / np.maximum(counts, 1), np.nan), dtype=np.float64)

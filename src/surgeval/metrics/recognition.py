@@ -62,7 +62,7 @@ class RecognitionResult(Result):
     @property
     def video_wise(self) -> Floats:
         """Per class, the mean over the videos that show it."""
-        return mean_along(self.per_video, axis=0)
+        return mean_along(self.per_video, axis=0, any_order=True)
 
     @property
     def class_first_mAP(self) -> float:
@@ -72,7 +72,7 @@ class RecognitionResult(Result):
     @property
     def video_first_mAP(self) -> float:
         """Video-wise mAP as eq. 3 of the ProstaTD paper: per video over classes, then over videos."""
-        return mean_of(mean_along(self.per_video, axis=1))
+        return mean_of(mean_along(self.per_video, axis=1), any_order=True)
 
     def __str__(self) -> str:
         videos, classes = self.per_video.shape

@@ -39,7 +39,7 @@ def test_there_are_recorded_answers() -> None:
 def test_coco_agrees_with_pycocotools_for_each_component(file: Path, component: str) -> None:
     golden, data = _fixture(file)
     expected = golden["expected"][component]
-    result = evaluate(data, golden["n_classes"])[component]
+    result = evaluate(data, golden["n_classes"], convention="coco")[component]
     ap = global_ap(result.ranked)
     nan = [[np.nan if x is None else x for x in row] for row in expected["per_class_ap"]]
     np.testing.assert_allclose(ap, nan, rtol=0, atol=1e-9)

@@ -157,7 +157,7 @@ def test_arrays_score_as_pycocotools_recorded(file: Path) -> None:
         {"video": ["v"] * len(table), "frame": table[:, 0].astype(int), "class": table[:, 1], "box": table[:, -4:]}
         for table in tables
     )
-    scores = score_detection(truth, {**found, "score": tables[1][:, 2]}, space=space)
+    scores = score_detection(truth, {**found, "score": tables[1][:, 2]}, space=space, convention="coco")
     for component, expected in recorded["expected"].items():
         assert scores.number(component, "mAP50").estimate == pytest.approx(expected["AP50"], abs=1e-6)
         assert scores.number(component, "mAP50:95").estimate == pytest.approx(expected["AP"], abs=1e-6)

@@ -117,8 +117,9 @@ def checked(raw: RawTable, truth: GroundTruth, format: str) -> Detections:
     boxes = box_columns(raw, truth, at)
     more = [column for column in (_tracks(raw), raw.columns.get("components")) if isinstance(column, pl.Series)]
     more += [column for name in HEADS if isinstance(column := raw.columns.get(name), pl.Series)]
-    raw.warn((score < 0) | (score > 1), "score-outside", "score", "a score from 0 to 1 (the ranking is unaffected, "
-             "precision and recall at a threshold are)", lambda row: raw.value("score", row))  # fmt: skip
+    raw.warn((score < 0) | (score > 1), "score-outside", "score", "a score from 0 to 1 (mAP is unaffected; conventions "
+             "ivtd and ivtd-legacy look for the threshold of P, R and F1 only there)",
+             lambda row: raw.value("score", row))  # fmt: skip
     alive = score[raw.alive]
     if len(alive) >= MANY and np.all(alive == alive[0]):
         place = raw.place(int(np.flatnonzero(raw.alive)[0]))

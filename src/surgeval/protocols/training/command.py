@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 ConventionName: TypeAlias = Literal["coco", "ivtd", "ivtd-legacy"]
 DetectorName: TypeAlias = Literal["tdnet", "rtdetr"]
 TableName: TypeAlias = Literal["components", "fusion"]
+TiesName: TypeAlias = Literal["free", "reference"]  # what becomes of boxes that have the same score
 
 
 @grouped(
     {
-        SCORING: "convention",
+        SCORING: "convention ties",
         READING: "format labels",
         "Ablation": "ablation seeds",
         RUNNING: "only_fold batch image_size device set weights name",
@@ -64,9 +65,19 @@ def run(
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 …")] = "cpu",
     name: Annotated[str | None, typer.Option(help="What to call the detector.")] = None,
     convention: Annotated[
-        ConventionName,
-        typer.Option(help="How boxes are matched and averaged. The paper's rows are ivtdmetrics: compare with ivtd."),
-    ] = "coco",
+        ConventionName | None,
+        typer.Option(
+            help="How boxes are matched and averaged; default coco. The paper's rows are ivtdmetrics: compare "
+            "with ivtd."
+        ),
+    ] = None,
+    ties: Annotated[
+        TiesName | None,
+        typer.Option(
+            help="Equal scores: free of order, or in that of the convention's reference. Default: free, but "
+            "reference where --convention is given."
+        ),
+    ] = None,
     seed: SeedOption = 0,
     format: FormatOption = None,
     labels: LabelsOption = None,
@@ -90,6 +101,7 @@ def run(
         "scheme": folds,
         "sources": sources,
         "convention": convention,
+        "ties": ties,
         "format": format,
         "labels": labels,
     }

@@ -67,6 +67,6 @@ def _require_same(first: AblationScores, second: AblationScores) -> None:
         found = f"the ablations {first.table} and {second.table}, which share no configuration"
         raise BadInput(f"{both}: found {found}, expected two of the same")
     ours, theirs = (side.runs[side.reference][0].settings for side in (first, second))
-    other = [name for name in ("data", "scheme", "convention", "components") if ours[name] != theirs[name]]
+    other = [name for name in ("data", "scheme", "convention", "ties", "components") if ours[name] != theirs[name]]
     if other:
         raise BadInput(f"{both}: found different {', '.join(other)}, expected ablations of the same data and videos")

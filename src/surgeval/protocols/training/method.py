@@ -17,7 +17,7 @@ import polars as pl
 from surgeval._version import __version__
 from surgeval.datasets import Dataset, Sources, dataset_fingerprint, open_dataset
 from surgeval.engine import Manifest, fingerprint, folder_lock, save_scored
-from surgeval.errors import BadInput, RunError
+from surgeval.errors import RunError
 from surgeval.files import (
     make_folder,
     path_inside,
@@ -26,7 +26,7 @@ from surgeval.files import (
     write_atomically,
     write_parquet_file,
 )
-from surgeval.metrics import CONVENTIONS, Convention
+from surgeval.metrics import Convention, Ties, choose_convention
 from surgeval.protocols.contract import refuse_dataset
 from surgeval.protocols.training._stored import (
     BOXES,
@@ -56,7 +56,8 @@ def train_folds(
     scheme: SchemeSpec = "prostatd",
     sources: Sources | None = None,
     only: Sequence[str] | None = None,
-    convention: Convention = "coco",
+    convention: Convention | None = None,
+    ties: Ties | None = None,
     rare: int = 300,
     format: str | None = None,
     labels: str | Path | None = None,
@@ -95,7 +96,7 @@ def train_folds(
     Traceback (most recent call last):
     surgeval.errors.BadInput: no/dataset: found no such file or folder, expected a dataset
     """
-    check_convention(convention)
+    choose_convention(convention, ties)  # refuse an unknown one before training
     dataset = open_dataset(data, format=format, labels=labels) if isinstance(data, str | Path) else data
     folds = choose_folds(dataset.videos(), scheme, sources)
     folder = Path(out)
@@ -106,25 +107,22 @@ def train_folds(
     if only is not None:
         return None
     progress("scoring all folds")
-    scores = _scored(folder, dataset, folds, method.name, convention, rare)
+    scores = _scored(folder, dataset, folds, method.name, convention, ties, rare)
     scores_folder = path_inside(folder, SCORES)
     if pages:
         write_triplets_page(scores, scores_folder)
     else:
         scores.save(scores_folder)
     manifest = Manifest(
-        "training", config={"kind": "folds", "scheme": folds.name, "convention": convention, "plan": plan,
-                            "method": dict(method.identity)},
+        "training",
+        config={
+            "kind": "folds", "scheme": folds.name, "convention": scores.settings["convention"], "plan": plan,
+            "method": dict(method.identity),
+        },
         dataset=scores.settings["data"], model=method.name,
     )  # fmt: skip
     save_scored(folder, manifest, cases=scores.settings["frames"])
     return load_folds(folder)
-
-
-def check_convention(convention: str) -> None:
-    """Refuse an unknown convention before anything is trained."""
-    if convention not in CONVENTIONS:
-        raise BadInput(f"convention {convention!r}: expected one of {', '.join(CONVENTIONS)}")
 
 
 def _claim(folder: Path, dataset: Dataset, scheme: Scheme, method: TrainableDetector) -> str:
@@ -174,8 +172,9 @@ def _do_fold(folder: Path, dataset: Dataset, fold: Fold, method: TrainableDetect
 
 
 def _scored(
-    folder: Path, dataset: Dataset, scheme: Scheme, name: str, convention: Convention, rare: int
-) -> TripletScores:
+    folder: Path, dataset: Dataset, scheme: Scheme, name: str, convention: Convention | None, ties: Ties | None,
+    rare: int,
+) -> TripletScores:  # fmt: skip
     """Every video's boxes come from the model that did not see it, so one table serves all folds."""
     tables = [read_parquet_file(fold_home(folder, fold.name) / BOXES) for fold in scheme.folds]
     groups: dict[str, Any] = (
@@ -185,5 +184,5 @@ def _scored(
     )  # fmt: skip
     return score_triplets(
         dataset, pl.concat(tables, how="vertical_relaxed"), task="detection", name=name, convention=convention,
-        rare=rare, **groups,
+        ties=ties, rare=rare, **groups,
     )  # fmt: skip

@@ -10,7 +10,16 @@ import numpy as np
 import polars as pl
 
 from surgeval.arrays import Floats, Ints
-from surgeval.metrics import CONVENTIONS, Confusion, Convention, DetectionSet, mean_along, mean_of
+from surgeval.metrics import (
+    CONVENTIONS,
+    Confusion,
+    Convention,
+    DetectionSet,
+    Ties,
+    choose_convention,
+    mean_along,
+    mean_of,
+)
 from surgeval.protocols.triplets.result import TripletScores
 from surgeval.protocols.triplets.scoring._constant import constant_average_precision
 from surgeval.protocols.triplets.scoring._curves import component_curves, detection_precision, recognition_precision
@@ -35,14 +44,33 @@ from surgeval.protocols.triplets.tables import (
     group_table,
     plain,
     recognition_classes,
+    tie_table,
 )
 from surgeval.vocab import LabelSpace
 
-__all__ = ["ScoringPlan", "assemble_detection", "assemble_recognition"]
+__all__ = ["ScoringPlan", "assemble_detection", "assemble_recognition", "choose_ties"]
 
 
 Kept = TypeVar("Kept", RankedBoxes, ScoredFrames)
 DISAGREE = 0.01
+TIED = 0.005  # numbers of the reference's order of equal scores that differ by more from the order-free ones are shown
+
+
+def choose_ties(
+    convention: Convention | None, ties: Ties | None, scores: Floats
+) -> tuple[Convention, Ties, tuple[str, ...]]:
+    """The convention, its ties, and a note where a named one has free ties because all predictions have one score.
+
+    >>> choose_ties("ivtd", None, np.array([0.9, 0.8]))
+    ('ivtd', 'reference', ())
+    >>> choose_ties("ivtd", None, np.ones(2))[:2]
+    ('ivtd', 'free')
+    """
+    name, chosen = choose_convention(convention, ties)
+    if ties is not None or chosen == "free" or len(scores) < 2 or bool((scores != scores[0]).any()):
+        return name, chosen, ()
+    return name, "free", (f"all predictions have the same score, so nothing depends on their order under convention "
+                          f"{name} either (--ties reference keeps the order of its reference)",)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -121,16 +149,17 @@ def assemble_detection(
     n_classes: Mapping[str, int],
     space: LabelSpace | None,
     convention: Convention,
+    ties: Ties,
     thresholds: Mapping[str, float],
 ) -> TripletScores:
     """Score every group under the chosen convention, with intervals, and under the others for comparison."""
     main = "ivt" if "ivt" in n_classes else next(iter(n_classes))
     sets = [data.select_videos(places.tolist()) for places in plan.places]
 
-    def scored(under: Convention, extras: bool) -> list[DetectionPart]:
+    def scored(under: Convention, extras: bool, equal: Ties = ties) -> list[DetectionPart]:
         return [
-            score_part(group.name, places, boxes, n_classes, under, thresholds=thresholds, rare_of=main, rare=rare,
-                       extras=extras)
+            score_part(group.name, places, boxes, n_classes, under, equal, thresholds=thresholds, rare_of=main,
+                       rare=rare, extras=extras)
             for group, places, boxes, rare in zip(plan.scheme.groups, plan.places, sets, plan.rare, strict=True)
         ]  # fmt: skip
 
@@ -142,9 +171,10 @@ def assemble_detection(
     numbers, replicates = plan.numbers(parts, keys, sizes)
     bare = keys_of(tuple(n_classes), main, costs=False, associations=False)
     ones = np.ones(len(plan.scheme.videos), np.int64)
-    under: dict[str, Floats] = {
-        name: mean_along(np.stack([part.vector(ones) for part in scored(name, False)]), 0) for name in CONVENTIONS
-    }
+    under: dict[str, Floats] = {}
+    for name in CONVENTIONS:  # the others as if they had been named
+        equal = ties if name == convention else choose_ties(name, None, data.predictions.score)[1]
+        under[name] = mean_along(np.stack([part.vector(ones) for part in scored(name, False, equal)]), 0)
     names = {component: class_labels(space, component, size) for component, size in n_classes.items()}
     confusions = {component: (_summed(parts, component, size), names[component])
                   for component, size in n_classes.items()}  # fmt: skip
@@ -158,13 +188,17 @@ def assemble_detection(
     if parts[0].association is not None:
         shares = numbers if len(parts) == 1 else pooled_shares(parts, plan.scheme.videos, sizes)
         sheets["association"] = association_table(parts, shares)
-    floors = {component: np.stack([constant_average_precision(boxes, component, size, convention) for boxes in sets])
+    floors = {component: np.stack([constant_average_precision(boxes, component, size, convention, ties)
+                                   for boxes in sets])
               for component, size in n_classes.items()}  # fmt: skip
     means = [mean_along(np.array([mean_of(group) for group in by_class]), 0) for by_class in floors.values()]
     floor_column = pl.Series("constant mAP50", [float(value) for value in means])
     sheets["components"] = plain(sheets["components"].with_columns(floor_column))
     sheets["videos"] = plan.video_sheet(parts, keys, Key("global", main, "mAP50"))
     sheets["conventions"] = convention_table(bare, under)
+    if ties == "reference":
+        tied = tie_table(parts, scored(convention, False, "free"), names, TIED)
+        sheets |= {"ties": tied} if len(tied) else {}
     sheets |= plan.group_sheet(parts, keys)
     sheets["thresholds"] = plain(pl.DataFrame([{"group": part.name, **part.thresholds} for part in parts]))
     for component, classes in names.items():
@@ -180,7 +214,11 @@ def assemble_detection(
         )
         for component in n_classes
     }
-    notes = (*plan.said(), *_outside(numbers), *_threshold_note(thresholds), *_disagreement(sheets["conventions"]))
+    notes = (
+        *plan.said(), *_outside(numbers), *_threshold_note(thresholds),
+        *_beyond_the_grid(data.predictions.score, convention, set(n_classes) - set(thresholds)),
+        *_tied(convention, main, sheets.get("ties")), *_disagreement(sheets["conventions"]),
+    )  # fmt: skip
     thresholds = {key: value for key, value in parts[0].thresholds.items() if value == value}
     return TripletScores(
         name=plan.name, task="detection", notes=notes,
@@ -275,6 +313,30 @@ def _threshold_note(thresholds: Mapping[str, float]) -> tuple[str, ...]:
         return ()
     return ("P, R and F1 are read at the best-F1 score threshold, chosen on the scored data: they are optimistic "
             "(a threshold chosen on other videos is not)",)  # fmt: skip
+
+
+def _beyond_the_grid(scores: Floats, convention: Convention, searched: set[str]) -> tuple[str, ...]:
+    """Scores outside 0 to 1, where a convention looks for the best-F1 threshold on a grid from 0 to 1."""
+    beyond = int(((scores < 0) | (scores > 1)).sum())
+    if not beyond or not searched or convention == "coco":
+        return ()
+    return (f"{beyond} of {len(scores)} scores lie outside 0 to 1, where convention {convention} looks for the score "
+            "threshold of P, R and F1: these, the cost-aware F1 and the confusion matrices are not what the detector "
+            "can reach (scale the scores to 0 to 1, or leave the convention out)",)  # fmt: skip
+
+
+def _tied(convention: Convention, main: str, table: pl.DataFrame | None) -> tuple[str, ...]:
+    """What the reference's order of equal scores changes: mAP50 of the main component, or else what moves most."""
+    if table is None:
+        return ()
+    wanted = (pl.col("component") == main) & (pl.col("metric") == "mAP50")
+    first = table.filter(wanted) if len(table.filter(wanted)) else table.sort("difference", descending=True)
+    row = first.row(0, named=True)
+    what = ", ".join(part for part in (f"{row['metric']} of {NAMES[row['component']]}", row["class"]) if part)
+    many = "1 number" if len(table) == 1 else f"{len(table)} numbers"
+    return (f"the order of equal scores changes {many} by more than {TIED}: {what} is {row['reference']:.3f} in the "
+            f"order of convention {convention} and {row['order-free']:.3f} free of order (table ties; "
+            "--ties free)",)  # fmt: skip
 
 
 def _disagreement(table: pl.DataFrame) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from surgeval.errors import DataError
-from surgeval.metrics import CONVENTIONS
+from surgeval.metrics import CONVENTIONS, TIES
 from surgeval.protocols.triplets._stored import expect, is_number
 from surgeval.protocols.triplets.figures import TITLES
 from surgeval.protocols.triplets.scoring._numbers import NAMES, Key, ScoreNumber, StoredReplicates
@@ -74,6 +74,7 @@ def _check_settings(path: Path, task: str, settings: Mapping[str, Any]) -> None:
     require("scheme", kind in ("all", "folds", "sources"), "a kind: all, folds or sources")
     if task == "detection":
         require("convention", settings.get("convention") in CONVENTIONS, f"one of {', '.join(CONVENTIONS)}")
+        require("ties", settings.get("ties") in TIES, f"one of {', '.join(TIES)}")
 
 
 def _number(path: Path, row: Any, settings: Mapping[str, Any]) -> ScoreNumber:
@@ -120,6 +121,9 @@ def _check_sheets(
         wanted[f"classes_{main}"][f"constant {metric}"] = pl.Float64
     if "videos" in sheets:
         wanted["videos"] = {"video": pl.String, "alone": pl.Float64, "without": pl.Float64}
+    if "ties" in sheets:
+        numbers = dict.fromkeys(("reference", "order-free", "difference"), pl.Float64)
+        wanted["ties"] = {"component": pl.String, "class": pl.String, "metric": pl.String, **numbers}
     if "association" in sheets:
         shares = dict.fromkeys(("share", "share_low", "share_high"), pl.Float64)
         wanted["association"] = {"outcome": pl.String, "meaning": pl.String, "count": pl.Int64, **shares}

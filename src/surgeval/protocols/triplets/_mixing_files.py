@@ -19,8 +19,9 @@ from surgeval.arrays import AnyArray, Floats, Ints
 from surgeval.errors import DataError
 from surgeval.files import read_parquet_file, write_parquet_file
 from surgeval.metrics import ASSOCIATION_COUNTS, Ranked
+from surgeval.metrics.ordinal import PARTS
 from surgeval.protocols.triplets._stored import MOST_CLASSES, Confusions, expect
-from surgeval.protocols.triplets.scoring._detection import COST_PARTS, CostSums
+from surgeval.protocols.triplets.scoring._detection import CostSums
 from surgeval.protocols.triplets.scoring._mixing import MOST_CELLS, RankedBoxes, RankedGroup, ScoredFrames
 from surgeval.protocols.triplets.scoring._numbers import Key
 from surgeval.protocols.triplets.scoring._recognition import FrameScores
@@ -44,6 +45,7 @@ class Layout:
 
     task: str
     convention: str
+    ties: str
     n_videos: int
     groups: Sequence[Ints]
     n_classes: Mapping[str, int]
@@ -61,7 +63,7 @@ class Layout:
         )
         expect(fits, path, "settings: scheme: groups", named, "some of the videos in each")
         return cls(
-            data["task"], settings.get("convention", ""), len(number_of),
+            data["task"], settings.get("convention", ""), settings.get("ties", ""), len(number_of),
             [np.array([number_of[str(video)] for video in names], dtype=np.int64) for names in lists],
             {component: len(confusions[component][1]) if component in confusions else 0
              for component in settings["components"]}, keys,
@@ -119,7 +121,7 @@ def _box_tables(mixable: RankedBoxes) -> tuple[pl.DataFrame, pl.DataFrame]:
 def _cost_arrays(cost: CostSums) -> Iterator[tuple[str, str, AnyArray]]:
     yield "predictions", "ivt", cost.predictions
     yield "instances", "ivt", cost.instances
-    for part in COST_PARTS:
+    for part in PARTS:
         yield "said", part, cost.said[part]
         yield "earned", part, cost.earned[part]
 
@@ -211,8 +213,9 @@ def _ranked(path: Path, layout: Layout, component: str, table: pl.DataFrame, tru
     hits = (table["hits"].to_numpy()[order, None] >> np.arange(len(_THRESHOLDS)) & 1).astype(bool)
     start = np.r_[0, np.cumsum(np.bincount(label, minlength=truths.shape[1]))]
     return Ranked(
-        component=component, convention=layout.convention, iou=0.5, thresholds=_THRESHOLDS,  # type: ignore[arg-type]
-        averaged=tuple(range(len(_THRESHOLDS))), start=start, rows=order, score=table["score"].to_numpy()[order],
+        component=component, convention=layout.convention, ties=layout.ties,  # type: ignore[arg-type]
+        iou=0.5, thresholds=_THRESHOLDS, averaged=tuple(range(len(_THRESHOLDS))), start=start, rows=order,
+        score=table["score"].to_numpy()[order],
         videos=table["video"].to_numpy()[order], hits=hits, truths=truths, arrival=np.zeros(0, np.int64),
     )  # fmt: skip
 
@@ -222,8 +225,8 @@ def _extras(layout: Layout, counts: _StoredCounts, group: int, videos: int) -> t
     scopes, size = {key.scope for key in layout.keys}, layout.n_classes.get("ivt", 1)
     association = counts.whole(group, "association", "ivt", (videos, len(ASSOCIATION_COUNTS)))
     cost = CostSums(
-        {part: counts.array(group, "said", part, (videos, size)) for part in COST_PARTS},
-        {part: counts.array(group, "earned", part, (videos, size)) for part in COST_PARTS},
+        {part: counts.whole(group, "said", part, (videos, size)) for part in PARTS},
+        {part: counts.whole(group, "earned", part, (videos, size)) for part in PARTS},
         counts.whole(group, "predictions", "ivt", (videos, size)),
         counts.whole(group, "instances", "ivt", (videos, size)),
     )

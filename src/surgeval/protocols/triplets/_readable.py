@@ -74,6 +74,9 @@ def readable_scores(scores: TripletScores) -> list[Readable]:
     if "conventions" in scores.sheets:
         main_metrics = scores.sheets["conventions"].filter(pl.col("metric").is_in(["mAP50", "mAP50:95", "F1"]))
         tables.append(Readable("conventions", "The same predictions under three conventions", _rounded(main_metrics)))
+    if "ties" in scores.sheets:
+        title = "Numbers that the order of equal scores changes (no class: the mean over classes)"
+        tables.append(Readable("ties", title, _rounded(scores.sheets["ties"])))
     main = f"classes_{scores.main}"
     classes = scores.sheets[main].sort("instances", descending=True, maintain_order=True)
     shown = f", the {_MOST} most frequent of {len(classes)}" if len(classes) > _MOST else ""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 TaskName: TypeAlias = Literal["detection", "recognition"]  # what the predictions are
 # How boxes are matched and averaged.
 ConventionName: TypeAlias = Literal["coco", "ivtd", "ivtd-legacy"]
+TiesName: TypeAlias = Literal["free", "reference"]  # what becomes of boxes that have the same score
 # Where instances are counted to say what is rare.
 RareFrom: TypeAlias = Literal["dataset", "train"]
 ClassKind: TypeAlias = Literal["triplet", "instrument"]  # what a lone class id means
@@ -27,7 +28,7 @@ ClassKind: TypeAlias = Literal["triplet", "instrument"]  # what a lone class id 
 
 @grouped(
     {
-        SCORING: "convention components leave_source_out sources rare rare_from threshold_from",
+        SCORING: "convention ties components leave_source_out sources rare rare_from threshold_from",
         READING: "pred_format classes format labels",
         RUNNING: "replace",
     }
@@ -42,7 +43,16 @@ def score(
         bool, typer.Option("--constant", help="Score a predictor that says the same for every frame: the floor.")
     ] = False,
     task: Annotated[TaskName | None, typer.Option(help="Default: seen from the predictions.")] = None,
-    convention: Annotated[ConventionName, typer.Option(help="How boxes are matched and averaged.")] = "coco",
+    convention: Annotated[
+        ConventionName | None, typer.Option(help="How boxes are matched and averaged. Default: as coco.")
+    ] = None,
+    ties: Annotated[
+        TiesName | None,
+        typer.Option(
+            help="Equal scores: free of order, or in that of the convention's reference. Default: free, but reference "
+            "where --convention is given and scores differ.",
+        ),
+    ] = None,
     components: Annotated[
         str | None, typer.Option(help="Some of i,v,t,iv,it,vt,ivt. Default: all the labels have.")
     ] = None,
@@ -98,6 +108,7 @@ def score(
             pred,
             task=task,
             convention=convention,
+            ties=ties,
             components=components.split(",") if components else None,
             split=split,
             folds=folds,

@@ -13,8 +13,8 @@ import numpy as np
 
 from surgeval.arrays import AnyArray, Bools, Ints
 from surgeval.errors import BadInput, printable
-from surgeval.metrics import CONVENTIONS, Convention, DetectionSet, rare_classes
-from surgeval.protocols.triplets._assemble import ScoringPlan, assemble_detection, assemble_recognition
+from surgeval.metrics import Convention, DetectionSet, Ties, rare_classes
+from surgeval.protocols.triplets._assemble import ScoringPlan, assemble_detection, assemble_recognition, choose_ties
 from surgeval.protocols.triplets._box_columns import (
     BoxFormat,
     Columns,
@@ -43,7 +43,8 @@ def score_detection(
     *,
     space: LabelSpace | str | None = None,
     box_format: BoxFormat = "xywh",
-    convention: Convention = "coco",
+    convention: Convention | None = None,
+    ties: Ties | None = None,
     components: Sequence[str] | None = None,
     videos: Sequence[str] | None = None,
     thresholds: Mapping[str, float] | None = None,
@@ -59,15 +60,13 @@ def score_detection(
     the name of one) classes are triplet ids and instrument, verb and target are scored too; without one the classes
     are scored as they are, as component `ivt`. Every frame that either table names is scored. Videos count in the order
     in which they appear; `videos` lists them where some have no box at all. `thresholds` are score thresholds of P, R
-    and F1 by component, chosen on other data.
+    and F1 by component, chosen on other data. `convention` and `ties` are those of `score_triplets`.
 
     >>> truth = {"video": ["v1", "v2"], "frame": [1, 1], "class": [0, 0], "box": [[0, 0, 4, 4], [2, 2, 4, 4]]}
     >>> found = {**truth, "box": [[0, 0, 4, 4], [9, 9, 4, 4]], "score": [0.9, 0.8]}
     >>> print(score_detection(truth, found).number("ivt", "mAP50"))
     0.505 [0.000, 1.000] (few clusters: 2)
     """
-    if convention not in CONVENTIONS:
-        raise BadInput(f"convention {convention!r}: expected one of {', '.join(CONVENTIONS)}")
     labels = known_space(space)
     tables = [read_boxes(truth, "truth", box_format), read_boxes(predictions, "predictions", box_format)]
     require_same_unit(*tables)
@@ -77,15 +76,16 @@ def score_detection(
         table.to_boxes(number, labels, tuple(sizes)) for table, number in zip(tables, numbers, strict=True)
     )
     main = "ivt" if "ivt" in sizes else next(iter(sizes))
+    matched, equal, alike = choose_ties(convention, ties, predicted.score)
     settings = {
         "data": array_fingerprint(video, truths.frame, truths.xywh, *truths.classes.values()),
-        "components": list(sizes), "convention": convention, "iou": 0.5,
+        "components": list(sizes), "convention": matched, "ties": equal, "iou": 0.5,
         "threshold": "given" if thresholds else "the scored data",
     }  # fmt: skip
     totals = np.bincount(truths.classes[main], minlength=sizes[main])
-    plan = _plan("detection", name, names, labels, settings, rare, totals, progress)
+    plan = _plan("detection", name, names, labels, settings, rare, totals, progress, alike)
     data = DetectionSet.of(video, truths, predicted, n_videos=len(names))
-    return assemble_detection(plan, data, sizes, labels, convention, dict(thresholds or {}))
+    return assemble_detection(plan, data, sizes, labels, matched, equal, dict(thresholds or {}))
 
 
 def score_recognition(
@@ -129,7 +129,7 @@ def score_recognition(
 
 def _plan(
     task: Task, name: str, videos: tuple[str, ...], space: LabelSpace | None, settings: Mapping[str, Any], rare: int,
-    totals: Ints, progress: Progress | None,
+    totals: Ints, progress: Progress | None, notes: tuple[str, ...] = (),
 ) -> ScoringPlan:  # fmt: skip
     """All videos together, rare classes counted in the arrays themselves."""
     scheme = VideoGroups("all", "all", (Group("all", videos),))
@@ -137,7 +137,7 @@ def _plan(
         "task": task, "label_space": space.name if space else "", "videos": list(videos), "scheme": scheme.to_json(),
         "rare": rare, "rare_from": "dataset",
     }  # fmt: skip
-    return ScoringPlan(name, scheme, {**common, **settings}, [rare_classes(totals, rare)], totals, (), progress)
+    return ScoringPlan(name, scheme, {**common, **settings}, [rare_classes(totals, rare)], totals, notes, progress)
 
 
 def _video_names(videos: Sequence[str]) -> list[str]:

@@ -19,8 +19,8 @@ from surgeval.arrays import Floats, Ints
 from surgeval.datasets import Dataset, OnProblem, Sources, name_sources, raise_errors
 from surgeval.datasets.predictions import GroundTruth, ground_truth
 from surgeval.errors import BadInput
-from surgeval.metrics import CONVENTIONS, Convention, evaluate, rare_classes
-from surgeval.protocols.triplets._assemble import ScoringPlan, assemble_detection, assemble_recognition
+from surgeval.metrics import Convention, Ties, choose_convention, evaluate, rare_classes
+from surgeval.protocols.triplets._assemble import ScoringPlan, assemble_detection, assemble_recognition, choose_ties
 from surgeval.protocols.triplets.evidence import kept_pictures
 from surgeval.protocols.triplets.result import TripletScores, load_triplets
 from surgeval.protocols.triplets.scoring._constant import SEVERAL_BOXES
@@ -50,7 +50,8 @@ def score_triplets(
     predictions: Source | None,
     *,
     task: Task | None = None,
-    convention: Convention = "coco",
+    convention: Convention | None = None,
+    ties: Ties | None = None,
     components: Sequence[str] | None = None,
     split: str | None = None,
     folds: Folds | None = None,
@@ -69,6 +70,10 @@ def score_triplets(
     on_problem: OnProblem = raise_errors,
 ) -> TripletScores:
     """Score predictions against a dataset; `predictions=None` scores the constant predictor, the floor of any model.
+
+    Boxes are matched as under convention `coco` unless another is named. `ties` says what becomes of equal scores:
+    `free` of any order of videos, frames and rows, or in the order of the convention's `reference`. Left out, it is
+    `free` where no convention is named or all predictions have the same score.
 
     `folds` is a published scheme (`prostatd`, `cholect50-cv`, …), a JSON file or a mapping of folds to test videos.
     `sources` says which videos are of which source for `leave_source_out`, where the dataset does not (`name_sources`).
@@ -89,16 +94,19 @@ def score_triplets(
     >>> print(score_triplets(MemoryDataset(space, frames), found).number("ivt", "mAP50"))
     0.505 [0.000, 1.000] (few clusters: 2)
     """
-    if convention not in CONVENTIONS:
-        raise BadInput(f"convention {convention!r}: expected one of {', '.join(CONVENTIONS)}")
+    choose_convention(convention, ties)
     if predictions is None and task is None:
         task = "detection"
     source = Predictions(predictions, pred_format, classes, on_problem)
     task = task or find_task(predictions)
     if task not in ("detection", "recognition"):
         raise BadInput(f"task {task!r}: expected detection or recognition")
-    if task == "recognition" and (threshold_from is not None or convention != "coco"):
-        option = "threshold_from" if threshold_from is not None else f"convention {convention}"
+    options = {
+        "threshold_from": threshold_from is not None, f"convention {convention}": convention not in (None, "coco"),
+        f"ties {ties}": ties == "reference",
+    }  # fmt: skip
+    if task == "recognition" and any(options.values()):
+        option = next(name for name, given in options.items() if given)
         raise BadInput(
             f"{option}: found recognition scores, expected detections: only boxes are matched and thresholded"
         )
@@ -135,11 +143,17 @@ def score_triplets(
         return _with_evidence(scores, label_objects(_scored(truth), frames, scores.main, names), dataset, pictures)
     detections = source.detections(truth)
     scored = tuple(components) if components else tuple(c for c in DETECTION if c in detections.components())
-    thresholds, origin = _thresholds(threshold_from, source, dataset, scheme, truth, scored, convention)
-    more = {"components": list(scored), "convention": convention, "iou": 0.5, "threshold": origin.split(":")[0]}
+    boxes, sizes = detections.data(scored), detections.n_classes(scored)
+    matched, equal, alike = choose_ties(convention, ties, boxes.predictions.score)
+    thresholds, origin = _thresholds(threshold_from, source, dataset, scheme, truth, scored, matched, equal)
+    more = {
+        "components": list(scored), "convention": matched, "ties": equal, "iou": 0.5,
+        "threshold": origin.split(":")[0],
+    }  # fmt: skip
     notes = (
         *source.warnings,
         *detections.notes(scored),
+        *alike,
         *((f"P, R and F1 are read at {origin}",) if thresholds else ()),
     )
     if predictions is None and "ivt" in scored and len(scored) > 1:
@@ -147,8 +161,7 @@ def score_triplets(
     if truth.assumed_size:
         notes += ("no image told the frame size, which was assumed: predictions must use the same",)
     main = "ivt" if "ivt" in scored else scored[0]
-    boxes, sizes = detections.data(scored), detections.n_classes(scored)
-    scores = assemble_detection(plan(notes, main, more), boxes, sizes, truth.space, convention, thresholds)
+    scores = assemble_detection(plan(notes, main, more), boxes, sizes, truth.space, matched, equal, thresholds)
     names = class_labels(truth.space, main, sizes[main])
     objects = box_objects(_scored(truth), boxes, main, names, _cuts(scores, scheme, main))
     return _with_evidence(scores, objects, dataset, pictures)
@@ -190,7 +203,7 @@ def _rare(
 
 def _thresholds(
     origin: str | Path | None, source: Predictions, dataset: Dataset, scheme: VideoGroups, truth: GroundTruth,
-    components: Sequence[str], convention: Convention,
+    components: Sequence[str], convention: Convention, ties: Ties,
 ) -> tuple[dict[str, float], str]:  # fmt: skip
     """Thresholds by component (none: chosen on the scored data) and a few words about where they come from."""
     if origin is None:
@@ -208,7 +221,9 @@ def _thresholds(
         raise BadInput(f"threshold_from {origin}: found several {scheme.kind}, expected a scored folder: "
                        "each has a model of its own")  # fmt: skip
     detections = source.detections(ground_truth(dataset, videos))
-    evaluated = evaluate(detections.data(components), detections.n_classes(components), convention=convention)
+    evaluated = evaluate(
+        detections.data(components), detections.n_classes(components), convention=convention, ties=ties
+    )
     values = {component: evaluated[component].overall.threshold for component in components}
     return _defined(values, origin), f"thresholds chosen on other videos: split {origin}"
 

@@ -27,6 +27,11 @@ _METHOD = {
     "ivtd-legacy": "Convention ivtd-legacy, bit for bit what ivtdmetrics computes, with its defects, for reproducing "
     "printed tables only: P, R and F1 interpolate over unsorted confidences.",
 }
+_TIES = {
+    "free": "Boxes of equal score count alike in any order of videos, frames and rows: within a frame those of a class "
+    "are matched together, the pair of the largest overlap first, and over all frames they are one step of the curve.",
+    "reference": "Boxes of equal score keep the order of the convention's reference: that of videos, frames and rows.",
+}
 _RECOGNITION = (
     "Average precision without interpolation; tied scores are one threshold. A class without positives is left out, "
     "never counted as 0. Component scores are the maximum over the triplets of a component. The same "
@@ -38,6 +43,7 @@ _FLOOR = (
     "have floors of their own: one box of each instrument, verb or target. Predictions of one box of every triplet say "
     "several boxes of an instrument, verb or target, and their I, V and T may lie above that."
 )
+_EQUAL = {"free": "in any order", "reference": "in the order of the reference"}
 _NOTES = {
     "association": "Counts every true box and every predicted box, also those of low score: a detector that reports "
     "many such boxes has mostly false positives here. What becomes of the true boxes from the score threshold of P, R "
@@ -67,6 +73,7 @@ def write_page_of(results: Sequence[TripletScores], out: str | Path) -> Path:
         "Task": scores.task,
         "Label space": settings["label_space"],
         "Convention": settings.get("convention", "average precision"),
+        **({"Equal scores": _EQUAL[settings["ties"]]} if "ties" in settings else {}),
         "Videos": str(len(settings["videos"])),
         "Scored": settings["scheme"]["kind"] if settings["scheme"]["kind"] != "all" else "all videos together",
     }
@@ -93,7 +100,7 @@ def triplet_sections(scores: TripletScores, figures: Mapping[str, Plot]) -> tupl
                 tables=_shown(tables, "association", "cost_aware"), figures=_plots(figures, "confusion_")),
         Section("Each frame", "Every scored frame: what is labelled, what was said, and what became of each object.",
                 evidence=evidence_of([scores])),
-        Section("Convention", "", tables=_shown(tables, "conventions"), figures=_plots(figures, "conventions")),
+        Section("Convention", "", tables=_shown(tables, "conventions", "ties"), figures=_plots(figures, "conventions")),
         Section("Highest scores", "", tables=_shown(tables, "top")),
         Section("Videos", "Where leaving out a video changes the number much, that video carries it. A video alone "
                 "often scores higher than all together: it shows fewer classes, and the rare and hard ones of other "
@@ -102,7 +109,9 @@ def triplet_sections(scores: TripletScores, figures: Mapping[str, Plot]) -> tupl
     ]  # fmt: skip
     filled = [section for section in sections if section.tables or section.figures or section.evidence]
     detected = scores.task == "detection"
-    how = f"{_METHOD[scores.settings['convention']]}\n\n{_FLOOR}" if detected else _RECOGNITION
+    how = _RECOGNITION
+    if detected:
+        how = "\n\n".join((_METHOD[scores.settings["convention"]], _TIES[scores.settings["ties"]], _FLOOR))
     first = verdict_sections({scores.name: scores.verdict()}, [_sentence(note) for note in scores.notes])
     return (*first, *filled, Section("How it was computed", "\n\n".join((how, _INTERVALS))))
 

@@ -21,7 +21,7 @@ from surgeval.vocab import LabelSpace
 
 __all__ = ["association_table", "class_labels", "component_table", "confusion_table", "convention_table",
            "detection_classes", "frame_labels", "group_table", "headline_table", "plain",
-           "recognition_classes"]  # fmt: skip
+           "recognition_classes", "tie_table"]  # fmt: skip
 
 
 def class_labels(space: LabelSpace | None, component: str, n_classes: int) -> tuple[str, ...]:
@@ -163,6 +163,34 @@ def convention_table(keys: Sequence[Key], values: Mapping[str, Floats]) -> pl.Da
             difference = max(by_convention.values()) - min(by_convention.values())
             rows.append({"component": key.component, "metric": key.metric, **by_convention, "difference": difference})
     return plain(pl.DataFrame(rows))
+
+
+def tie_table(
+    parts: Sequence[DetectionPart],
+    order_free: Sequence[DetectionPart],
+    names: Mapping[str, Sequence[str]],
+    least: float,
+) -> pl.DataFrame:
+    """Global numbers that differ by more than `least` between the reference's order of equal scores and any order.
+
+    One row per number: first the means over classes (no class), then those of single classes.
+    """
+    rows: list[dict[str, Any]] = []
+    for component, classes in names.items():
+        for field, metric in METRICS.items():
+            by_class = [
+                np.stack([getattr(part.per_class(component)[0], field) for part in group])
+                for group in (parts, order_free)
+            ]
+            means = [float(mean_along(mean_along(values, 1), 0)) for values in by_class]
+            single = [mean_along(values, 0).tolist() for values in by_class]
+            heads = [("", metric), *((name, metric.removeprefix("m")) for name in classes)]
+            columns = [[mean, *values] for mean, values in zip(means, single, strict=True)]
+            for (name, label), reference, free in zip(heads, *columns, strict=True):
+                rows.append({"component": component, "class": name, "metric": label, "reference": reference,
+                             "order-free": free, "difference": abs(reference - free)})  # fmt: skip
+    table = plain(pl.DataFrame(rows)).filter(pl.col("difference") > least)
+    return table.sort(pl.col("class") != "", maintain_order=True)
 
 
 def confusion_table(confusion: Confusion, names: Sequence[str]) -> pl.DataFrame:

@@ -13,7 +13,7 @@ from surgeval.datasets import Dataset, Sources
 from surgeval.engine import Manifest, save_scored
 from surgeval.errors import BadInput, RunError
 from surgeval.files import path_inside, read_json_object
-from surgeval.metrics import Convention
+from surgeval.metrics import Convention, Ties
 from surgeval.protocols.contract import refuse_dataset
 from surgeval.protocols.training._stored import SCORES, write_plan
 from surgeval.protocols.training.ablation.result import (
@@ -44,7 +44,8 @@ def run_ablation(
     seeds: Sequence[int] = (0, 1, 2),
     scheme: SchemeSpec = "prostatd",
     sources: Sources | None = None,
-    convention: Convention = "coco",
+    convention: Convention | None = None,
+    ties: Ties | None = None,
     format: str | None = None,
     labels: str | Path | None = None,
     progress: Tell = lambda _text: None,
@@ -94,12 +95,12 @@ def run_ablation(
             path_inside(folder, *home.relative_to(folder).parts)  # refuses links
             progress(f"{configuration.name}, seed {seed}")
             train_folds(data, home, method_of(configuration, seed), scheme=scheme, sources=sources,
-                        convention=convention, format=format, labels=labels, pages=False,
-                        progress=progress)  # fmt: skip
+                        convention=convention, ties=ties, format=format, labels=labels,
+                        pages=False, progress=progress)  # fmt: skip
     first = load_triplets(ablation_home(folder, ablation.reference, seeds[0]) / SCORES)
     manifest = Manifest(
         "training",
-        config={"kind": "ablation", "convention": convention, **plan},
+        config={"kind": "ablation", "convention": first.settings["convention"], **plan},
         dataset=first.settings["data"],
         model="TDnet",
     )

@@ -294,7 +294,9 @@ def load_ablation(folder: str | Path) -> AblationScores:
     first = runs[ABLATIONS[table].reference][0]
     for name, several in runs.items():
         for run in several:
-            other = [key for key in ("data", "scheme", "convention") if run.settings[key] != first.settings[key]]
+            other = [
+                key for key in ("data", "scheme", "convention", "ties") if run.settings[key] != first.settings[key]
+            ]
             if other:
                 found = f"scores of another {' and '.join(other)}"
                 raise DataError(run_folder / RUNS, record=name, found=found, expected="the same for all")

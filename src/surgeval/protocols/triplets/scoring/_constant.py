@@ -16,7 +16,7 @@ import polars as pl
 
 from surgeval.arrays import Bools, Floats
 from surgeval.datasets.predictions import GroundTruth
-from surgeval.metrics import Convention, DetectionSet, Ranked, global_ap
+from surgeval.metrics import Convention, DetectionSet, Ranked, Ties, choose_convention, global_ap
 
 __all__ = ["SEVERAL_BOXES", "constant_average_precision", "constant_detections", "constant_recognition"]
 
@@ -47,30 +47,36 @@ def constant_detections(truth: GroundTruth) -> pl.DataFrame:
 
 
 def constant_average_precision(
-    data: DetectionSet, component: str, n_classes: int, convention: Convention = "coco"
+    data: DetectionSet,
+    component: str,
+    n_classes: int,
+    convention: Convention | None = None,
+    ties: Ties | None = None,
 ) -> Floats:
     """By class, the average precision of its median box said in every frame; NaN for a class that does not occur.
 
-    All its detections share one score and stand in the order of the frames, as in a file. That needs no matching: a
-    frame is a hit where a box of the class overlaps the median box enough.
+    All its detections share one score: with free ties they are one step of the curve, else they stand in the order of
+    the frames, as in a file. That needs no matching: a frame is a hit where a box of the class overlaps the median box
+    enough.
     """
+    name, chosen = choose_convention(convention, ties)
     ids, frames, boxes = data.truth.classes[component], data.truth.frame, data.truth.xywh
     precisions = np.full(n_classes, np.nan)
     for k in np.unique(ids[ids >= 0]).tolist():
         mine = boxes[ids == k]
         hit = np.zeros(data.n_frames, dtype=bool)
         hit[frames[ids == k][_overlap(mine, np.median(mine, axis=0)) >= _OVERLAP]] = True
-        precisions[k] = global_ap(_in_order(component, convention, hit, len(mine)))[0, 0]
+        precisions[k] = global_ap(_one_per_frame(component, name, chosen, hit, len(mine)))[0, 0]
     return precisions
 
 
-def _in_order(component: str, convention: Convention, hit: Bools, truths: int) -> Ranked:
+def _one_per_frame(component: str, convention: Convention, ties: Ties, hit: Bools, truths: int) -> Ranked:
     """One class's detections, one per frame and all of one score, as the average precision takes them."""
     count = len(hit)
     return Ranked(
-        component=component, convention=convention, iou=_OVERLAP, thresholds=np.array([_OVERLAP]), averaged=(0,),
-        start=np.array([0, count]), rows=np.arange(count), score=np.ones(count), videos=np.zeros(count, np.int64),
-        hits=hit[:, None], truths=np.array([[truths]]), arrival=np.zeros(0, np.int64),
+        component=component, convention=convention, ties=ties, iou=_OVERLAP, thresholds=np.array([_OVERLAP]),
+        averaged=(0,), start=np.array([0, count]), rows=np.arange(count), score=np.ones(count),
+        videos=np.zeros(count, np.int64), hits=hit[:, None], truths=np.array([[truths]]), arrival=np.zeros(0, np.int64),
     )  # fmt: skip
 
 

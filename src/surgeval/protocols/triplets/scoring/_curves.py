@@ -30,12 +30,16 @@ def _envelope(hits: Ints, ranked: Ints, truths: int) -> Floats:
 
 
 def detection_precision(ranked: Ranked) -> Floats:
-    """Precision at 101 recalls per class; nan without ground truth."""
+    """Precision at 101 recalls per class; nan without ground truth. Free ties are one step."""
     truths = ranked.truths.sum(axis=0)
     result = np.full((ranked.n_classes, len(RECALLS)), np.nan)
     for c in np.flatnonzero(truths).tolist():
-        hits = ranked.hits[ranked.start[c] : ranked.start[c + 1], 0]
-        result[c] = _envelope(np.cumsum(hits), np.arange(1, len(hits) + 1), int(truths[c]))
+        here = slice(ranked.start[c], ranked.start[c + 1])
+        hits, score = np.cumsum(ranked.hits[here, 0], dtype=np.int64), ranked.score[here]
+        steps = np.arange(len(hits))
+        if ranked.ties == "free" and len(hits):
+            steps = np.append(np.flatnonzero(score[1:] != score[:-1]), len(hits) - 1)
+        result[c] = _envelope(hits[steps], steps + 1, int(truths[c]))
     return result
 
 

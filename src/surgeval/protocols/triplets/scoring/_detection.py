@@ -20,6 +20,7 @@ from surgeval.metrics import (
     Convention,
     DetectionSet,
     Scores,
+    Ties,
     associate,
     confusion_matrix,
     cost_aware_f1,
@@ -28,6 +29,7 @@ from surgeval.metrics import (
     score_component,
     visits,
 )
+from surgeval.metrics.ordinal import PARTS, WEIGHTS
 from surgeval.protocols.triplets.scoring._numbers import Key, ScoreNumber, bootstrap
 
 __all__ = ["COST_PARTS", "METRICS", "SCOPES", "CostSums", "DetectionPart", "keys_of", "pooled_shares",
@@ -45,17 +47,17 @@ _EPS = 1e-9
 
 @dataclass(frozen=True)
 class CostSums:
-    """Credit and counts per video and class; matching never crosses a frame, so videos simply add up."""
+    """Counts per video and class; matching never crosses a frame, so videos simply add up, in any order."""
 
-    said: Mapping[str, Floats]  # part → (V, C) credit of the predictions of a class
-    earned: Mapping[str, Floats]  # part → (V, C) credit earned by the ground truths of a class
+    said: Mapping[str, Ints]  # part → (V, C) pairs in which it is right, by the class of the prediction
+    earned: Mapping[str, Ints]  # the same by the class of the ground truth
     predictions: Ints  # (V, C)
     instances: Ints
 
     def beside(self, other: CostSums) -> CostSums:
         """The videos of two models, one after the other."""
         said, earned = (
-            {part: np.concatenate([first[part], second[part]]) for part in COST_PARTS}
+            {part: np.concatenate([first[part], second[part]]) for part in PARTS}
             for first, second in ((self.said, other.said), (self.earned, other.earned))
         )
         predictions = np.concatenate([self.predictions, other.predictions])
@@ -65,10 +67,14 @@ class CostSums:
         """Mean F1 over the classes that have ground truth, for each of `COST_PARTS`; an undefined F1 counts 0."""
         truths = multiplicity @ self.instances
         counts = np.maximum(multiplicity @ self.predictions, 1), np.maximum(truths, 1)
-        sides = self.said, self.earned
+        sides = [{part: multiplicity @ side[part] for part in PARTS} for side in (self.said, self.earned)]
         result = []
-        for part in COST_PARTS:
-            precision, recall = (multiplicity @ side[part] / n for side, n in zip(sides, counts, strict=True))
+        for whole in COST_PARTS:
+            parts = PARTS if whole == "ivt" else (whole,)
+            precision, recall = (
+                np.sum([WEIGHTS[part] * side[part] for part in parts], axis=0) / n
+                for side, n in zip(sides, counts, strict=True)
+            )
             f1 = 2 * precision * recall / (precision + recall + _EPS)
             result.append(mean_of(f1[truths > 0]))
         return result
@@ -161,6 +167,7 @@ def score_part(
     data: DetectionSet,
     n_classes: Mapping[str, int],
     convention: Convention,
+    ties: Ties,
     *,
     thresholds: Mapping[str, float],
     rare_of: str,
@@ -168,7 +175,7 @@ def score_part(
     extras: bool = True,
 ) -> DetectionPart:
     """Match, rank and score one group; `extras` adds association and cost-aware F1 where there are triplets."""
-    order = visits(data, convention)
+    order = visits(data, convention, ties)
     components = {
         component: score_component(
             rank_detections(data, component, size, convention, order=order), threshold=thresholds.get(component)
@@ -186,17 +193,16 @@ def score_part(
 
 
 def _cost_sums(data: DetectionSet, n_classes: int, min_score: float) -> CostSums:
-    by_video = [
-        cost_aware_f1(data.select_videos([v]), n_classes, min_score=min_score, weighted_parts=True)
-        for v in range(data.n_videos)
-    ]
-    predictions = np.array([video.predictions for video in by_video], dtype=np.int64).reshape(-1, n_classes)
-    instances = np.array([video.instances for video in by_video], dtype=np.int64).reshape(-1, n_classes)
+    by_video = [cost_aware_f1(data.select_videos([v]), n_classes, min_score=min_score) for v in range(data.n_videos)]
+
+    def stacked(counts: Sequence[Ints]) -> Ints:
+        return np.array(counts, dtype=np.int64).reshape(-1, n_classes)
+
     said, earned = (
-        {
-            part: np.nan_to_num(np.array([getattr(video.scores[part], field) for video in by_video])) * counts
-            for part in COST_PARTS
-        }
-        for field, counts in (("precision", predictions), ("recall", instances))
+        {part: stacked([getattr(video, side)[part] for video in by_video]) for part in PARTS}
+        for side in ("said", "earned")
+    )
+    predictions, instances = (
+        stacked([getattr(video, side) for video in by_video]) for side in ("predictions", "instances")
     )
     return CostSums(said, earned, predictions, instances)

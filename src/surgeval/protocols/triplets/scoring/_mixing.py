@@ -58,9 +58,9 @@ class RankedGroup:
         rare: list[float] = []
         for component, ranked in self.ranked.items():
             overall = _three(*pooled(ranked, mine), ranked)
-            by_class = mean_along(self.per_video[component], 1, mine)
+            by_class = mean_along(self.per_video[component], 1, mine, any_order=True)
             values += [mean_of(precision) for precision in (*overall, *by_class)]
-            values += mean_along(self.video_means[component], 1, mine).tolist()
+            values += mean_along(self.video_means[component], 1, mine, any_order=True).tolist()
             if component == rare_of:
                 rare = [mean_of(precision[self.rare]) for precision in (overall[0], by_class[0])]
         values += rare
@@ -195,9 +195,10 @@ def _merged(a: Ranked, b: Ranked) -> Ranked:
     order = np.lexsort((video, -score, label))
     nothing = np.zeros(0, np.int64)
     return Ranked(
-        component=a.component, convention=a.convention, iou=a.iou, thresholds=a.thresholds, averaged=a.averaged,
-        start=a.start + b.start, rows=order, score=score[order], videos=np.r_[a.videos, b.videos + a.n_videos][order],
-        hits=np.concatenate([a.hits, b.hits])[order], truths=np.concatenate([a.truths, b.truths]), arrival=nothing,
+        component=a.component, convention=a.convention, ties=a.ties, iou=a.iou, thresholds=a.thresholds,
+        averaged=a.averaged, start=a.start + b.start, rows=order, score=score[order],
+        videos=np.r_[a.videos, b.videos + a.n_videos][order], hits=np.concatenate([a.hits, b.hits])[order],
+        truths=np.concatenate([a.truths, b.truths]), arrival=nothing,
     )  # fmt: skip
 
 

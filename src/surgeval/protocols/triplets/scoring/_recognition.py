@@ -117,8 +117,9 @@ class RecognitionPart:
         rare: list[float] = []
         for component, ranking in self.rankings.items():
             overall = weighted_average_precision(ranking.ranked, mine)
-            by_class = mean_along(ranking.per_video, 0, mine)
-            values += [mean_of(overall), mean_of(by_class), mean_of(mean_along(ranking.per_video, 1), mine)]
+            by_class = mean_along(ranking.per_video, 0, mine, any_order=True)
+            by_video = mean_of(mean_along(ranking.per_video, 1), mine, any_order=True)
+            values += [mean_of(overall), mean_of(by_class), by_video]
             if component == self.rare_of:
                 rare = [mean_of(ap[self.rare]) for ap in (overall, by_class)]
         positives = int(mine @ self.positives)
