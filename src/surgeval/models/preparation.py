@@ -32,6 +32,7 @@ _FILTERS = {"bilinear": PIL.Image.Resampling.BILINEAR, "bicubic": PIL.Image.Resa
 _CODES: dict[int, Resample] = {2: "bilinear", 3: "bicubic"}  # Pillow's numbers, as configuration files write them
 _LARGEST = 4096  # pixels along an edge: no model reads more, and a hostile file may ask for it
 _LONGEST = 16384  # pixels along the longer edge of a frame that is padded to a square
+_STRIP = 512  # rows that are copied at a time
 _PADDING = ("LlavaImageProcessor", "LlavaImageProcessorFast", "LlavaImageProcessorPil")  # to a square, in the middle
 
 
@@ -186,13 +187,14 @@ class Preparation:
         """An RGB frame (height, width, 3) as the model's input (3, rows, columns)."""
         if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8 or image.size == 0:
             raise BadInput(f"image: found {image.dtype} of shape {image.shape}, expected uint8 (height, width, 3)")
-        if self.pad is not None:
-            image = _padded(image, self.pad)
         height, width = image.shape[:2]
+        if self.pad is not None:
+            height = width = _square_side(height, width)
         rows, columns = self.resized(height, width)
         if rows > 64 * _LARGEST or columns > 64 * _LARGEST:
             raise BadInput(f"image: found {height}×{width} pixels, expected an aspect a model can be shown")
-        small = PIL.Image.fromarray(np.ascontiguousarray(image)).resize((columns, rows), _FILTERS[self.resample])
+        whole = PIL.Image.fromarray(np.ascontiguousarray(image)) if self.pad is None else _padded(image, self.pad)
+        small = whole.resize((columns, rows), _FILTERS[self.resample])
         if self.crop is not None:
             top, left = (rows - self.crop[0]) // 2, (columns - self.crop[1]) // 2
             small = small.crop((left, top, left + self.crop[1], top + self.crop[0]))
@@ -222,14 +224,21 @@ def _square(height: int, width: int) -> tuple[int, int, int]:
     return side, (side - height) // 2, (side - width) // 2
 
 
-def _padded(image: Image, colour: tuple[int, int, int]) -> Image:
-    height, width = image.shape[:2]
-    side, above, before = _square(height, width)
+def _square_side(height: int, width: int) -> int:
+    side = max(height, width)
     if side > _LONGEST:
         raise BadInput(f"image: found {height}×{width} pixels, expected at most {_LONGEST} a side to pad to a square")
-    square = np.empty((side, side, 3), np.uint8)
-    square[:] = colour
-    square[above : above + height, before : before + width] = image
+    return side
+
+
+def _padded(image: Image, colour: tuple[int, int, int]) -> PIL.Image.Image:
+    """The frame in the middle of a square; a strip at a time, as Pillow copies what it is given."""
+    height, width = image.shape[:2]
+    side, above, before = _square(height, width)
+    square = PIL.Image.new("RGB", (side, side), colour)
+    for top in range(0, height, _STRIP):
+        strip = np.ascontiguousarray(image[top : top + _STRIP])
+        square.paste(PIL.Image.fromarray(strip), (before, above + top))
     return square
 
 

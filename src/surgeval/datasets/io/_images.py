@@ -29,6 +29,7 @@ from surgeval.records import ImageRef
 SUFFIXES = IMAGES
 _FORMATS = ("JPEG", "PNG", "BMP", "TIFF", "WEBP")  # Pillow opens MPO as JPEG
 _LIMITS = f"at most {MAX_SIDE} a side and {MAX_PIXELS} in all"
+_STRIP = 1 << 22  # pixels that are converted at a time
 _MAX_JPEG = 1 << 28  # bytes, far above what so many pixels take
 _MAX_RUNS = 1 << 24  # bytes of a BMP whose runs of equal pixels Pillow unpacks one by one, in Python
 # Nothing says which value is white.
@@ -115,7 +116,15 @@ def _rgb(image: PIL.Image.Image, path: Path) -> Image:
     if image.mode.startswith("I;16"):  # grey; of 16-bit colours Pillow keeps the high bytes itself
         grey = (np.asarray(image) >> 8).astype(np.uint8)
         return np.repeat(grey[..., None], 3, axis=2)
-    return np.array(image.convert("RGB"))
+    width, height = image.size
+    rows = max(1, _STRIP // width)
+    if rows >= height:
+        return np.array(image.convert("RGB"))
+    pixels = np.empty((height, width, 3), np.uint8)  # in strips: Pillow makes three copies of what it hands over
+    for top in range(0, height, rows):
+        strip = image.crop((0, top, width, min(top + rows, height)))
+        pixels[top : top + rows] = np.asarray(strip.convert("RGB"))
+    return pixels
 
 
 def image_size(path: str | Path) -> tuple[int, int] | None:

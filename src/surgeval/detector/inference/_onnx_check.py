@@ -1,105 +1,91 @@
-"""An ONNX file of a stranger, checked before anything runs: one graph of known operators whose every size is foretold.
+"""An ONNX file of a stranger: parsed, checked and tried on one picture in a process with limits on memory and time.
 
-Refused are files that point to other files, bring operators or functions of their own, branch or loop, or whose
-intermediate results would not fit; and files that do not say which classes they speak of.
+Refused are files that point to other files, that do not say which classes they speak of, whose inputs and outputs are
+others than those of a detector, and that need more memory or time than detectors do. What is computed in between is
+not looked at: the limits hold for any graph.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from surgeval.arrays import AnyArray, Bytes
 from surgeval.detector._classes import Classes
-from surgeval.errors import DataError
+from surgeval.detector.inference._onnx_process import GraphProcess, GraphRefused
+from surgeval.errors import BadInput, DataError
 from surgeval.files import BrokenJson, parse_json, read_bounded
 
-__all__ = ["KEY", "KIND", "VERSION", "OnnxParts", "read_onnx"]
+__all__ = ["BOXES", "INPUT", "KEY", "KIND", "VERSION", "OnnxGraph", "open_onnx"]
 
 KEY, KIND, VERSION = "surgeval", "detector", 1
 INPUT, BOXES = "images", "boxes"
 EXPECTED = "a detector that surgeval wrote as ONNX"
 _LIMIT = 1 << 30  # bytes of a file
-_MOST_NODES = 50_000
-_MOST_NUMBERS = 1 << 28  # in one intermediate result, for one picture
 _LARGEST_IMAGE = 4096
-_UINT8, _FLOAT = 2, 1  # TensorProto's numbers for types
-# What detectors are made of. No operator that runs a graph inside (If, Loop, Scan) and none that draws or waits.
-_OPERATORS = frozenset((
-    "Add", "And", "ArgMax", "AveragePool", "BatchNormalization", "Cast", "Ceil", "Clip", "Concat", "Constant",
-    "ConstantOfShape", "Conv", "Cos", "Div", "Equal", "Erf", "Exp", "Expand", "Flatten", "Floor", "Gather",
-    "GatherElements", "GatherND", "Gelu", "Gemm", "GlobalAveragePool", "Greater", "GreaterOrEqual", "GridSample",
-    "HardSigmoid", "HardSwish", "Identity", "LayerNormalization", "Less", "LessOrEqual", "Log", "MatMul", "Max",
-    "MaxPool", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Pad", "Pow", "Range", "Reciprocal", "ReduceMax",
-    "ReduceMean", "ReduceSum", "Relu", "Reshape", "Resize", "ScatterND", "Shape", "Sigmoid", "Sign", "Sin", "Slice",
-    "Softmax", "Softplus", "Split", "Sqrt", "Squeeze", "Sub", "Tanh", "Tile", "TopK", "Transpose", "Trilu",
-    "Unsqueeze", "Where", "Xor",
-))  # fmt: skip
+_UINT8 = 2  # TensorProto's number for the type
 
 
-@dataclass(frozen=True)
-class OnnxParts:
-    """A checked file: its bytes, and what its metadata say."""
+@dataclass(frozen=True, eq=False)
+class OnnxGraph:
+    """A file that was tried, ready to compute, and what its metadata say."""
 
-    data: bytes
+    path: Path
+    process: GraphProcess
     classes: Classes
     image_size: int
     fill: int
     heads: tuple[str, ...]
 
+    def run(self, pictures: Bytes, heads: Sequence[str]) -> list[AnyArray]:
+        """Boxes and the probabilities of these heads, checked; a graph that fails raises `DataError`."""
+        with _named(self.path):
+            arrays = self.process.run(INPUT, pictures, [BOXES, *heads])
+        shape = arrays[0].shape
+        candidates = shape[1] if len(shape) > 1 else 0
+        widths = {BOXES: 4, **{head: len(self.classes.heads[head]) for head in heads}}
+        for (name, width), array in zip(widths.items(), arrays, strict=True):
+            wanted = (len(pictures), candidates, width)
+            if array.dtype != np.float32 or array.shape != wanted:
+                raise DataError(self.path, field=name, found=f"{array.dtype} of shape {list(array.shape)}",
+                                expected=f"float32 of shape {list(wanted)}")  # fmt: skip
+        return arrays
 
-def read_onnx(path: Path) -> OnnxParts:
-    """Read and check a file; whatever is wrong raises `DataError`."""
-    import onnx
 
+def open_onnx(path: Path, *, cuda: bool = False, threads: int = 1) -> OnnxGraph:
+    """Read, check and try a file; whatever is wrong raises `DataError`."""
     data = read_bounded(path, _LIMIT, EXPECTED)
+    with _named(path):
+        process = GraphProcess(data, key=KEY, cuda=cuda, threads=threads)
     try:
-        model = onnx.load_model_from_string(data)
-    except Exception as error:  # protobuf's own type is in a package that is not ours to import
-        raise DataError(path, found=f"no ONNX ({_first(error)})", expected=EXPECTED) from error
-    _check_contents(path, model)
+        about = process.about
+        classes, image_size, fill, heads = _metadata(path, about["metadata"])
+        _check_ends(path, about, image_size, heads)
+        graph = OnnxGraph(path, process, classes, image_size, fill, heads)
+        graph.run(np.zeros((1, 3, image_size, image_size), np.uint8), heads)
+    except BaseException:
+        process.close()
+        raise
+    return graph
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Say of which file it is that a graph was refused."""
     try:
-        onnx.checker.check_model(data)
-    except (onnx.checker.ValidationError, ValueError, RuntimeError) as error:
-        raise DataError(path, found=f"a broken graph ({_first(error)})", expected=EXPECTED) from None
-    classes, image_size, fill, heads = _metadata(path, model)
-    _check_shapes(path, model, classes, image_size, heads)
-    return OnnxParts(data, classes, image_size, fill, heads)
+        yield
+    except GraphRefused as refused:
+        if str(refused) == "device":
+            raise BadInput("device: onnxruntime here computes on the CPU only; use cpu") from None
+        raise DataError(path, found=str(refused), expected=EXPECTED) from None
 
 
-def _check_contents(path: Path, model: Any) -> None:
-    """One flat graph of known operators with all its numbers inside the file."""
-    if len(model.graph.node) > _MOST_NODES:
-        raise DataError(path, found=f"{len(model.graph.node)} operators", expected=f"at most {_MOST_NODES}")
-    if len(model.functions) or len(model.training_info):
-        raise DataError(path, found="functions or training steps of its own", expected=EXPECTED)
-    for node in model.graph.node:
-        name = f"{node.domain}.{node.op_type}" if node.domain not in ("", "ai.onnx") else node.op_type
-        if name not in _OPERATORS:
-            raise DataError(path, field="operator", found=name[:80], expected="one that detectors are made of")
-        if any(attribute.HasField("g") or len(attribute.graphs) for attribute in node.attribute):
-            raise DataError(path, field=node.op_type, found="a graph inside", expected="one flat graph")
-    for tensor in _tensors(model.graph):
-        if tensor.data_location or len(tensor.external_data):
-            raise DataError(path, field=tensor.name[:80], found="numbers in another file",
-                            expected="all numbers in this file")  # fmt: skip
-
-
-def _tensors(graph: Any) -> Iterator[Any]:
-    yield from graph.initializer
-    for sparse in graph.sparse_initializer:
-        yield from (sparse.values, sparse.indices)
-    for node in graph.node:
-        for attribute in node.attribute:
-            yield from (attribute.t, *attribute.tensors)
-            for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
-                yield from (sparse.values, sparse.indices)
-
-
-def _metadata(path: Path, model: Any) -> tuple[Classes, int, int, tuple[str, ...]]:
-    entries = [entry.value for entry in model.metadata_props if entry.key == KEY]
+def _metadata(path: Path, entries: Sequence[str]) -> tuple[Classes, int, int, tuple[str, ...]]:
     if len(entries) != 1:
         raise DataError(path, field="metadata", found=f"{len(entries)} entries {KEY!r}", expected=EXPECTED)
     try:
@@ -122,52 +108,17 @@ def _metadata(path: Path, model: Any) -> tuple[Classes, int, int, tuple[str, ...
     return classes, side, fill, tuple(heads)
 
 
-def _check_shapes(path: Path, model: Any, classes: Classes, side: int, heads: tuple[str, ...]) -> None:
-    """Names, types and sizes of what goes in and out; every size in between follows from one picture and is bounded."""
-    import onnx
-
-    stored = {tensor.name for tensor in model.graph.initializer}
-    inputs = [value for value in model.graph.input if value.name not in stored]
-    if [value.name for value in inputs] != [INPUT]:
-        raise DataError(path, field="inputs", found=", ".join(v.name for v in inputs)[:80] or "none", expected=INPUT)
-    tensor = inputs[0].type.tensor_type
-    if tensor.elem_type != _UINT8 or _dims(inputs[0])[1:] != [3, side, side] or len(tensor.shape.dim) != 4:
-        raise DataError(path, field=INPUT, found=f"type {tensor.elem_type}, shape {_dims(inputs[0])}",
+def _check_ends(path: Path, about: Mapping[str, Any], side: int, heads: tuple[str, ...]) -> None:
+    """Names, types and sizes of what goes in, and names of what comes out."""
+    inputs = about["inputs"]
+    if [name for name, *_ in inputs] != [INPUT]:
+        found = ", ".join(str(name) for name, *_ in inputs)
+        raise DataError(path, field="inputs", found=found[:80] or "none", expected=INPUT)
+    ((_, kind, sides),) = inputs
+    if kind != _UINT8 or len(sides) != 4 or sides[1:] != [3, side, side]:
+        raise DataError(path, field=INPUT, found=f"type {kind}, shape {sides}",
                         expected=f"bytes of shape (batch, 3, {side}, {side})")  # fmt: skip
-    tensor.shape.dim[0].dim_value = 1
     names = [BOXES, *heads]
-    if [value.name for value in model.graph.output] != names:
-        outputs = ", ".join(value.name for value in model.graph.output)
+    if about["outputs"] != names:
+        outputs = ", ".join(map(str, about["outputs"]))
         raise DataError(path, field="outputs", found=outputs[:80], expected=", ".join(names))
-    del model.graph.value_info[:]  # what the file says of them is not believed
-    for value in model.graph.output:
-        value.type.tensor_type.ClearField("shape")
-    try:
-        whole = onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
-    except (onnx.shape_inference.InferenceError, ValueError, RuntimeError) as error:
-        raise DataError(path, found=f"sizes that do not fit ({_first(error)})", expected=EXPECTED) from None
-    values = (*whole.graph.value_info, *whole.graph.output)
-    # Without a shape a value could have any; an empty shape is a single number.
-    known = {value.name: _dims(value) for value in values if value.type.tensor_type.HasField("shape")}
-    for name in (name for node in whole.graph.node for name in node.output if name):
-        shape = known.get(name)
-        if shape is None or None in shape:
-            raise DataError(path, field=name[:80], found="a size that depends on the picture", expected="a fixed size")
-        if math.prod(side or 0 for side in shape) > _MOST_NUMBERS:
-            raise DataError(path, field=name[:80], found=f"shape {shape}", expected=f"at most {_MOST_NUMBERS} numbers")
-    candidates = (known[BOXES] + [None] * 3)[1]
-    wanted: Mapping[str, list[int | None]] = {
-        BOXES: [1, candidates, 4], **{head: [1, candidates, len(classes.heads[head])] for head in heads}}  # fmt: skip
-    for value in whole.graph.output:
-        if value.type.tensor_type.elem_type != _FLOAT or known[value.name] != wanted[value.name]:
-            raise DataError(path, field=value.name, found=f"shape {known[value.name]}",
-                            expected=f"float32 of shape {wanted[value.name]}")  # fmt: skip
-
-
-def _dims(value: Any) -> list[int | None]:
-    return [int(d.dim_value) if d.HasField("dim_value") else None for d in value.type.tensor_type.shape.dim]
-
-
-def _first(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0][:160] if lines else type(error).__name__

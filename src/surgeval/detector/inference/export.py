@@ -18,7 +18,7 @@ from torch import nn
 from surgeval._version import __version__
 from surgeval.detector._checkpoint import Loaded, load_detector
 from surgeval.detector._classes import Classes
-from surgeval.detector.inference._onnx_check import BOXES, INPUT, KEY, KIND, VERSION, read_onnx
+from surgeval.detector.inference._onnx_check import BOXES, INPUT, KEY, KIND, VERSION, open_onnx
 from surgeval.detector.inference._open import detector_files
 from surgeval.detector.inference._tdnet import fill_of
 from surgeval.errors import BadInput, MissingExtra
@@ -70,7 +70,7 @@ def export_onnx(spec: str | Path | Loaded, out: str | Path, *, aux: bool = True)
     entry.key, entry.value = KEY, json.dumps(about, ensure_ascii=False)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, _without_traces(model).SerializeToString())
-    read_onnx(path)
+    open_onnx(path).process.close()
     return path
 
 

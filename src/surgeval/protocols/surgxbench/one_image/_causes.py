@@ -25,7 +25,7 @@ from surgeval.explain.cleann import (
 )
 from surgeval.models import Generated, Generative, open_generative
 from surgeval.protocols.surgxbench.measuring._causal import padding_tokens
-from surgeval.protocols.surgxbench.one_image._panels import enlarged
+from surgeval.protocols.surgxbench.one_image._panels import enlarged, reduced
 from surgeval.protocols.surgxbench.one_image._pictured import Pictured
 from surgeval.protocols.surgxbench.one_image._single import read_pixels
 
@@ -33,6 +33,7 @@ __all__ = ["Corners", "ExplainedCauses", "explain_causes"]
 
 Corners = tuple[float, float, float, float]
 _LONGEST_TITLE = 60  # characters of the question above a picture
+_MOST_PIXELS = 500_000  # of the frame in a cell, which is two inches wide
 _MOST_TOKENS = 10  # rows of a picture: of a longer reply the first are drawn
 _SCHEMA = {"question": pl.String, "token": pl.Int64, "word": pl.String, "head": pl.Int64, "score": pl.Float64,
            "nodes": pl.Int64, "edges": pl.Int64, "explaining": pl.Int64, "image": pl.Int64, "near": pl.Int64,
@@ -82,6 +83,9 @@ def explain_causes(
     view = net.preparation.view(*frame.shape[:2])
     seen, near = view.touched(*net.grid), near_boxes(net.grid, view.window, boxes, causal.margin)
     pixels = torch.from_numpy(net.preparation(frame)).to(net.device)
+    width = frame.shape[1]
+    frame = reduced(frame, _MOST_PIXELS)  # what is drawn
+    scale = frame.shape[1] / width
     replies = net.reply([[pixels]] * len(asked), asked, max_tokens)
     pictures: list[Image] = []
     rows: list[tuple[object, ...]] = []
@@ -91,7 +95,8 @@ def explain_causes(
         graphs[question] = reply_graphs(net, [pixels], reply, causal, padding=padding)
         rows += [_row(question, reply, graph, near, seen) for row in graphs[question] for graph in row]
         if graphs[question]:
-            shown = ShownWindow(frame, view.window, reply.image_span[0], near, tuple(boxes))
+            window, *corners = (_scaled(part, scale) for part in (view.window, *boxes))
+            shown = ShownWindow(frame, window, reply.image_span[0], near, tuple(corners))
             pictures.append(_drawn(net, shown, reply, graphs[question][:_MOST_TOKENS], question))
     return ExplainedCauses(
         picture=_stacked(pictures) if pictures else enlarged(frame),
@@ -103,6 +108,11 @@ def explain_causes(
         rows=tuple(rows),
         settings=causal,
     )
+
+
+def _scaled(corners: Corners, scale: float) -> Corners:
+    x1, y1, x2, y2 = corners
+    return x1 * scale, y1 * scale, x2 * scale, y2 * scale
 
 
 def _row(question: str, reply: Generated, graph: HeadGraph, near: Bools, seen: Bools) -> tuple[object, ...]:

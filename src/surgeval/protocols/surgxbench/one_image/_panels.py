@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,32 +17,60 @@ from surgeval.protocols.surgxbench.gallery._labels import fold, line_height, wri
 from surgeval.protocols.surgxbench.gallery._legend import legend_band
 from surgeval.protocols.surgxbench.gallery._pictures import draw_overlay
 
-__all__ = ["Attended", "attended", "enlarged", "panels"]
+__all__ = ["Attended", "attend", "enlarged", "most_pixels", "panels", "reduced"]
 
+_FULL_HD = 1920 * 1080
+_MOST_PIXELS, _MOST_PIXELS_IN_ALL = 4_000_000, 32_000_000  # of a panel, and of all of them
 _NARROWEST, _TALLEST = 360, 1080  # pixels of a panel: a smaller picture is enlarged
 _LINES, _COLUMNS = 3, 3  # of a caption; of panels
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attended:
-    """Maps at the size of an image, and their regions."""
+    """What one map attends to, and the picture under it with the region outlined."""
 
-    image: Image
-    paste: Paste
-    heat: torch.Tensor
-    regions: Regions
-
-    def overlays(self) -> list[Image]:
-        """The image under each map, its region outlined."""
-        heat, masks = self.heat.cpu().numpy(), self.regions.masks.cpu().numpy()
-        return [draw_overlay(self.image, self.paste, *pair) for pair in zip(heat, masks, strict=True)]
+    area: float  # share of what the model saw
+    flags: frozenset[str]
+    overlay: Image
 
 
-def attended(image: Image, preparation: Preparation, maps: torch.Tensor, keep_top: float) -> Attended:
-    """Maps (maps, rows, columns) of a model's view of the image, at its size."""
-    paste = Paste.of(preparation.view(*image.shape[:2]), (maps.shape[1], maps.shape[2]))
-    heat = paste.upsample_torch(maps)
-    return Attended(image, paste, heat, top_regions(heat, keep_top))
+def attend(frame: Image, preparation: Preparation, maps: torch.Tensor, keep_top: float) -> list[Attended]:
+    """Maps (maps, rows, columns) of a model's view of the frame, measured at its size and drawn for the eye.
+
+    One map after the other: at the size of a large picture each takes 20 bytes a pixel.
+    """
+    shown = enlarged(frame)
+    return [_attend_one(frame, shown, preparation, maps[k : k + 1], keep_top) for k in range(len(maps))]
+
+
+def _attend_one(frame: Image, shown: Image, preparation: Preparation, grid: torch.Tensor, keep_top: float) -> Attended:
+    _, _, regions = _region(frame, preparation, grid, keep_top)
+    paste, heat, drawn = _region(shown, preparation, grid, keep_top)
+    overlay = draw_overlay(shown, paste, heat[0].cpu().numpy(), drawn.masks[0].cpu().numpy())
+    return Attended(float(regions.fractions[0]), regions.flags(0), overlay)
+
+
+def _region(
+    image: Image, preparation: Preparation, grid: torch.Tensor, keep_top: float
+) -> tuple[Paste, torch.Tensor, Regions]:
+    paste = Paste.of(preparation.view(*image.shape[:2]), (grid.shape[1], grid.shape[2]))
+    heat = paste.upsample_torch(grid)
+    return paste, heat, top_regions(heat, keep_top)
+
+
+def most_pixels(panels: int) -> int:
+    """How large each of so many panels may be; full HD always may."""
+    return max(_FULL_HD, min(_MOST_PIXELS, _MOST_PIXELS_IN_ALL // panels))
+
+
+def reduced(frame: Image, most: int) -> Image:
+    """The frame, made smaller where it has more pixels than these."""
+    height, width = frame.shape[:2]
+    if height * width <= most:
+        return frame
+    scale = math.sqrt(most / (height * width))
+    size = (max(1, round(width * scale)), max(1, round(height * scale)))
+    return np.asarray(cv2.resize(frame, size, interpolation=cv2.INTER_AREA), np.uint8)
 
 
 def enlarged(frame: Image) -> Image:

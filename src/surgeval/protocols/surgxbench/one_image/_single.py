@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +15,11 @@ from PIL.Image import Image as Picture
 from surgeval.arrays import Image, Singles
 from surgeval.datasets import read_image
 from surgeval.errors import BadInput, bounded
-from surgeval.explain import Method, token_maps
+from surgeval.explain import Method, Paste, token_maps
 from surgeval.explain.heatmaps import heatmaps, method_for
 from surgeval.models import Contrastive, Generative, open_model
-from surgeval.protocols.surgxbench.one_image._panels import attended, enlarged, panels
+from surgeval.models.preparation import View
+from surgeval.protocols.surgxbench.one_image._panels import attend, enlarged, most_pixels, panels, reduced
 from surgeval.protocols.surgxbench.one_image._pictured import Pictured
 from surgeval.records import ImageRef
 
@@ -31,13 +33,19 @@ _MOST_WORDS = 24  # panels of one reply: of a longer one the first words are dra
 class _Explanation(Pictured):
     """The picture (the frame, then one panel per map), the maps and the numbers."""
 
-    heatmaps: Singles  # (maps, height, width); NaN where the model saw nothing
+    maps: Singles  # (maps, rows, columns) of the model's grid
+    paste: Paste  # from the grid to the frame
     method: Mapping[str, object]
+
+    @cached_property
+    def heatmaps(self) -> Singles:
+        """(maps, height, width) of the frame; NaN where the model saw nothing. Made when first asked for."""
+        return np.asarray(self.paste.full(self.paste.upsample(self.maps)), np.float32)
 
     @property
     def heatmap(self) -> Singles:
         """The first map, (height, width) of the frame; NaN where the model saw nothing."""
-        if not len(self.heatmaps):
+        if not len(self.maps):
             raise BadInput(f"{self.model}: found a reply without a word, expected one to have a map of")
         first: Singles = self.heatmaps[0]
         return first
@@ -114,7 +122,8 @@ def explain_image(
     """Put prompts to a model about an image (a file, an RGB array of uint8, a PIL image) and draw where it looks.
 
     A model that scores prompts has a map for each; one that answers in words is asked each prompt as a question, and
-    has a map for each word it generates.
+    has a map for each word it generates. Attended shares of a picture of more than 4 million pixels are those of a
+    smaller copy, in which it is drawn; the model is given the picture itself.
 
     >>> found = explain_image(np.zeros((64, 96, 3), np.uint8), "phantom-clip", "The hook is in the image")
     >>> found.heatmap.shape, found.to_frame().columns
@@ -130,39 +139,45 @@ def explain_image(
     net = open_model(model, device=device)
     method = method_for(net, method)
     if isinstance(net, Generative):
-        return _reply(frame, net, tuple(dict.fromkeys(asked)), method, keep_top, max_tokens)
-    return _scored(frame, net, asked, method, keep_top)
+        asked = tuple(dict.fromkeys(asked))
+    view, pixels = net.preparation.view(*frame.shape[:2]), torch.from_numpy(net.preparation(frame)).to(net.device)
+    frame = reduced(frame, most_pixels(1 + (_MOST_WORDS if isinstance(net, Generative) else len(asked))))
+    if isinstance(net, Generative):
+        return _reply(frame, view, pixels, net, asked, method, keep_top, max_tokens)
+    return _scored(frame, view, pixels, net, asked, method, keep_top)
 
 
-def _scored(frame: Image, net: Contrastive, asked: Sequence[str], method: Method, keep_top: float) -> Explained:
-    bank = net.texts(asked)
-    pixels = torch.from_numpy(net.preparation(frame))[None].to(net.device)
+def _scored(
+    frame: Image, view: View, pixels: torch.Tensor, net: Contrastive, asked: Sequence[str], method: Method,
+    keep_top: float,
+) -> Explained:  # fmt: skip
+    bank, pixels = net.texts(asked), pixels[None]
     maps = heatmaps(net, pixels, bank, torch.arange(len(bank))[None], method)
-    measured = attended(frame, net.preparation, maps.values[0], keep_top)
+    attended = attend(frame, net.preparation, maps.values[0], keep_top)
     scores = net.scores(pixels, bank)[0].tolist()
     explained = tuple(
-        ExplainedPrompt(prompt, float(scores[k]), float(measured.regions.fractions[k]), measured.regions.flags(k))
-        for k, prompt in enumerate(asked)
+        ExplainedPrompt(prompt, float(score), seen.area, seen.flags)
+        for prompt, score, seen in zip(asked, scores, attended, strict=True)
     )
-    shown = enlarged(frame)
-    drawn = measured if shown is frame else attended(shown, net.preparation, maps.values[0], keep_top)
     return Explained(
         picture=panels(
-            [shown, *drawn.overlays()], ["frame", *(f"{prompt.score:+.3f} · {prompt.prompt}" for prompt in explained)]
+            [enlarged(frame), *(seen.overlay for seen in attended)],
+            ["frame", *(f"{prompt.score:+.3f} · {prompt.prompt}" for prompt in explained)],
         ),
         prompts=explained,
-        heatmaps=measured.paste.full(measured.heat.float().cpu().numpy()),
+        maps=maps.values[0].float().cpu().numpy(),
+        paste=Paste.of(view, (maps.values.shape[2], maps.values.shape[3])),
         model=net.name,
-        visible=net.preparation.view(*frame.shape[:2]).fraction,
+        visible=view.fraction,
         method=dict(maps.method),
         unknown=bank.unknown,
     )
 
 
 def _reply(
-    frame: Image, net: Generative, asked: Sequence[str], method: Method, keep_top: float, max_tokens: int
-) -> ExplainedReply:
-    pixels = torch.from_numpy(net.preparation(frame)).to(net.device)
+    frame: Image, view: View, pixels: torch.Tensor, net: Generative, asked: Sequence[str], method: Method,
+    keep_top: float, max_tokens: int,
+) -> ExplainedReply:  # fmt: skip
     images = [[pixels]] * len(asked)
     replies = net.reply(images, asked, max_tokens)
     spelled = [reply.spelled()[:_MOST_WORDS] for reply in replies]
@@ -174,29 +189,25 @@ def _reply(
     shown = enlarged(frame)
     captions = [f"{question.partition(chr(10))[0]} → {reply.text or 'no word'}"
                 for question, reply in zip(asked, replies, strict=True)]  # fmt: skip
-    pictures, titles, words, heat = [], [], [], np.zeros((0, *frame.shape[:2]), np.float32)
-    if named:
-        measured = attended(frame, net.preparation, values, keep_top)
-        drawn = measured if shown is frame else attended(shown, net.preparation, values, keep_top)
-        heat = measured.paste.full(measured.heat.float().cpu().numpy())
-        overlays = drawn.overlays()
+    pictures, titles, words = [], [], []
+    attended = attend(frame, net.preparation, values, keep_top)
     for b, caption in enumerate(captions):
         pictures.append(shown)
         titles.append(caption)
         for n, (_, word, tokens) in ((n, mention) for n, mention in enumerate(named) if mention[0] == b):
             sure = float(np.prod([replies[b].probabilities[token] for token in tokens]))
-            words.append(ExplainedWord(asked[b], word, sure, float(measured.regions.fractions[n]),
-                                      measured.regions.flags(n)))  # fmt: skip
-            pictures.append(overlays[n])
+            words.append(ExplainedWord(asked[b], word, sure, attended[n].area, attended[n].flags))
+            pictures.append(attended[n].overlay)
             nothing = " · no evidence: the map is empty" if "empty_region" in words[-1].flags else ""
             titles.append(f"{word} · probability {sure:.2f}{nothing}")
     return ExplainedReply(
         picture=panels(pictures, titles, "word"),
         replies={question: reply.text for question, reply in zip(asked, replies, strict=True)},
         words=tuple(words),
-        heatmaps=heat,
+        maps=values.float().cpu().numpy(),
+        paste=Paste.of(view, (values.shape[1], values.shape[2])),
         model=net.name,
-        visible=net.preparation.view(*frame.shape[:2]).fraction,
+        visible=view.fraction,
         method=dict(method.record()),
         unknown=tuple(getattr(net, "unknown", lambda _texts: ())(asked)),
     )

@@ -1,0 +1,165 @@
+"""A process that runs one ONNX graph, under limits on its memory; `_onnx_process` starts it and speaks to it.
+
+A program of its own: it imports nothing of surgeval or torch, so that it starts in half a second. Requests come on
+standard input and replies go to standard output: a line of JSON, then as many bytes as it says.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import onnx
+import onnxruntime
+
+_THREAD = 1 << 27  # bytes of address space that a thread may take for its stack and its share of malloc
+_SHORT = "a graph that needs more memory than it may take"
+_FIRST = 160  # letters of what other packages say is wrong
+
+
+class Refused(Exception):
+    """What is wrong with the file."""
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, whose end is the end of our input
+    with suppress(OSError):  # where memory runs out, this process goes first
+        score = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
+        os.write(score, b"1000")
+        os.close(score)
+    requests, replies = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever a library prints is no reply
+    session: Any = None
+    while line := requests.readline():
+        asked = json.loads(line)
+        data = requests.read(asked["bytes"])
+        arrays: list[np.ndarray[Any, Any]] = []
+        try:
+            _limit(asked)
+            if asked["do"] == "open":
+                reply = _describe(data, asked["key"])
+                session = _session(data, asked)
+            else:
+                picture = np.frombuffer(data, np.uint8).reshape(asked["shape"])
+                arrays = _computed(session, picture, asked)
+                reply = {"arrays": [[str(array.dtype), list(array.shape)] for array in arrays]}
+        except Refused as refused:
+            reply = {"refused": str(refused)}
+        except MemoryError:
+            reply = {"refused": _SHORT}
+        except Exception as error:  # noqa: BLE001 - onnxruntime's own types share no base but this
+            short = "allocat" in str(error) or "bad_alloc" in str(error)
+            reply = {"refused": _SHORT if short else f"a graph that fails ({_first(error)})"}
+        _send(replies, reply, arrays if "arrays" in reply else [])
+
+
+def _send(replies: BinaryIO, reply: dict[str, Any], arrays: list[np.ndarray[Any, Any]]) -> None:
+    replies.write(json.dumps(reply).encode() + b"\n")
+    for array in arrays:
+        replies.write(array.reshape(-1).view(np.uint8).data)
+    replies.flush()
+
+
+def _limit(asked: dict[str, Any]) -> None:
+    """At most so many bytes more than this process takes without a graph."""
+    if asked["memory"] is None or sys.platform != "linux":
+        return
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = _BASE + _THREAD * asked["threads"] + asked["memory"]
+    soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def _describe(data: bytes, key: str) -> dict[str, Any]:
+    """What the file says of itself; a file that names other files is refused before it is run."""
+    try:
+        model = onnx.load_model_from_string(data)
+    except MemoryError:
+        raise
+    except Exception as error:  # protobuf's own type
+        raise Refused(f"no ONNX ({_first(error)})") from error
+    graphs = [model.graph, *(step.algorithm for step in model.training_info)]
+    graphs += [step.initialization for step in model.training_info]
+    for tensor in _tensors([*graphs, *model.functions]):
+        if tensor.data_location or len(tensor.external_data):
+            raise Refused(f"numbers of {tensor.name[:80]!r} in another file")
+    try:
+        onnx.checker.check_model(data)
+    except (onnx.checker.ValidationError, ValueError, RuntimeError) as error:
+        raise Refused(f"a broken graph ({_first(error)})") from None
+    stored = {tensor.name for tensor in model.graph.initializer}
+    return {
+        "metadata": [entry.value for entry in model.metadata_props if entry.key == key],
+        "inputs": [[value.name, value.type.tensor_type.elem_type, _sides(value)] for value in model.graph.input
+                   if value.name not in stored],
+        "outputs": [value.name for value in model.graph.output],
+    }  # fmt: skip
+
+
+def _tensors(graphs: list[Any]) -> Iterator[Any]:
+    """Every stored tensor of these graphs and functions, and of the graphs inside their operators."""
+    while graphs:
+        graph = graphs.pop()
+        yield from getattr(graph, "initializer", ())
+        for sparse in getattr(graph, "sparse_initializer", ()):
+            yield from (sparse.values, sparse.indices)
+        for attribute in (attribute for node in graph.node for attribute in node.attribute):
+            yield from (attribute.t, *attribute.tensors)
+            for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
+                yield from (sparse.values, sparse.indices)
+            graphs += [attribute.g, *attribute.graphs] if attribute.HasField("g") else attribute.graphs
+
+
+def _sides(value: Any) -> list[int | None]:
+    return [int(d.dim_value) if d.HasField("dim_value") else None for d in value.type.tensor_type.shape.dim]
+
+
+def _session(data: bytes, asked: dict[str, Any]) -> Any:
+    if asked["provider"] not in onnxruntime.get_available_providers():
+        raise Refused("device")
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4  # nobody reads them here
+    options.intra_op_num_threads = asked["threads"]
+    # From bytes and never from a path: nothing beside the file can be opened.
+    try:
+        return onnxruntime.InferenceSession(data, options, providers=[asked["provider"]])
+    except MemoryError:
+        raise
+    except Exception as error:  # onnxruntime's own types share no base but this
+        raise Refused(f"a graph that onnxruntime refuses ({_first(error)})") from error
+
+
+def _computed(session: Any, picture: np.ndarray[Any, Any], asked: dict[str, Any]) -> list[np.ndarray[Any, Any]]:
+    arrays = session.run(asked["outputs"], {asked["input"]: picture})
+    if not all(isinstance(array, np.ndarray) and array.dtype.kind in "fiub" for array in arrays):
+        raise Refused("outputs that are no numbers")
+    if sum(array.nbytes for array in arrays) > asked["most"]:
+        raise Refused("outputs that are too large")
+    return [np.ascontiguousarray(array) for array in arrays]
+
+
+def _first(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0][:_FIRST] if lines else type(error).__name__
+
+
+def _address_space() -> int:
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
+
+
+_BASE = _address_space()
+
+if __name__ == "__main__":
+    main()
