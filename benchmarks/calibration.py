@@ -96,9 +96,10 @@ def map50(rng: np.random.Generator, videos: int, kind: str, gap: float) -> World
     order = np.lexsort((-score, label))
     start = np.searchsorted(label[order], np.arange(9))
     ranked = Ranked(
-        component="i", convention="coco", ties="free", iou=0.5, thresholds=np.array([0.5]), averaged=(0,),
-        start=start, rows=order, score=score[order], videos=video[order], hits=hit[order][:, None], truths=np.tile(truths, (2, 1)),
-        arrival=np.zeros(0, np.int64),
+        component="i", convention="coco", ties="free", iou=0.5,
+        thresholds=np.array([0.5]), averaged=(0,),
+        start=start, rows=order, score=score[order], videos=video[order], hits=hit[order][:, None],
+        truths=np.tile(truths, (2, 1)), arrival=np.zeros(0, np.int64),
     )  # fmt: skip
     return World(lambda m: [mean_of(weighted_ap(ranked, row)[:, 0]) for row in m], size)
 
