@@ -62,6 +62,20 @@ def test_the_test_split_is_asked_unless_another_one_is_named(heico: Path) -> Non
         open_questions(heico, split="validation")
 
 
+def test_a_prior_learns_no_test_question_of_a_video_that_both_splits_have(heico: Path) -> None:
+    file = heico / "data" / "frame" / "test.parquet"
+    pl.read_parquet(file).with_columns(video=pl.lit("Sigmoid Resection train 0")).write_parquet(file)
+    assert {question.id for question in open_questions(heico).learnable} == {"100", "101", "102", "103"}
+
+
+def test_every_question_of_a_set_without_splits_is_asked_beside_published_ones(heico: Path, lapchole: Path) -> None:
+    rows = lapchole / "data" / "frame" / "test.parquet"  # a file alone has no split
+    asked = open_questions([heico, rows], prefix=["h__", "l__"])
+    assert [question.id for question in asked.questions] == [f"{name}__{n}" for name in "hl" for n in range(110, 114)]
+    with pytest.raises(BadInput, match=r"split 'test': .*no split is known"):
+        open_questions([heico, rows], prefix=["h__", "l__"], split="test")
+
+
 def test_of_several_tracks_the_named_one_is_taken(heico: Path) -> None:
     publish(heico, 100, "Sigmoid Resection", track="segment")
     with pytest.raises(BadInput, match=r"rows in several folders \(frame, segment\), expected one: name it, or the"):

@@ -39,7 +39,7 @@ _HUB = re.compile(r"hub:([\w-][\w.-]*/[\w-][\w.-]*)(?::([\w-][\w.-]*))?", re.ASC
 
 @dataclass(frozen=True)
 class FocusSet:
-    """Questions in their order, the dataset that may hold their frames, and which videos are for training.
+    """Questions in their order, the dataset that may hold their frames, and the ids of the questions for training.
 
     `pool` has all questions where only those of one split are asked, `notes` what a reader of the numbers must know.
     """
@@ -54,7 +54,7 @@ class FocusSet:
     def learnable(self) -> tuple[VqaQuestion, ...]:
         """The questions of the training split; all of them where there is no such split."""
         known = self.pool or self.questions
-        return tuple(q for q in known if q.video in self.train) or known
+        return tuple(q for q in known if q.id in self.train) or known
 
     def drawn(self, limit: int | None, seed: int = 0) -> tuple[tuple[VqaQuestion, ...], str]:
         """At most so many questions, as many of each video, and a label; all questions have no label.
@@ -90,7 +90,7 @@ def open_questions(
     """The questions of `data` (paths, or `hub:OWNER/NAME[:CONFIG]`), or of a requests and a references file.
 
     Of a set with several configurations that of the `track` is taken. `split` is one split or `all`; by default that
-    is `test` where published rows have it, and else all. Each `prefix` goes before the ids of one data set, in their
+    is `test` of published rows that have it, and else all. Each `prefix` goes before the ids of one data set, in their
     order. `ood` says which questions are out of distribution (`mark_ood`).
     """
     named = [data] if isinstance(data, str | Path) else list(data or ())
@@ -122,6 +122,18 @@ class _DataSet:
         questions = tuple(replace(question, id=f"{prefix}{question.id}") for question in self.questions)
         return replace(self, questions=questions, split={f"{prefix}{name}": of for name, of in self.split.items()})
 
+    def of_split(self, split: str | None, source: str) -> tuple[VqaQuestion, ...]:
+        """The questions of a split or of `all`; by default `test` of published rows that have it, and else all."""
+        known = sorted(set(self.split.values()) - {""})
+        if split is None:
+            split = "test" if self.published and "test" in known else "all"
+        if split == "all":
+            return self.questions
+        if split not in known:
+            found = f"found the splits {', '.join(known)}" if known else "no split is known"
+            raise BadInput(f"split {split!r}: {source}: {found}, expected one of them or all")
+        return tuple(question for question in self.questions if self.split.get(question.id) == split)
+
 
 def _prepared(
     sets: Sequence[tuple[_DataSet, frozenset[str]]], source: str, split: str | None, ood: Sequence[str]
@@ -140,15 +152,11 @@ def _prepared(
     if not every:
         raise BadInput(f"{source}: found no FOCUS questions, expected some")
     every, notes = mark_ood(every, ood, names)
-    train = frozenset(question.video for question in every if splits.get(question.id) == "train")
-    known = sorted(set(splits.values()) - {""})
-    if split not in (None, "all") and split not in known:
-        found = f"found the splits {', '.join(known)}" if known else "no split is known"
-        raise BadInput(f"split {split!r}: {source}: {found}, expected one of them or all")
-    wanted = "test" if split is None and "test" in known and any(rows.published for rows, _ in sets) else split
-    asked = every if wanted in (None, "all") else tuple(q for q in every if splits.get(q.id) == wanted)
+    train = frozenset(name for name, of in splits.items() if of == "train")
+    kept = {question.id for rows, _ in sets for question in rows.of_split(split, source)}
+    asked = tuple(question for question in every if question.id in kept)
     if len(asked) < len(every):
-        notes = (f"split {wanted}: {len(asked)} of {counted(len(every), 'question')}", *notes)
+        notes = (f"split {split or 'test'}: {len(asked)} of {counted(len(every), 'question')}", *notes)
     notes = (*notes, *note_ood(asked, ood))
     dataset = sets[0][0].dataset if len(sets) == 1 else None
     return FocusSet(asked, dataset, train, every if len(asked) < len(every) else (), notes)
