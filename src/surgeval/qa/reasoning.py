@@ -21,6 +21,7 @@ _HAS_CHANNELS = re.compile(
     rf"|\A\s*(?:{_CHANNELS})?\s{{0,8}}<\|message\|>"
 )
 _MARKER = re.compile(r"<\|(start|channel|constrain|message|end|return|call)\|>")
+_END = re.compile(r"<\|(?:return|end|call)\|>\s*\Z")
 _NAME = re.compile(rf"\s*({_CHANNELS}|assistant|[A-Za-z0-9_.-]*)")
 # The same markers after a server dropped the special tokens: "analysisWe see a hook.assistantfinalYes".
 _DROPPED_START = re.compile(r"\s*analysis")
@@ -43,7 +44,7 @@ def remove_reasoning(text: str) -> str | None:
     >>> remove_reasoning("<think>It may be"), remove_reasoning("My reasoning: it is cut.")
     (None, 'My reasoning: it is cut.')
     """
-    answer = _final_channel(text) if _HAS_CHANNELS.search(text) else _final_of_dropped(text)
+    answer = _final_channel(text) if _HAS_CHANNELS.search(text) else _final_of_dropped(_END.sub("", text))
     return None if answer is None else _outside_tags(answer)
 
 
@@ -77,11 +78,11 @@ def _outside_tags(text: str) -> str | None:
     if not tags:
         return text
     never_ends = bool(inside) and ended < 0
-    if never_ends and _says_something(pieces[-1]):
+    if never_ends and _has_letters_or_digits(pieces[-1]):
         pieces[-1] += text[opened:]  # inside a sentence: a mention of the tag
     elif not never_ends:
         pieces.append(text[ended if inside else begin :])
-    said = next((piece for piece in reversed(pieces) if _says_something(piece)), None)
+    said = next((piece for piece in reversed(pieces) if _has_letters_or_digits(piece)), None)
     if said is not None:
         return said.strip()
     return None if never_ends or unopened else ""
@@ -116,13 +117,13 @@ def _final_channel(text: str) -> str | None:
         messages.append((channel, content))
     for wanted in ("final", ""):
         for channel_of, content in reversed(messages):
-            if channel_of == wanted and _says_something(content):
+            if channel_of == wanted and _has_letters_or_digits(content):
                 return content.strip()
     return "" if ended else None
 
 
 def _final_of_dropped(text: str) -> str | None:
-    """The answer in a reply whose channel markers lost their special tokens; other replies as they are."""
+    """The answer in a reply whose channel markers lost their special tokens; other replies unchanged."""
     finals = _DROPPED_FINAL_AFTER_START if _DROPPED_START.match(text) else _DROPPED_FINAL
     end = 0
     for final in finals.finditer(text):
@@ -138,5 +139,5 @@ def _is_quoted(text: str, start: int, end: int) -> bool:
     return start > 0 and end < len(text) and text[start - 1] in _QUOTES and text[end] in _QUOTES
 
 
-def _says_something(text: str) -> bool:
+def _has_letters_or_digits(text: str) -> bool:
     return any(character.isalnum() for character in text)

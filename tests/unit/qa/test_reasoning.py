@@ -33,6 +33,8 @@ MARKED = {
     "commentary between": f"<|channel|>analysis<|message|>no<|end|><|channel|>commentary<|message|>no<|end|>{FINAL}yes",
     "a format before the message": "<|channel|>final <|constrain|>text<|message|>yes",
     "channels whose tokens were dropped": "analysisWe see a hook, so no?assistantfinalyes",
+    "dropped tokens but the last": "analysisWe see a hook, so no?assistantfinalyes<|return|>",
+    "nothing but the end marker": "yes<|return|>",
     "dropped tokens, lines kept": "analysis\nno?\nassistantfinal\nyes",
     "dropped tokens, the first channel opened in the prompt": "It is no hook.assistantfinalyes",
 }
