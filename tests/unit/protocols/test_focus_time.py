@@ -83,8 +83,8 @@ def test_batches_have_their_own_budgets(tmp_path: Path) -> None:
     ("batches", "sentence"),
     [
         ([{"qIDs": IDS[:9]}], r"batches: 1 question in no batch \(first 'q9'\)"),
-        ([{"qIDs": IDS}, {"qIDs": ["q0"]}], r"qIDs: found 'q0', which batch 1 has, expected every question in one"),
-        ([{"qIDs": [*IDS, "q10"]}], r"qIDs: found 'q10', which no reference has"),
+        ([{"qIDs": IDS}, {"qIDs": ["q0"]}], r"qIDs: found 'q0', also in batch 1, expected every question in one"),
+        ([{"qIDs": [*IDS, "q10"]}], r"qIDs: found 'q10', a question without reference"),
         ([{"qIDs": IDS, "batch_size": 9}], r"batch_size: found 9, expected 10"),
         ([{"ids": IDS}], r"qIDs: found nothing, expected a list of question ids"),
     ],
@@ -101,6 +101,12 @@ def test_the_pooled_rule_needs_a_track_and_is_not_the_packages() -> None:
         score([1.0] * 10, time="pooled", compat="orena-focus-0.4")
     with pytest.raises(BadInput, match="pooled only"):
         score([1.0] * 10, batches=[{"qIDs": IDS}])
+
+
+def test_an_answer_of_unusable_latency_counts_as_0_s_and_is_noted() -> None:
+    scores = score([24.0] * 9 + [-9000.0], time="pooled")
+    assert scores.time is not None and scores.time.batches[0].seconds == 216.0
+    assert "1 answer without a usable latency, counted as 0 s" in scores.notes
 
 
 def test_a_pooled_run_is_stored_and_compared_under_its_own_rule_only(tmp_path: Path) -> None:

@@ -66,8 +66,8 @@ def score_focus(
     all. `flags` says what an answer that tries to steer the judges costs. When more than the share `max_judge_errors`
     of the judged answers has no verdict, the submission is scored but not to be ranked. Intervals resample videos; the
     scheme `two_level`, the default of compat mode, also the questions inside each. `concurrency` answers are judged at
-    a time, and `progress(done, all)` is told. `pictured` says whether who answered was shown pictures; None: nobody
-    knows. A dataset's questions and a model's answers become sources by `as_sources`.
+    a time, and `progress(done, all)` is called. `pictured` says whether the model saw pictures (None: not known). A
+    dataset's questions and a model's answers become sources by `as_sources`.
 
     >>> ask = [{"qID": "q1", "videoID": "v", "start_time": 0, "end_time": 0, "procedure_type": "", "question": "?"}]
     >>> truth = [{"qID": "q1", "primary": "3a", "format": "number", "answer": "3"}]
@@ -78,7 +78,7 @@ def score_focus(
     check_compat(compat)
     limit, pooled_limit = time_limit(track, max_latency, time, compat)
     if batches is not None and pooled_limit is None:
-        raise BadInput("batches: they have a meaning under the time rule pooled only, expected time='pooled'")
+        raise BadInput("batches: used with the time rule pooled only; set time='pooled'")
     if not 0 <= max_judge_errors <= 1:
         raise BadInput(f"max_judge_errors: found {max_judge_errors!r}, expected a share from 0 to 1")
     limited = limit is not None or pooled_limit is not None
@@ -102,7 +102,7 @@ def score_focus(
     if pooled_limit is not None:
         results, pooled = apply_budgets(results, members, pooled_limit, seed)
         notes += pooled.notes(seed)
-        untimed = sum(response is not None and response.latency is None for _, response in files.questions)
+        untimed = sum(response is not None and bool(response.untimed) for _, response in files.questions)
         notes += [f"{counted(untimed, 'answer')} without a usable latency, counted as 0 s"] if untimed else []
     drawn = scheme or ("cluster" if compat is None else "two_level")
     numbers = focus_numbers(
