@@ -226,7 +226,7 @@ class Frame:
     region: Box | None = None  # where instrument and tissue interact
     objects: Mapping[str, str] = field(default_factory=dict)  # foreign object → state (visible, hidden, …)
     attributes: Mapping[str, object] = field(default_factory=dict)  # of the image as a whole
-    size_assumed: bool = False  # the source gives no size: boxes are parts of an assumed frame, not pixels of the image
+    size_assumed: bool = False  # the source gives no size; boxes are scaled to an assumed one
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 `coco` counts exactly the detections at or above the threshold, and tries every score that occurs (pycocotools has no
 F1, so nothing prescribes a grid). `ivtd` tries 1 000 thresholds from 0 to 1, interpolates precision and recall between
-scores and smooths the mean F1 curve before its maximum, as ivtdmetrics does: scores outside 0 to 1 have no fair
-threshold there. `ivtd-legacy` also keeps its defect, np.interp over confidences in order of arrival, which it does not
+scores and smooths the mean F1 curve before its maximum, as ivtdmetrics does: thresholds outside 0 to 1 are
+never tried. `ivtd-legacy` also keeps its defect, np.interp over confidences in order of arrival, which it does not
 sort; with free ties it reads them sorted, as `ivtd`. A threshold chosen here was chosen on the scored data.
 """
 
@@ -118,8 +118,7 @@ def _falling(ranked: Ranked, video: int | None) -> Falling:
 def _best_score(falling: Falling, copies: Ints, truths: Ints) -> float:
     """The score at which the mean F1 over the classes with ground truth is best, the lowest of several; 0 without any.
 
-    The sum over classes changes by one class at a time and keeps its rounding error beside it (Neumaier), so it stays
-    that of a fresh sum.
+    The sum over classes is updated by one class at a time, with Neumaier's compensation against rounding errors.
     """
     score, label, hit, video = falling
     n = len(score)

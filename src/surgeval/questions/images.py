@@ -89,7 +89,7 @@ def regions_while_naming(
             spans.setdefault(key, []).append((word.start - LOOK_AHEAD, word.end))
     told = {}
     for key, times in spans.items():
-        clipped = [_overlap(fixation, *span) for span in _joined(times) for fixation in gaze]
+        clipped = [_overlap(fixation, *span) for span in _merge_spans(times) for fixation in gaze]
         told[key] = dwell_by_region([fixation for fixation in clipped if fixation is not None], regions)
     return {key: seconds for key, seconds in told.items() if seconds}
 
@@ -105,10 +105,10 @@ def _finding_words(finding: str) -> set[str]:
     return naming - _EMPTY_WORDS
 
 
-def _joined(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+def _merge_spans(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
     """Spans of time without overlap.
 
-    >>> _joined([(2.0, 3.0), (0.0, 1.0), (2.5, 4.0)])
+    >>> _merge_spans([(2.0, 3.0), (0.0, 1.0), (2.5, 4.0)])
     [(0.0, 1.0), (2.0, 4.0)]
     """
     joined: list[tuple[float, float]] = []
@@ -156,7 +156,7 @@ def image_records(
 
 
 def off_frame_sentence(path: Path, count: int) -> str:
-    """What to say of a gaze file with fixations outside the frame.
+    """The sentence about fixations of a gaze file outside the frame.
 
     >>> off_frame_sentence(Path("gaze.csv"), 1)
     'gaze.csv: 1 fixation outside the frame is left out'

@@ -21,7 +21,7 @@ from surgeval.stats._wording import NumberUnit, number_text, with_ends
 __all__ = ["FEW_CLUSTERS", "FEW_QUESTIONS", "Interval", "Intervals", "wilson"]
 
 FEW_CLUSTERS = 6
-FEW_QUESTIONS = 5  # of a bucket: with fewer one answer moves the mean of the buckets more than any other bucket does
+FEW_QUESTIONS = 5  # buckets with fewer are reported: one answer moves their accuracy by 25 points or more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -22,7 +22,7 @@ __all__ = ["ClassNames", "read_class_names"]
 
 MAX_BYTES = 1 << 20  # of a file of class names
 MAX_CLASSES = 10_000  # as many as a label space can have
-_MAX_DEPTH = 32  # libyaml takes the square of the nesting, and composing recurses
+_MAX_DEPTH = 32  # libyaml's time grows with the square of the nesting, and yaml.compose is recursive
 _LISTS = ("classes.txt", "obj.names", "names.txt")
 _SCALARS = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "float", "bool", "null"))
 _SEQUENCE, _MAPPING = "tag:yaml.org,2002:seq", "tag:yaml.org,2002:map"
@@ -30,7 +30,7 @@ _SEQUENCE, _MAPPING = "tag:yaml.org,2002:seq", "tag:yaml.org,2002:map"
 
 @dataclass(frozen=True)
 class ClassNames:
-    """What the files say: the names by class number, or only how many classes there are (`nc`)."""
+    """The names by class number, or without names only the number of classes (`nc`)."""
 
     file: Path
     names: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ def read_class_names(root: Path, on_problem: OnProblem) -> ClassNames | None:
 
 
 class _Refused:
-    """The file names classes in a way that cannot be used; the problem has been reported."""
+    """The class names of a file cannot be used; the problem has been reported."""
 
 
 def _parse_yaml(text: str, path: Path, on_problem: OnProblem) -> ClassNames | _Refused | None:
@@ -82,7 +82,7 @@ def _parse_yaml(text: str, path: Path, on_problem: OnProblem) -> ClassNames | _R
             return None
         mark = getattr(error, "problem_mark", None)
         where = f" in line {mark.line + 1}" if mark else ""
-        place.report("yaml-broken", f"{getattr(error, 'problem', None) or error}{where}", "a YAML file")
+        place.report("yaml-broken", f"broken YAML{where} ({getattr(error, 'problem', None) or error})", "a YAML file")
         return _Refused()
     if not isinstance(document, yaml.MappingNode):
         return None
@@ -90,7 +90,7 @@ def _parse_yaml(text: str, path: Path, on_problem: OnProblem) -> ClassNames | _R
     for key, value in document.value:
         if key.value in ("names", "nc"):
             if key.value in entries:
-                place.report("key-duplicate", f"{key.value!r} twice", "it once", key.value)
+                place.report("key-duplicate", f"the key {key.value!r} twice", "each key once", key.value)
                 return _Refused()
             entries[key.value] = value
     count = _count(entries["nc"], place) if "nc" in entries else None
@@ -106,7 +106,7 @@ def _parse_yaml(text: str, path: Path, on_problem: OnProblem) -> ClassNames | _R
 
 
 def _compose(text: str) -> yaml.Node | None:
-    """The document as nodes: no object is made of it, and an alias costs nothing."""
+    """The document as nodes: no Python object is constructed from it, and aliases are not expanded."""
     depth = 0
     for event in yaml.parse(text, Loader=yaml.CBaseLoader):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -135,7 +135,7 @@ def _names(node: yaml.Node, place: Place) -> tuple[str, ...] | None:
     if isinstance(node, yaml.SequenceNode) and node.tag == _SEQUENCE:
         rows = list(enumerate(node.value))
     elif isinstance(node, yaml.MappingNode) and node.tag == _MAPPING:
-        numbered = _numbered(node, place)
+        numbered = _read_numbered(node, place)
         if numbered is None:
             return None
         rows = sorted(numbered.items())
@@ -150,10 +150,10 @@ def _names(node: yaml.Node, place: Place) -> tuple[str, ...] | None:
         if place.text(name, f"names, class {number}") is None:
             return None
         listed.append(name)
-    return _distinct(listed, place)
+    return _refuse_duplicates(listed, place)
 
 
-def _numbered(node: yaml.MappingNode, place: Place) -> dict[int, yaml.Node] | None:
+def _read_numbered(node: yaml.MappingNode, place: Place) -> dict[int, yaml.Node] | None:
     numbered: dict[int, yaml.Node] = {}
     for key, value in node.value:
         text = _scalar(key)
@@ -166,14 +166,13 @@ def _numbered(node: yaml.MappingNode, place: Place) -> dict[int, yaml.Node] | No
         numbered[int(text)] = value
     gap = next((number for number in range(len(numbered)) if number not in numbered), None)
     if gap is not None:
-        lacking = f"no class {gap} among {len(numbered)} names"
-        place.report("name-missing", lacking, f"classes 0 to {len(numbered) - 1}", "names")
+        place.report("name-missing", f"no name for class {gap}", f"names for classes 0 to {len(numbered) - 1}", "names")
         return None
     return numbered
 
 
 def _report_count(listed: int, count: int | None, place: Place) -> None:
-    place.report("name-count", f"{listed} names beside nc: {count}", "as many names as nc says", "names")
+    place.report("name-count", f"{listed} names and nc: {count}", "as many names as nc", "names")
 
 
 def _scalar(node: yaml.Node) -> str | None:
@@ -188,11 +187,11 @@ def _parse_lines(text: str, place: Place) -> tuple[str, ...]:
     if "" in lines:
         place.at(f"line {lines.index('') + 1}").report("name-missing", "an empty line", "a class name in each line")
         return ()
-    return _distinct(lines, place) or ()
+    return _refuse_duplicates(lines, place) or ()
 
 
-def _distinct(listed: list[str], place: Place) -> tuple[str, ...] | None:
-    """The names, unless two of them are the same class up to case, spaces, `-`, `_` and commas."""
+def _refuse_duplicates(listed: list[str], place: Place) -> tuple[str, ...] | None:
+    """The names; None after reporting that two are the same up to case, spaces, `-`, `_` and commas."""
     if len(listed) > MAX_CLASSES:
         place.report("name-count", f"{len(listed)} names", f"at most {MAX_CLASSES}", "names")
         return None
@@ -201,6 +200,6 @@ def _distinct(listed: list[str], place: Place) -> tuple[str, ...] | None:
         other = first.setdefault(name_key(name), number)
         if other != number:
             same = f"classes {other} and {number} named {shown(listed[other])} and {shown(name)}"
-            place.report("name-duplicate", same, "a name of its own for each class", "names")
+            place.report("name-duplicate", same, "names that differ in more than case, spaces, - and _", "names")
             return None
     return tuple(listed)

@@ -33,7 +33,7 @@ _REQUEST = ("qID", "videoID", "start_time", "end_time", "procedure_type", "quest
 _CLOCK = re.compile(r"([0-9]{1,2}):([0-5][0-9]):([0-5][0-9])")
 _BATCH = 2048
 _ROW_DEPTH = 4  # levels of folders below the one that is named: set/data/frame/test
-_MANY_FOLDERS = 8  # of a folder: more are the videos of another dataset, and only known names are looked into
+_MANY_FOLDERS = 8  # with more folders in it, a folder is taken for another dataset, and only known names are searched
 _SPLIT_NAMES = {
     "train": "train", "test": "test", **dict.fromkeys(("validation", "valid", "val", "dev"), "validation"),
 }  # fmt: skip
@@ -273,7 +273,7 @@ def row_files(folder: str | Path) -> tuple[RowsFile, ...]:
     """
     root = Path(folder)
     found = []
-    for inner, names_there in _published_folders(root):
+    for inner, names_there in _find_folders(root):
         parts = [part for part in inner.relative_to(root).parts if part != "data"]
         split = next((_SPLIT_NAMES[part] for part in reversed(parts) if part in _SPLIT_NAMES), "")
         config = "/".join(part for part in parts if part not in _SPLIT_NAMES)
@@ -286,14 +286,14 @@ def row_files(folder: str | Path) -> tuple[RowsFile, ...]:
     return tuple(found)
 
 
-def _published_folders(root: Path) -> Iterator[tuple[Path, list[str]]]:
-    """The folders that may hold published rows, each with its Parquet files: below the first level only known names."""
+def _find_folders(root: Path) -> Iterator[tuple[Path, list[str]]]:
+    """The folders with Parquet files, and these files; below the first level only known names are searched."""
     known = {"data", *track_limits(), *_SPLIT_NAMES}
     level = [root]
     for depth in range(_ROW_DEPTH + 1):
         below = []
         for folder in level:
-            files, inner = _listed(folder)
+            files, inner = _list_folder(folder)
             if files:
                 yield folder, files
             if depth > 0 or len(inner) > _MANY_FOLDERS:
@@ -302,8 +302,8 @@ def _published_folders(root: Path) -> Iterator[tuple[Path, list[str]]]:
         level = below
 
 
-def _listed(folder: Path) -> tuple[list[str], list[str]]:
-    """The Parquet files and the folders in a folder, unsorted: among a hundred thousand images there is neither."""
+def _list_folder(folder: Path) -> tuple[list[str], list[str]]:
+    """The Parquet files and the folders in a folder, unsorted: it may hold a hundred thousand images."""
     files, inner = [], []
     try:
         with os.scandir(folder) as entries:
@@ -355,7 +355,7 @@ class Focus:
 
 @dataclass(frozen=True, slots=True)
 class QuestionFiles:
-    """A requests file with its references, or files of published rows; neither where there are none."""
+    """A requests file with its references, or files of published rows, or neither."""
 
     pair: tuple[Path, Path] | None = None
     rows: tuple[RowsFile, ...] = ()
@@ -365,7 +365,7 @@ class QuestionFiles:
 
 
 def focus_files(path: Path) -> QuestionFiles:
-    """What a folder or a file holds of FOCUS questions."""
+    """Find the files of FOCUS questions in a folder, or in the folder of a file."""
     folder = path if path.is_dir() else path.parent
     listed = names(folder) if path.is_dir() else [path.name]
     for name in listed:

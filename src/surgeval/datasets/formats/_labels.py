@@ -126,5 +126,5 @@ def same_names(space: LabelSpace, categories: Mapping[str, tuple[str, ...]]) -> 
 
 
 def name_key(name: str) -> str:
-    """What two spellings of one class name have in common: case, spaces, `-`, `_` and commas do not count."""
+    """Return a class name without case, spaces, `-`, `_` and commas, to compare spellings."""
     return "".join(character for character in name.casefold() if character not in " -_,")

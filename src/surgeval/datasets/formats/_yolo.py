@@ -57,7 +57,7 @@ class Yolo(FlatReader):
         if not self._early:
             place = Place(str(named.file if named else self.root), self._early.append)
             place.warn("names-missing", f"no class names: classes are called {_span(count)}",
-                       "names in data.yaml, or a name per line in classes.txt")  # fmt: skip
+                       "names in data.yaml, or one per line in classes.txt")  # fmt: skip
         return LabelSpace("classes", tuple(f"class {number}" for number in range(count)))
 
     def _scan(self) -> tuple[int, int]:

@@ -41,7 +41,7 @@ class GazeTrack:
 
     @property
     def off_frame(self) -> int:
-        """How many points lie outside the frame, which `on_frame` leaves out; a moment without gaze is no point."""
+        """Number of points outside the frame, which `on_frame` leaves out; moments without gaze do not count."""
         return int((~self._inside & ~np.isnan(self.x) & ~np.isnan(self.y)).sum())
 
     @property

@@ -261,7 +261,7 @@ def run(
 
 
 def _models_of(folder: Path, responses: Path) -> dict[str, Any]:
-    """Which model was asked for the responses of this run folder, and which its server named."""
+    """The model that this run folder asked for, and answers by the model name that its server returned."""
     from surgeval.engine import load_cases, load_record
     from surgeval.protocols.asked import count_models
 

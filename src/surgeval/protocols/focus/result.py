@@ -58,7 +58,7 @@ class FocusScores(RunResult):
     """The scored submission.
 
     `results` has one row per question (the columns of `tables/results.csv`), `summary` one per level and name.
-    `asked_model` is the model that was asked for, `answered_by` counts answers by the name that its server gave.
+    `asked_model` is the model that was asked for, `answered_by` counts answers by the name that its server returned.
     `verdicts` holds what every judge said (`votes()`, `judges`). `counts` has `questions`, `scored`, every status,
     `flags`, `judged`, and `orphan`, `unreferenced` and `duplicate` records. `flat` and `video_mean` are the two
     accuracies, None when nothing could be scored. `human` are verdicts of people that judges are compared with,

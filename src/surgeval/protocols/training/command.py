@@ -30,7 +30,7 @@ TiesName: TypeAlias = Literal["free", "reference"]  # what becomes of boxes that
 @grouped(
     {
         SCORING: "convention ties",
-        READING: "format labels",
+        READING: "sources format labels",
         "Ablation": "ablation seeds",
         RUNNING: "only_fold batch image_size device set weights name",
     }
@@ -67,8 +67,8 @@ def run(
     convention: Annotated[
         ConventionName | None,
         typer.Option(
-            help="How boxes are matched and averaged; default coco. The paper's rows are ivtdmetrics: compare "
-            "with ivtd."
+            help="How boxes are matched and averaged; default coco. To compare with the paper's rows "
+            "(ivtdmetrics) use ivtd."
         ),
     ] = None,
     ties: Annotated[

@@ -13,7 +13,7 @@ OTHER_DATA = (
     "Rows marked as published were measured on ProstaTD by its authors: other videos, other labels, other "
     "training time. They show the layout and the order of size; nothing here tests ours against them. The column "
     "convention says how each row was computed: ivtd is ivtdmetrics with its defects repaired, ivtd-legacy is "
-    "ivtdmetrics as it is."
+    "ivtdmetrics with its defects."
 )
 
 

@@ -29,7 +29,7 @@ __all__ = ["PaperTable", "convention_note", "fold_table", "paper_tables"]
 
 _COMPONENTS = ("i", "v", "t", "ivt")
 _COSTS = ("bbox", "i", "v", "t", "ivt")
-SAME_AS_PUBLISHED = ("ivtd", "ivtd-legacy")  # ivtdmetrics with its defects repaired, and as it is
+SAME_AS_PUBLISHED = ("ivtd", "ivtd-legacy")  # ivtdmetrics with its defects repaired, and with them
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ _MAX_BYTES = 1 << 30
 def read_results(path: str | Path) -> pl.DataFrame:
     r"""The results table of a file, or of a folder with `tables/results.csv`, all cells as text (empty ones null).
 
-    The table that the package `orena-focus` writes is read as it is: its column `primary` gives the groups, and
+    The table that the package `orena-focus` writes is accepted: its column `primary` gives the groups, and
     `timed_out` the status. A column `group` that holds leaves of the taxonomy throughout is read as `primary`.
 
     A question without video is a cluster of its own, as in scoring. Where the file lies in a run, the run's protocol

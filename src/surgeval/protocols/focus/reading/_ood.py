@@ -1,7 +1,7 @@
 """Which questions are out of distribution: by data set, by procedure, or by a list of questions and videos.
 
-Every published row says `ood: false`, and which data set a model was trained on is known to its owner alone. What is
-named here replaces the files' own flags: questions that match are out of distribution, all others are in it.
+Every published row has `ood: false`, but the flag depends on the data that a model was trained on. Specifications
+replace the files' flags: questions that match one are out of distribution, all others are in distribution.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def mark_ood(
         if kind not in ("data", "procedure", "list") or not value.strip():
             raise BadInput(f"ood: found {spec!r}, expected {OOD_SPECS}")
         if kind == "list":
-            matched, lacking = _listed(questions, Path(value))
-            notes += [f"of {value}, {counted(len(lacking), 'line')} match no question (first {shown(lacking[0])})"
+            matched, lacking = _match_list(questions, Path(value))
+            notes += [f"{value}: no question matches {counted(len(lacking), 'line')} (the first: {shown(lacking[0])})"
                       ] if lacking and matched else []  # fmt: skip
         else:
             test = _of_set(value, sets or {}) if kind == "data" else _of_procedure(value)
@@ -75,8 +75,8 @@ def _of_procedure(text: str) -> Callable[[FocusQuestion | VqaQuestion], bool]:
     return lambda question: question.procedure.strip().casefold() == wanted
 
 
-def _listed(questions: Sequence[FocusQuestion | VqaQuestion], file: Path) -> tuple[set[str], list[str]]:
-    """The ids of the questions that a file names, themselves or by their video, and its lines that name none."""
+def _match_list(questions: Sequence[FocusQuestion | VqaQuestion], file: Path) -> tuple[set[str], list[str]]:
+    """The ids of the questions whose id or video is in a file, and the lines of the file that match none."""
     if file.suffix == ".json":
         data = read_json(file, raise_errors)
         lines = data if isinstance(data, list) else None
@@ -95,4 +95,4 @@ def _listed(questions: Sequence[FocusQuestion | VqaQuestion], file: Path) -> tup
 def _known(kind: str, questions: Sequence[FocusQuestion | VqaQuestion]) -> str:
     if kind == "procedure":
         return f"; their procedures are {', '.join(map(shown, sorted({q.procedure for q in questions})[:5]))}"
-    return f"; their ids are such as {shown(questions[0].id)}" if questions else ""
+    return f"; the first id is {shown(questions[0].id)}" if questions else ""

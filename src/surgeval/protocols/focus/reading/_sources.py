@@ -100,12 +100,12 @@ def open_questions(
         raise BadInput(f"prefix: found {len(prefix)} for {counted(len(named), 'data set')}, expected one for each")
     if requests is not None and references is not None:
         pair = tuple(read_focus_pair(Path(requests), Path(references), raise_errors))
-        return _prepared([(_DataSet(pair), frozenset())], str(requests), split, ood)
+        return _combine([(_DataSet(pair), frozenset())], str(requests), split, ood)
     sets = []
     for number, name in enumerate(named):
         rows = _rows_of(name, track)
         sets.append((rows.with_prefix(prefix[number]) if prefix else rows, _names_of(name)))
-    return _prepared(sets, " and ".join(map(str, named)), split, ood)
+    return _combine(sets, " and ".join(map(str, named)), split, ood)
 
 
 @dataclass(frozen=True)
@@ -135,10 +135,10 @@ class _DataSet:
         return tuple(question for question in self.questions if self.split.get(question.id) == split)
 
 
-def _prepared(
+def _combine(
     sets: Sequence[tuple[_DataSet, frozenset[str]]], source: str, split: str | None, ood: Sequence[str]
 ) -> FocusSet:
-    """One set of questions out of all: each id once, flagged, of one split."""
+    """Combine data sets: require distinct ids, set the out-of-distribution flags, and take one split."""
     names: dict[str, frozenset[str]] = {}
     splits: dict[str, str] = {}
     for rows, called in sets:
@@ -163,7 +163,7 @@ def _prepared(
 
 
 def _names_of(data: str | Path) -> frozenset[str]:
-    """What a data set may be called: its path as it was given, and the folders of the path."""
+    """The names of a data set for `data:NAME`: its path, and each folder of the path."""
     text = str(data)
     return frozenset((text, *re.split(r"[/\\:]", text))) - {""}
 
@@ -187,7 +187,7 @@ def scored_sources(
     prefix: Sequence[str] = (),
     ood: Sequence[str] = (),
 ) -> tuple[Source, Source, Source, tuple[str, ...]]:
-    """Requests, references and responses to score, and notes, as where not all questions of `data` are among them.
+    """Requests, references and responses to score, and notes, for example on the questions of `data` left out.
 
     A log of Inspect AI knows which questions it asked: of `data` only those are scored. A file of responses does not,
     and what it leaves out counts as wrong.
@@ -195,7 +195,7 @@ def scored_sources(
     if not data and requests is not None and references is not None:
         if split is not None or prefix:
             option = "split" if split is not None else "prefix"
-            raise BadInput(f"{option}: found beside requests and references, expected a dataset")
+            raise BadInput(f"{option}: applies to a dataset, and cannot be used with requests and references")
         return requests, references, responses, ()
     known = open_questions(data, requests, references, track=track, split=split, prefix=prefix, ood=ood)
     if not is_eval_log(responses):

@@ -29,7 +29,7 @@ from surgeval.stats import number_text, stream
 __all__ = ["SETUP", "BatchTime", "Batches", "Expected", "PooledTime", "apply_budgets", "read_batches"]
 
 SETUP = 120.0  # seconds of each batch's budget that are not for a question
-_ENDS_A_BATCH = 0.2  # over budget: from here on the platform takes all questions, as participants quote its template
+_ALL_WRONG = 0.2  # share over budget from which all questions of a batch are wrong, as participants quote the template
 _ROUNDING = 1e-9
 Batches: TypeAlias = str | Path | Sequence[str | Path | Mapping[str, Any]]
 
@@ -56,7 +56,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class PooledTime:
-    """What the pooled rule found, with `seconds` for each question: every batch, and by headline the expected score.
+    """The outcome of the pooled rule: `seconds` for each question, all batches, and the expected score by headline.
 
     Without a scored question there is no expected score.
     """
@@ -71,7 +71,7 @@ class PooledTime:
         return tuple(batch for batch in self.batches if batch.share > 0)
 
     def notes(self, seed: int) -> tuple[str, ...]:
-        """What a reader of the scores must know."""
+        """Notes for the reader of the scores."""
         used = [f"{batch.name}: {batch.seconds:g} s of {batch.budget:g} s" for batch in self.over or self.batches]
         listed = "; ".join(used[:3]) + (f"; and {len(used) - 3} more" if len(used) > 3 else "")
         if not self.over:
@@ -90,7 +90,7 @@ class PooledTime:
                 f"{number_text(score.high)}, depending on which questions); the platform has not published how it "
                 f"chooses them: all other numbers here are of one draw (seed {seed})"
             )
-        if any(batch.seconds >= (1 + _ENDS_A_BATCH) * batch.budget for batch in self.over):
+        if any(batch.seconds >= (1 + _ALL_WRONG) * batch.budget for batch in self.over):
             parts.append(
                 "a batch is over its budget by 20 % or more: participants quote the platform's template that such a "
                 "batch loses all of its questions, which is not applied here"
@@ -99,7 +99,7 @@ class PooledTime:
 
 
 def read_batches(source: Batches | None, known: Sequence[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Names and question ids of the batches: of files or objects with `qIDs`, as batch.json has; without any, one.
+    """Names and question ids of the batches, from files or objects with `qIDs` as in batch.json; None is one batch.
 
     >>> read_batches([{"qIDs": ["q1"]}, {"qIDs": ["q2"], "batch_size": 1}], ["q1", "q2"])
     (('batch 1', ('q1',)), ('batch 2', ('q2',)))
@@ -113,10 +113,10 @@ def read_batches(source: Batches | None, known: Sequence[str]) -> tuple[tuple[st
         ids = _ids_of(record, file, place)
         for qid in ids:
             if qid in batch_of:
-                raise DataError(file, record=place, field="qIDs", found=f"{shown(qid)}, which {batch_of[qid]} has",
+                raise DataError(file, record=place, field="qIDs", found=f"{shown(qid)}, also in {batch_of[qid]}",
                                 expected="every question in one batch")  # fmt: skip
             if qid not in every:
-                raise DataError(file, record=place, field="qIDs", found=f"{shown(qid)}, which no reference has",
+                raise DataError(file, record=place, field="qIDs", found=f"{shown(qid)}, a question without reference",
                                 expected=f"qIDs of the references, such as {shown(known[0])}")  # fmt: skip
             batch_of[qid] = name
         batches.append((name, ids))
@@ -128,7 +128,7 @@ def read_batches(source: Batches | None, known: Sequence[str]) -> tuple[tuple[st
 
 
 def _batch_records(sources: Sequence[str | Path | Mapping[str, Any]]) -> Iterator[tuple[str, str | None, Any]]:
-    """Every batch with its file and its place there."""
+    """Every batch with its file and its record in the file."""
     for source in sources:
         if isinstance(source, Mapping):
             yield "batches", None, source
@@ -156,7 +156,7 @@ def _ids_of(record: object, file: str, place: str | None) -> tuple[str, ...]:
 def apply_budgets(
     results: pl.DataFrame, batches: Sequence[tuple[str, tuple[str, ...]]], seconds: float, seed: int
 ) -> tuple[pl.DataFrame, PooledTime]:
-    """The results after one draw of the forfeited questions, and what the rule found; `seconds` are a question's."""
+    """The results after one draw of the forfeited questions, and the rule's outcome; `seconds` is for one question."""
     latency = dict(results.select("qID", pl.col("latency").fill_null(0.0)).iter_rows())
     times = []
     for name, ids in batches:
@@ -208,7 +208,7 @@ def _draw(rows: pl.DataFrame, times: Sequence[BatchTime], seed: int) -> pl.DataF
 
 
 def _expectations(rows: pl.DataFrame, times: Sequence[BatchTime]) -> dict[str, Expected]:
-    """By headline its mean and its ends: the score is a weighted sum of right answers."""
+    """Mean and range of each headline score, which is a weighted sum of right answers."""
     if not rows.height:
         return {}
     right = rows["correctness"].cast(pl.Float64).to_numpy()

@@ -70,9 +70,9 @@ def time_limit(
     if time != "pooled":
         raise BadInput(f"time: found {time!r}, expected one of question, pooled")
     if compat is not None:
-        raise BadInput(f"time: found 'pooled' with {compat}, which times each question; expected one of the two")
+        raise BadInput(f"time: 'pooled' cannot be combined with {compat}, which times each question")
     if track is None:
-        raise BadInput("time: found 'pooled' without a track, expected the track, which sets the budget of a batch")
+        raise BadInput("time: 'pooled' without a track has no budget; name the track")
     return None, limit
 
 
