@@ -166,7 +166,7 @@ def _read_numbered(node: yaml.MappingNode, place: Place) -> dict[int, yaml.Node]
         numbered[int(text)] = value
     gap = next((number for number in range(len(numbered)) if number not in numbered), None)
     if gap is not None:
-        place.report("name-missing", f"no name for class {gap}", f"names for classes 0 to {len(numbered) - 1}", "names")
+        place.report("name-missing", f"no name for class {gap}", f"names for classes 0 to {max(numbered)}", "names")
         return None
     return numbered
 
