@@ -131,3 +131,6 @@ def test_scores_outside_0_to_1_are_told_where_a_convention_looks_for_the_thresho
     told = "2000 of 2000 scores lie outside 0 to 1"
     assert [any(told in note for note in scores.notes) for scores in (free, ivtd)] == [False, True]
     assert free.thresholds["ivt"] in (80, 90, 20)
+    truth, found = _tables((0.0008, 0.0009, 0.0002))
+    small = score_detection(truth, found, space=SPACE, convention="ivtd")
+    assert any("all scores lie below 0.001" in note for note in small.notes)

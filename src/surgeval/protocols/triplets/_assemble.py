@@ -54,6 +54,7 @@ __all__ = ["ScoringPlan", "assemble_detection", "assemble_recognition", "choose_
 Kept = TypeVar("Kept", RankedBoxes, ScoredFrames)
 DISAGREE = 0.01
 TIED = 0.005  # numbers of the reference's order of equal scores that differ by more from the order-free ones are shown
+_SECOND_THRESHOLD = 1 / 999  # of 1 000 from 0 to 1
 
 
 def choose_ties(
@@ -316,13 +317,18 @@ def _threshold_note(thresholds: Mapping[str, float]) -> tuple[str, ...]:
 
 
 def _beyond_the_grid(scores: Floats, convention: Convention, searched: set[str]) -> tuple[str, ...]:
-    """Scores outside 0 to 1, where a convention looks for the best-F1 threshold on a grid from 0 to 1."""
-    beyond = int(((scores < 0) | (scores > 1)).sum())
-    if not beyond or not searched or convention == "coco":
+    """A note on scores that a convention's grid of best-F1 thresholds, 1 000 from 0 to 1, cannot separate."""
+    if not len(scores) or not searched or convention == "coco":
         return ()
-    return (f"{beyond} of {len(scores)} scores lie outside 0 to 1, where convention {convention} looks for the score "
-            "threshold of P, R and F1: these, the cost-aware F1 and the confusion matrices are not what the detector "
-            "can reach (scale the scores to 0 to 1, or leave the convention out)",)  # fmt: skip
+    beyond = int(((scores < 0) | (scores > 1)).sum())
+    if beyond:
+        found = f"{beyond} of {len(scores)} scores lie outside 0 to 1, where convention {convention} looks for"
+    elif scores.max() < _SECOND_THRESHOLD:
+        found = f"all scores lie below {_SECOND_THRESHOLD:.3f}, the second value that convention {convention} tries as"
+    else:
+        return ()
+    return (f"{found} the score threshold of P, R and F1: these, the cost-aware F1 and the confusion matrices are not "
+            "what the detector can reach (scale the scores to 0 to 1, or leave the convention out)",)  # fmt: skip
 
 
 def _tied(convention: Convention, main: str, table: pl.DataFrame | None) -> tuple[str, ...]:
