@@ -74,7 +74,7 @@ def regions_while_naming(
 ) -> dict[str, dict[str, float]]:
     """For each word of a finding that was dictated: where the gaze rested while it was said and just before.
 
-    A word that is said again soon does not count the same moment twice. Words such as `of` and `the` name no finding.
+    Overlapping times of a repeated word are counted once. Words such as `of` and `the` name no finding.
 
     >>> base = ImageRegion("base", Box(0, 0.8, 1, 0.2))
     >>> words = [SpokenWord("small", 1.0, 1.2), SpokenWord("effusion", 2.0, 2.6)]

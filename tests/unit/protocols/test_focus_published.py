@@ -85,7 +85,7 @@ def test_of_several_tracks_the_named_one_is_taken(heico: Path) -> None:
 
 def test_two_sets_whose_ids_collide_need_a_prefix(heico: Path, lapchole: Path) -> None:
     both = [heico, lapchole]
-    with pytest.raises(BadInput, match=r"question '110': found in two data sets, .* give each data set a prefix"):
+    with pytest.raises(BadInput, match=r"question '110': found in two data sets, .* give each data set its own prefix"):
         open_questions(both)
     with pytest.raises(BadInput, match="prefix: found 1 for 2 data sets"):
         open_questions(both, prefix=["heico__"])
@@ -105,7 +105,7 @@ def test_out_of_distribution_is_set_by_data_set_procedure_or_list(heico: Path, l
     assert outside("data:heico") == outside("data:h") == outside("procedure:sigmoid resection") == whole
     assert outside(f"list:{tmp_path / 'ood.txt'}") == ["h__110", "h__111"]
     assert len(outside("data:h", "data:l")) == 8
-    for spec in ("data:prostate", "procedure:Nephrectomy", "heico", "data:"):
+    for spec in ("data:prostate", "data:sets", "procedure:Nephrectomy", "heico", "data:"):
         with pytest.raises(BadInput, match="ood: "):
             outside(spec)
 

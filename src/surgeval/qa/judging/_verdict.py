@@ -34,10 +34,10 @@ def parse_verdict(text: str | None) -> tuple[VoteState, str]:
     if not plain.strip():
         return "error", "the reply is empty"
     answer = remove_reasoning(plain)
-    said = plain.strip() if answer is None else answer.strip()
-    first, _, rest = said.partition("\n")
-    if said:
-        rest += plain.rpartition(said)[2]  # reasoning after the verdict
+    text = plain.strip() if answer is None else answer.strip()
+    first, _, rest = text.partition("\n")
+    if text:
+        rest += plain.rpartition(text)[2]  # reasoning after the verdict
     word = _LABEL.sub("", first.strip(_DECORATION).casefold()).strip(_DECORATION)
     reply = f"the reply “{_short(plain)}”"
     if word not in ("correct", "incorrect"):

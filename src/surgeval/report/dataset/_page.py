@@ -57,8 +57,8 @@ def write_dataset_page(
     ('report.html', True)
     """
     out = Path(out)
-    told = on_problem or (raise_errors if check is None else _go_on)
-    statistics = dataset_statistics(dataset, sources=sources, on_problem=told)
+    report = on_problem or (raise_errors if check is None else _go_on)
+    statistics = dataset_statistics(dataset, sources=sources, on_problem=report)
     tables = statistics.tables
     if check is not None:
         tables |= problem_tables(check.counts, check.problems, dataset.root)

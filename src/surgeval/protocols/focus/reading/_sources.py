@@ -140,13 +140,14 @@ def _combine(
 ) -> FocusSet:
     """Combine data sets: require distinct ids, set the out-of-distribution flags, and take one split."""
     names: dict[str, frozenset[str]] = {}
+    common = frozenset.intersection(*(called for _, called in sets)) if len(sets) > 1 else frozenset()
     splits: dict[str, str] = {}
     for rows, called in sets:
         for question in rows.questions:
             if question.id in names:
                 raise BadInput(f"{source}: question {shown(question.id)}: found in two data sets, expected each id "
-                               "once; give each data set a prefix of its own")  # fmt: skip
-            names[question.id] = called
+                               "once; give each data set its own prefix")  # fmt: skip
+            names[question.id] = called - common
         splits |= rows.split
     every = tuple(question for rows, _ in sets for question in rows.questions)
     if not every:
@@ -163,7 +164,7 @@ def _combine(
 
 
 def _names_of(data: str | Path) -> frozenset[str]:
-    """The names of a data set for `data:NAME`: its path, and each folder of the path."""
+    """The names of a data set for `data:NAME`: its path, and each folder of the path (unless all sets have it)."""
     text = str(data)
     return frozenset((text, *re.split(r"[/\\:]", text))) - {""}
 
