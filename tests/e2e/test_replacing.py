@@ -29,7 +29,7 @@ def test_labels_in_the_input_folder_are_never_replaced(
     before = labels.read_bytes()
     code, _, err = quick(command, "--model", MODEL[command], "--data", labels.parent, "--out", labels, *more)
     assert code == 2
-    assert "a file of the input, which is never replaced" in err
+    assert "is an input file, and those are never replaced" in err
     assert labels.read_bytes() == before
 
 
