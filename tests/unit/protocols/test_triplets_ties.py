@@ -81,7 +81,8 @@ def test_a_named_convention_keeps_its_order_and_gives_the_order_free_number_besi
                                         named=True)  # fmt: skip
         assert row["reference"] == pytest.approx(scores.number("ivt").estimate)
         assert row["order-free"] == pytest.approx(free[0].number("ivt").estimate)
-        said = f"mAP50 of IVT is {row['reference']:.3f} in the order of convention coco and {row['order-free']:.3f} order-free"
+        values = f"{row['reference']:.3f} in the order of convention coco and {row['order-free']:.3f} order-free"
+        said = f"mAP50 of IVT is {values}"
         assert any(said in note for note in scores.notes)
     assert "ties" not in free[0].sheets
     page = write_triplets_page(named[0], tmp_path / "run").read_text()
