@@ -77,5 +77,5 @@ def test_a_place_that_hangs_on_a_bucket_of_one_question_is_said() -> None:
         "best 95.0 %, good 85.0 %, lucky 20.0 %"
     ) in found.notes
     assert (
-        "places hang on tiny/id (1 question): lucky has place 2, without it 3; good has place 3, without it 2"
+        "places depend on tiny/id (1 question): lucky has place 2, without it 3; good has place 3, without it 2"
     ) in found.notes

@@ -155,7 +155,7 @@ def _small_buckets(
     buckets: Sequence[Bucket], evidence: Sequence[BucketEvidence], outcomes: Outcomes, options: RankOptions,
     decision: RankDecision,
 ) -> list[str]:  # fmt: skip
-    """Which buckets have very few questions, the scores without them, and the places that hang on one."""
+    """Name buckets with very few questions, the scores without them, and the places that depend on one."""
     small = [k for k, bucket in enumerate(evidence) if bucket.questions < FEW_QUESTIONS]
     if not small or len(evidence) == 1:
         return []
@@ -183,7 +183,7 @@ def _small_buckets(
             ]
             changes += [f"{len(moved) - _MOST_NAMES} more change"] if len(moved) > _MOST_NAMES else []
             size = counted(evidence[k].questions, "question")
-            notes.append(f"places hang on {shown_bucket(evidence[k].name)} ({size}): {'; '.join(changes)}")
+            notes.append(f"places depend on {shown_bucket(evidence[k].name)} ({size}): {'; '.join(changes)}")
     return notes
 
 
