@@ -49,7 +49,7 @@ def _compile_cached(function: F) -> F | None:
 
 @cache
 def _temporary_folder() -> Path | None:
-    """A folder that only this user can write to: what lies in a cache is run."""
+    """A folder that only this user can write to, since cached code is executed."""
     if os.name == "nt":  # a user always has a profile there
         return None
     folder = Path(tempfile.gettempdir()) / f"surgeval-numba-{os.getuid()}"

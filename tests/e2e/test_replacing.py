@@ -29,7 +29,7 @@ def test_labels_in_the_input_folder_are_never_replaced(
     before = labels.read_bytes()
     code, _, err = quick(command, "--model", MODEL[command], "--data", labels.parent, "--out", labels, *more)
     assert code == 2
-    assert "a file of the input, which is never replaced" in err
+    assert "is an input file, and those are never replaced" in err
     assert labels.read_bytes() == before
 
 
@@ -80,3 +80,19 @@ def test_explain_replaces_its_own_picture(quick: Quick, small_phantom: Path, tmp
         code, _, err = quick("explain", image, "--model", "phantom-clip", "--prompt", prompt)
         assert code == 0, err
     assert [path.name for path in tmp_path.glob("*.png")] == [f"{image.stem}-heatmap.png"]
+
+
+@pytest.mark.parametrize("name", ["scores.json", "report.html", "cases.parquet"])
+@pytest.mark.parametrize("protocol", ["focus", "intent"])
+def test_scores_go_into_no_folder_with_other_files(
+    quick: Quick, small_phantom: Path, tmp_path: Path, protocol: str, name: str
+) -> None:
+    mine = tmp_path / "scored" / name
+    mine.parent.mkdir()
+    mine.write_text("mine")
+    (tmp_path / "replies.json").write_text("[]")
+    words = ("score", protocol, "--data", small_phantom, "--responses", "replies.json", "--out", "scored")
+    code, _, err = quick(*words)
+    assert code == 2
+    assert "found other files there" in err
+    assert [path.read_text() for path in mine.parent.iterdir()] == ["mine"]

@@ -150,7 +150,7 @@ def test_what_is_probably_wrong_is_said_before_the_score_and_the_servers_name_of
                "--concurrency", "1")  # fmt: skip
     (code, first, _), (again, second, _) = quick(*command), quick(*command)
     assert (code, again) == (0, 0)
-    for text in ("12 replies came from 'tiny-0.5b', and 'vlm' was asked for",
+    for text in ("12 replies came from the model 'tiny-0.5b' instead of 'vlm'",
                  f"the judge {judge} gave the verdict correct to all 12 answers"):  # fmt: skip
         assert 0 <= first.index(text) < first.index("flat accuracy")
     assert "stored by an earlier run" not in first

@@ -168,7 +168,7 @@ def detect(asked: DetectOptions) -> None:
 
 
 def _claim_films(place: Path, asked: DetectOptions) -> None:
-    """Refuse to film over what is there, unless asked to, and never into the folder that is looked at."""
+    """Refuse to replace existing files without --overwrite, and always to write into the input folder."""
     if not place.is_dir():
         claim_file(place, asked.data, option="--video-out", overwrite=asked.overwrite)
         return

@@ -54,7 +54,7 @@ def studio(
     host: Annotated[str, typer.Option(help="Address to serve at; 0.0.0.0 for other machines too.")] = "127.0.0.1",
     token: Annotated[str | None, typer.Option(help="Access token. Generated and printed if omitted.")] = None,
     no_token: Annotated[
-        bool, typer.Option("--no-token", help="Serve every account on this machine without a token.")
+        bool, typer.Option("--no-token", help="Require no token: every account on this machine gets access.")
     ] = False,
     name: Annotated[list[str] | None, typer.Option(help="A name under which others reach this machine.")] = None,
     database: Annotated[
@@ -89,7 +89,7 @@ def studio(
             console().print(f"the labels here go by the schema {current}, which stays; the page's menu switches it "
                             "(Label schema)", soft_wrap=True, markup=False)  # fmt: skip
         if running.project.folder != root.absolute():
-            console().print(visible(f"the films of {root} lie in {running.project.folder}, which is opened"),
+            console().print(visible(f"opened {running.project.folder}, which holds the films of {root}"),
                             soft_wrap=True, markup=False)  # fmt: skip
         for reason in running.project.skipped:
             typer.echo(visible(f"warning: left out: {reason}"), err=True)
@@ -97,17 +97,17 @@ def studio(
             typer.echo("warning: no token: every account on this machine can read and edit this project", err=True)
         console().print(f"the studio is at {running.entry}", soft_wrap=True, markup=False)
         console().print("every edit is stored at once; Ctrl-C ends the studio")
-        with _opened(running.entry, running.project.folder) if browser else nullcontext():
+        with _open_in_browser(running.entry, running.project.folder) if browser else nullcontext():
             while not end.wait(0.5):
                 pass
 
 
 @contextmanager
-def _opened(address: str, folder: Path) -> Iterator[None]:
-    """Open an address in the browser by a file that only this account can read.
+def _open_in_browser(address: str, folder: Path) -> Iterator[None]:
+    """Open an address in the browser through a file that only this account can read.
 
-    Other accounts see the command lines of programs, and so an address that a browser is started with. The file lies in
-    the project's folder where that can be written: browsers in a sandbox (snap) read no temporary files.
+    Other accounts can read command lines, and with them the address that a browser is started with. The file is written
+    to the project's folder if possible: browsers in a sandbox (snap) cannot read temporary files.
     """
     page = f'<!doctype html><meta http-equiv="refresh" content="0; url={html.escape(address)}">'
     try:

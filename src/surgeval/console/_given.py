@@ -76,7 +76,7 @@ def claim_folder(out: str | Path, mark: str) -> None:
 
 
 def claim_file(out: str | Path, *inputs: str | Path, option: str = "--out", overwrite: bool = False) -> None:
-    """Refuse to replace a file, unless `overwrite` says so; one of the `inputs`, or in their folder, is never replaced.
+    """Refuse to replace an existing file without `overwrite`, and always one of the `inputs` or in their folders.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -86,7 +86,7 @@ def claim_file(out: str | Path, *inputs: str | Path, option: str = "--out", over
     ...         claim_file(Path(folder, "labels.json"), folder, overwrite=True)
     ...     except BadInput as error:
     ...         print(str(error).rpartition(": ")[2])
-    a file of the input, which is never replaced. Name another file
+    is an input file, and those are never replaced. Name another file
     """
     out = Path(out)
     if not os.path.lexists(out):
@@ -96,7 +96,7 @@ def claim_file(out: str | Path, *inputs: str | Path, option: str = "--out", over
         if source.exists() and (
             place == source.resolve() or (source.is_dir() and place.is_relative_to(source.resolve()))
         ):
-            raise BadInput(f"{option} {out}: a file of the input, which is never replaced. Name another file")
+            raise BadInput(f"{option} {out}: is an input file, and those are never replaced. Name another file")
     if not overwrite:
         raise BadInput(f"{option} {out}: exists already. Name another file, or replace it with --overwrite")
 
@@ -127,7 +127,7 @@ def _is_unfinished(out: Path, mark: str) -> bool:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether the file is there and ours: people have an index.html or a scores.json of their own."""
+    """Whether the file exists and is ours: other tools also write an index.html or a scores.json."""
     if path.is_symlink() or not path.is_file():
         return False
     page = (b'<meta name="generator" content="surgeval ',)

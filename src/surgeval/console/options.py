@@ -46,5 +46,7 @@ SourcesOption = Annotated[
         "with the columns video and source, or a .json file. ProstaTD's videos are known.",
     ),
 ]
-OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace what is there; never a file of the input.")]
+OverwriteOption = Annotated[
+    bool, typer.Option("--overwrite", help="Replace an existing output; input files are never replaced.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]

@@ -1,4 +1,4 @@
-"""Which source (hospital, public dataset) each video comes from, where the files do not say: `name_sources`."""
+"""`name_sources`: which source (hospital, public dataset) each video comes from if the files do not say."""
 
 from __future__ import annotations
 

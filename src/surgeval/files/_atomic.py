@@ -58,7 +58,7 @@ def atomic_file(path: str | Path) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
             if sys.platform != "win32":
-                temporary.replace(path)  # while it is locked: nobody takes it for a killed writer's
+                temporary.replace(path)  # while it is locked, so that no other process deletes it as stale
         if sys.platform == "win32":
             temporary.replace(path)
     except BaseException:
@@ -143,7 +143,7 @@ def remove_temporary(*folders: str | Path) -> int:
 def _new_file(path: Path) -> BinaryIO:
     """A file to write under another name; always a new one, as a link of that name would lead out of the folder.
 
-    What killed processes left there is taken away, what is being written now is let be.
+    Temporary files of killed processes are deleted, those that are being written are kept.
     """
     names = (path.with_name(f".{path.name}{f'.{number}' if number else ''}.tmp") for number in count())
     while True:
@@ -163,7 +163,7 @@ def _open_locked(temporary: Path) -> BinaryIO:
     """A new file, locked while it is open: the system drops the lock when its process dies."""
     file = temporary.open("xb")
     if _lock(file.fileno()) is False or not _names(temporary, file.fileno()):
-        file.close()  # another process took it for a killed one's before it was locked
+        file.close()  # another process deleted it as stale before it was locked
         raise FileExistsError(temporary)
     return file
 

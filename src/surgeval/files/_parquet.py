@@ -145,7 +145,7 @@ def collect_parquet(table: pl.LazyFrame, path: str | Path, expected: str = "a re
 
 
 def write_parquet_file(table: pl.DataFrame | pl.LazyFrame, path: str | Path) -> None:
-    """Write a table whole or not at all; a lazy one in pieces. What cannot be written is an `OSError`, as of any file.
+    """Write a table whole or not at all; a lazy one in pieces. A failed write raises `OSError`, as for any file.
 
     >>> import tempfile, polars as pl
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -164,7 +164,7 @@ def write_parquet_file(table: pl.DataFrame | pl.LazyFrame, path: str | Path) -> 
 
 
 def write_csv_file(table: pl.DataFrame, path: str | Path) -> None:
-    """Write a table as CSV, whole or not at all. What cannot be written is an `OSError`, as of any file.
+    """Write a table as CSV, whole or not at all. A failed write raises `OSError`, as for any file.
 
     >>> import tempfile, polars as pl
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -177,7 +177,7 @@ def write_csv_file(table: pl.DataFrame, path: str | Path) -> None:
 
 
 class _Recorder(RawIOBase):
-    """Passes bytes on and keeps the first `OSError`: polars makes an error of its own of it, without the number."""
+    """Passes bytes on and keeps the first `OSError`: the error that polars raises in its place lacks the number."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -196,7 +196,7 @@ class _Recorder(RawIOBase):
 
 @contextmanager
 def _os_errors(file: BinaryIO, path: Path) -> Iterator[BinaryIO]:
-    """A stream for polars to write to; where the system refuses a write, its error is raised in place of polars'."""
+    """A stream for polars to write to; a failed write raises the `OSError` of the system instead of polars' error."""
     import polars as pl
 
     recorder = _Recorder(file)

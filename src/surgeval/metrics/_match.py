@@ -212,7 +212,7 @@ def match_groups(
 ) -> tuple[Bools, Bools, Ints, Floats]:
     """Match the predictions of a frame that have equal scores as one group, the pair of the largest overlap first.
 
-    Gives hits per row and threshold; whether the row counts; and the ground truth that it took at the first threshold
+    Returns hits per row and threshold; whether the row counts; and the ground truth that it took at the first threshold
     with their overlap, −1 and −1 where it took none. Pairs of equal overlap stand in the order of the two walks. A
     group of a class counts whole if it begins among the `max_detections` highest of its frame and class (0: every group
     does). With `same_class`, classes do not compete, so a group may hold several.

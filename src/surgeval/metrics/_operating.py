@@ -2,9 +2,9 @@
 
 `coco` counts exactly the detections at or above the threshold, and tries every score that occurs (pycocotools has no
 F1, so nothing prescribes a grid). `ivtd` tries 1 000 thresholds from 0 to 1, interpolates precision and recall between
-scores and smooths the mean F1 curve before its maximum, as ivtdmetrics does: thresholds outside 0 to 1 are
-never tried. `ivtd-legacy` also keeps its defect, np.interp over confidences in order of arrival, which it does not
-sort; with free ties it reads them sorted, as `ivtd`. A threshold chosen here was chosen on the scored data.
+scores and smooths the mean F1 curve before its maximum, as ivtdmetrics does: it cannot find the best threshold for
+scores outside 0 to 1. `ivtd-legacy` also keeps its defect, np.interp over confidences in order of arrival, which it
+does not sort; with free ties it reads them sorted, as `ivtd`. A threshold chosen here was chosen on the scored data.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ __all__ = [
 
 Convention: TypeAlias = Literal["coco", "ivtd", "ivtd-legacy"]
 CONVENTIONS: tuple[Convention, ...] = get_args(Convention)
-Ties: TypeAlias = Literal["free", "reference"]  # boxes of equal score: order-free, or in the convention's order
+Ties: TypeAlias = Literal["free", "reference"]  # ranking of equal scores: order-free, or as the convention's reference
 TIES: tuple[Ties, ...] = get_args(Ties)
 COCO_THRESHOLDS: Floats = np.linspace(0.5, 0.95, 10)
 # Not the same floats as above: 0.6000000000000001 here means that an IoU of exactly 0.6 fails at 0.6.
@@ -54,7 +54,7 @@ _EXACT = 1 - 1e-10  # a threshold of 1 asks for this overlap, as in pycocotools
 
 
 def choose_convention(convention: Convention | None, ties: Ties | None) -> tuple[Convention, Ties]:
-    """The convention and its ties: `coco` with free ties where none is named, a named one as its reference has it.
+    """The convention and its ties: `coco` with free ties if none is named, a named one with its reference's order.
 
     >>> choose_convention(None, None), choose_convention("coco", None), choose_convention("ivtd", "free")
     (('coco', 'free'), ('coco', 'reference'), ('ivtd', 'free'))
@@ -216,8 +216,9 @@ def rank_detections(
 ) -> Ranked:
     """Match every frame under a convention and rank the outcome; `iou` is the threshold of the plain AP.
 
-    `ties` says what becomes of equal scores: `free` of any order (the default where no convention is named) or as the
-    convention's `reference` has it. `order` is what `visits` gave for the same convention and ties.
+    `ties` says how equal scores are ranked: `free` (the default if no convention is named) depends on no order of rows,
+    `reference` is the order of the convention's reference. `order` is what `visits` gave for the same convention and
+    ties.
 
     >>> truth = Boxes.of([0], {"i": [0]}, [[0, 0, 10, 10]])
     >>> found = Boxes.of([0, 0], {"i": [0, 0]}, [[0, 0, 10, 8], [50, 50, 5, 5]], score=[0.8, 0.9])

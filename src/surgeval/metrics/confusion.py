@@ -1,9 +1,8 @@
 """Confusion matrices of detections: which class was said where which class was true.
 
 Boxes are matched whatever their class (descending score, those of equal score together, the largest overlap first), so
-one matching serves every component and no count depends on the order of rows. Rows
-are predicted classes plus "missed", columns are true classes plus "background"; a column divided by its sum says what
-became of a true class.
+one matching serves every component and no count depends on the order of rows. Rows are predicted classes plus "missed",
+columns are true classes plus "background"; a column divided by its sum says what became of a true class.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 `evaluate` is the one call. Every number belongs to a *convention* (`coco`, `ivtd`, `ivtd-legacy`) and a *scope*:
 `overall` ranks all videos together; `per_video` scores each video alone and averages class-first (as the reference
 packages do) or video-first (as eq. 3 of the ProstaTD paper has it). Both orders are given by name because they
-differ. `ties` says what becomes of equal scores: with `free`, the default where no convention is named, no number
-depends on the order of videos, frames or rows; with `reference` they keep the order of the convention's reference.
+differ. `ties` says how equal scores are ranked: with `free`, the default if no convention is named, no number depends
+on the order of videos, frames or rows; with `reference` they keep the order of the convention's reference.
 """
 
 from __future__ import annotations
@@ -277,8 +277,8 @@ def evaluate(
 ) -> DetectionResult:
     """Score the components named in `n_classes` (component → number of classes).
 
-    Without a `convention` boxes are matched as under `coco`, and equal scores count in any order (`ties="free"`); a
-    named convention keeps the order of its reference (`ties="reference"`) unless `ties` says otherwise.
+    Without a `convention` boxes are matched as under `coco`, and the order of equal scores does not matter
+    (`ties="free"`). A named convention keeps the order of its reference (`ties="reference"`) unless `ties` is given.
     `threshold` fixes the score threshold of P/R/F1 (chosen on other data); left out, it is the best-F1 one of the
     scored data.
 

@@ -24,7 +24,7 @@ _REMARK = re.compile(
 
 
 def find_one_answer(pairs: Sequence[tuple[str, str]]) -> list[str]:
-    """Whether all answers are the same although the references differ; each pair is an answer and its reference.
+    """Find that all answers are the same although the references differ; each pair is an answer and its reference.
 
     >>> find_one_answer([("Yes", reference) for reference in ["Yes", "No"] * 5])
     ["the model gave the same answer to all 10 questions: 'Yes'"]
@@ -40,7 +40,7 @@ def find_one_answer(pairs: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def find_one_verdict(verdicts: Iterable[PanelVerdict]) -> list[str]:
-    """Which judges gave the same verdict to all answers; a comparison of texts (`exact`) is no such judge.
+    """Find judges that gave the same verdict to all answers; the comparison of texts (`exact`) is left out.
 
     >>> verdicts = [PanelVerdict(f"q{n}", "correct", (Vote("j", "correct"),), 1, "") for n in range(12)]
     >>> find_one_verdict(verdicts)
@@ -59,7 +59,7 @@ def find_one_verdict(verdicts: Iterable[PanelVerdict]) -> list[str]:
 
 
 def find_reused_verdicts(verdicts: Iterable[PanelVerdict]) -> list[str]:
-    """How many verdicts of each judge come from the file of stored verdicts.
+    """Count the verdicts of each judge that come from the file of stored verdicts.
 
     >>> find_reused_verdicts([PanelVerdict("q", "correct", (Vote("j", "correct", cached=True),), 0, "")])
     ['1 of 1 verdict of the judge j was stored by an earlier run and not asked for again']
@@ -76,28 +76,28 @@ def find_reused_verdicts(verdicts: Iterable[PanelVerdict]) -> list[str]:
 
 
 def find_odd_references(references: Iterable[tuple[str, str]]) -> list[str]:
-    """How many references hold a remark that is no answer; each pair is a question's id and its reference.
+    """Count references that hold an editor's remark; each pair is a question's id and its reference.
 
     >>> find_odd_references([("q1", "clip. Errors: corrected subject–verb agreement"), ("q2", "specimen, clip")])
-    ["1 reference holds a remark that is no answer (first q1: 'Errors: corrected subject–verb agreement')"]
+    ["1 reference contains an editor's remark (first q1: 'Errors: corrected subject–verb agreement')"]
     """
     odd = [(name, found.start(), text) for name, text in references if (found := _REMARK.search(text))]
     if not odd:
         return []
     name, start, text = odd[0]
-    hold = "reference holds a remark that is" if len(odd) == 1 else "references hold remarks that are"
-    return [f"{len(odd)} {hold} no answer (first {name}: {_short(text[start:])!r})"]
+    hold = "reference contains an editor's remark" if len(odd) == 1 else "references contain editor's remarks"
+    return [f"{len(odd)} {hold} (first {name}: {_short(text[start:])!r})"]
 
 
 def find_other_models(asked: str, answered: Mapping[str, int]) -> list[str]:
-    """Under which other names a server answered; `asked` is a model's name as options or run.json give it.
+    """Name the other models that a server answered as; `asked` is a model as options or run.json name it.
 
     >>> find_other_models("openai:vlm@http://h/v1", {"vlm": 3, "tiny": 2})
-    ["2 replies came from 'tiny', and 'vlm' was asked for"]
+    ["2 replies came from the model 'tiny' instead of 'vlm'"]
     """
     wanted = _server_model(asked)
     return [
-        f"{counted(count, 'reply', 'replies')} came from {name!r}, and {wanted!r} was asked for"
+        f"{counted(count, 'reply', 'replies')} came from the model {name!r} instead of {wanted!r}"
         for name, count in answered.items() if wanted and name != wanted
     ]  # fmt: skip
 

@@ -88,19 +88,21 @@ class _LeftOut:
     problems: list[Problem] = field(default_factory=list)
 
     def sentences(self, options: ClipOptions) -> list[str]:
-        """What to say about it; nothing where everything was kept."""
+        """A sentence for each kind of material that was left out."""
         count = {name: sum(map(len, by_video.values())) for name, by_video in
                  (("known", self.known), ("kept", self.kept), ("in_clips", self.in_clips))}  # fmt: skip
         between, outside = count["in_clips"] - count["kept"], count["known"] - count["in_clips"]
         of, short = f"of {counted(count['known'], 'fixation')}", counted(self.short, "clip")
-        said = [
+        sentences = [
             (self.frames, f"{counted(self.frames, 'frame')} without a phase, a time or a picture left out"),
             (self.empty, f"{counted(self.empty, 'clip')} without a frame in the film left out"),
             (self.short, f"{short} shorter than {options.shortest:g} s left out (option shortest)"),
             (between, f"{between} {of} lie between labelled frames and are left out (option all_fixations)"),
             (outside, f"{outside} {of} lie in no clip and are left out"),
         ]  # fmt: skip
-        return [text for number, text in said if number] + [str(p) for p in self.problems if p.kind == "gaze-range"]
+        return [text for number, text in sentences if number] + [
+            str(p) for p in self.problems if p.kind == "gaze-range"
+        ]
 
 
 def dataset_clips(

@@ -26,7 +26,7 @@ from surgeval.results import counted
 __all__ = ["ImageRegion", "dwell_by_region", "image_records", "regions_while_naming"]
 
 LOOK_AHEAD = 1.5  # seconds that a look comes before its word
-# Words of a finding that name nothing. Two letters count where the finding writes them in capitals (PE, TB).
+# Words of a finding that do not identify it. Two letters count where the finding writes them in capitals (PE, TB).
 _EMPTY_WORDS = frozenset({
     "a", "an", "and", "are", "as", "at", "but", "by", "for", "from", "has", "in", "is", "it", "its", "no", "nor", "not",
     "of", "on", "or", "per", "than", "that", "the", "there", "this", "to", "via", "was", "were", "with", "without",
@@ -74,7 +74,7 @@ def regions_while_naming(
 ) -> dict[str, dict[str, float]]:
     """For each word of a finding that was dictated: where the gaze rested while it was said and just before.
 
-    Overlapping times of a repeated word are counted once. Words such as `of` and `the` name no finding.
+    If a word is repeated soon, each moment counts once. Words such as `of` and `the` are ignored.
 
     >>> base = ImageRegion("base", Box(0, 0.8, 1, 0.2))
     >>> words = [SpokenWord("small", 1.0, 1.2), SpokenWord("effusion", 2.0, 2.6)]
@@ -84,7 +84,7 @@ def regions_while_naming(
     named = _finding_words(finding)
     spans: dict[str, list[tuple[float, float]]] = {}
     for word in words:
-        key = _bare(word.word).casefold()
+        key = _strip_punctuation(word.word).casefold()
         if key in named:
             spans.setdefault(key, []).append((word.start - LOOK_AHEAD, word.end))
     told = {}
@@ -94,19 +94,19 @@ def regions_while_naming(
     return {key: seconds for key, seconds in told.items() if seconds}
 
 
-def _bare(word: str) -> str:
+def _strip_punctuation(word: str) -> str:
     return word.strip(".,;:()")
 
 
 def _finding_words(finding: str) -> set[str]:
     """The words that name a finding: three letters or more, or an abbreviation of two."""
-    words = [_bare(word) for word in finding.split()]
+    words = [_strip_punctuation(word) for word in finding.split()]
     naming = {word.casefold() for word in words if len(word) > 2 or (len(word) == 2 and word.isupper())}
     return naming - _EMPTY_WORDS
 
 
 def _merge_spans(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Spans of time without overlap.
+    """Merge spans of time that overlap.
 
     >>> _merge_spans([(2.0, 3.0), (0.0, 1.0), (2.5, 4.0)])
     [(0.0, 1.0), (2.0, 4.0)]
@@ -156,7 +156,7 @@ def image_records(
 
 
 def off_frame_sentence(path: Path, count: int) -> str:
-    """The sentence about fixations of a gaze file outside the frame.
+    """The note about a gaze file with fixations outside the frame.
 
     >>> off_frame_sentence(Path("gaze.csv"), 1)
     'gaze.csv: 1 fixation outside the frame is left out'

@@ -27,7 +27,7 @@ __all__ = ["AccessRules", "Guard", "binds_loopback", "blind_place", "place_token
 
 _TOKEN = re.compile(r"[A-Za-z0-9_.~-]{16,200}")
 _OWN_SITE = (b"same-origin", b"none")  # `none`: typed or bookmarked
-_UNKNOWN = "this studio needs its token: open the address with the token that was printed when it was started"
+_UNKNOWN = "this studio needs its token: open the address that was printed at its start"
 _NAME = re.compile(r"[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]")
 _HEADERS = (
     (b"content-security-policy",
@@ -84,7 +84,7 @@ class AccessRules:
 
     hosts: frozenset[str]  # as the Host header names them: name:port
     token: str | None = None  # None: no request needs one
-    cookie: str = "surgeval_studio"  # its name, which has the port in it: browsers send cookies to all ports of a host
+    cookie: str = "surgeval_studio"  # its name; `of` adds the port, as browsers send cookies to all ports of a host
     most_bytes: int = 32 << 20  # of a request's body
     most_seconds: float = 60.0  # until all of it is here
 
@@ -178,10 +178,10 @@ class Guard:
         return any(_same(value, opening) for value in offered for opening in _opening(token, scope["path"]))
 
     async def _sign_in(self, scope: Scope, send: Send) -> None:
-        """Turn a token in the address into a cookie, and lead to the same address without it.
+        """Set a cookie from the token in the address, and forward to the same address without it.
 
-        A page leads there, not a redirect: a browser that came from elsewhere (the file that the command opens, a link
-        in a letter) does not send a strict cookie along with a redirect.
+        A page forwards, not an HTTP redirect: after a link from elsewhere (the file that the command opens, an e-mail)
+        a browser does not send a strict cookie with a redirect.
         """
         path = quote(scope["path"])
         head = '<!doctype html><title>studio</title><link rel="icon" href="icon.svg">'
@@ -209,7 +209,7 @@ def _opening(token: str, path: str) -> list[str]:
 
 
 def _offered(scope: Scope, token: str) -> str | None:
-    """The token in the address, where it opens the page that begins there."""
+    """The token in the address if it is valid for the page at this address, else None."""
     values = [value.encode("utf-8", "replace") for value in _asked(scope)] if _is_entrance(scope) else []
     openings = _opening(token, scope["path"])
     return next((opening for opening in openings for value in values if _same(value, opening)), None)

@@ -85,8 +85,8 @@ def find_films(
 ) -> tuple[Film, ...]:
     """What there is to label in a folder: its films, its images, and those of the folders below it.
 
-    `none` admits a folder without any: it may hold only questions to review. A film that cannot be read ends this with
-    its error; `skip`, where it is given, gets the error as a sentence instead, and the other films are found.
+    `none` admits a folder without any: it may hold only questions to review. A film that cannot be read raises its
+    error; with `skip`, that is called with the message instead, and the other films are found.
 
     >>> import tempfile
     >>> from PIL import Image
@@ -198,7 +198,7 @@ def register(
     """Make the films known to a project; the pictures of every video by frame number, as far as they are there.
 
     `fps` is the rate of folders of images that are new; without one their frames are taken to be a second apart. A new
-    folder of which no image can be read is an error; `skip`, where it is given, gets its sentence instead.
+    folder of which no image can be read is an error; with `skip`, that is called with the message instead.
     """
     with database.reading() as connection:
         known = {video.id: video.frames for video in reading.videos(connection)}

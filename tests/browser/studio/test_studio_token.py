@@ -44,4 +44,4 @@ def test_the_file_that_the_command_opens_leads_to_the_page_and_the_token_leaves_
 def test_a_page_without_the_token_says_what_to_open(context: BrowserContext, running: Running) -> None:
     page = context.new_page()
     page.goto(running.address)
-    assert "open the address with the token that was printed when it was started" in page.inner_text("body")
+    assert "open the address that was printed at its start" in page.inner_text("body")

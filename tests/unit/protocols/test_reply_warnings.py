@@ -63,13 +63,15 @@ def test_exactly_one_published_reference_of_lapchole_is_odd(real_data: Path) -> 
     found = []
     for file in sorted((real_data / "focus-orena" / "hub").rglob("test.parquet")):
         found += find_odd_references(pl.read_parquet(file).select("id", "answer").cast(pl.String).iter_rows())
-    assert len(found) == 3 and all(text.startswith("1 reference holds a remark") for text in found)  # one set, 3 tracks
+    assert len(found) == 3 and all(
+        text.startswith("1 reference contains an editor") for text in found
+    )  # one set, 3 tracks
 
 
 def test_another_model_than_the_one_asked_for_is_named() -> None:
     assert find_other_models("openai:org/vlm@http://h/v1", {"org/vlm": 5}) == []
     assert find_other_models("openai org/vlm http://h/v1 max_tokens=16 t=0.0", {"tiny": 1}) == [
-        "1 reply came from 'tiny', and 'org/vlm' was asked for"
+        "1 reply came from the model 'tiny' instead of 'org/vlm'"
     ]
     assert find_other_models("prior", {"tiny": 1}) == []
     assert find_one_answer([("", "a"), ("", "b")] * 5) == [

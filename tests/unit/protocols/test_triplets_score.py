@@ -201,6 +201,14 @@ def test_the_threshold_may_come_from_other_videos(theatre: MemoryDataset, poor: 
     assert stored.number(metric="F1") == validated.number(metric="F1")
 
 
+def test_scores_off_the_grid_are_reported_where_the_threshold_comes_from_another_split(
+    theatre: MemoryDataset, poor: pl.DataFrame
+) -> None:
+    percent = poor.with_columns(pl.col("score") * 100)
+    scores = score(theatre, percent, split="test", threshold_from="val", convention="ivtd")
+    assert sum("lie outside 0 to 1" in note for note in scores.notes) == 1
+
+
 def test_instruments_alone_can_be_scored(tiny: MemoryDataset, half: pl.DataFrame) -> None:
     table = half.select("video", "frame", "score", "x", "y", "w", "h", instrument=pl.Series([0, 1, 1]))
     with pytest.raises(DataError, match=r"verb: found -1 .* because component 'v' is scored"):

@@ -83,7 +83,7 @@ def frames(
 
 
 def _claim(place: Path, videos: list[Path], *, overwrite: bool) -> None:
-    """Refuse to write over files that are there, unless asked to."""
+    """Refuse to replace existing files without --overwrite."""
     if not place.is_dir():
         claim_file(place, *videos, overwrite=overwrite)
     elif any(place.iterdir()) and not overwrite:

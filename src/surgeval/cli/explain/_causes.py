@@ -86,7 +86,7 @@ def say_unknown(model: str, words: Sequence[str]) -> None:
 
 
 def is_own_picture(path: Path) -> bool:
-    """Whether a picture says that `save_picture` wrote it."""
+    """Whether the metadata of a picture name `save_picture` as its writer."""
     from PIL import Image
 
     try:
@@ -101,11 +101,11 @@ def save_picture(picture: Any, out: Path) -> None:
     from PIL import Image
     from PIL.PngImagePlugin import PngInfo
 
-    said = PngInfo()
-    said.add_text("Software", _SOFTWARE)
+    info = PngInfo()
+    info.add_text("Software", _SOFTWARE)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with atomic_path(out) as partial:
-            Image.fromarray(picture).save(partial, pnginfo=said)
+            Image.fromarray(picture).save(partial, pnginfo=info)
     except OSError as error:
         raise BadInput(f"{out}: the picture cannot be written: {failure_reason(error)}") from error

@@ -1,4 +1,4 @@
-"""Read the fixations of a JSON file; unusable ones are left out, counted, and reported once."""
+"""Read the fixations of a JSON file; those that cannot be used are left out, counted and reported once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _KEYS = ("t", "x", "y", "duration")
 
 
 class FixationReader:
-    """Reads the fixations of one file. A fixation outside the frame, or of negative duration, is left out.
+    """Reads the fixations of one file; those outside the frame or of negative duration are left out.
 
     >>> from surgeval.datasets import raise_errors
     >>> reader = FixationReader()
@@ -29,7 +29,7 @@ class FixationReader:
         self._first = ""
 
     def read(self, rows: Sequence[Any], place: Place) -> list[Gaze]:
-        """Return the usable fixations of a JSON list; each malformed row is reported as a problem."""
+        """The usable fixations of a JSON list; a row that is not a fixation is reported as a problem."""
         fixations = []
         for number, row in enumerate(rows):
             field = f"gaze[{number}]"

@@ -15,7 +15,7 @@ __all__ = ["OnnxDetector"]
 
 
 class OnnxDetector:
-    """An ONNX file in a process of its own; on a GPU where onnxruntime's CUDA build is installed."""
+    """An ONNX file, run in a child process; on a GPU where onnxruntime's CUDA build is installed."""
 
     def __init__(
         self, path: Path, *, name: str = "", device: torch.device | str = "cpu", aux: bool = True, threads: int = 0
@@ -28,7 +28,7 @@ class OnnxDetector:
         self.name, self.classes = name or path.stem, self._graph.classes
         self.image_size, self.fill = self._graph.image_size, self._graph.fill
         self.heads = self._graph.heads if aux else self._graph.heads[:1]
-        self.device = torch.device("cpu")  # the process takes arrays from there, and moves them by itself
+        self.device = torch.device("cpu")  # the child process takes arrays from there and moves them to its device
 
     def raw(self, images: torch.Tensor) -> Raw:
         """Look at pictures: bytes (batch, 3, side, side), RGB."""

@@ -1,8 +1,7 @@
-"""An ONNX file of a stranger: parsed, checked and tried on one picture in a process with limits on memory and time.
+"""Open an untrusted ONNX file: parse, check and try it on one picture in a process with limits on memory and time.
 
-Refused are files that point to other files, that do not say which classes they speak of, whose inputs and outputs are
-others than those of a detector, and that need more memory or time than detectors do. What is computed in between is
-not looked at: the limits hold for any graph.
+Refused are files that refer to other files, lack the metadata of a detector, have other inputs or outputs than a
+detector, or exceed the limits. The operators are not checked: the limits hold for any graph.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _UINT8 = 2  # TensorProto's number for the type
 
 @dataclass(frozen=True, eq=False)
 class OnnxGraph:
-    """A file that was tried, ready to compute, and what its metadata say."""
+    """A checked file with its process and the contents of its metadata."""
 
     path: Path
     process: GraphProcess
@@ -44,7 +43,7 @@ class OnnxGraph:
 
     def run(self, pictures: Bytes, heads: Sequence[str]) -> list[AnyArray]:
         """Boxes and the probabilities of these heads, checked; a graph that fails raises `DataError`."""
-        with _named(self.path):
+        with _name_file(self.path):
             arrays = self.process.run(INPUT, pictures, [BOXES, *heads])
         shape = arrays[0].shape
         candidates = shape[1] if len(shape) > 1 else 0
@@ -60,7 +59,7 @@ class OnnxGraph:
 def open_onnx(path: Path, *, cuda: bool = False, threads: int = 1) -> OnnxGraph:
     """Read, check and try a file; whatever is wrong raises `DataError`."""
     data = read_bounded(path, _LIMIT, EXPECTED)
-    with _named(path):
+    with _name_file(path):
         process = GraphProcess(data, key=KEY, cuda=cuda, threads=threads)
     try:
         about = process.about
@@ -75,8 +74,8 @@ def open_onnx(path: Path, *, cuda: bool = False, threads: int = 1) -> OnnxGraph:
 
 
 @contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """Say of which file it is that a graph was refused."""
+def _name_file(path: Path) -> Iterator[None]:
+    """Turn a refusal of the graph into an error that names the file."""
     try:
         yield
     except GraphRefused as refused:
@@ -109,7 +108,7 @@ def _metadata(path: Path, entries: Sequence[str]) -> tuple[Classes, int, int, tu
 
 
 def _check_ends(path: Path, about: Mapping[str, Any], side: int, heads: tuple[str, ...]) -> None:
-    """Names, types and sizes of what goes in, and names of what comes out."""
+    """Check the name, type and size of the input and the names of the outputs."""
     inputs = about["inputs"]
     if [name for name, *_ in inputs] != [INPUT]:
         found = ", ".join(str(name) for name, *_ in inputs)

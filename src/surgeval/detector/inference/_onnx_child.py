@@ -1,7 +1,7 @@
-"""A process that runs one ONNX graph, under limits on its memory; `_onnx_process` starts it and speaks to it.
+"""Run one ONNX graph under limits on memory and time; `_onnx_process` starts this program and sends it requests.
 
-A program of its own: it imports nothing of surgeval or torch, so that it starts in half a second. Requests come on
-standard input and replies go to standard output: a line of JSON, then as many bytes as it says.
+It imports nothing of surgeval or torch, so it starts in half a second. Requests come on standard input and replies go
+to standard output: a line of JSON, then as many bytes as the line says.
 """
 
 from __future__ import annotations
@@ -21,24 +21,25 @@ import onnxruntime
 
 _THREAD = 1 << 27  # bytes of address space that a thread may take for its stack and its share of malloc
 _SHORT = "a graph that needs more memory than it may take"
-_FIRST = 160  # letters of what other packages say is wrong
+_FIRST = 160  # characters of another package's error message
 
 
 class Refused(Exception):
-    """What is wrong with the file."""
+    """A file or graph that is refused; the message is a phrase for the error."""
 
 
 def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, whose end is the end of our input
-    with suppress(OSError):  # where memory runs out, this process goes first
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C; this process ends with its input
+    with suppress(OSError):  # where memory runs out, the system ends this process first
         score = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
         os.write(score, b"1000")
         os.close(score)
     requests, replies = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever a library prints is no reply
+    os.dup2(2, 1)  # so that output of libraries does not mix with replies
     session: Any = None
     while line := requests.readline():
         asked = json.loads(line)
+        _end_after(asked["seconds"])
         data = requests.read(asked["bytes"])
         arrays: list[np.ndarray[Any, Any]] = []
         try:
@@ -48,7 +49,7 @@ def main() -> None:
                 session = _session(data, asked)
             else:
                 picture = np.frombuffer(data, np.uint8).reshape(asked["shape"])
-                arrays = _computed(session, picture, asked)
+                arrays = _compute(session, picture, asked)
                 reply = {"arrays": [[str(array.dtype), list(array.shape)] for array in arrays]}
         except Refused as refused:
             reply = {"refused": str(refused)}
@@ -58,6 +59,7 @@ def main() -> None:
             short = "allocat" in str(error) or "bad_alloc" in str(error)
             reply = {"refused": _SHORT if short else f"a graph that fails ({_first(error)})"}
         _send(replies, reply, arrays if "arrays" in reply else [])
+        _end_after(0)
 
 
 def _send(replies: BinaryIO, reply: dict[str, Any], arrays: list[np.ndarray[Any, Any]]) -> None:
@@ -67,8 +69,14 @@ def _send(replies: BinaryIO, reply: dict[str, Any], arrays: list[np.ndarray[Any,
     replies.flush()
 
 
+def _end_after(seconds: int) -> None:
+    """End this process after some seconds (0: never), even in an endless graph whose parent was killed."""
+    if hasattr(signal, "alarm"):  # its default action needs no Python code, which would wait for the graph
+        signal.alarm(seconds)
+
+
 def _limit(asked: dict[str, Any]) -> None:
-    """At most so many bytes more than this process takes without a graph."""
+    """Limit the address space to what this process takes without a graph, plus `memory`."""
     if asked["memory"] is None or sys.platform != "linux":
         return
     import resource
@@ -80,7 +88,7 @@ def _limit(asked: dict[str, Any]) -> None:
 
 
 def _describe(data: bytes, key: str) -> dict[str, Any]:
-    """What the file says of itself; a file that names other files is refused before it is run."""
+    """Metadata, inputs and outputs of the file; one that refers to other files is refused before it is run."""
     try:
         model = onnx.load_model_from_string(data)
     except MemoryError:
@@ -127,7 +135,7 @@ def _session(data: bytes, asked: dict[str, Any]) -> Any:
     if asked["provider"] not in onnxruntime.get_available_providers():
         raise Refused("device")
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4  # nobody reads them here
+    options.log_severity_level = 4  # standard error is discarded
     options.intra_op_num_threads = asked["threads"]
     # From bytes and never from a path: nothing beside the file can be opened.
     try:
@@ -138,10 +146,10 @@ def _session(data: bytes, asked: dict[str, Any]) -> Any:
         raise Refused(f"a graph that onnxruntime refuses ({_first(error)})") from error
 
 
-def _computed(session: Any, picture: np.ndarray[Any, Any], asked: dict[str, Any]) -> list[np.ndarray[Any, Any]]:
+def _compute(session: Any, picture: np.ndarray[Any, Any], asked: dict[str, Any]) -> list[np.ndarray[Any, Any]]:
     arrays = session.run(asked["outputs"], {asked["input"]: picture})
     if not all(isinstance(array, np.ndarray) and array.dtype.kind in "fiub" for array in arrays):
-        raise Refused("outputs that are no numbers")
+        raise Refused("outputs that are not numbers")
     if sum(array.nbytes for array in arrays) > asked["most"]:
         raise Refused("outputs that are too large")
     return [np.ascontiguousarray(array) for array in arrays]

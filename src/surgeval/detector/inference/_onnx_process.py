@@ -1,7 +1,7 @@
-"""An ONNX graph in a process of its own, with limits on memory and time: whatever it holds, this process goes on.
+"""Run an ONNX graph in a child process with limits on memory and time, so that a hostile graph ends only that process.
 
-A graph may come from a stranger, and a few bytes of it can ask for petabytes or loop for ever. The process lives as
-long as the detector and gets a batch at a time: 20 MB through a pipe take some ten milliseconds.
+Files are untrusted: a few bytes of a graph can ask for petabytes or loop forever. The process lives as long as the
+detector and gets one batch at a time: 20 MB through a pipe take about ten milliseconds.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ __all__ = ["GraphProcess", "GraphRefused"]
 
 OPEN_SECONDS = 120.0
 RUN_SECONDS, PICTURE_SECONDS = 60.0, 30.0  # for a batch, and more for each of its pictures
+_GRACE = 10  # seconds more, after which the process ends itself: this one may have been killed
 _FILE_COPIES = 4  # of the file's bytes: as read, parsed, and as onnxruntime keeps and packs them
 _MEMORY = 1 << 30  # bytes beyond the file for a batch, and more for each of its pictures of 640 × 640
 _PICTURE_MEMORY = 1 << 29
@@ -34,15 +35,15 @@ _LINE = 1 << 24  # bytes of a reply's first line
 
 
 class GraphRefused(Exception):
-    """Why a graph was not run, as a phrase."""
+    """A graph that was not run; the message is a phrase for the error."""
 
 
 class GraphProcess:
-    """A process that holds one graph."""
+    """A child process that holds one graph."""
 
     def __init__(self, data: bytes, *, key: str, cuda: bool, threads: int) -> None:
         self._threads, self._file = threads, _FILE_COPIES * len(data)
-        self._cuda = cuda  # address space says nothing there: CUDA reserves all of it
+        self._cuda = cuda  # CUDA reserves all address space, so memory is not limited there
         self._lock = Lock()
         self._child = subprocess.Popen(  # noqa: S603 (our own interpreter and program)
             [sys.executable, "-P", str(Path(__file__).with_name("_onnx_child.py"))],
@@ -74,7 +75,7 @@ class GraphProcess:
         self._end()
 
     def _memory(self, batch: int, side: int) -> int | None:
-        """Bytes that the process may take for the graph: the sum of all that it holds at a time."""
+        """Bytes that the process may hold at a time for the graph and a batch; None: no limit."""
         picture = int(_PICTURE_MEMORY * (side / 640) ** 2)
         return None if self._cuda else self._file + _MEMORY + batch * picture
 
@@ -82,20 +83,22 @@ class GraphProcess:
         self, request: Mapping[str, Any], data: bytes | memoryview, seconds: float
     ) -> tuple[dict[str, Any], list[AnyArray]]:
         late: list[bool] = []
+        child = self._child  # not `self`: the timer's thread may outlive the detector for a moment
 
         def end() -> None:
             late.append(True)
-            self._child.kill()
+            child.kill()
 
         timer = Timer(seconds, end)
         timer.daemon = True
         with self._lock:
             timer.start()
             try:
-                reply, arrays = self._exchanged({**request, "threads": self._threads, "bytes": len(data)}, data)
+                message = {**request, "threads": self._threads, "bytes": len(data), "seconds": int(seconds) + _GRACE}
+                reply, arrays = self._exchange(message, data)
             except (OSError, EOFError, ValueError) as error:
-                self._child.kill()
-                status = self._child.wait()
+                child.kill()
+                status = child.wait()
                 how = f"took more than {seconds:g} s" if late else f"ended its process with status {status}"
                 raise GraphRefused(f"a graph that {how}") from error
             finally:
@@ -104,7 +107,7 @@ class GraphProcess:
             raise GraphRefused(str(reply["refused"]))
         return reply, arrays
 
-    def _exchanged(self, request: Mapping[str, Any], data: bytes | memoryview) -> tuple[dict[str, Any], list[AnyArray]]:
+    def _exchange(self, request: Mapping[str, Any], data: bytes | memoryview) -> tuple[dict[str, Any], list[AnyArray]]:
         writer, reader = self._child.stdin, cast(BufferedReader, self._child.stdout)
         assert writer is not None  # noqa: S101 - a pipe
         writer.write(json.dumps(request).encode() + b"\n")
@@ -124,7 +127,7 @@ class GraphProcess:
 
 
 def _widen(child: subprocess.Popen[bytes]) -> None:
-    """Pipes of a megabyte, where the system has them: fewer steps for a batch."""
+    """Enlarge both pipes to a megabyte where the system allows it: a batch then takes fewer steps."""
     with suppress(ImportError, AttributeError, OSError):
         import fcntl
 

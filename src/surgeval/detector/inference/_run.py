@@ -178,5 +178,5 @@ def _check_target(target: Path, how: DetectSettings, source: Source) -> None:
         raise BadInput(f"{target}: found the frames to look at, expected another place to write to")
     root = source.dataset.root
     if target.exists() and root.is_dir() and target.resolve().is_relative_to(root.resolve()):
-        raise BadInput(f"{target}: a file of the input, which is never replaced. Name another file")
+        raise BadInput(f"{target}: is an input file, and those are never replaced. Name another file")
     target.parent.mkdir(parents=True, exist_ok=True)

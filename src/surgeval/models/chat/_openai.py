@@ -1,7 +1,7 @@
 """Chat models for judges and questions: any OpenAI-compatible server, or local transformers weights.
 
 All retrying is here, in one bounded loop that also covers what HTTP calls a success (an error object, no choices, a
-broken body). A server whose first replies are no JSON is given up, and one that asks to be left alone for longer than
+broken body). A server whose first replies are not JSON is given up, and one that asks for a pause longer than
 `_LONGEST_PAUSE` stops the run. A key goes only where it belongs: `OPENAI_API_KEY` to api.openai.com, `SURGEVAL_API_KEY`
 to any server; neither it nor any other secret is in what comes out, whatever the server says.
 """
@@ -33,8 +33,8 @@ _NAMES_FORM = re.compile(rb"response_format|json_schema|json_object|guided_json"
 _NAMES_SEED = re.compile(rb"\bseed\b")
 _LOOKED_AT = 1 << 16  # characters of a refusal, of which 200 are shown
 _LONGEST_WAIT = 1e6  # seconds; no operating system waits for ever
-_LONGEST_PAUSE = 300.0  # seconds that a server may ask for; after more the run stops instead of asking all the same
-_FOREIGN = 3  # bodies without JSON, before any with it, by which a server of something else is known
+_LONGEST_PAUSE = 300.0  # seconds; if a server asks for a longer pause, the run stops
+_FOREIGN = 3  # bodies without JSON, before any with it, after which a server is given up
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class OpenAIChat:
 
     @property
     def model(self) -> str:
-        """The model's name as the server is asked for it."""
+        """The model's name as requests give it."""
         return self._model
 
     @property
@@ -157,7 +157,7 @@ class OpenAIChat:
     def complete(self, messages: Sequence[Message], *, schema: Mapping[str, object] | None = None) -> Reply:
         """Ask, and ask again after what may pass: time-outs, 429 and 5xx, resets, bodies without a reply.
 
-        `RunStopped` where the server asks to be left alone for long: whoever resumes later loses nothing.
+        Raises `RunStopped` if the server asks for a long pause: the run can be resumed later without loss.
 
         With a schema the server is asked for JSON of it, or for any JSON, or in plain text, whichever it takes first.
         """
@@ -197,13 +197,13 @@ class OpenAIChat:
         raise ChatError(f"{self._model} at {self._name}: {problem}{tries}", requests=requests)
 
     def _check_pause(self, problem: str = "") -> None:
-        """Stop the run while the server wants to be left alone."""
+        """Stop the run during a pause that the server asked for."""
         left = self._asked_again_at - time.monotonic()
         if left > 0:
             reason = f"{problem}; " if problem else ""
             raise RunStopped(
                 f"{self._model} at {self._name}: {reason}the server asks to wait {_duration(left)} (Retry-After), so "
-                "the run has stopped; run the same command then to resume it"
+                "the run has stopped; run the same command after that to resume it"
             )
 
     def _once(self, messages: Sequence[Message], schema: Mapping[str, object] | None) -> Reply | FailedReply:
@@ -267,7 +267,7 @@ def _place(asked: str, location: str) -> str:
 
 
 def _duration(seconds: float) -> str:
-    """A time in words, rounded up.
+    """Format seconds in words, rounded up.
 
     >>> _duration(3599.9), _duration(200_000)
     ('60 minutes', '56 hours')

@@ -26,7 +26,7 @@ class FailedReply:
     """Why there is no reply, whether asking again may help, and how long the server wants to be left alone.
 
     `learnt` is set where the server said which of our settings it does not take: the same question, asked without it,
-    is no second try. `foreign` says that the body is neither JSON nor the start of it, as of a server of web pages.
+    is no second try. `foreign` means that the body is not even the start of JSON, as from a server of web pages.
     """
 
     problem: str

@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from surgeval.console import console, keep_times, print_frame, print_json, print_table, progress, require_models
+from surgeval.console import (
+    claim_folder,
+    console,
+    keep_times,
+    print_frame,
+    print_json,
+    print_table,
+    progress,
+    require_models,
+)
 from surgeval.console.options import JsonOption, ResamplesOption, SeedOption
 from surgeval.console.panels import JUDGING, READING, RUNNING, SCORING, grouped
 from surgeval.errors import BadInput, visible
@@ -155,6 +164,8 @@ def score(
     if retry and not (out / "scores.json").is_file():
         raise BadInput(f"--retry: {out}: found no scores.json, expected a folder that was scored before")
     check_scores_folder(out)
+    if not (out / "run.json").exists():
+        claim_folder(out, "scores.json")
     people = read_verdicts(human) if human is not None else None
     with ExitStack() as stack:
         panel = _panel(stack, judge or [], cache or out / "verdicts.sqlite", tie, quorum, ask_all, compat, json)

@@ -39,8 +39,8 @@ _EXPECTATION = (
 )
 _STRICT = "A model that answers in sentences has 0 % by the strict reading; that is no fault of its answers."
 _ONE_SIDED = (
-    "One-sided: one end of the interval is the bound of the number (0 or 100 %, or 100 points either way), so only the "
-    "other end says how sure it is."
+    "One-sided: one end of the interval is the bound of the number (0 or 100 %, or ±100 points), so only the other end "
+    "is estimated."
 )
 _LEVEL_1 = (*SKILLS, *DIMENSIONS, "overall")
 _LEVEL_2 = ("perceptual", "cognitive", "reliability", "twin", "paired", "over_rejection")
@@ -72,8 +72,8 @@ def _gap(interval: Interval) -> str:
     return interval.cell("points")
 
 
-def _one_sided(interval: Interval | None, unit: Literal["share", "points"] = "share") -> str:
-    """A cell that says when one end of the interval is the bound of the number."""
+def _format_bounded(interval: Interval | None, unit: Literal["share", "points"] = "share") -> str:
+    """Format an interval as a cell; mark it if one end is the bound of the number."""
     if interval is None:
         return NOTHING
     bounds = (0.0, 1.0) if unit == "share" else (-1.0, 1.0)
@@ -213,9 +213,9 @@ def removal_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
                "twin of the passed", "failed − passed")  # fmt: skip
     own = [
         _table(_named(results, result, "The trap taken away"), columns,
-               [(kind, row.failed, _one_sided(row.after_failed), _one_sided(row.again),
-                 _one_sided(row.over_again.interval if row.over_again else None, "points"), row.passed,
-                 _one_sided(row.after_passed), _one_sided(row.less_than_passed, "points"))
+               [(kind, row.failed, _format_bounded(row.after_failed), _format_bounded(row.again),
+                 _format_bounded(row.over_again.interval if row.over_again else None, "points"), row.passed,
+                 _format_bounded(row.after_passed), _format_bounded(row.less_than_passed, "points"))
                 for kind, row in result.removal.items()],
                _ONE_SIDED, file="tables/trap_removal.csv")
         for result in asked

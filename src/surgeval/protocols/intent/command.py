@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from surgeval.console import console, keep_times, print_json, print_table, progress, require_models
+from surgeval.console import claim_folder, console, keep_times, print_json, print_table, progress, require_models
 from surgeval.console.options import JsonOption, SeedOption
 from surgeval.console.panels import READING, RUNNING, SCORING, grouped
 from surgeval.errors import BadInput, visible
@@ -163,6 +163,8 @@ def score(
     from surgeval.protocols.intent.result import check_scores_folder
 
     check_scores_folder(out)
+    if not (out / "run.json").exists():
+        claim_folder(out, "report.html")  # written last
     called = name or out.resolve().name
     scores = score_intent(data, responses, invalid=invalid, name=called, pictures=pictures, progress=not json)
     scores.save(out)

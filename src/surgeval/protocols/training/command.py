@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ConventionName: TypeAlias = Literal["coco", "ivtd", "ivtd-legacy"]
 DetectorName: TypeAlias = Literal["tdnet", "rtdetr"]
 TableName: TypeAlias = Literal["components", "fusion"]
-TiesName: TypeAlias = Literal["free", "reference"]  # what becomes of boxes that have the same score
+TiesName: TypeAlias = Literal["free", "reference"]  # how boxes of equal score are ranked
 
 
 @grouped(
@@ -67,15 +67,15 @@ def run(
     convention: Annotated[
         ConventionName | None,
         typer.Option(
-            help="How boxes are matched and averaged; default coco. To compare with the paper's rows "
-            "(ivtdmetrics) use ivtd."
+            help="How boxes are matched and averaged. Default: as coco. The paper's rows were computed with "
+            "ivtdmetrics: compare them under ivtd."
         ),
     ] = None,
     ties: Annotated[
         TiesName | None,
         typer.Option(
-            help="Equal scores: free of order, or in that of the convention's reference. Default: free, but "
-            "reference where --convention is given."
+            help="How equal scores are ranked. free: no number depends on the order of rows; reference: as the "
+            "convention's reference does. Default: reference if --convention is given, else free."
         ),
     ] = None,
     seed: SeedOption = 0,

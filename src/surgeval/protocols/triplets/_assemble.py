@@ -48,12 +48,12 @@ from surgeval.protocols.triplets.tables import (
 )
 from surgeval.vocab import LabelSpace
 
-__all__ = ["ScoringPlan", "assemble_detection", "assemble_recognition", "choose_ties"]
+__all__ = ["ScoringPlan", "assemble_detection", "assemble_recognition", "choose_ties", "grid_notes"]
 
 
 Kept = TypeVar("Kept", RankedBoxes, ScoredFrames)
 DISAGREE = 0.01
-TIED = 0.005  # numbers of the reference's order of equal scores that differ by more from the order-free ones are shown
+TIED = 0.005  # larger differences between the reference's order of equal scores and the order-free numbers are reported
 _SECOND_THRESHOLD = 1 / 999  # of 1 000 from 0 to 1
 
 
@@ -70,8 +70,8 @@ def choose_ties(
     name, chosen = choose_convention(convention, ties)
     if ties is not None or chosen == "free" or len(scores) < 2 or bool((scores != scores[0]).any()):
         return name, chosen, ()
-    return name, "free", (f"all predictions have the same score, so nothing depends on their order under convention "
-                          f"{name} either (--ties reference keeps the order of its reference)",)  # fmt: skip
+    return name, "free", (f"all predictions have the same score, so convention {name} is scored with --ties free, "
+                          "which depends on no order (--ties reference keeps the order of its reference)",)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -217,8 +217,8 @@ def assemble_detection(
     }
     notes = (
         *plan.said(), *_outside(numbers), *_threshold_note(thresholds),
-        *_beyond_the_grid(data.predictions.score, convention, set(n_classes) - set(thresholds)),
-        *_tied(convention, main, sheets.get("ties")), *_disagreement(sheets["conventions"]),
+        *(grid_notes(data.predictions.score, convention) if set(n_classes) - set(thresholds) else ()),
+        *_tie_notes(convention, main, sheets.get("ties")), *_disagreement(sheets["conventions"]),
     )  # fmt: skip
     thresholds = {key: value for key, value in parts[0].thresholds.items() if value == value}
     return TripletScores(
@@ -316,9 +316,13 @@ def _threshold_note(thresholds: Mapping[str, float]) -> tuple[str, ...]:
             "(a threshold chosen on other videos is not)",)  # fmt: skip
 
 
-def _beyond_the_grid(scores: Floats, convention: Convention, searched: set[str]) -> tuple[str, ...]:
-    """A note on scores that a convention's grid of best-F1 thresholds, 1 000 from 0 to 1, cannot separate."""
-    if not len(scores) or not searched or convention == "coco":
+def grid_notes(scores: Floats, convention: Convention) -> tuple[str, ...]:
+    """A note on scores that a convention's grid of best-F1 thresholds, 1 000 from 0 to 1, cannot separate.
+
+    >>> grid_notes(np.array([80.0, 0.5]), "coco"), len(grid_notes(np.array([80.0, 0.5]), "ivtd"))
+    ((), 1)
+    """
+    if not len(scores) or convention == "coco":
         return ()
     beyond = int(((scores < 0) | (scores > 1)).sum())
     if beyond:
@@ -331,8 +335,8 @@ def _beyond_the_grid(scores: Floats, convention: Convention, searched: set[str])
             "what the detector can reach (scale the scores to 0 to 1, or leave the convention out)",)  # fmt: skip
 
 
-def _tied(convention: Convention, main: str, table: pl.DataFrame | None) -> tuple[str, ...]:
-    """What the reference's order of equal scores changes: mAP50 of the main component, or else what moves most."""
+def _tie_notes(convention: Convention, main: str, table: pl.DataFrame | None) -> tuple[str, ...]:
+    """A note on what the reference's order of equal scores changes: mAP50 of the main component, else the largest."""
     if table is None:
         return ()
     wanted = (pl.col("component") == main) & (pl.col("metric") == "mAP50")
@@ -340,9 +344,10 @@ def _tied(convention: Convention, main: str, table: pl.DataFrame | None) -> tupl
     row = first.row(0, named=True)
     what = ", ".join(part for part in (f"{row['metric']} of {NAMES[row['component']]}", row["class"]) if part)
     many = "1 number" if len(table) == 1 else f"{len(table)} numbers"
-    return (f"the order of equal scores changes {many} by more than {TIED}: {what} is {row['reference']:.3f} in the "
-            f"order of convention {convention} and {row['order-free']:.3f} free of order (table ties; "
-            "--ties free)",)  # fmt: skip
+    return (
+        f"the order of equal scores changes {many} by more than {TIED}: {what} is {row['reference']:.3f} in the order "
+        f"of convention {convention} and {row['order-free']:.3f} order-free (table ties; --ties free)",
+    )
 
 
 def _disagreement(table: pl.DataFrame) -> tuple[str, ...]:

@@ -55,7 +55,7 @@ def readable_scores(scores: TripletScores) -> list[Readable]:
         ("rare", f"Rare classes (fewer than {fewer} instances in the {listed})", "rare"),
         (
             "cost_aware",
-            "Cost-aware F1 (macro over true triplets); parts are on Table 14's scale and each is an F1 of its own",
+            "Cost-aware F1 (macro over true triplets); parts are on Table 14's scale, each computed as its own F1",
             "cost",
         ),
         ("top", "Positives among the highest scores of their frame", "recall"),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 TaskName: TypeAlias = Literal["detection", "recognition"]  # what the predictions are
 # How boxes are matched and averaged.
 ConventionName: TypeAlias = Literal["coco", "ivtd", "ivtd-legacy"]
-TiesName: TypeAlias = Literal["free", "reference"]  # what becomes of boxes that have the same score
+TiesName: TypeAlias = Literal["free", "reference"]  # how boxes of equal score are ranked
 # Where instances are counted to say what is rare.
 RareFrom: TypeAlias = Literal["dataset", "train"]
 ClassKind: TypeAlias = Literal["triplet", "instrument"]  # what a lone class id means
@@ -49,8 +49,8 @@ def score(
     ties: Annotated[
         TiesName | None,
         typer.Option(
-            help="Equal scores: free of order, or in that of the convention's reference. Default: free, but reference "
-            "where --convention is given and scores differ.",
+            help="How equal scores are ranked. free: no number depends on the order of rows; reference: as the "
+            "convention's reference does. Default: reference if --convention is given and scores differ, else free.",
         ),
     ] = None,
     components: Annotated[
@@ -124,7 +124,7 @@ def score(
             classes=classes,
             pictures=pictures if out is not None else 0,
             progress=bar.advance,
-            on_problem=_say_problem,
+            on_problem=_print_problem,
         )
     page = None
     if out is not None:
@@ -163,7 +163,7 @@ def _as_json(scores: TripletScores, page: Path | None) -> dict[str, Any]:
     return {**scores.to_json(), "tables": tables, "report": str(page) if page else None}
 
 
-def _say_problem(problem: Problem) -> None:
+def _print_problem(problem: Problem) -> None:
     """Print a warning about the predictions before any number; an error ends the command."""
     from surgeval.datasets import raise_errors
 

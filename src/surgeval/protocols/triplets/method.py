@@ -20,7 +20,13 @@ from surgeval.datasets import Dataset, OnProblem, Sources, name_sources, raise_e
 from surgeval.datasets.predictions import GroundTruth, ground_truth
 from surgeval.errors import BadInput
 from surgeval.metrics import Convention, Ties, choose_convention, evaluate, rare_classes
-from surgeval.protocols.triplets._assemble import ScoringPlan, assemble_detection, assemble_recognition, choose_ties
+from surgeval.protocols.triplets._assemble import (
+    ScoringPlan,
+    assemble_detection,
+    assemble_recognition,
+    choose_ties,
+    grid_notes,
+)
 from surgeval.protocols.triplets.evidence import kept_pictures
 from surgeval.protocols.triplets.result import TripletScores, load_triplets
 from surgeval.protocols.triplets.scoring._constant import SEVERAL_BOXES
@@ -71,16 +77,16 @@ def score_triplets(
 ) -> TripletScores:
     """Score predictions against a dataset; `predictions=None` scores the constant predictor, the floor of any model.
 
-    Boxes are matched as under convention `coco` unless another is named. `ties` says what becomes of equal scores:
-    `free` of any order of videos, frames and rows, or in the order of the convention's `reference`. Left out, it is
-    `free` where no convention is named or all predictions have the same score.
+    Boxes are matched as under convention `coco` unless another is named. `ties` says how equal scores are ranked: with
+    `free` no number depends on the order of videos, frames and rows, with `reference` they keep the order of the
+    convention's reference. The default is `free` if no convention is named or all predictions have the same score.
 
     `folds` is a published scheme (`prostatd`, `cholect50-cv`, …), a JSON file or a mapping of folds to test videos.
     `sources` says which videos are of which source for `leave_source_out`, where the dataset does not (`name_sources`).
     `threshold_from` names where the score threshold of P/R/F1 comes from: a scored folder, or a split of the dataset
     that is not scored. `rare` classes have fewer instances in the whole dataset, or in the training videos. `pictures`
-    of the worst frames are kept for the page. `on_problem` hears what is wrong or odd in the predictions; what is odd
-    is among the notes, too.
+    of the worst frames are kept for the page. `on_problem` is called with each error and warning about the predictions;
+    warnings are also among the notes.
 
     >>> import polars as pl
     >>> from surgeval.datasets import MemoryDataset
@@ -145,7 +151,7 @@ def score_triplets(
     scored = tuple(components) if components else tuple(c for c in DETECTION if c in detections.components())
     boxes, sizes = detections.data(scored), detections.n_classes(scored)
     matched, equal, alike = choose_ties(convention, ties, boxes.predictions.score)
-    thresholds, origin = _thresholds(threshold_from, source, dataset, scheme, truth, scored, matched, equal)
+    thresholds, origin, off_grid = _thresholds(threshold_from, source, dataset, scheme, truth, scored, matched, equal)
     more = {
         "components": list(scored), "convention": matched, "ties": equal, "iou": 0.5,
         "threshold": origin.split(":")[0],
@@ -155,6 +161,7 @@ def score_triplets(
         *detections.notes(scored),
         *alike,
         *((f"P, R and F1 are read at {origin}",) if thresholds else ()),
+        *off_grid,
     )
     if predictions is None and "ivt" in scored and len(scored) > 1:
         notes += (SEVERAL_BOXES,)
@@ -204,12 +211,12 @@ def _rare(
 def _thresholds(
     origin: str | Path | None, source: Predictions, dataset: Dataset, scheme: VideoGroups, truth: GroundTruth,
     components: Sequence[str], convention: Convention, ties: Ties,
-) -> tuple[dict[str, float], str]:  # fmt: skip
-    """Thresholds by component (none: chosen on the scored data) and a few words about where they come from."""
+) -> tuple[dict[str, float], str, tuple[str, ...]]:  # fmt: skip
+    """Thresholds by component (none: chosen on the scored data), where they come from in words, and notes."""
     if origin is None:
-        return {}, "the scored data"
+        return {}, "the scored data", ()
     if Path(origin).is_dir():
-        return _stored_thresholds(origin, truth, components, convention)
+        return (*_stored_thresholds(origin, truth, components, convention), ())
     videos = tuple(video.name for video in dataset.videos() if video.split == str(origin))
     if not videos:
         raise BadInput(f"threshold_from {origin}: found neither a scored folder nor a split, expected one of them")
@@ -221,11 +228,11 @@ def _thresholds(
         raise BadInput(f"threshold_from {origin}: found several {scheme.kind}, expected a scored folder: "
                        "each has a model of its own")  # fmt: skip
     detections = source.detections(ground_truth(dataset, videos))
-    evaluated = evaluate(
-        detections.data(components), detections.n_classes(components), convention=convention, ties=ties
-    )
+    boxes = detections.data(components)
+    evaluated = evaluate(boxes, detections.n_classes(components), convention=convention, ties=ties)
     values = {component: evaluated[component].overall.threshold for component in components}
-    return _defined(values, origin), f"thresholds chosen on other videos: split {origin}"
+    notes = grid_notes(boxes.predictions.score, convention)
+    return _defined(values, origin), f"thresholds chosen on other videos: split {origin}", notes
 
 
 def _stored_thresholds(

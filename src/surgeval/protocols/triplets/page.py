@@ -28,9 +28,11 @@ _METHOD = {
     "printed tables only: P, R and F1 interpolate over unsorted confidences.",
 }
 _TIES = {
-    "free": "Boxes of equal score count alike in any order of videos, frames and rows: within a frame those of a class "
-    "are matched together, the pair of the largest overlap first, and over all frames they are one step of the curve.",
-    "reference": "Boxes of equal score keep the order of the convention's reference: that of videos, frames and rows.",
+    "free": "Equal scores: no number depends on the order of videos, frames and rows. Within a frame, boxes of a class "
+    "with equal scores are matched together, the pair with the largest overlap first; over all frames they are one "
+    "step of the curve.",
+    "reference": "Equal scores are ranked as the convention's reference ranks them: by the order of videos, frames and "
+    "rows.",
 }
 _RECOGNITION = (
     "Average precision without interpolation; tied scores are one threshold. A class without positives is left out, "
@@ -43,7 +45,7 @@ _FLOOR = (
     "have floors of their own: one box of each instrument, verb or target. Predictions of one box of every triplet say "
     "several boxes of an instrument, verb or target, and their I, V and T may lie above that."
 )
-_EQUAL = {"free": "in any order", "reference": "in the order of the reference"}
+_EQUAL = {"free": "order-free", "reference": "in the reference's order"}
 _NOTES = {
     "association": "Counts every true box and every predicted box, also those of low score: a detector that reports "
     "many such boxes has mostly false positives here. What becomes of the true boxes from the score threshold of P, R "

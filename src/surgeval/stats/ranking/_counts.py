@@ -1,4 +1,4 @@
-"""How often each question is drawn, when questions are redrawn: compiled, in arrays allocated once per bucket.
+"""Count how often each question is drawn, in compiled loops over arrays that are allocated once per bucket.
 
 With new arrays per block the CPU time depends on the allocator: where it returns freed pages to the system, every
 block faults them in again. With glibc's MALLOC_MMAP_THRESHOLD_=131072, `two_level` in benchmarks/ranking.py took 45

@@ -155,7 +155,7 @@ def _small_buckets(
     buckets: Sequence[Bucket], evidence: Sequence[BucketEvidence], outcomes: Outcomes, options: RankOptions,
     decision: RankDecision,
 ) -> list[str]:  # fmt: skip
-    """Notes on buckets with very few questions: the scores without them, and the places that depend on one."""
+    """Name buckets with very few questions, the scores without them, and the places that depend on one."""
     small = [k for k, bucket in enumerate(evidence) if bucket.questions < FEW_QUESTIONS]
     if not small or len(evidence) == 1:
         return []

@@ -81,12 +81,12 @@ class Running:
 
     @property
     def token(self) -> str | None:
-        """What every request needs; None where the server was started without a token."""
+        """The access token of every request; None if the server was started without one."""
         return self.project.token
 
     @property
     def entry(self) -> str:
-        """The address to open in a browser: with the token, which the page then keeps as a cookie."""
+        """The address to open in a browser, with the token, which is then kept in a cookie."""
         return self.address if self.token is None else f"{self.address}?token={self.token}"
 
 
@@ -106,13 +106,13 @@ def serve(
 ) -> Iterator[Running]:
     """Serve a folder of films or images, or a set of questions, while the block lasts.
 
-    Where these lie one folder deeper (`frames` of a phantom), that folder is served. A film that cannot be read is left
-    out, and `project.skipped` says why. The project's file lies in the folder; `database` is the address of a
+    If they are in a subfolder (`frames` of a phantom), that is served. A film that cannot be read is left out, and
+    `project.skipped` says why. The project's file lies in the folder; `database` is the address of a
     PostgreSQL server instead. Port 0 takes a free one, None the folder's own where it is free: a page left open finds
     the server again when it is back. Every request needs the token, as a cookie or as `Authorization: Bearer TOKEN`;
-    without `token` one is generated. On loopback `require_token=False` does without, and then every account on this
-    machine can read and edit the project.
-    `detectors` (files or folders) are offered in the page for proposals; `fps` is the rate of new folders of images.
+    without `token` one is generated. On loopback `require_token=False` turns this off: every account on this machine
+    can then read and edit the project. `detectors` (files or folders) are offered in the page for proposals; `fps` is
+    the rate of new folders of images.
 
     >>> import tempfile
     >>> from PIL import Image
@@ -123,7 +123,7 @@ def serve(
     True
     """
     if token is not None and not require_token:
-        raise BadInput("token: a server without a token cannot be given one; leave out one of the two")
+        raise BadInput("token: cannot be combined with require_token=False; leave out one of the two")
     if require_token and token is None:
         token = secrets.token_urlsafe(24)
     check_author(author)

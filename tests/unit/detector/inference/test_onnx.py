@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import onnx
@@ -221,7 +222,7 @@ def test_a_harmful_or_foreign_file_is_refused(
         open_onnx(path)
 
 
-def test_a_graph_that_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def write_endless(path: Path) -> None:
     """A loop of 10¹⁵ steps, from a few bytes."""
     true, count = helper.make_tensor_value_info("go", TensorProto.BOOL, []), TensorProto.INT64
     body = helper.make_graph(
@@ -237,11 +238,26 @@ def test_a_graph_that_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytest.
     for node in model.graph.node[3:]:
         node.input[0] = "late"
     model.graph.node.insert(3, helper.make_node("Loop", ["most", "yes", "flat"], ["late"], body=body))
-    path = tmp_path / "late.onnx"
     path.write_bytes(model.SerializeToString())
+
+
+def test_a_graph_that_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "late.onnx"
+    write_endless(path)
     monkeypatch.setattr(_onnx_process, "RUN_SECONDS", 1.0)
     monkeypatch.setattr(_onnx_process, "PICTURE_SECONDS", 0.0)
     with pytest.raises(DataError, match=r"late\.onnx: found a graph that took more than 1 s"):
+        open_onnx(path)
+
+
+def test_the_process_of_an_endless_graph_ends_when_its_parent_was_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "late.onnx"
+    write_endless(path)
+    for name, value in {"RUN_SECONDS": 1.0, "PICTURE_SECONDS": 0.0, "_GRACE": 0, "Timer": Mock()}.items():
+        monkeypatch.setattr(_onnx_process, name, value)  # without a timer, as without a parent
+    with pytest.raises(DataError, match="ended its process with status -14"):
         open_onnx(path)
 
 

@@ -78,7 +78,7 @@ class Responses:
         return replace(item_set, items=items), f"{len(items)} of {len(item_set.items)} items, those in {self._name}"
 
     def check_ids(self, item_set: ItemSet) -> None:
-        """Refuse a reply to an item that the set lacks, and replies of which none is to an item as it stands."""
+        """Refuse replies to unknown items, and files without a reply under condition `plain`."""
         unknown = [name for name in self._answers if split_id(name)[0] not in item_set.by_id]
         if unknown:
             first, more = unknown[0], f" (and {len(unknown) - 1} more such replies)" if len(unknown) > 1 else ""
@@ -89,7 +89,7 @@ class Responses:
         if not any(split_id(name)[1] == "plain" for name in self._answers):
             raise DataError(
                 self._name, field="condition", found="no reply under plain",
-                expected="replies to the items as they stand, which every score is computed from",
+                expected="replies to the unchanged items, from which the scores are computed",
             )  # fmt: skip
 
     def answer(self, question: IntentQuestion, pictures: Sequence[ShownFrame] = ()) -> Answered:
@@ -105,7 +105,7 @@ def _item_and_condition(sample: str) -> tuple[str, str]:
 
 
 def _logged(log: EvalAnswers, name: str) -> list[dict[str, Any]]:
-    """The answers of a log as the lines of a file; a log with failed samples is refused, as these would be wrong."""
+    """The answers of a log as the lines of a file; a log with failed samples is refused: they would count as wrong."""
     if log.failed:
         sample, reason = next(iter(log.failed.items()))
         found = f"{len(log.failed)} samples without an answer (first {sample!r:.60}: {reason})"

@@ -95,7 +95,7 @@ def explain_causes(
         graphs[question] = reply_graphs(net, [pixels], reply, causal, padding=padding)
         rows += [_row(question, reply, graph, near, seen) for row in graphs[question] for graph in row]
         if graphs[question]:
-            window, *corners = (_scaled(part, scale) for part in (view.window, *boxes))
+            window, *corners = (_scale_corners(part, scale) for part in (view.window, *boxes))
             shown = ShownWindow(frame, window, reply.image_span[0], near, tuple(corners))
             pictures.append(_drawn(net, shown, reply, graphs[question][:_MOST_TOKENS], question))
     return ExplainedCauses(
@@ -110,7 +110,7 @@ def explain_causes(
     )
 
 
-def _scaled(corners: Corners, scale: float) -> Corners:
+def _scale_corners(corners: Corners, scale: float) -> Corners:
     x1, y1, x2, y2 = corners
     return x1 * scale, y1 * scale, x2 * scale, y2 * scale
 

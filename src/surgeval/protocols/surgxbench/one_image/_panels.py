@@ -35,9 +35,9 @@ class Attended:
 
 
 def attend(frame: Image, preparation: Preparation, maps: torch.Tensor, keep_top: float) -> list[Attended]:
-    """Maps (maps, rows, columns) of a model's view of the frame, measured at its size and drawn for the eye.
+    """Measure maps (maps, rows, columns) of a model's view at the size of the frame, and draw them enlarged.
 
-    One map after the other: at the size of a large picture each takes 20 bytes a pixel.
+    One map at a time: each takes 20 bytes per pixel of the frame.
     """
     shown = enlarged(frame)
     return [_attend_one(frame, shown, preparation, maps[k : k + 1], keep_top) for k in range(len(maps))]
@@ -59,12 +59,12 @@ def _region(
 
 
 def most_pixels(panels: int) -> int:
-    """How large each of so many panels may be; full HD always may."""
+    """The most pixels of each of this many panels; at least full HD."""
     return max(_FULL_HD, min(_MOST_PIXELS, _MOST_PIXELS_IN_ALL // panels))
 
 
 def reduced(frame: Image, most: int) -> Image:
-    """The frame, made smaller where it has more pixels than these."""
+    """The frame, scaled down to at most this many pixels."""
     height, width = frame.shape[:2]
     if height * width <= most:
         return frame

@@ -39,7 +39,7 @@ class _Explanation(Pictured):
 
     @cached_property
     def heatmaps(self) -> Singles:
-        """(maps, height, width) of the frame; NaN where the model saw nothing. Made when first asked for."""
+        """(maps, height, width) of the frame; NaN where the model saw nothing. Computed on first access."""
         return np.asarray(self.paste.full(self.paste.upsample(self.maps)), np.float32)
 
     @property
@@ -122,8 +122,8 @@ def explain_image(
     """Put prompts to a model about an image (a file, an RGB array of uint8, a PIL image) and draw where it looks.
 
     A model that scores prompts has a map for each; one that answers in words is asked each prompt as a question, and
-    has a map for each word it generates. Attended shares of a picture of more than 4 million pixels are those of a
-    smaller copy, in which it is drawn; the model is given the picture itself.
+    has a map for each word it generates. For a picture of more than 4 million pixels, attended shares and drawings are
+    those of a smaller copy; the model gets the picture at full size.
 
     >>> found = explain_image(np.zeros((64, 96, 3), np.uint8), "phantom-clip", "The hook is in the image")
     >>> found.heatmap.shape, found.to_frame().columns

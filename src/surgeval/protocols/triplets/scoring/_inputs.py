@@ -58,9 +58,9 @@ class Predictions:
     format: str | None = None
     classes: Literal["triplet", "instrument"] | None = None
     on_problem: OnProblem = raise_errors
-    warnings: list[str] = field(default_factory=list, compare=False)  # heard while reading
+    warnings: list[str] = field(default_factory=list, compare=False)  # of reading them
 
-    def _hear(self, problem: Problem) -> None:
+    def _report(self, problem: Problem) -> None:
         self.on_problem(problem)
         if str(problem) not in self.warnings:
             self.warnings.append(str(problem))
@@ -70,8 +70,8 @@ class Predictions:
         if self.source is None:
             return join(truth, constant_detections(truth))
         if isinstance(self.source, pl.DataFrame):
-            return join(truth, self.source, on_problem=self._hear)
-        read = read_detections(self.source, truth, format=self.format, classes=self.classes, on_problem=self._hear)
+            return join(truth, self.source, on_problem=self._report)
+        read = read_detections(self.source, truth, format=self.format, classes=self.classes, on_problem=self._report)
         return join(truth, read)
 
     def recognition(self, truth: GroundTruth) -> JoinedRecognition:
@@ -79,8 +79,10 @@ class Predictions:
         if self.source is None:
             return join_recognition(truth, constant_recognition(truth))
         if isinstance(self.source, pl.DataFrame):
-            return join_recognition(truth, self.source, on_problem=self._hear)
-        return join_recognition(truth, read_recognition(self.source, truth, format=self.format, on_problem=self._hear))
+            return join_recognition(truth, self.source, on_problem=self._report)
+        return join_recognition(
+            truth, read_recognition(self.source, truth, format=self.format, on_problem=self._report)
+        )
 
 
 def find_task(source: Source | None) -> Task:
