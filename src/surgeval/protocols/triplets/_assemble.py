@@ -70,8 +70,8 @@ def choose_ties(
     name, chosen = choose_convention(convention, ties)
     if ties is not None or chosen == "free" or len(scores) < 2 or bool((scores != scores[0]).any()):
         return name, chosen, ()
-    return name, "free", (f"all predictions have the same score, so convention {name} is scored with --ties free, "
-                          "which depends on no order (--ties reference keeps the order of its reference)",)  # fmt: skip
+    return name, "free", (f"all predictions have the same score, so convention {name} is scored with free ties, "
+                          "which depend on no order (ties reference keeps the order of its reference)",)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -346,7 +346,7 @@ def _tie_notes(convention: Convention, main: str, table: pl.DataFrame | None) ->
     many = "1 number" if len(table) == 1 else f"{len(table)} numbers"
     return (
         f"the order of equal scores changes {many} by more than {TIED}: {what} is {row['reference']:.3f} in the order "
-        f"of convention {convention} and {row['order-free']:.3f} order-free (table ties; --ties free)",
+        f"of convention {convention} and {row['order-free']:.3f} order-free (table ties)",
     )
 
 

@@ -138,7 +138,7 @@ def _require_same(first: TripletScores, second: TripletScores) -> None:
             _WORDS.get(name, f"{name} ({_shown(first.settings.get(name))} and {_shown(second.settings.get(name))})")
             for name in names
         ]
-        advice = ". Score both with the same --ties" if names == ["ties"] else ""
+        advice = ". Score both with the same ties" if names == ["ties"] else ""
         raise BadInput(f"{both}: found different {', '.join(differing)}, expected the same data and settings{advice}")
     if set(first.replicates.keys) != set(second.replicates.keys):
         raise BadInput(f"{both}: found different numbers, expected scores of the same version of surgeval")
