@@ -27,6 +27,10 @@ _FIRST = 160  # letters of what other packages say is wrong
 class Refused(Exception):
     """What is wrong with the file."""
 
+    def __init__(self, reason: str, code: str = "") -> None:
+        super().__init__(reason)
+        self.code = code
+
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, whose end is the end of our input
@@ -51,7 +55,7 @@ def main() -> None:
                 arrays = _computed(session, picture, asked)
                 reply = {"arrays": [[str(array.dtype), list(array.shape)] for array in arrays]}
         except Refused as refused:
-            reply = {"refused": str(refused)}
+            reply = {"refused": str(refused), "code": refused.code}
         except MemoryError:
             reply = {"refused": _SHORT}
         except Exception as error:  # noqa: BLE001 - onnxruntime's own types share no base but this
@@ -125,7 +129,7 @@ def _sides(value: Any) -> list[int | None]:
 
 def _session(data: bytes, asked: dict[str, Any]) -> Any:
     if asked["provider"] not in onnxruntime.get_available_providers():
-        raise Refused("device")
+        raise Refused("a device that onnxruntime does not have here", code="no-device")
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4  # nobody reads them here
     options.intra_op_num_threads = asked["threads"]

@@ -34,7 +34,11 @@ _LINE = 1 << 24  # bytes of a reply's first line
 
 
 class GraphRefused(Exception):
-    """Why a graph was not run, as a phrase."""
+    """Why a graph was not run, as a phrase; `code` is `no-device` where onnxruntime lacks the device."""
+
+    def __init__(self, reason: str, code: str = "") -> None:
+        super().__init__(reason)
+        self.code = code
 
 
 class GraphProcess:
@@ -101,7 +105,7 @@ class GraphProcess:
             finally:
                 timer.cancel()
         if "refused" in reply:
-            raise GraphRefused(str(reply["refused"]))
+            raise GraphRefused(str(reply["refused"]), str(reply.get("code", "")))
         return reply, arrays
 
     def _exchanged(self, request: Mapping[str, Any], data: bytes | memoryview) -> tuple[dict[str, Any], list[AnyArray]]:
