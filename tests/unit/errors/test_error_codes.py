@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -51,6 +52,13 @@ def test_the_code_of_another_error_is_raised_in_one_place() -> None:
     others = [code for of_data, code in codes() if not of_data]
     assert sorted(others) == sorted(set(others))
     assert not set(others) & set(PROBLEM_KINDS)
+
+
+def test_the_studio_page_translates_codes_that_are_raised() -> None:
+    page = (SOURCES / "studio" / "web" / "src" / "text" / "errors.ts").read_text(encoding="utf-8")
+    translated = set(re.findall(r"\['([a-z-]+)', '\w+'\]", page))
+    assert translated
+    assert translated <= {code for _, code in codes()}
 
 
 def test_no_module_compares_the_text_of_an_error() -> None:
