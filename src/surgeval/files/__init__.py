@@ -33,7 +33,6 @@ from surgeval.files._parquet import (
 )
 from surgeval.files._partial import atomic_folder, atomic_path
 from surgeval.files._regular import (
-    FOLDER,
     NONBLOCK,
     NOT_REGULAR,
     NotRegular,
@@ -47,7 +46,6 @@ from surgeval.files._store import Column, Store
 from surgeval.files._toml import parse_toml
 
 __all__ = [
-    "FOLDER",
     "LOCK",
     "MAX_DEPTH",
     "NONBLOCK",

@@ -56,7 +56,7 @@ def check_parquet(path: str | Path, expected: str = "a readable Parquet file") -
     except FileNotFoundError:
         raise DataError(path, found="no such file", expected=expected, code="file-missing") from None
     except NotRegular as error:
-        raise DataError(path, found=error, expected=expected, code="file-not-regular") from None
+        raise DataError(path, found=error, expected=expected, code=error.code) from None
     except OSError as error:
         found = error.strerror or type(error).__name__
         raise DataError(path, found=found, expected=expected, code="file-unreadable") from None

@@ -164,7 +164,7 @@ def _reader(path: Path) -> _FrameReader:
     try:
         check_regular(path)
     except NotRegular as error:
-        raise DataError(path, found=error, expected="a regular file", code="file-not-regular") from None
+        raise DataError(path, found=error, expected="a regular file", code=error.code) from None
     stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
     cached = readers.pop(path, None)
     if cached is not None and cached[0] != stamp:
