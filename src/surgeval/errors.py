@@ -7,10 +7,9 @@ for one of these.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
-from functools import partial
 from itertools import islice
 
 __all__ = ["MODEL_PACKAGES", "BadInput", "DataError", "LeftOut", "MissingExtra", "NotScored", "RunError",
@@ -27,17 +26,34 @@ MODEL_PACKAGES = ("torch", "transformers", "safetensors", "tokenizers")  # of th
 
 
 class SurgevalError(Exception):
-    """Base of all errors that surgeval raises on purpose; its message is bounded, whatever names went into it."""
+    """Base of all errors that surgeval raises on purpose; its message is bounded, whatever names went into it.
+
+    Programs decide by `code`, never by the message: it is empty where no program needs to know the reason. `parts` are
+    the values that a translation of the message needs.
+
+    >>> error = BadInput("segments: too few frames", code="too-short", parts={"frames": 60})
+    >>> error.code, error.parts
+    ('too-short', {'frames': 60})
+    """
 
     exit_code = 2
 
-    def __init__(self, message: object = "") -> None:
+    def __init__(self, message: object = "", *, code: str = "", parts: Mapping[str, str | int] | None = None) -> None:
         super().__init__(bounded(str(message), _LONGEST_MESSAGE))
+        self.code, self.parts = code, dict(parts or {})
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Errors cross process borders: restore the attributes without calling `__init__`, whose arguments differ.
+        return _restore, (type(self), self.args), self.__dict__
 
     @property
     def lines(self) -> tuple[str, ...]:
         """The message line by line, as the command line prints it."""
         return (str(self),)
+
+
+def _restore(kind: type[SurgevalError], args: tuple[object, ...]) -> SurgevalError:
+    return kind.__new__(kind, *args)
 
 
 class BadInput(SurgevalError):
@@ -52,11 +68,7 @@ class MissingExtra(BadInput):
     """
 
     def __init__(self, feature: str, package: str, extra: str = "models") -> None:
-        self._given = feature, package, extra
         super().__init__(f"{feature}: found no {package}, expected the {extra} extra: pip install 'surgeval[{extra}]'")
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return MissingExtra, self._given
 
 
 class UnclearFormat(BadInput):
@@ -72,7 +84,7 @@ class UnclearFormat(BadInput):
 
 
 class DataError(SurgevalError):
-    """A file or record that does not hold what its format promises.
+    """A file or record that does not hold what its format promises; its `code` is a kind of `datasets.PROBLEM_KINDS`.
 
     >>> str(DataError("broken.json", record="frame 12", field="box", found="NaN", expected="four finite numbers"))
     'broken.json: frame 12: box: found NaN, expected four finite numbers'
@@ -81,18 +93,18 @@ class DataError(SurgevalError):
     """
 
     def __init__(
-        self, file: object, *, record: str | None = None, field: str | None = None, found: object, expected: str
+        self,
+        file: object,
+        *,
+        record: str | None = None,
+        field: str | None = None,
+        found: object,
+        expected: str,
+        code: str = "",
     ) -> None:
         self.file, self.record, self.field = str(file), record, field
         self.found, self.expected = str(found), expected
-        super().__init__(sentence(self.file, record, field, self.found, expected))
-
-    def __reduce__(self) -> tuple[object, ...]:
-        # Keyword-only arguments do not survive the default pickling, and errors cross process borders.
-        again = partial(
-            DataError, self.file, record=self.record, field=self.field, found=self.found, expected=self.expected
-        )
-        return again, ()
+        super().__init__(sentence(self.file, record, field, self.found, expected), code=code)
 
 
 class RunError(SurgevalError):

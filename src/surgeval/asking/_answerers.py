@@ -59,9 +59,6 @@ class Unanswered(SurgevalError):
         super().__init__(reason)
         self.status = status
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (str(self), self.status)
-
 
 class Answerer(Protocol[Question]):
     """Answers one question at a time, from several threads; only `Oracle` may read the question's reference."""

@@ -18,7 +18,7 @@ from surgeval.cli._single_file import writes_pages
 from surgeval.cli.data._phantom import rendering
 from surgeval.console import claim_folder, console, print_frame, print_json, progress
 from surgeval.console.options import JsonOption
-from surgeval.errors import DataError, visible
+from surgeval.errors import visible
 from surgeval.protocols.registry import descriptors
 
 if TYPE_CHECKING:
@@ -128,9 +128,10 @@ def _link_text(chapter: Chapter) -> str:
 
 def _refuse(problems: Sequence[Problem]) -> None:
     """Raise the first error; oddities are no reason to stop."""
-    first = next((problem for problem in problems if problem.level == "error"), None)
-    if first is not None:
-        raise DataError(first.file, record=first.record, field=first.field, found=first.found, expected=first.expected)
+    from surgeval.datasets import raise_errors
+
+    for problem in problems:
+        raise_errors(problem)
 
 
 def _filming(path: Path) -> BaseProcess:

@@ -59,8 +59,9 @@ def raise_errors(problem: Problem) -> None:
     """
     if problem.level == "error":
         raise DataError(
-            problem.file, record=problem.record, field=problem.field, found=problem.found, expected=problem.expected
-        )
+            problem.file, record=problem.record, field=problem.field, found=problem.found, expected=problem.expected,
+            code=problem.kind,
+        )  # fmt: skip
 
 
 def keep_warnings(kept: list[Problem]) -> OnProblem:

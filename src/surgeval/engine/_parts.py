@@ -18,8 +18,7 @@ from pathlib import Path
 import polars as pl
 
 from surgeval.engine._columns import Schema, case_frame
-from surgeval.errors import DataError
-from surgeval.files import NotRegular, check_parquet, parse_json, read_regular
+from surgeval.files import NotRegular, find_parquet_damage, parse_json, read_regular
 from surgeval.records import Case
 
 __all__ = ["Damaged", "Failure", "PartInfo", "encode", "inspect", "part_path", "read_frame",
@@ -105,13 +104,12 @@ def stored_part(path: Path, name: str) -> tuple[bytes, PartInfo]:
     """
     try:
         data = read_regular(path)
+        _check_digest(data)
+        damage = find_parquet_damage(path)
     except NotRegular as error:
         raise Damaged(f"it is {error}") from None
-    _check_digest(data)
-    try:
-        check_parquet(path)
-    except DataError as error:
-        raise Damaged(f"found {error.found}") from None
+    if damage:
+        raise Damaged(f"found {damage}")
     return data, _about(data, name)
 
 

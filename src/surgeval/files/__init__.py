@@ -23,6 +23,7 @@ from surgeval.files._names import DistinctNames, check_text_path, leads_out, nam
 from surgeval.files._parquet import (
     check_parquet,
     collect_parquet,
+    find_parquet_damage,
     read_parquet_file,
     scan_parquet_file,
     trust_parquet,
@@ -32,8 +33,6 @@ from surgeval.files._parquet import (
 )
 from surgeval.files._partial import atomic_folder, atomic_path
 from surgeval.files._regular import (
-    FOLDER,
-    HOLES,
     NONBLOCK,
     NOT_REGULAR,
     NotRegular,
@@ -47,8 +46,6 @@ from surgeval.files._store import Column, Store
 from surgeval.files._toml import parse_toml
 
 __all__ = [
-    "FOLDER",
-    "HOLES",
     "LOCK",
     "MAX_DEPTH",
     "NONBLOCK",
@@ -71,6 +68,7 @@ __all__ = [
     "copy_atomically",
     "failure_reason",
     "file_digest",
+    "find_parquet_damage",
     "folder_lock",
     "guard",
     "holds_bytes",

@@ -25,8 +25,8 @@ from surgeval.files._regular import NotRegular, open_regular
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["check_parquet", "collect_parquet", "read_parquet_file", "scan_parquet_file", "trust_parquet",
-           "try_parquets", "write_csv_file", "write_parquet_file"]  # fmt: skip
+__all__ = ["check_parquet", "collect_parquet", "find_parquet_damage", "read_parquet_file", "scan_parquet_file",
+           "trust_parquet", "try_parquets", "write_csv_file", "write_parquet_file"]  # fmt: skip
 
 _MAGIC = b"PAR1"
 _LEAST = 12  # both magic words and the length of the footer
@@ -52,18 +52,33 @@ def check_parquet(path: str | Path, expected: str = "a readable Parquet file") -
     path = Path(path)
     check_text_path(path)
     try:
-        stamp, wrong = _known(path)
+        wrong = find_parquet_damage(path)
     except FileNotFoundError:
-        raise DataError(path, found="no such file", expected=expected) from None
+        raise DataError(path, found="no such file", expected=expected, code="file-missing") from None
     except NotRegular as error:
-        raise DataError(path, found=error, expected=expected) from None
+        raise DataError(path, found=error, expected=expected, code=error.code) from None
     except OSError as error:
-        raise DataError(path, found=error.strerror or type(error).__name__, expected=expected) from None
+        found = error.strerror or type(error).__name__
+        raise DataError(path, found=found, expected=expected, code="file-unreadable") from None
+    if wrong:
+        raise DataError(path, found=wrong, expected=expected, code="parquet-broken")
+
+
+def find_parquet_damage(path: str | Path) -> str:
+    """What is wrong with a Parquet file, tried in another process; "" where nothing is. Raises `OSError`.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "cases.parquet").write_text("video,score")
+    ...     find_parquet_damage(Path(folder, "cases.parquet"))
+    'a file that is no Parquet'
+    """
+    path = Path(path)
+    stamp, wrong = _known(path)
     if wrong is None:
         (wrong,) = _try([(path, stamp[-1])])
         _remember(path, stamp, wrong)
-    if wrong:
-        raise DataError(path, found=wrong, expected=expected)
+    return wrong
 
 
 def try_parquets(paths: Iterable[str | Path]) -> None:
@@ -141,7 +156,7 @@ def collect_parquet(table: pl.LazyFrame, path: str | Path, expected: str = "a re
         return table.collect()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         found = (str(error).splitlines() or [type(error).__name__])[0]
-        raise DataError(path, found=found, expected=expected) from None
+        raise DataError(path, found=found, expected=expected, code="parquet-broken") from None
 
 
 def write_parquet_file(table: pl.DataFrame | pl.LazyFrame, path: str | Path) -> None:

@@ -15,19 +15,21 @@ from pathlib import Path
 
 from surgeval.errors import DataError
 
-__all__ = ["FOLDER", "HOLES", "NONBLOCK", "NOT_REGULAR", "NotRegular", "check_regular", "open_regular",
+__all__ = ["NONBLOCK", "NOT_REGULAR", "NotRegular", "check_regular", "open_regular",
            "read_bounded", "read_regular"]  # fmt: skip
 
-FOLDER = "a folder"
 NOT_REGULAR = "a named pipe, a device or the like"
-HOLES = "a file that is almost nothing but holes"
 _LARGE = 1 << 26  # bytes of a file whose holes are of no harm
 _PACKED = 64  # times less than its size a file may take on a disk that packs
 NONBLOCK: int = getattr(os, "O_NONBLOCK", 0)  # opening a named pipe would wait for its other end
 
 
 class NotRegular(OSError):
-    """Something that is there but no file; the message says what: `FOLDER`, `HOLES` or `NOT_REGULAR`."""
+    """Something that is there but no regular file; `code` is the kind of problem that it is in a dataset."""
+
+    def __init__(self, found: str, code: str = "file-not-regular") -> None:
+        super().__init__(found)
+        self.code = code
 
 
 def check_regular(opened: int | str | Path) -> None:
@@ -40,10 +42,10 @@ def check_regular(opened: int | str | Path) -> None:
     """
     status = os.fstat(opened) if isinstance(opened, int) else Path(opened).stat()
     if not stat.S_ISREG(status.st_mode):
-        raise NotRegular(FOLDER if stat.S_ISDIR(status.st_mode) else NOT_REGULAR)
+        raise NotRegular("a folder", "file-missing") if stat.S_ISDIR(status.st_mode) else NotRegular(NOT_REGULAR)
     allocated = 512 * getattr(status, "st_blocks", 0)  # 0 where a disk does not tell, and for one single hole
     if status.st_size > _LARGE and allocated < status.st_size // _PACKED and (allocated or _is_one_hole(opened)):
-        raise NotRegular(HOLES)
+        raise NotRegular("a file that is almost nothing but holes")
 
 
 def _is_one_hole(opened: int | str | Path) -> bool:

@@ -30,9 +30,6 @@ class ProcessDied(RunError):
     def __init__(self) -> None:
         super().__init__("rendering: a process died, memory may be short; run the same command again")
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return ProcessDied, ()
-
 
 def all_in_processes(
     work: Callable[[Job], Made], jobs: Sequence[Job], count: int, progress: Callable[[int, int], None] | None = None

@@ -39,7 +39,9 @@ def draw_segments(
     room = sum(size // length for size in frames.values()) if length > 0 else 0
     if count < 1 or room < count:
         raise BadInput(
-            f"segments: found room for {room} of {length} frames in {sum(frames.values())}, expected room for {count}"
+            f"segments: found room for {room} of {length} frames in {sum(frames.values())}, expected room for {count}",
+            code="segments-too-long",
+            parts={"count": count, "length": length, "frames": sum(frames.values()), "room": room},
         )
     rng = np.random.default_rng(seed)
     for _ in range(_TRIES):

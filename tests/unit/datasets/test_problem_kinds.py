@@ -13,10 +13,10 @@ NO_KINDS = {"utf-8", "utf-8-sig", "cholec80-bbox", "surgeval-phantom"}  # encodi
 
 
 def test_every_kind_of_the_sources_is_listed_and_no_other() -> None:
-    folder = Path(surgeval.datasets.__file__).parent
+    datasets = Path(surgeval.datasets.__file__).parent
     named = {
         node.value
-        for path in folder.rglob("*.py")
+        for path in (*datasets.rglob("*.py"), datasets.parent / "files" / "_parquet.py")
         if path.name != "_kinds.py"
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)

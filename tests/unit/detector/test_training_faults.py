@@ -136,11 +136,13 @@ def test_weights_of_another_detector_are_begun_with(tmp_path: Path) -> None:
     first = train_tdnet(data, None, data.classes, tmp_path / "first", SETTINGS)
     told: list[str] = []
     gentle = replace(SETTINGS, preset="paper", rate=1e-12, epochs=1)
-    second = train_tdnet(
-        data, None, data.classes, tmp_path / "second", gentle, weights=first.detector, progress=told.append
-    )
+    weights = first.detector.rename(tmp_path / "teacher · a.safetensors")
+    second = train_tdnet(data, None, data.classes, tmp_path / "second", gentle, weights=weights, progress=told.append)
     assert told[0].startswith("began with ")
-    given, now = (load_detector(made.detector).model.state_dict() for made in (first, second))
+    notes = load_train_record(tmp_path / "second").notes
+    assert told[0] in notes
+    assert not any("images/s" in note for note in notes)
+    given, now = (load_detector(made).model.state_dict() for made in (weights, second.detector))
     kernel = "backbone.down2.conv.weight"
     assert torch.allclose(given[kernel], now[kernel], atol=1e-6)
     with pytest.raises(BadInput, match="preset paper: found no weights"):

@@ -66,7 +66,14 @@ class Watched:
         augment, compute = replace(PLAIN, mosaic=1.0), open_compute("cpu")
         with Hands(settings.workers, settings.batch, compute) as hands:
             return run_stage(
-                self.stage, coloured(["a"], frames, 64), settings, augment, compute, hands, self.told.append
+                self.stage,
+                coloured(["a"], frames, 64),
+                settings,
+                augment,
+                compute,
+                hands,
+                self.told.append,
+                self.told.append,
             )
 
 

@@ -2,14 +2,24 @@ from __future__ import annotations
 
 import pickle
 
-from surgeval.errors import DataError
+import pytest
+
+from surgeval.errors import BadInput, DataError, MissingExtra, NotRankable, SurgevalError
+from surgeval.studio.store import Conflict
+
+ERRORS = [
+    BadInput("segments: too few frames", code="too-short", parts={"frames": 60}),
+    MissingExtra("explain", "torch"),
+    DataError("a.json", record="frame 3", field="box", found="NaN", expected="four numbers", code="not-finite"),
+    NotRankable("run.json", found="disqualified", expected="a ranked submission"),
+    Conflict("instance i7", "amy", "instances.delete", 41, "look again"),
+]
 
 
-def test_a_data_error_survives_the_way_out_of_a_worker_process() -> None:
-    error = DataError("a.json", record="frame 3", field="box", found="NaN", expected="four finite numbers")
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+def test_an_error_is_the_same_in_another_process(error: SurgevalError) -> None:
     again = pickle.loads(pickle.dumps(error))
-    assert str(again) == str(error)
-    assert (again.file, again.record, again.field) == ("a.json", "frame 3", "box")
+    assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
 
 
 def test_a_megabyte_where_a_word_was_expected_leaves_a_sentence() -> None:

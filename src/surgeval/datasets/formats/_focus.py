@@ -24,7 +24,7 @@ from surgeval.datasets.io._json import UNREAD, read_json, read_lines, told_json
 from surgeval.datasets.io._layout import is_printable, names, natural
 from surgeval.datasets.io._values import Place, shown
 from surgeval.errors import BadInput, DataError
-from surgeval.files import NOT_REGULAR, collect_parquet, scan_parquet_file
+from surgeval.files import collect_parquet, scan_parquet_file
 from surgeval.qa.formats import formats
 from surgeval.records import Frame, Question, Video, VqaQuestion
 from surgeval.vocab import LabelSpace, capabilities, capability_expected, track_limits
@@ -202,8 +202,7 @@ def _rows(path: Path, on_problem: OnProblem) -> Iterator[Any]:
             for start in range(0, total, _BATCH):
                 yield from collect_parquet(frame.slice(start, _BATCH), path).iter_rows(named=True)
         except DataError as error:
-            kind = "file-not-regular" if error.found == NOT_REGULAR else "parquet-broken"
-            place.report(kind, error.found, error.expected)
+            place.report(error.code, error.found, error.expected)
     elif path.suffix == ".jsonl":
         for number, line in read_lines(path, on_problem):
             value = told_json(line, place.at(f"line {number}"))

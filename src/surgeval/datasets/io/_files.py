@@ -13,7 +13,7 @@ from pathlib import Path
 from surgeval.datasets._base import OnProblem
 from surgeval.datasets.io._values import Place
 from surgeval.errors import BadInput
-from surgeval.files import FOLDER, NOT_REGULAR, NotRegular, name_beside, open_regular
+from surgeval.files import NOT_REGULAR, NotRegular, name_beside, open_regular
 
 _LABELS = (".json", ".jsonl", ".txt", ".xml", ".yaml", ".yml", ".csv", ".parquet", ".names")
 _READ = (*_LABELS, ".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".webp",
@@ -23,10 +23,10 @@ _DEPTH = 4  # levels of folders below the dataset's own: no layout goes deeper
 
 def tell_unreadable(place: Place, error: OSError) -> None:
     """Tell why a file could not be opened or read."""
-    if isinstance(error, NotRegular) and str(error) != FOLDER:
-        place.report("file-not-regular", str(error), "a regular file")
-    elif isinstance(error, FileNotFoundError | NotRegular):
-        place.report("file-missing", FOLDER if isinstance(error, NotRegular) else "no such file", "a file")
+    if isinstance(error, NotRegular):
+        place.report(error.code, str(error), "a file" if error.code == "file-missing" else "a regular file")
+    elif isinstance(error, FileNotFoundError):
+        place.report("file-missing", "no such file", "a file")
     else:
         place.report("file-unreadable", error.strerror or type(error).__name__, "a readable file")
 

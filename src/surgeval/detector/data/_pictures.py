@@ -53,6 +53,7 @@ def frame_pictures(frames: Sequence[Frame], fits: Sequence[Fit], read: Read) -> 
                 field="size",
                 found=f"an image of {size} pixels",
                 expected=f"{frame.width} × {frame.height} as its labels say",
+                code="image-size",
             )
         return scaled_only(pixels, fits[number])
 

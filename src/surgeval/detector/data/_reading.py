@@ -27,7 +27,8 @@ class FrameReader:
     def __call__(self, frame: Frame) -> Image:
         """The pixels as RGB; a `DataError` names a file that cannot be read."""
         if frame.image is None:
-            raise DataError(f"{frame.video}/{frame.name}", found="no image", expected="a frame with its pixels")
+            name = f"{frame.video}/{frame.name}"
+            raise DataError(name, found="no image", expected="a frame with its pixels", code="image-missing")
         path = frame.image.path if frame.image.frame is None else None
         if path is not None and self._same.get(path):
             pixels = _quick(path)

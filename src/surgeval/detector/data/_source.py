@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["LabelledFrames", "frame_name", "read_labels"]
 
 _SHOWN = 2  # errors told when there are too many
+# Codes of errors, and the kind under which the frame is counted; with any other code its image is broken.
+_LEFT_OUT = {"image-size": "image-size", "image-missing": "image-missing", "file-missing": "image-missing"}
 
 
 @dataclass(frozen=True)
@@ -34,8 +36,7 @@ class LabelledFrames:
 
     def left_out(self, number: int, error: DataError) -> None:
         """A frame whose picture cannot be used."""
-        kind = {"size": "image-size", "no such file": "image-missing", "no image": "image-missing"}
-        self.tally.add(kind.get(error.field or error.found, "image-broken"), frame_name(self.frames[number]))
+        self.tally.add(_LEFT_OUT.get(error.code, "image-broken"), frame_name(self.frames[number]))
         self.errors.append(str(error))
 
     def refuse_broken(self, good: int, tolerance: float) -> None:

@@ -79,7 +79,7 @@ def _name_file(path: Path) -> Iterator[None]:
     try:
         yield
     except GraphRefused as refused:
-        if str(refused) == "device":
+        if refused.code == "no-device":
             raise BadInput("device: onnxruntime here computes on the CPU only; use cpu") from None
         raise DataError(path, found=str(refused), expected=EXPECTED) from None
 

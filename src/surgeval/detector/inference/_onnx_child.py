@@ -27,6 +27,10 @@ _FIRST = 160  # characters of another package's error message
 class Refused(Exception):
     """A file or graph that is refused; the message is a phrase for the error."""
 
+    def __init__(self, reason: str, code: str = "") -> None:
+        super().__init__(reason)
+        self.code = code
+
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C; this process ends with its input
@@ -52,7 +56,7 @@ def main() -> None:
                 arrays = _compute(session, picture, asked)
                 reply = {"arrays": [[str(array.dtype), list(array.shape)] for array in arrays]}
         except Refused as refused:
-            reply = {"refused": str(refused)}
+            reply = {"refused": str(refused), "code": refused.code}
         except MemoryError:
             reply = {"refused": _SHORT}
         except Exception as error:  # noqa: BLE001 - onnxruntime's own types share no base but this
@@ -133,7 +137,7 @@ def _sides(value: Any) -> list[int | None]:
 
 def _session(data: bytes, asked: dict[str, Any]) -> Any:
     if asked["provider"] not in onnxruntime.get_available_providers():
-        raise Refused("device")
+        raise Refused("a device that onnxruntime does not have here", code="no-device")
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4  # standard error is discarded
     options.intra_op_num_threads = asked["threads"]

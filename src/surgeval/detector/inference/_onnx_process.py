@@ -35,7 +35,11 @@ _LINE = 1 << 24  # bytes of a reply's first line
 
 
 class GraphRefused(Exception):
-    """A graph that was not run; the message is a phrase for the error."""
+    """A graph that was not run; the message is a phrase for the error, the code `no-device` without its device."""
+
+    def __init__(self, reason: str, code: str = "") -> None:
+        super().__init__(reason)
+        self.code = code
 
 
 class GraphProcess:
@@ -104,7 +108,7 @@ class GraphProcess:
             finally:
                 timer.cancel()
         if "refused" in reply:
-            raise GraphRefused(str(reply["refused"]))
+            raise GraphRefused(str(reply["refused"]), str(reply.get("code", "")))
         return reply, arrays
 
     def _exchange(self, request: Mapping[str, Any], data: bytes | memoryview) -> tuple[dict[str, Any], list[AnyArray]]:

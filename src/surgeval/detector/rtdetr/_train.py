@@ -103,9 +103,7 @@ def train_rtdetr(
     files = [start / CONFIG, start / WEIGHTS] if start is not None else []
     record = begun("rtdetr", settings, train, validation, classes, files)
     training = _RTDetrTraining(train, validation, classes, settings, path)
-    result = conduct(
-        path, record, settings.identity(), progress, lambda tell: training.run(start, tell), product=WEIGHTS
-    )
+    result = conduct(path, record, settings.identity(), progress, partial(training.run, start), product=WEIGHTS)
     return TrainedRTDetr(path, result)
 
 
@@ -118,9 +116,9 @@ class _RTDetrTraining:
         self.compute: Compute = open_compute(settings.device, settings.precision)
         self.hands = Hands(settings.workers, settings.batch, self.compute)
 
-    def run(self, weights: Path | None, tell: Tell) -> dict[str, Any]:
+    def run(self, weights: Path | None, on_epoch: Tell, on_note: Tell) -> dict[str, Any]:
         settings = self.settings
-        network = self._network(weights, tell)
+        network = self._network(weights, on_note)
         loss_of = DetrLoss(network, aux=settings.aux_weight)
 
         def loss(forward: nn.Module, images: torch.Tensor, truth: BatchTruth) -> Losses:
@@ -140,18 +138,18 @@ class _RTDetrTraining:
         augment = Augment(mosaic=settings.mosaic, partners=settings.sampling)
         picture_labels(self.path, self.train, augment)
         with self.hands:
-            ended = run_stage(stage, self.train, settings, augment, self.compute, self.hands, tell)
+            ended = run_stage(stage, self.train, settings, augment, self.compute, self.hands, on_epoch, on_note)
         row = best_row(self.path, ended)
         save_rtdetr(self.path, load_rtdetr(self.path / _BEST), extra=row)
         return {"rtdetr": row}
 
-    def _network(self, weights: Path | None, tell: Tell) -> RTDetr:
+    def _network(self, weights: Path | None, on_note: Tell) -> RTDetr:
         settings = self.settings
         wanted: dict[str, Any] = {"image_size": settings.image_size, "fill": self.train.fill, "aux": settings.aux,
                                   "seed": settings.seed}  # fmt: skip
         if weights is None:
             return build_rtdetr(settings.size, self.classes, **wanted)
-        tell(f"began with the weights of {weights.name}; the size is theirs")
+        on_note(f"began with the weights of {weights.name}; the size is theirs")
         return pretrained_rtdetr(weights, self.classes, **wanted)
 
     def _keep(self, path: Path, network: nn.Module, told: Mapping[str, Any]) -> None:

@@ -26,21 +26,27 @@ _DRAWN, _WIDEST = 16, 1600  # frames and pixels of a picture of labels
 
 def conduct(
     path: Path, record: TrainRecord, identity: Mapping[str, Any], progress: Tell,
-    work: Callable[[Tell], dict[str, Any]], *, product: str,
+    work: Callable[[Tell, Tell], dict[str, Any]], *, product: str,
 ) -> Mapping[str, Any]:  # fmt: skip
     """Do the work inside its folder, which is told how it ended; the result, also that of a training done before.
 
     `product` is the file that a finished training has: where somebody took it away, the work is done again.
 
-    `work` tells lines: sentences are kept in the folder, lines of epochs (with a middle dot) only shown.
+    `work` gets two callbacks, `on_epoch` and `on_note`. Both show their line; notes are also kept in the folder, for
+    the readers of the results.
     """
     with TrainFolder.open(path, record, identity) as folder:
+
+        def on_note(text: str) -> None:
+            folder.note(text)
+            progress(text)
+
         if folder.record.status == "finished" and folder.record.result is not None and (path / product).is_file():
             _check_result(path / RECORD, folder.record.result)
             progress(f"{path}: finished before")
             return folder.record.result
         try:
-            result = work(_told(folder, progress))
+            result = work(progress, on_note)
         except KeyboardInterrupt:
             folder.say("interrupted", "stopped by hand; the same call goes on after its last finished epoch")
             raise
@@ -62,15 +68,6 @@ def _check_row(file: Path, record: str, row: object) -> None:
         value = row.get(name) if isinstance(row, Mapping) else None
         if type(value) not in (int, float):
             raise DataError(file, record=record, field=name, found=json.dumps(value)[:60], expected="a number")
-
-
-def _told(folder: TrainFolder, progress: Tell) -> Tell:
-    def tell(line: str) -> None:
-        if " · " not in line:  # a sentence, not an epoch's line: whoever reads the results must know it
-            folder.note(line)
-        progress(line)
-
-    return tell
 
 
 def check_sets(train: TrainingSet, validation: TrainingSet | None, classes: Classes, side: int) -> None:

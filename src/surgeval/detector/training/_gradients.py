@@ -27,10 +27,10 @@ class Gradients:
     """Adds the gradients of batch after batch; `counters.pieces` remembers how small the pieces must be."""
 
     def __init__(
-        self, name: str, forward: nn.Module, loss: LossOf, compute: Compute, settings: TrainSettings, tell: Tell
+        self, name: str, forward: nn.Module, loss: LossOf, compute: Compute, settings: TrainSettings, on_note: Tell
     ) -> None:
         self._name, self._forward, self._loss = name, forward, loss
-        self._compute, self._settings, self._tell = compute, settings, tell
+        self._compute, self._settings, self._on_note = compute, settings, on_note
 
     def add(
         self, ready: Ready, optimiser: Updates, scaler: torch.amp.GradScaler | None, counters: Counters
@@ -58,7 +58,7 @@ class Gradients:
                 f"memory of {self._compute.device}: found too little for one image of {self._settings.image_size} "
                 "pixels, expected room for it: use a smaller image size or network"
             )
-        self._tell(
+        self._on_note(
             f"{self._name}: a batch did not fit into the memory of {self._compute.device}; from here on it is done in "
             f"{pieces} pieces of {each} whose gradients add up"
         )

@@ -83,11 +83,12 @@ def run_stage(
     augment: Augment,
     compute: Compute,
     hands: Hands,
-    tell: Tell,
+    on_epoch: Tell,
+    on_note: Tell,
 ) -> Counters:
     """Train from where the folder is to the end; the counters at the end."""
     make_folder(stage.folder)
-    run = _StageRun(stage, data, settings, augment, compute, hands, tell)
+    run = _StageRun(stage, data, settings, augment, compute, hands, on_epoch, on_note)
     run.resume()
     run.go()
     return run.counters
@@ -96,10 +97,11 @@ def run_stage(
 class _StageRun:
     def __init__(
         self, stage: Stage, data: TrainingSet, settings: TrainSettings, augment: Augment, compute: Compute,
-        hands: Hands, tell: Tell,
+        hands: Hands, on_epoch: Tell, on_note: Tell,
     ) -> None:  # fmt: skip
         self.stage, self.data, self.settings, self.augment = stage, data, settings, augment
-        self.compute, self.hands, self.tell = compute, hands, tell
+        self.compute, self.hands = compute, hands
+        self.on_epoch, self.on_note = on_epoch, on_note
         self.network = compute.place(stage.network)
         self.forward: nn.Module = torch.compile(self.network) if settings.compile else self.network
         self.average = Ema(self.network)
@@ -112,7 +114,7 @@ class _StageRun:
         self.rows: list[dict[str, Any]] = []
         self._images, self._shown = f"{stage.name} images", False
         self.scaler = compute.scaler(self.counters.scale)
-        self.gradients = Gradients(stage.name, self.forward, stage.loss, compute, settings, tell)
+        self.gradients = Gradients(stage.name, self.forward, stage.loss, compute, settings, on_note)
 
     def resume(self) -> None:
         last = self.stage.folder / LAST
@@ -121,7 +123,7 @@ class _StageRun:
             self.optimiser.restore(momentum, last)
             self.scaler = self.compute.scaler(self.counters.scale)
             if not self.counters.done:
-                self.tell(f"{self.stage.name}: goes on after epoch {self.counters.epoch}")
+                self.on_note(f"{self.stage.name}: goes on after epoch {self.counters.epoch}")
         self.rows = trim_curves(self.stage.folder / CURVES, self.counters.epoch)
 
     def go(self) -> None:
@@ -149,9 +151,9 @@ class _StageRun:
             if counters.done and not counters.best_epoch:  # the plan was cut short between two evaluations
                 self._measure(row, counters.epoch)
             self._keep(row)
-            self.tell(epoch_line(row, counters, [past["seconds"] for past in self.rows]))
+            self.on_epoch(epoch_line(row, counters, [past["seconds"] for past in self.rows]))
             if stopped and counters.epoch < counters.epochs:
-                self.tell(f"{stage.name}: no better since epoch {counters.best_epoch}, so it ends here")
+                self.on_note(f"{stage.name}: no better since epoch {counters.best_epoch}, so it ends here")
         if stage.budget is not None:
             self._say_short(counters.step, "minutes")
 
@@ -160,7 +162,7 @@ class _StageRun:
         steps = math.ceil((self.counters.epoch_frames or len(self.data)) / self.settings.batch)
         rising = self._schedule(self.counters.epochs, steps).warm_steps
         if 2 * rising > batches_in_all:
-            self.tell(
+            self.on_note(
                 f"{self.stage.name}: the rate rises over {rising} batches and the training has {batches_in_all}: "
                 f"more {remedy} would do it good"
             )
@@ -289,7 +291,7 @@ class _StageRun:
         per_frame = (time.perf_counter() - began) / (timed * batch)
         frames = frames_in_epoch(len(wanted), settings.batch, per_frame, budget)
         if frames:
-            self.tell(f"{self.stage.name}: an epoch shows {frames} of {count} frames, so that enough of them fit")
+            self.on_note(f"{self.stage.name}: an epoch shows {frames} of {count} frames, so that enough of them fit")
         return frames
 
     def _settle(self) -> None:

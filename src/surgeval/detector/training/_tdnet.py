@@ -91,9 +91,7 @@ def train_tdnet(
     record = begun("tdnet", settings, train, validation, classes, files)
     # Its device is tried before there is a folder.
     training = _TDNetTraining(train, validation, classes, settings, path)
-    result = conduct(
-        path, record, settings.identity(), progress, lambda tell: training.run(weights, tell), product=DETECTOR
-    )
+    result = conduct(path, record, settings.identity(), progress, partial(training.run, weights), product=DETECTOR)
     return Trained(path, result)
 
 
@@ -113,13 +111,14 @@ class _TDNetTraining:
     ) -> None:
         self.train, self.validation, self.classes, self.settings = train, validation, classes, settings
         self.path = path
-        self.tell: Tell = lambda _line: None
+        self.on_epoch: Tell = lambda _line: None
+        self.on_note: Tell = lambda _line: None
         self.compute = open_compute(settings.device, settings.precision)
         self.hands = Hands(settings.workers, settings.batch, self.compute)
         self.augment = Augment(mosaic=settings.mosaic, partners=settings.sampling)
 
-    def run(self, weights: str | Path | None, tell: Tell) -> dict[str, Any]:
-        self.tell = tell
+    def run(self, weights: str | Path | None, on_epoch: Tell, on_note: Tell) -> dict[str, Any]:
+        self.on_epoch, self.on_note = on_epoch, on_note
         with self.hands:
             return self._run(weights)
 
@@ -140,7 +139,7 @@ class _TDNetTraining:
         settings = self.settings
         network = build_tdnet(settings.size, self.classes, aux=settings.aux, seed=settings.seed)
         if weights is not None:
-            self.tell(_begin_with(network, Path(weights)))
+            self.on_note(_begin_with(network, Path(weights)))
 
         def loss(forward: nn.Module, images: torch.Tensor, truth: BatchTruth) -> Losses:
             with self.compute.autocast():
@@ -155,7 +154,9 @@ class _TDNetTraining:
             budget=None if minutes is None else minutes * 60 * share, evaluate_every=settings.evaluate_every,
             looked_at=self._looked_at,
         )  # fmt: skip
-        return run_stage(stage, self.train, settings, self.augment, self.compute, self.hands, self.tell)
+        return run_stage(
+            stage, self.train, settings, self.augment, self.compute, self.hands, self.on_epoch, self.on_note
+        )
 
     def _distil(self, spent: float) -> Counters:
         settings = self.settings
@@ -169,7 +170,9 @@ class _TDNetTraining:
             bias_rate=0.0,  # biases that begin at 0.1 would undo what the teacher learned before they come down
             budget=None if minutes is None else max(minutes * 60 - spent, 1.0), looked_at=self._looked_at,
         )  # fmt: skip
-        return run_stage(stage, self.train, settings, self.augment, self.compute, self.hands, self.tell)
+        return run_stage(
+            stage, self.train, settings, self.augment, self.compute, self.hands, self.on_epoch, self.on_note
+        )
 
     @property
     def _looked_at(self) -> int:

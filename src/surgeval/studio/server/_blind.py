@@ -248,7 +248,7 @@ def _veiling(names: Mapping[str, str], work: Any) -> OperationOutcome:
         text = str(error)
         for id, shown in names.items():
             text = text.replace(id, shown)
-        raise BadInput(text) from None
+        raise BadInput(text, code=error.code) from None  # without its parts: they may name what is hidden
     return done
 
 

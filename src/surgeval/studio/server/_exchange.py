@@ -146,7 +146,7 @@ async def _work(function: Callable[[], Result]) -> Result:
     try:
         return await run_in_threadpool(function)
     except DataError as error:
-        raise BadInput(str(error)) from None
+        raise BadInput(str(error), code=error.code) from None
 
 
 def _wanted(body: dict[str, Any]) -> tuple[str, Selection, bool]:
@@ -170,7 +170,7 @@ def _rules(rules: Any) -> tuple[SchemaRule, ...]:
     try:
         return builtin_refinement() if rules == "prostatd" else rules_from(rules, "merging")
     except DataError as error:
-        raise BadInput(str(error)) from None
+        raise BadInput(str(error), code=error.code) from None
 
 
 def _source(body: dict[str, Any]) -> tuple[str, str | None, bool]:

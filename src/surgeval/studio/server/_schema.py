@@ -96,7 +96,7 @@ def _schema_of(body: Mapping[str, Any], used: tuple[Schema, ...]) -> Schema:
     try:
         return parse_schema(text, name)
     except DataError as error:
-        raise BadInput(str(error)) from None
+        raise BadInput(str(error), code=error.code) from None
 
 
 def _rules_of(body: Mapping[str, Any]) -> tuple[SchemaRule, ...]:
@@ -106,7 +106,7 @@ def _rules_of(body: Mapping[str, Any]) -> tuple[SchemaRule, ...]:
     try:
         rules = parse_refinement(text, name)
     except DataError as error:
-        raise BadInput(str(error)) from None
+        raise BadInput(str(error), code=error.code) from None
     if not rules:
         raise BadInput(f"{name}: rules: found none, expected at least one")
     return rules

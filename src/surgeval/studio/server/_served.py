@@ -93,21 +93,26 @@ def answering(project: Served, view: View) -> Callable[[Asked], Awaitable[Respon
         try:
             return await view(project, asked)
         except Conflict as error:
-            return JSONResponse({"error": str(error), "who": error.author, "what": error.subject}, 409)
+            return _refusal(error, 409, who=error.author, what=error.subject)
         except NoRoom as error:
-            return JSONResponse({"error": str(error)}, 507)
+            return _refusal(error, 507)
         except NotStored as error:
-            return JSONResponse({"error": str(error)}, 503)
+            return _refusal(error, 503)
         except DataError as error:
-            return JSONResponse({"error": str(error)}, 404)
+            return _refusal(error, 404)
         except SurgevalError as error:
-            return JSONResponse({"error": str(error)}, 400)
+            return _refusal(error, 400)
         except OSError as error:  # of files that a request writes: what it asked for is not done
             status = 507 if error.errno in _NO_ROOM else 500
             message = visible(f"{error.filename or 'file'}: found {error.strerror or error}, expected to write it")
             return JSONResponse({"error": message}, status)
 
     return answer
+
+
+def _refusal(error: SurgevalError, status: int, **more: str) -> Response:
+    """The sentence, and the code and parts from which the page makes one in its own language."""
+    return JSONResponse({"error": str(error), "code": error.code, "parts": error.parts, **more}, status)
 
 
 async def json_object(asked: Asked) -> dict[str, Any]:

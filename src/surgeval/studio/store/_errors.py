@@ -20,9 +20,6 @@ class Conflict(SurgevalError):
         change = f"{author} ({kind}, version {version})"
         super().__init__(visible(f"{subject}: found changed by {change}, expected as you last saw it: {advice}"))
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return Conflict, (self.subject, self.author, self.kind, self.version, self.advice)
-
 
 class NotStored(RunError):
     """The database could not keep or find something: a damaged file, no connection. Nothing of the edit was stored.

@@ -47,7 +47,8 @@ def to_undo(work: Work, target: int | None, study: str | None = None) -> Step:
     row = _first(work, query.order_by(operations.c.seq.desc()), study)
     if row is None:
         missing = "nothing" if target is None else f"no operation {target}"
-        raise BadInput(f"undo: found {missing} of {work.author} to take back, expected an edit")
+        sentence = f"undo: found {missing} of {work.author} to take back, expected an edit"
+        raise BadInput(sentence, code="nothing-to-undo")
     return Step(int(row.seq), _last_turn_of(work, int(row.seq)) or int(row.seq))
 
 
@@ -71,7 +72,8 @@ def to_redo(work: Work, target: int | None, study: str | None = None) -> Step:
     row = _first(work, query.order_by(turns.c.seq.desc()), study)
     if row is None:
         missing = "nothing" if target is None else f"no operation {target}"
-        raise BadInput(f"redo: found {missing} of {work.author} to do again, expected an edit that was taken back")
+        sentence = f"redo: found {missing} of {work.author} to do again, expected an edit that was taken back"
+        raise BadInput(sentence, code="nothing-to-redo")
     return Step(int(row.target), int(row.seq))
 
 

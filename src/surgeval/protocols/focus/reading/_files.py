@@ -52,9 +52,6 @@ class FocusProblems(BadInput):
         several = (f"{len(self.problems)} problems in the files:",) if len(self.problems) > 1 else ()
         return (*several, *map(str, self.problems))
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.problems,)
-
 
 @dataclass(frozen=True)
 class FocusFiles:

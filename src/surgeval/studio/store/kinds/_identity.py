@@ -117,7 +117,9 @@ def check_collisions(work: Work, kind: str) -> None:
     if row is not None:
         raise BadInput(
             f"{kind}: found {row.name} #{row.track} twice in frame {row.frame} of {row.video}, "
-            "expected one instance of a track in a frame"
+            "expected one instance of a track in a frame",
+            code="track-twice-in-frame",
+            parts={"name": row.name, "track": row.track, "frame": row.frame, "video": row.video},
         )
 
 

@@ -18,9 +18,15 @@ async function ask<T>(path: string, init?: RequestInit): Promise<T> {
   })
   const body: unknown = await answer.json().catch(() => null)
   if (answer.ok) return body as T
-  const told = (body ?? {}) as { error?: unknown; who?: unknown }
-  const text = typeof told.error === 'string' ? told.error : `HTTP ${answer.status}`
-  throw new Refused(text, answer.status, typeof told.who === 'string' ? told.who : '')
+  throw refusalOf(body, answer.status)
+}
+
+/** Of a body that may not be the studio's: a proxy between can answer too. */
+function refusalOf(body: unknown, status: number): Refused {
+  const { error, who, code, parts } = (body ?? {}) as Record<string, unknown>
+  const text = (value: unknown): string => (typeof value === 'string' ? value : '')
+  const values = typeof parts === 'object' && parts ? (parts as Record<string, string | number>) : {}
+  return new Refused(text(error) || `HTTP ${status}`, status, text(who), text(code), values)
 }
 
 /** With `last` a small request outlives its tab: the edit in flight arrives even if the tab is closed now. */

@@ -5,6 +5,7 @@
 
 import type { Operation, Outcome } from './types'
 
+/** The server's answer to what it does not do: its sentence, and the code and parts by which the page knows it. */
 export class Refused extends Error {
   /** The edit, where it waited for the server before it was refused: whoever made it is elsewhere by now. */
   waited: Operation | null = null
@@ -13,6 +14,8 @@ export class Refused extends Error {
     message: string,
     readonly status: number,
     readonly who: string = '',
+    readonly code: string = '',
+    readonly parts: Record<string, string | number> = {},
   ) {
     super(message)
   }

@@ -12,7 +12,7 @@ import type {
   Annotation, Flag, ImageRun, Outcome, Presence, Problem, Project, Span, StudioEvent, TrackSummary, Values, Video,
 } from '../lib/types'
 import { t } from '../text/i18n.svelte'
-import { told } from '../text/told'
+import { describeError } from '../text/errors'
 import { Blocks } from './blocks'
 import { messages } from './messages.svelte'
 import { Pictures } from './pictures'
@@ -220,8 +220,8 @@ class Studio {
     } catch (error) {
       if (!(error instanceof Refused)) throw error
       if (error.waited) messages.lost(`${editText(error.waited)}: ${error.message}`)
-      else if (error.status === 409) messages.conflict(told(error.message, 'conflict'))
-      else messages.error(told(error.message))
+      else if (error.status === 409) messages.conflict(describeError(error, 'conflict'))
+      else messages.error(describeError(error))
       if (this.blocks) {
         await this.blocks.catchUp().catch(() => undefined)
         await this.blocks.reload(this.frame).catch(() => undefined)
