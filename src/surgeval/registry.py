@@ -119,10 +119,10 @@ class Registry(Generic[T]):
     def _made(self, name: str, target: Any) -> T:
         thing = target() if isinstance(target, type) else target
         if not isinstance(thing, self._expected) or getattr(thing, "name", None) != name:
-            raise BadInput(f"expected a {self._expected.__name__} named {name!r}, got {thing!r:.80}")
+            raise BadInput(f"expected the {self._expected.__name__} {name!r}, got {thing!r:.80}")
         return thing
 
     def _warn(self, point: EntryPoint, reason: str) -> str:
         text = f"{self.noun} {point.name!r} of another package ({point.value}) is left out: {visible(reason)}"
-        warnings.warn(text, LeftOut, stacklevel=4)
+        warnings.warn(text, LeftOut, stacklevel=5)
         return text
