@@ -43,7 +43,8 @@ class Registry(Generic[T]):
         self._loaded: dict[str, T] = {}
         self._path: tuple[str, ...] | None = None  # sys.path when the plug-ins below were listed
         self._plugins: dict[str, EntryPoint] = {}
-        self._broken: dict[str, str] = {}  # why a plug-in was left out, by name
+        self._broken: dict[str, str] = {}  # why a plug-in cannot be used, by name
+        self._warned: set[str] = set()
 
     def names(self) -> tuple[str, ...]:
         """All names, without loading anything: the built-in ones in the order of their table, then plug-ins."""
@@ -59,7 +60,10 @@ class Registry(Generic[T]):
         return name in self._builtin
 
     def __contains__(self, name: object) -> bool:
-        return name in self._builtin or name in self.plugins()
+        if name in self._builtin:
+            return True
+        self._list_plugins()
+        return name in self._plugins
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
@@ -84,11 +88,14 @@ class Registry(Generic[T]):
     def load_all(self) -> dict[str, T]:
         """Load everything that can be loaded."""
         loaded = {name: self[name] for name in self._builtin}
-        for name in self.plugins():
+        self._list_plugins()
+        for name in self._plugins:
             try:
                 loaded[name] = self[name]
-            except BadInput:  # its warning has been given
-                continue
+            except BadInput as error:
+                if name not in self._warned:
+                    self._warned.add(name)
+                    warnings.warn(str(error), LeftOut, stacklevel=3)
         return loaded
 
     def _list_plugins(self) -> None:
@@ -97,13 +104,13 @@ class Registry(Generic[T]):
             return
         for name in self._plugins:
             self._loaded.pop(name, None)
-        self._path, self._plugins, self._broken = tuple(sys.path), {}, {}
+        self._path, self._plugins, self._broken, self._warned = tuple(sys.path), {}, {}, set()
         for point in sorted(entry_points(group=self.group), key=lambda point: point.name):
             taken = self._builtin.get(point.name) or getattr(self._plugins.get(point.name), "value", None)
             if taken is None:
                 self._plugins[point.name] = point
             elif taken != point.value:
-                self._warn(point, f"{taken} has this name already")
+                warnings.warn(self._explain(point, f"{taken} has this name already"), LeftOut, stacklevel=4)
 
     def _load_plugin(self, name: str) -> T:
         if name in self._broken:
@@ -113,7 +120,7 @@ class Registry(Generic[T]):
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # a module of another package can raise anything, even SystemExit
-            self._broken[name] = self._warn(self._plugins[name], told(error))
+            self._broken[name] = self._explain(self._plugins[name], told(error))
             raise BadInput(self._broken[name]) from error
 
     def _made(self, name: str, target: Any) -> T:
@@ -122,7 +129,5 @@ class Registry(Generic[T]):
             raise BadInput(f"expected the {self._expected.__name__} {name!r}, got {thing!r:.80}")
         return thing
 
-    def _warn(self, point: EntryPoint, reason: str) -> str:
-        text = f"{self.noun} {point.name!r} of another package ({point.value}) is left out: {visible(reason)}"
-        warnings.warn(text, LeftOut, stacklevel=5)
-        return text
+    def _explain(self, point: EntryPoint, reason: str) -> str:
+        return f"{self.noun} {point.name!r} of another package ({point.value}) cannot be used: {visible(reason)}"

@@ -39,7 +39,7 @@ def test_a_broken_plug_in_costs_one_warning(tools: Registry[object]) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         assert list(tools.load_all()) == list(tools.load_all()) == ["hook", "grasper"]
-        with pytest.raises(BadInput, match=r"'gone' of another package \(registered_tools:gone\) is left out"):
+        with pytest.raises(BadInput, match=r"'gone' of another package \(registered_tools:gone\) cannot be used"):
             tools["gone"]
     assert len([warning for warning in caught if "'gone'" in str(warning.message)]) == 1
 

@@ -129,7 +129,7 @@ def test_another_package_adds_a_format_by_entry_point(tmp_path: Path, monkeypatc
     assert (tmp_path / "out" / "x.mylab").read_text() == "hello"
     install_plugin(tmp_path, "surgeval.datasets", {"mylab": "mylab:Gone"})
     monkeypatch.syspath_prepend(tmp_path / "out")  # a changed path is searched again
-    with pytest.warns(LeftOut, match=r"'mylab' of another package \(mylab:Gone\) is left out: AttributeError"):
+    with pytest.warns(LeftOut, match=r"'mylab' of another package \(mylab:Gone\) cannot be used: AttributeError"):
         assert "mylab" not in dataset_formats()
 
 

@@ -137,7 +137,11 @@ def test_a_broken_dataset_format_leaves_the_others_alone(tmp_path: Path, source:
     [
         ("def (", "SyntaxError"),
         ("raise SystemExit(3)", "SystemExit: 3"),
-        ("def D(text): raise RuntimeError(text)", "RuntimeError: here"),
+        (
+            "from surgeval.models import ModelFamily\nD = ModelFamily('bad', '', 'bad:open')\n"
+            "def open(place, name, dtype): raise RuntimeError(place)",
+            "RuntimeError: here",
+        ),
     ],
 )
 def test_a_broken_model_of_others_is_a_sentence(tmp_path: Path, source: str, said: str) -> None:

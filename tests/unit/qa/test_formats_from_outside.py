@@ -46,8 +46,8 @@ def test_the_original_does_not_know_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("entry", "said"),
     [
-        ("side = sides:Missing", "left out: AttributeError"),
-        ("side = ends:Side", "left out: SystemExit: 3"),
+        ("side = sides:Missing", "cannot be used: AttributeError"),
+        ("side = ends:Side", "cannot be used: SystemExit: 3"),
         ("side = sides:__name__", "expected the AnswerFormat 'side', got 'sides'"),
         ("binary = sides:Side", "surgeval.qa.formats._values:Binary has this name already"),
     ],
