@@ -75,7 +75,7 @@ class Registry(Generic[T]):
         if name not in self._loaded:
             if name in self._builtin:
                 module, _, attribute = self._builtin[name].partition(":")
-                self._loaded[name] = self._made(name, getattr(import_module(module), attribute))
+                self._loaded[name] = self._make(name, getattr(import_module(module), attribute))
             elif name in self._plugins:
                 self._loaded[name] = self._load_plugin(name)
             else:
@@ -116,14 +116,14 @@ class Registry(Generic[T]):
         if name in self._broken:
             raise BadInput(self._broken[name])
         try:
-            return self._made(name, self._plugins[name].load())
+            return self._make(name, self._plugins[name].load())
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # a module of another package can raise anything, even SystemExit
             self._broken[name] = self._explain(self._plugins[name], told(error))
             raise BadInput(self._broken[name]) from error
 
-    def _made(self, name: str, target: Any) -> T:
+    def _make(self, name: str, target: Any) -> T:
         thing = target() if isinstance(target, type) else target
         if not isinstance(thing, self._expected) or getattr(thing, "name", None) != name:
             raise BadInput(f"expected the {self._expected.__name__} {name!r}, got {thing!r:.80}")
