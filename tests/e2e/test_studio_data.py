@@ -8,21 +8,13 @@ from pathlib import Path
 import pytest
 from tests.e2e.conftest import Quick
 from tests.studio_project import Project
-from tests.unit.studio.exchange.projects import annotation, fill, held, make_folder, register_format
+from tests.unit.studio.exchange.projects import annotation, fill, held, make_folder
 
 from surgeval.detector.training import rehearse
 from surgeval.studio.store import STORE_FILE
 
-pytestmark = pytest.mark.usefixtures("one_thread", "studio_format")
+pytestmark = pytest.mark.usefixtures("one_thread")
 SHORT = ("--size", "p", "--image-size", "64", "--batch", "2", "--dry-run", "--set", "student_epochs=1")
-
-
-@pytest.fixture
-def studio_format(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The entry point of this checkout, also where another one is installed."""
-    place = tmp_path_factory.mktemp("distribution")
-    register_format(place)
-    monkeypatch.syspath_prepend(place)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A protocol of a separate installed package has every command, without an edit in surgeval."""
+"""A separate installed package adds a protocol, a dataset format and a model family, without an edit in surgeval."""
 
 from __future__ import annotations
 
@@ -102,3 +102,12 @@ def test_it_has_a_chapter_of_the_demo(environment: dict[str, str], small_phantom
     last = done.stdout.splitlines()[-1:]
     assert last and last[0].startswith(f"[('crowd', {str(page)!r}, None)] [{{'': 'instruments in a frame'"), done.stderr
     assert page.is_file()
+
+
+def test_its_dataset_format_is_recognised_and_its_model_opened(toy: Call, tmp_path: Path) -> None:
+    (tmp_path / "frames.marks").write_text("first\nsecond\n")
+    read = toy("data", "check", tmp_path / "frames.marks", "--json")
+    assert json.loads(read.stdout)["frames"] == 2, read.stderr
+    opened = toy("models", "check", "blind:anywhere", "--json")
+    checked = json.loads(opened.stdout)
+    assert (checked["usable"], checked["family"]) == (True, "blind"), opened.stderr

@@ -24,7 +24,6 @@ from surgeval.cli import (
     _studio,
     _weak,
 )
-from surgeval.cli._markup import literal
 from surgeval.cli._texts import take_only_text
 from surgeval.cli.data import _commands as _data
 from surgeval.cli.data import _frames, _import
@@ -45,7 +44,6 @@ from surgeval.errors import (
 )
 from surgeval.files import NO_ROOM, failure_reason
 from surgeval.progress import quiet
-from surgeval.protocols.registry import descriptors
 
 app = typer.Typer(
     name="surgeval",
@@ -53,9 +51,9 @@ app = typer.Typer(
         "Can a vision or vision-language model for surgery be trusted?\n\n"
         "Start with [bold]surgeval demo[/bold]: it makes a small surgical phantom and takes it through the protocols. "
         "Then look at your own data: [bold]surgeval data check FOLDER[/bold], [bold]surgeval report FOLDER[/bold].\n\n"
-        "The protocols, each with its question:\n\n"
-        + "\n\n".join(f"[bold]{literal(one.name)}[/bold]  {literal(one.question)}" for one in descriptors().values())
+        "The protocols, each with its question:"
     ),
+    cls=_protocols.RootGroup,
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,

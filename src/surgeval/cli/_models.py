@@ -31,18 +31,19 @@ def list_models(json: JsonOption = False) -> None:
 
     Example: [bold]surgeval models list[/bold]
     """
-    from surgeval.models import EMBEDDED, EMBEDDED_DETECTORS, EMBEDDED_GENERATIVE, MODEL_KINDS, PLACES, plugins
+    from surgeval.models import EMBEDDED, EMBEDDED_DETECTORS, EMBEDDED_GENERATIVE, FAMILIES, PLACES
 
-    others = {name: entry.value for name, entry in plugins().items()}
+    others = FAMILIES.plugins()
+    kinds = {name: FAMILIES[name].summary for name in FAMILIES if FAMILIES.is_builtin(name)}
     embedded = EMBEDDED | EMBEDDED_GENERATIVE | EMBEDDED_DETECTORS
     if json:
-        print_json({"embedded": embedded, "places": PLACES, "kinds": MODEL_KINDS, "plugins": others})
+        print_json({"embedded": embedded, "places": PLACES, "kinds": kinds, "plugins": others})
         return
     print_table("embedded", ["name", "what"], embedded.items())
     console().print()
     print_table("your own, written as", ["place", "what"], PLACES.items())
     console().print()
-    print_table("or with its kind, written KIND:PLACE", ["kind", "place"], MODEL_KINDS.items())
+    print_table("or with its kind, written KIND:PLACE", ["kind", "place"], kinds.items())
     if others:
         console().print()
         print_table("other packages", ["name", "from"], others.items())

@@ -1,60 +1,121 @@
-"""`surgeval run` and `surgeval score`: every installed protocol brings its own command."""
+"""`surgeval run` and `surgeval score`: every installed protocol brings its own command, loaded when it is needed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, wraps
 from typing import Any
 
 import typer
+from typer.core import TyperGroup
 from typer.exceptions import Abort, Exit, TyperException
 
 from surgeval.cli._markup import literal, sound_help
 from surgeval.cli._single_file import writes_pages
-from surgeval.errors import BadInput, code_of_others, visible
+from surgeval.cli._texts import take_only_text
+from surgeval.console.panels import flow_help
+from surgeval.errors import BadInput, LeftOut, code_of_others
 from surgeval.protocols.descriptor import Descriptor
-from surgeval.protocols.registry import broken_protocols, descriptors
+from surgeval.protocols.registry import descriptors
+
+__all__ = ["RootGroup", "register"]
 
 # Exits are a command's own answer; for the others `surgeval` has sentences, whatever raised them.
 _ANSWERED = (SystemExit, Exit, Abort, TyperException, OSError, MemoryError)
 
 
+class _DerivedHelp(TyperGroup):
+    """A group whose help names the installed protocols: it is written when it is read."""
+
+    _text = ""
+
+    @property
+    def help(self) -> str:
+        """The group's own text, and what follows from the protocols."""
+        return self.extend_help(self._text)
+
+    @help.setter
+    def help(self, text: str | None) -> None:
+        self._text = text or ""
+
+    def extend_help(self, text: str) -> str:
+        """Add to the group's own text."""
+        raise NotImplementedError
+
+
+class RootGroup(_DerivedHelp):
+    """The group `surgeval`, whose help lists the protocols with their questions."""
+
+    def extend_help(self, text: str) -> str:
+        """Add a line per protocol."""
+        return "\n\n".join(
+            (text, *(f"[bold]{literal(one.name)}[/bold]  {literal(one.question)}" for one in descriptors().values()))
+        )
+
+
+class _ProtocolGroup(_DerivedHelp):
+    """The group `run` or `score`, which is also the name of the part that holds a protocol's command."""
+
+    def __init__(self, *, name: str, **settings: Any) -> None:
+        super().__init__(name=name, **(settings | {"commands": _Commands(name)}))
+
+    def extend_help(self, text: str) -> str:
+        """Add a line per command, and the first command's example."""
+        commands = {name: command for name in self.commands if (command := self.commands.get(name)) is not None}
+        asked = [f"[bold]{literal(name)}[/bold]: {literal(descriptors()[name].question)}" for name in commands]
+        example = _example(next((command.help for command in commands.values()), ""))
+        return sound_help("\n\n".join((text, *asked, example)))
+
+
+class _Commands(Mapping[str, Any]):
+    """The protocols' commands of one kind by name, each loaded when it is looked up."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([name for name, protocol in descriptors().items() if getattr(protocol, self._kind)])
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def __getitem__(self, name: str) -> Any:
+        """The command; None if another package's cannot be loaded."""
+        if name not in list(iter(self)):
+            raise KeyError(name)
+        return _load_command(descriptors()[name], self._kind)
+
+
 def register(app: typer.Typer) -> None:
     """Add both groups with the commands of the protocols that have one."""
-    for problem in broken_protocols():
-        typer.echo(f"surgeval: note: {visible(problem)}", err=True)
     for kind, says in (
         ("run", "Run a protocol on a model; a run that was stopped is resumed by the same command."),
         ("score", "Score predictions or answers that were made elsewhere."),
     ):
-        app.add_typer(_group(kind, says), name=kind)
+        group = typer.Typer(help=says, short_help=says, no_args_is_help=True, rich_markup_mode="rich",
+                            cls=_ProtocolGroup)  # fmt: skip
+        group.callback()(_keep_names)
+        app.add_typer(group, name=kind)
 
 
-def _group(kind: str, says: str) -> typer.Typer:
-    commands: dict[str, Callable[..., Any]] = {}
-    for protocol in (protocol for protocol in descriptors().values() if getattr(protocol, kind)):
-        try:
-            commands[protocol.name] = _command(protocol, kind)
-        except BadInput as error:  # a package of somebody else's must not take the command line away
-            typer.echo(f"surgeval: note: {visible(str(error))}", err=True)
-    asked = "\n\n".join(f"[bold]{literal(name)}[/bold]: {literal(descriptors()[name].question)}" for name in commands)
-    text = "\n\n".join((says, asked, _example(next(iter(commands.values())).__doc__ if commands else "")))
-    group = typer.Typer(help=sound_help(text), no_args_is_help=True, rich_markup_mode="rich")
-    group.callback()(_keep_names)
-    for name, command in commands.items():
-        group.command(name)(command)
-    return group
-
-
-def _command(protocol: Descriptor, kind: str) -> Callable[..., Any]:
-    """A protocol's command with what all have; built once here, since one that Typer cannot build stops all others."""
-    with code_of_others(f"protocol {protocol.name}: {kind} = {getattr(protocol, kind)!r}"):
-        command = writes_pages(_guarded(protocol, kind))
-        command.__doc__ = sound_help(command.__doc__ or "")
-        alone = typer.Typer()
-        alone.command(protocol.name)(command)
-        typer.main.get_command(alone)
-    return command
+@cache
+def _load_command(protocol: Descriptor, kind: str) -> Any:
+    """A protocol's command with the options that all have; None, with a warning, if it cannot be loaded."""
+    try:
+        with code_of_others(f"protocol {protocol.name}: {kind} = {getattr(protocol, kind)!r}"):
+            command = writes_pages(_guarded(protocol, kind))
+            command.__doc__ = sound_help(command.__doc__ or "")
+            alone = typer.Typer(rich_markup_mode="rich", add_completion=False)
+            alone.command(protocol.name)(command)
+            flow_help(alone)
+            take_only_text(alone)
+            return typer.main.get_command(alone)
+    except BadInput as error:
+        if protocol.is_ours(kind):
+            raise
+        warnings.warn(str(error), LeftOut, stacklevel=2)
+        return None
 
 
 def _guarded(protocol: Descriptor, kind: str) -> Callable[..., Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, TypeAlias
 
 import typer
 
@@ -13,10 +13,15 @@ __all__ = [
     "JsonOption",
     "LabelsOption",
     "MappingOption",
+    "MethodName",
+    "MethodOption",
+    "OrderOption",
     "OverwriteOption",
     "ResamplesOption",
     "SeedOption",
     "SourcesOption",
+    "StartLayerOption",
+    "WordsName",
 ]
 
 FormatOption = Annotated[
@@ -34,9 +39,10 @@ BoxesOption = Annotated[
     typer.Option("--boxes", help="A second dataset whose boxes the instruments take, by video, time and class."),
 ]
 ResamplesOption = Annotated[
-    int, typer.Option("--resamples", min=1, max=1_000_000, help="Exchanges or resamples of videos to draw.")
+    int,
+    typer.Option("--resamples", min=1, max=1_000_000, metavar="N", help="Exchanges or resamples of videos to draw."),
 ]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything that is drawn.")]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Seed of everything that is drawn.")]
 SourcesOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -50,3 +56,10 @@ OverwriteOption = Annotated[
     bool, typer.Option("--overwrite", help="Replace an existing output; input files are never replaced.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+# Which heatmap.
+MethodName: TypeAlias = Literal["auto", "rollout", "gradcam", "cross", "token-gradcam"]
+WordsName: TypeAlias = Literal["mean", "first", "max"]  # how the maps of a name's tokens become one
+MethodOption = Annotated[MethodName, typer.Option(help="Default: what the tower allows.")]
+OrderOption = Annotated[str, typer.Option(help="Rollout: chefer or seed.")]
+StartLayerOption = Annotated[int, typer.Option(help="Rollout: first block; -1 = the last only.")]

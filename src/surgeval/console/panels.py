@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from copy import copy
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 __all__ = ["CAUSES", "JUDGING", "MAPS", "MOTION", "READING", "RUNNING", "SCORING", "flow_help", "grouped"]
 
@@ -35,7 +36,7 @@ def grouped(panels: Mapping[str, str]) -> Callable[[Command], Command]:
     """
 
     def group(command: Command) -> Command:
-        hints = get_type_hints(command, include_extras=True)
+        hints = {name: _copy_option(hint) for name, hint in get_type_hints(command, include_extras=True).items()}
         for panel, names in panels.items():
             for name in names.split():
                 hints[name].__metadata__[0].rich_help_panel = panel
@@ -43,6 +44,9 @@ def grouped(panels: Mapping[str, str]) -> Callable[[Command], Command]:
             if name != "return":
                 _shorten(hint, get_args(hint)[1])
         command.__annotations__ = hints
+        signature = inspect.signature(command)
+        parameters = [one.replace(annotation=hints[name]) for name, one in signature.parameters.items()]
+        vars(command)["__signature__"] = signature.replace(parameters=parameters)
         return command
 
     return group
@@ -69,6 +73,15 @@ def flow_help(app: Any) -> None:
         command.help = "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
     for group in app.registered_groups:
         flow_help(group.typer_instance)
+
+
+def _copy_option(hint: Any) -> Any:
+    """The annotation with an option of its own: commands share options, and each has its own panels."""
+    if get_origin(hint) is not Annotated:
+        return hint
+    kind, option, *more = get_args(hint)
+    annotated: Any = Annotated
+    return annotated[(kind, copy(option), *more)]
 
 
 def _shorten(hint: Any, option: Any) -> None:

@@ -1,76 +1,48 @@
 """The known formats, and `open_dataset`, which finds out which one a path holds.
 
-A package adds a format by an entry point of the group `surgeval.datasets` that names a `Format`; so do the parts of
-surgeval above this one (the studio's projects).
+A package adds a format by an entry point of the group `surgeval.datasets` that names a `Format`.
 """
 
 from __future__ import annotations
 
-import sys
 import warnings
-from functools import cache, lru_cache
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from surgeval.datasets._base import Dataset, Format, held_by
 from surgeval.datasets._join_boxes import join_boxes
-from surgeval.datasets.formats._box_table import TableFormat
-from surgeval.datasets.formats._cholec80_bbox import Cholec80BboxFormat
-from surgeval.datasets.formats._cholect45 import CholecT45Format
-from surgeval.datasets.formats._cholect50 import CholecT50Format
-from surgeval.datasets.formats._copesd import CopesdFormat
-from surgeval.datasets.formats._focus import FocusFormat
-from surgeval.datasets.formats._intent import IntentFormat
-from surgeval.datasets.formats._mp4 import Mp4Writer
-from surgeval.datasets.formats._phantom import PhantomFormat
-from surgeval.datasets.formats._voc import VocFormat
 from surgeval.datasets.formats._writing import Writer
-from surgeval.datasets.formats._yolo import YoloFormat
-from surgeval.datasets.formats.coco import CocoFormat
-from surgeval.datasets.formats.cvat import CvatFormat
-from surgeval.datasets.formats.labelme import LabelmeFormat
 from surgeval.datasets.io._files import existing
 from surgeval.datasets.io._image_folder import ImageFolder
-from surgeval.datasets.io._video import VideoDataset, VideoFormat
-from surgeval.errors import BadInput, LeftOut, SurgevalError, UnclearFormat, code_of_others, did_you_mean
+from surgeval.datasets.io._video import VideoDataset
+from surgeval.errors import BadInput, LeftOut, SurgevalError, UnclearFormat, code_of_others
+from surgeval.registry import Registry
 from surgeval.vocab import LabelSpace, load_labels
 
-__all__ = ["dataset_formats", "fits", "is_dataset", "open_dataset", "open_images", "open_video", "writers"]
+__all__ = ["FORMATS", "dataset_formats", "fits", "is_dataset", "open_dataset", "open_images", "open_video", "writers"]
 
-GROUP = "surgeval.datasets"
-
-
-@cache
-def _builtin() -> dict[str, Format]:
-    known: tuple[Format, ...] = (PhantomFormat(), CholecT50Format(), VocFormat(), YoloFormat(), LabelmeFormat(),
-                                 CocoFormat(), CvatFormat(), FocusFormat(), IntentFormat(), CholecT45Format(),
-                                 Cholec80BboxFormat(), CopesdFormat(), TableFormat(), VideoFormat())  # fmt: skip
-    return {format.name: format for format in known}
-
-
-@lru_cache(maxsize=1)
-def _from_outside(search: tuple[str, ...]) -> dict[str, Format]:
-    """The formats that packages on this search path add; cached, since looking through all takes milliseconds.
-
-    One that cannot be had is left out with a warning: it must not take the others away.
-    """
-    known = {}
-    for entry in entry_points(group=GROUP):
-        try:
-            known[entry.name] = _loaded(entry)
-        except SurgevalError as error:
-            warnings.warn(str(error), LeftOut, stacklevel=2)
-    return known
-
-
-def _loaded(entry: EntryPoint) -> Format:
-    where = f"entry point {GROUP}.{entry.name}: found {entry.value}"
-    with code_of_others(f"{where}, which is left out as it fails with"):
-        loaded = entry.load()
-        format: object = loaded() if isinstance(loaded, type) else loaded
-        if not isinstance(format, Format) or {type(format.name), type(format.title)} != {str}:
-            raise BadInput(f"{where}, which is left out, expected a Format: name, title, detect and open")
-    return format
+FORMATS: Registry[Format] = Registry(
+    "surgeval.datasets",
+    {
+        "phantom": "surgeval.datasets.formats._phantom:PhantomFormat",
+        "cholect50": "surgeval.datasets.formats._cholect50:CholecT50Format",
+        "voc": "surgeval.datasets.formats._voc:VocFormat",
+        "yolo": "surgeval.datasets.formats._yolo:YoloFormat",
+        "labelme": "surgeval.datasets.formats.labelme:LabelmeFormat",
+        "coco": "surgeval.datasets.formats.coco:CocoFormat",
+        "cvat": "surgeval.datasets.formats.cvat:CvatFormat",
+        "focus": "surgeval.datasets.formats._focus:FocusFormat",
+        "intent": "surgeval.datasets.formats._intent:IntentFormat",
+        "cholect45": "surgeval.datasets.formats._cholect45:CholecT45Format",
+        "cholec80-bbox": "surgeval.datasets.formats._cholec80_bbox:Cholec80BboxFormat",
+        "copesd": "surgeval.datasets.formats._copesd:CopesdFormat",
+        "table": "surgeval.datasets.formats._box_table:TableFormat",
+        "video": "surgeval.datasets.io._video:VideoFormat",
+        "studio": "surgeval.studio.exchange:StudioFormat",
+    },
+    Format,  # type: ignore[type-abstract]
+    "dataset format",
+)
+_WRITTEN = ("cholect50", "voc", "yolo5", "yolo8", "labelme", "coco", "cvat", "focus", "intent", "mp4")
 
 
 def dataset_formats() -> dict[str, Format]:
@@ -79,7 +51,7 @@ def dataset_formats() -> dict[str, Format]:
     >>> list(dataset_formats())[:3]
     ['phantom', 'cholect50', 'voc']
     """
-    return _builtin() | _from_outside(tuple(sys.path))
+    return FORMATS.load_all()
 
 
 def fits(format: Format, path: str | Path) -> bool:
@@ -88,7 +60,7 @@ def fits(format: Format, path: str | Path) -> bool:
     >>> fits(dataset_formats()["voc"], "nowhere")
     False
     """
-    if any(format is ours for ours in _builtin().values()):
+    if FORMATS.is_builtin(format.name):
         return format.detect(Path(path))
     try:
         with code_of_others(f"dataset format {format.name}: detect is left out as it fails with"):
@@ -113,12 +85,13 @@ def writers() -> dict[str, Writer]:
     >>> list(writers())
     ['cholect50', 'voc', 'yolo5', 'yolo8', 'labelme', 'coco', 'cvat', 'focus', 'intent', 'mp4'...]
     """
-    builtin: tuple[Writer, ...] = (CholecT50Format(), VocFormat(), YoloFormat(5, "yolo5"), YoloFormat(8, "yolo8"),
-                                   LabelmeFormat(), CocoFormat(), CvatFormat(), FocusFormat(), IntentFormat(),
-                                   Mp4Writer())  # fmt: skip
-    result = {writer.name: writer for writer in builtin}
-    others = {name: format for name, format in dataset_formats().items() if name not in _builtin()}
-    return result | {name: format for name, format in others.items() if isinstance(format, Writer)}
+    from surgeval.datasets.formats._mp4 import Mp4Writer
+    from surgeval.datasets.formats._yolo import YoloFormat
+
+    own: dict[str, Writer] = {"yolo5": YoloFormat(5, "yolo5"), "yolo8": YoloFormat(8, "yolo8"), "mp4": Mp4Writer()}
+    builtin = {name: own.get(name) or FORMATS[name] for name in _WRITTEN}
+    plugins = {name: format for name, format in dataset_formats().items() if not FORMATS.is_builtin(name)}
+    return {name: format for name, format in (builtin | plugins).items() if isinstance(format, Writer)}
 
 
 def open_dataset(
@@ -151,6 +124,8 @@ def open_dataset(
             raise BadInput(
                 f"format {format!r}: found a mapping as well, expected no format: it describes a table of boxes"
             )
+        from surgeval.datasets.formats._box_table import TableFormat
+
         dataset: Dataset = TableFormat().open(target, space, existing(mapping, "a mapping file"))
     else:
         dataset = _found(target, format).open(target, space)
@@ -161,11 +136,9 @@ def open_dataset(
 
 def _found(path: Path, format: str | None) -> Format:
     """The format that is named, else the one that fits."""
-    known = dataset_formats()
     if format is not None:
-        if format not in known:
-            raise BadInput(f"format {format!r}: expected one of {', '.join(known)}{did_you_mean(format, known)}")
-        return known[format]
+        return FORMATS[format]
+    known = dataset_formats()
     fitting = [name for name, candidate in known.items() if fits(candidate, path)]
     fitting = [name for name in fitting if getattr(known[name], "marked", False)] or fitting
     # A folder of labels may well hold the films too.

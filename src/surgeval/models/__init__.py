@@ -20,8 +20,9 @@ if TYPE_CHECKING:
         embedded_detector,
         embedded_folder,
     )
-    from surgeval.models._registry import MODEL_KINDS, PLACES, open_contrastive, open_generative, open_model, plugins
+    from surgeval.models._registry import PLACES, open_contrastive, open_generative, open_model
     from surgeval.models.contrastive import AttentionTower, Contrastive, ConvTower, CrossAttention, TextBank
+    from surgeval.models.families import FAMILIES, ModelFamily
     from surgeval.models.generative import Generated, Generative, Replayed
     from surgeval.models.io._hub import hub_folder
     from surgeval.models.networks._clip_resnet import PhantomClipResnet
@@ -31,7 +32,7 @@ __all__ = [
     "EMBEDDED",
     "EMBEDDED_DETECTORS",
     "EMBEDDED_GENERATIVE",
-    "MODEL_KINDS",
+    "FAMILIES",
     "PLACES",
     "AttentionTower",
     "Contrastive",
@@ -40,6 +41,7 @@ __all__ = [
     "Generated",
     "Generative",
     "ModelCheck",
+    "ModelFamily",
     "PhantomClipResnet",
     "Preparation",
     "Replayed",
@@ -52,7 +54,6 @@ __all__ = [
     "open_contrastive",
     "open_generative",
     "open_model",
-    "plugins",
     "usable_device",
 ]
 
@@ -60,8 +61,9 @@ _HOMES = {
     "_check": "ModelCheck check_model",
     "_devices": "usable_device",
     "_embedded": "EMBEDDED EMBEDDED_DETECTORS EMBEDDED_GENERATIVE embedded_detector embedded_folder",
-    "_registry": "MODEL_KINDS PLACES open_contrastive open_generative open_model plugins",
+    "_registry": "PLACES open_contrastive open_generative open_model",
     "contrastive": "AttentionTower Contrastive ConvTower CrossAttention TextBank",
+    "families": "FAMILIES ModelFamily",
     "generative": "Generated Generative Replayed",
     "io._hub": "hub_folder",
     "networks._clip_resnet": "PhantomClipResnet",

@@ -1,28 +1,39 @@
 """The protocols that are installed, and the run folders they made.
 
-A protocol is known by its descriptor under the entry-point group `surgeval.protocols`, ours like anybody's.
+A package adds a protocol by an entry point of the group `surgeval.protocols` that names its `Descriptor`.
 """
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from surgeval.errors import BadInput, DataError, LeftOut, told
+from surgeval.errors import BadInput, DataError, LeftOut
 from surgeval.protocols.descriptor import Descriptor
+from surgeval.registry import Registry
 
 if TYPE_CHECKING:
     from surgeval.pages import Section
     from surgeval.protocols.contract import FolderKind, RunResult
 
-__all__ = ["GROUP", "broken_protocols", "descriptor", "descriptor_of", "descriptors", "folder_kind_of", "folder_kinds",
-           "is_run", "load_run", "runs_in"]  # fmt: skip
+__all__ = ["PROTOCOLS", "descriptor_of", "descriptors", "folder_kind_of", "folder_kinds", "is_run", "load_run",
+           "runs_in"]  # fmt: skip
 
-GROUP = "surgeval.protocols"
+PROTOCOLS = Registry(
+    "surgeval.protocols",
+    {
+        "triplets": "surgeval.protocols.triplets:DESCRIPTOR",
+        "training": "surgeval.protocols.training:DESCRIPTOR",
+        "focus": "surgeval.protocols.focus:DESCRIPTOR",
+        "intent": "surgeval.protocols.intent:DESCRIPTOR",
+        "surgxbench": "surgeval.protocols.surgxbench:DESCRIPTOR",
+        "quality": "surgeval.protocols.quality:DESCRIPTOR",
+    },
+    Descriptor,
+    "protocol",
+)
 
 
 def descriptors() -> dict[str, Descriptor]:
@@ -31,49 +42,7 @@ def descriptors() -> dict[str, Descriptor]:
     >>> list(descriptors())[:3]
     ['triplets', 'training', 'focus']
     """
-    return _installed()[0]
-
-
-def broken_protocols() -> tuple[str, ...]:
-    """A sentence for every entry point that cannot be used; the others work without it.
-
-    >>> broken_protocols()
-    ()
-    """
-    return _installed()[1]
-
-
-@cache
-def _installed() -> tuple[dict[str, Descriptor], tuple[str, ...]]:
-    known: dict[str, Descriptor] = {}
-    problems = []
-    # Ours first: another package's protocol of the same name must not take its place.
-    points = sorted(entry_points(group=GROUP), key=lambda point: (not point.value.startswith("surgeval."), point.name))
-    for point in points:
-        try:
-            loaded = point.load()
-            if not isinstance(loaded, Descriptor) or loaded.name != point.name:
-                raise BadInput(f"found {loaded!r:.80}, expected its Descriptor")
-            if loaded.name in known:
-                raise BadInput("found a second protocol of this name, expected another name")
-            known[loaded.name] = loaded
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # noqa: BLE001 - whatever a stranger's module does
-            problems.append(f"protocol {point.name} ({point.value}) is left out: {told(error)}")
-    return dict(sorted(known.items(), key=lambda item: (item[1].order, item[0]))), tuple(problems)
-
-
-def descriptor(name: str) -> Descriptor:
-    """The protocol of this name.
-
-    >>> descriptor("triplets").question
-    'How well does it detect and recognise ⟨instrument, verb, target⟩?'
-    """
-    known = descriptors()
-    if name not in known:
-        raise BadInput(f"protocol {name!r}: expected one of {', '.join(known)}")
-    return known[name]
+    return dict(sorted(PROTOCOLS.load_all().items(), key=lambda item: (item[1].order, item[0])))
 
 
 def is_run(folder: str | Path) -> bool:

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 from tests.browser.studio.driver import Studio
-from tests.unit.studio.exchange.projects import register_format
 
 from surgeval.cli._main import run
 from surgeval.detector.training import rehearse
@@ -38,11 +37,8 @@ def studio(browser: Browser, running: Running) -> Iterator[Studio]:
 
 
 @pytest.fixture
-def surgeval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    """The command line in this process, with the studio's format as this checkout states it."""
-    (place := tmp_path / "distribution").mkdir()
-    register_format(place)
-    monkeypatch.syspath_prepend(place)
+def surgeval(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """The command line in this process."""
     monkeypatch.setitem(rehearse.__kwdefaults__ or {}, "seconds", 0.5)  # that a rehearsal learns is shown elsewhere
 
     def call(*words: object) -> tuple[int, str]:

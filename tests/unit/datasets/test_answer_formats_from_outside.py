@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.plugins import install_plugin
 
 FORMAT = """
 from surgeval.qa.formats import AnswerComparison
@@ -30,12 +31,7 @@ ROW = {
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
     folder = tmp_path / "site"
-    info = folder / "sides-1.0.dist-info"
-    info.mkdir(parents=True)
-    (folder / "sides.py").write_text(FORMAT)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: sides\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[surgeval.qa_formats]\nside = sides:Side\n")
-    return folder
+    return install_plugin(folder, "surgeval.qa_formats", {"side": "sides:Side"}, sides=FORMAT)
 
 
 def _check(data: Path, packages: Path | None) -> subprocess.CompletedProcess[str]:

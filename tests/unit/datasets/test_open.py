@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
+from tests.plugins import install_plugin
 
 from surgeval.datasets import Dataset, convert, dataset_formats, open_dataset, writers
 from surgeval.errors import BadInput, LeftOut, SurgevalError
@@ -77,7 +78,7 @@ def test_two_formats_in_one_folder_must_be_told_apart(exported: Export) -> None:
 
 
 def test_unknown_format_names_are_refused_with_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="'doc': expected one of phantom, cholect50"):
+    with pytest.raises(BadInput, match="Unknown dataset format 'doc'"):
         open_dataset(tmp_path, "doc")
 
 
@@ -107,7 +108,7 @@ def test_formats_and_writers_have_titles_and_what_they_keep() -> None:
 
 
 def test_another_package_adds_a_format_by_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "mylab.py").write_text(
+    source = (
         "from surgeval.datasets import MemoryDataset\n"
         "from surgeval.records import Frame\n"
         "from surgeval.vocab import load_labels\n"
@@ -118,10 +119,7 @@ def test_another_package_adds_a_format_by_entry_point(tmp_path: Path, monkeypatc
         "        return MemoryDataset(load_labels('cholec80'), [Frame('v', '1', 1, None, None, 8, 8)])\n"
         "    def write(self, out): (out.folder / 'x.mylab').write_text('hello')\n"
     )
-    info = tmp_path / "mylab-1.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mylab\nVersion: 1\n")
-    (info / "entry_points.txt").write_text("[surgeval.datasets]\nmylab = mylab:MyFormat\n")
+    install_plugin(tmp_path, "surgeval.datasets", {"mylab": "mylab:MyFormat"}, mylab=source)
     (tmp_path / "data.mylab").write_text("")
     monkeypatch.syspath_prepend(tmp_path)
     dataset = open_dataset(tmp_path / "data.mylab")
@@ -129,9 +127,9 @@ def test_another_package_adds_a_format_by_entry_point(tmp_path: Path, monkeypatc
     assert "mylab" in writers()
     convert(dataset, tmp_path / "out", "mylab")
     assert (tmp_path / "out" / "x.mylab").read_text() == "hello"
-    (info / "entry_points.txt").write_text("[surgeval.datasets]\nmylab = mylab:Gone\n")
-    monkeypatch.syspath_prepend(tmp_path / "out")  # as a new process would look again
-    with pytest.warns(LeftOut, match=r"surgeval\.datasets\.mylab: found mylab:Gone, which is left out"):
+    install_plugin(tmp_path, "surgeval.datasets", {"mylab": "mylab:Gone"})
+    monkeypatch.syspath_prepend(tmp_path / "out")  # a changed path is searched again
+    with pytest.warns(LeftOut, match=r"'mylab' of another package \(mylab:Gone\) cannot be used: AttributeError"):
         assert "mylab" not in dataset_formats()
 
 

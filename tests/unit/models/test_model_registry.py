@@ -17,17 +17,18 @@ import pytest
 import torch
 import typer
 from safetensors.torch import load_file, save_file
+from tests.plugins import install_plugin
 
 from surgeval.cli._models import register
 from surgeval.errors import BadInput, MissingExtra, SurgevalError
-from surgeval.models import EMBEDDED, MODEL_KINDS, check_model, hub_folder, open_contrastive, plugins
+from surgeval.models import EMBEDDED, FAMILIES, check_model, hub_folder, open_contrastive
 from surgeval.models._embedded import embedded_folder
 from surgeval.phantom import edition, plan_videos
 from surgeval.phantom.training._data import Shoot, film
 from surgeval.vocab import load_labels
 
 PLUGIN = '''
-from surgeval.models import Preparation
+from surgeval.models import ModelFamily, Preparation
 
 
 class Blind:
@@ -48,41 +49,38 @@ class Blind:
         return torch.zeros(len(pixels), len(texts))
 
 
-def open_blind(rest):
+def open_blind(place, name, dtype):
     model = Blind()
-    model.name = rest
+    model.name = place
     return model
 
 
-def open_nothing(rest):
-    return rest
+def open_nothing(place, name, dtype):
+    return place
+
+
+blind = ModelFamily("blind", "no images", "blind_models:open_blind")
+nothing = ModelFamily("nothing", "no model", "blind_models:open_nothing")
 '''
 
 
 @pytest.fixture
 def other_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An installed package with entry points, as files on the path."""
-    (tmp_path / "blind_models.py").write_text(PLUGIN)
-    info = tmp_path / "blind_models-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: blind-models\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(
-        "[surgeval.models]\nblind = blind_models:open_blind\nnothing = blind_models:open_nothing\n"
-        "absent = blind_models:open_absent\n"
-    )
-    monkeypatch.syspath_prepend(str(tmp_path))
+    entries = {name: f"blind_models:{name}" for name in ("blind", "nothing", "absent")}
+    monkeypatch.syspath_prepend(install_plugin(tmp_path, "surgeval.models", entries, blind_models=PLUGIN))
 
 
 @pytest.mark.usefixtures("other_package")
 def test_another_package_adds_a_model_by_entry_point() -> None:
-    assert {"blind", "nothing"} <= set(plugins())
+    assert {"blind", "nothing"} <= set(FAMILIES.plugins())
     assert open_contrastive("blind:small").name == "small"
     assert open_contrastive("blind").name == ""
     result = check_model("blind:x")
     assert result.usable and result.family == "blind" and result.explains is None
-    with pytest.raises(SurgevalError, match=r"surgeval\.models\.nothing: found a str, expected a Contrastive"):
+    with pytest.raises(SurgevalError, match=r"'nothing': .*: expected a Contrastive or a Generative model, got a str"):
         open_contrastive("nothing:x")
-    with pytest.raises(SurgevalError, match=r"surgeval\.models\.absent"):
+    with pytest.raises(SurgevalError, match="'absent' of another package"):
         open_contrastive("absent:x")
 
 
@@ -251,7 +249,7 @@ def test_models_check_exits_2_and_says_what_is_missing(
 def test_models_list_names_every_kind(app: typer.Typer, capsys: pytest.CaptureFixture[str]) -> None:
     app(args=["models", "list"], standalone_mode=False)
     shown = capsys.readouterr().out
-    assert all(name in shown for name in (*EMBEDDED, *MODEL_KINDS, "FOLDER", "OWNER/NAME"))
+    assert all(name in shown for name in (*EMBEDDED, *FAMILIES, "FOLDER", "OWNER/NAME"))
     app(args=["models", "list", "--json"], standalone_mode=False)
     assert set(json.loads(capsys.readouterr().out)) == {"embedded", "places", "kinds", "plugins"}
 

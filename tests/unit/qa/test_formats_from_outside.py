@@ -6,6 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from tests.plugins import install_plugin
+
 FORMAT = """
 from surgeval.qa.formats import AnswerComparison, Unreadable
 
@@ -23,11 +26,8 @@ class Side:
 
 
 def _ask(folder: Path, entry: str, question: str) -> subprocess.CompletedProcess[str]:
-    (folder / "sides.py").write_text(FORMAT)
-    info = folder / "sides-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: sides\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[surgeval.qa_formats]\n{entry}\n")
+    name, _, target = entry.partition(" = ")
+    install_plugin(folder, "surgeval.qa_formats", {name: target}, sides=FORMAT)
     code = f"import sys; sys.path.insert(0, {str(folder)!r})\nfrom surgeval.qa import judge_format\n{question}"
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
@@ -43,25 +43,17 @@ def test_the_original_does_not_know_it(tmp_path: Path) -> None:
     assert _ask(tmp_path, "side = sides:Side", question).stdout.strip() == "crash"
 
 
-def test_a_broken_entry_point_is_named(tmp_path: Path) -> None:
-    done = _ask(tmp_path, "side = sides:Missing", "judge_format('binary', {}, 'yes', 'yes')")
-    assert "BadInput: entry point surgeval.qa_formats.side: found sides:Missing, which fails with" in done.stderr
-
-
-def test_an_entry_point_that_ends_the_process_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ("side = sides:Missing", "cannot be used: AttributeError"),
+        ("side = ends:Side", "cannot be used: SystemExit: 3"),
+        ("side = sides:__name__", "expected the AnswerFormat 'side', got 'sides'"),
+        ("binary = sides:Side", "surgeval.qa.formats._values:Binary has this name already"),
+    ],
+)
+def test_a_format_that_cannot_be_used_leaves_the_others_alone(tmp_path: Path, entry: str, said: str) -> None:
     (tmp_path / "ends.py").write_text("raise SystemExit(3)")
-    done = _ask(tmp_path, "side = ends:Side", "judge_format('binary', {}, 'yes', 'yes')")
-    assert (
-        "BadInput: entry point surgeval.qa_formats.side: found ends:Side, which fails with: SystemExit: 3"
-        in done.stderr
-    )
-
-
-def test_a_format_cannot_replace_one_of_the_challenge(tmp_path: Path) -> None:
-    done = _ask(tmp_path, "binary = sides:Side", "judge_format('binary', {}, 'yes', 'yes')")
-    assert "found a second format of this name" in done.stderr
-
-
-def test_something_that_is_no_format_is_refused(tmp_path: Path) -> None:
-    done = _ask(tmp_path, "side = sides:FORMAT", "judge_format('binary', {}, 'yes', 'yes')")
-    assert "BadInput: entry point surgeval.qa_formats.side" in done.stderr
+    done = _ask(tmp_path, entry, "print(judge_format('binary', {}, 'yes', 'yes').state)")
+    assert done.stdout.strip() == "match", done.stderr
+    assert done.stderr.count("LeftOut") == 1 and said in done.stderr

@@ -15,7 +15,6 @@ from surgeval.console import claim_folder, console, open_named, print_json, prin
 from surgeval.console.options import BoxesOption, FormatOption, JsonOption, LabelsOption, MappingOption
 from surgeval.console.panels import READING, RUNNING, grouped
 from surgeval.errors import BadInput, visible
-from surgeval.protocols.quality.command import print_quality, quality_json
 from surgeval.results import counted
 
 if TYPE_CHECKING:
@@ -131,6 +130,8 @@ def check(
         listing.show()
         _print_check(report, accepted)
         if drops is not None:
+            from surgeval.protocols.quality.command import print_quality
+
             print_quality(drops)
     if listing.errors or (strict and listing.found):
         return 2
@@ -240,7 +241,11 @@ def _check_json(path: Path, report: CheckReport, listing: _Listing, drops: Quali
         "errors": report.errors,
         "warnings": report.warnings,
     }
-    return {**value, **quality_json(drops)} if drops is not None else value
+    if drops is None:
+        return value
+    from surgeval.protocols.quality.command import quality_json
+
+    return {**value, **quality_json(drops)}
 
 
 def _print_check(report: CheckReport, accepted: frozenset[str]) -> None:

@@ -12,7 +12,6 @@ from surgeval.cli.explain._options import ExplainOptions
 from surgeval.console import console, print_json, print_table, progress, require_models, takes
 from surgeval.console.panels import CAUSES, MAPS, grouped
 from surgeval.errors import BadInput, visible
-from surgeval.protocols.surgxbench.command import heatmap_method
 
 if TYPE_CHECKING:
     import polars as pl
@@ -46,6 +45,7 @@ def explain(asked: ExplainOptions) -> None:
     with progress("pictures") as bar:
         bar.phase(f"loading {asked.model}")
         from surgeval.protocols.surgxbench import Explained, explain_image
+        from surgeval.protocols.surgxbench.command import heatmap_method
     from surgeval.results import percent
 
     method = heatmap_method(asked.method, asked.order, asked.start_layer, asked.score_scale, asked.words)

@@ -8,8 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import typer
 
-from surgeval.console.options import JsonOption
-from surgeval.protocols.surgxbench.command import MethodOption, OrderOption, StartLayerOption, WordsName
+from surgeval.console.options import JsonOption, MethodOption, OrderOption, StartLayerOption, WordsName
 
 __all__ = ["ExplainOptions"]
 

@@ -10,7 +10,7 @@ import typer
 
 from surgeval.console import claim_folder, console, open_named, print_json, progress
 from surgeval.console.options import FormatOption, JsonOption, LabelsOption
-from surgeval.console.panels import RUNNING, grouped
+from surgeval.console.panels import READING, RUNNING, grouped
 from surgeval.errors import BadInput, visible
 from surgeval.results import counted
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from surgeval.records import Gaze
 
 
-@grouped({RUNNING: "shortest longest all_fixations"})
+@grouped({READING: "format labels", RUNNING: "shortest longest all_fixations"})
 def records(
     data: Annotated[
         Path,

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
 import typer
 
 from surgeval.console import console, keep_times, print_frame, print_json, require_models
-from surgeval.console.options import FormatOption, JsonOption, LabelsOption, SeedOption
+from surgeval.console.options import (
+    FormatOption,
+    JsonOption,
+    LabelsOption,
+    MethodOption,
+    OrderOption,
+    SeedOption,
+    StartLayerOption,
+    WordsName,
+)
 from surgeval.console.panels import MAPS, MOTION, READING, RUNNING, SCORING, grouped
 from surgeval.errors import BadInput, visible
 from surgeval.progress import phases
@@ -19,12 +28,6 @@ if TYPE_CHECKING:
 
 
 ProfileName: TypeAlias = Literal["surgxbench", "early"]  # whose prompts, threshold and tables
-# Which heatmap.
-MethodName: TypeAlias = Literal["auto", "rollout", "gradcam", "cross", "token-gradcam"]
-WordsName: TypeAlias = Literal["mean", "first", "max"]  # how the maps of a name's tokens become one
-MethodOption = Annotated[MethodName, typer.Option(help="Default: what the tower allows.")]
-OrderOption = Annotated[str, typer.Option(help="Rollout: chefer or seed.")]
-StartLayerOption = Annotated[int, typer.Option(help="Rollout: first block; -1 = the last only.")]
 
 
 @grouped(

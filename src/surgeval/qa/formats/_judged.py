@@ -14,7 +14,7 @@ from surgeval.qa.formats._base import AnswerComparison, Unreadable, check_names,
 from surgeval.qa.formats._regex import compiled, fullmatch
 from surgeval.qa.formats._text import clean, norm, shown, typed
 
-__all__ = ["Matching", "OpenEnded"]
+__all__ = ["MULTIPLE_CHOICE", "Matching", "OpenEnded"]
 
 LENGTH = 300
 
@@ -43,6 +43,9 @@ class OpenEnded:
     def compare(self, reference: str, response: str, options: int) -> AnswerComparison:
         """Never called: judges compare."""
         raise NotImplementedError(f"{self.name} answers are compared by judges")
+
+
+MULTIPLE_CHOICE = OpenEnded("multiple_choice")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,20 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache, lru_cache
-from importlib.metadata import entry_points
 from typing import Any
 
-from surgeval.errors import BadInput, code_of_others
+from surgeval.errors import BadInput
 from surgeval.qa.formats._base import AnswerFormat, AnswerVerdict, Unreadable
 from surgeval.qa.formats._compat import COMPAT, Aborts
-from surgeval.qa.formats._judged import Matching, OpenEnded
-from surgeval.qa.formats._lists import FoClass, Time
 from surgeval.qa.formats._text import shown
-from surgeval.qa.formats._values import Binary, CountFormat, Percentage
+from surgeval.registry import Registry
 
 __all__ = ["ORENA_FOCUS", "check_compat", "check_reference", "formats", "judge_format"]
 
-GROUP = "surgeval.qa_formats"
+FORMATS: Registry[AnswerFormat] = Registry(
+    "surgeval.qa_formats",
+    {
+        "binary": "surgeval.qa.formats._values:Binary",
+        "number": "surgeval.qa.formats._values:CountFormat",
+        "percentage": "surgeval.qa.formats._values:Percentage",
+        "fo_class": "surgeval.qa.formats._lists:FoClass",
+        "time": "surgeval.qa.formats._lists:Time",
+        "multiple_choice": "surgeval.qa.formats._judged:MULTIPLE_CHOICE",
+        "open_ended": "surgeval.qa.formats._judged:OpenEnded",
+        "matching": "surgeval.qa.formats._judged:Matching",
+    },
+    AnswerFormat,  # type: ignore[type-abstract]
+    "answer format",
+)
 ORENA_FOCUS = "orena-focus-0.4"
 _SHORT = 40  # characters up to which a text is likely to come again
 
@@ -33,20 +44,7 @@ def formats() -> dict[str, AnswerFormat]:
     >>> list(formats())[:8]
     ['binary', 'number', 'percentage', 'fo_class', 'time', 'multiple_choice', 'open_ended', 'matching']
     """
-    builtin: tuple[AnswerFormat, ...] = (
-        Binary(), CountFormat(), Percentage(), FoClass(), Time(), OpenEnded("multiple_choice"), OpenEnded(), Matching(),
-    )  # fmt: skip
-    known = {format.name: format for format in builtin}
-    for entry in entry_points(group=GROUP):
-        with code_of_others(f"entry point {GROUP}.{entry.name}: found {entry.value}, which fails with"):
-            named = entry.load()
-            format = named() if isinstance(named, type) else named
-        if not isinstance(format, AnswerFormat):
-            raise BadInput(f"entry point {GROUP}.{entry.name}: found {entry.value}, expected an AnswerFormat")
-        if entry.name in known:
-            raise BadInput(f"entry point {GROUP}.{entry.name}: found a second format of this name, expected a new name")
-        known[entry.name] = format
-    return known
+    return FORMATS.load_all()
 
 
 def check_compat(compat: str | None) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -92,12 +91,3 @@ def held(place: Path, digits: int = 3) -> dict[str, list[Any]]:
             ]
             flags += [(video.name, names[flag.frame].name, flag.reason, flag.note) for flag in project.flags(video.id)]
         return {"instances": sorted(rows, key=str), "images": images, "flags": flags}
-
-
-def register_format(place: Path) -> None:
-    """What an installation tells of the studio's format, as the project file has it."""
-    stated = tomllib.loads((Path(__file__).parents[4] / "pyproject.toml").read_text())["project"]["entry-points"]
-    info = place / "studio_format-1.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: studio-format\nVersion: 1\n")
-    (info / "entry_points.txt").write_text(f"[surgeval.datasets]\nstudio = {stated['surgeval.datasets']['studio']}\n")

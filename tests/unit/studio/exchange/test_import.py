@@ -224,7 +224,7 @@ def test_an_empty_frame_that_was_labelled_stays_labelled(place: Path, database: 
     assert [frame.name for frame in StudioDataset(place).frames("V1") if frame.labelled] == ["000002"]
 
 
-def test_a_project_is_not_imported_into_itself(place: Path, database: Database, studio_format: None) -> None:
+def test_a_project_is_not_imported_into_itself(place: Path, database: Database) -> None:
     with pytest.raises(BadInput, match="found a project of the studio"):
         preview_import(database, place)
 

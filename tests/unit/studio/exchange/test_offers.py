@@ -3,52 +3,51 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.plugins import install_plugin
 
-from surgeval.datasets import Format, MemoryDataset, _registry, dataset_formats, held_by, open_dataset
+from surgeval.datasets import dataset_formats, held_by, open_dataset
 from surgeval.studio.exchange import offered_imports
-from surgeval.vocab import LabelSpace, load_labels
 
+SOURCE = """
+from surgeval.datasets import MemoryDataset
+from surgeval.vocab import load_labels
 
 class Mine:
-    """A format of another package for files that end in its name; `said` is what it states about them."""
-
-    def __init__(self, name: str, **said: Any) -> None:
+    def __init__(self, name, **stated):
         self.name = self.title = name
-        vars(self).update(said)
-
-    def detect(self, path: Path) -> bool:
+        vars(self).update(stated)
+    def detect(self, path):
         return path.is_dir() and any(path.glob(f"*.{self.name}"))
-
-    def open(self, path: Path, labels: LabelSpace | None = None) -> MemoryDataset:
+    def open(self, path, labels=None):
         return MemoryDataset(labels or load_labels("cholec80"), [])
+
+silent, labelling, odd = Mine("silent"), Mine("labelling", holds="labels"), Mine("odd", holds=["?"])
+asking, filming = Mine("asking", holds="questions"), Mine("filming", holds="media")
+"""
+NAMES = ("silent", "labelling", "odd", "asking", "filming")
 
 
 @pytest.fixture
-def strangers(monkeypatch: pytest.MonkeyPatch) -> dict[str, Format]:
-    formats: dict[str, Format] = {
-        "silent": Mine("silent"), "labelling": Mine("labelling", holds="labels"), "odd": Mine("odd", holds=["?"]),
-        "asking": Mine("asking", holds="questions"), "filming": Mine("filming", holds="media"),
-    }  # fmt: skip
-    monkeypatch.setattr(_registry, "_from_outside", lambda _search: formats)
-    return formats
+def other_formats(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installed package with formats for files that end in their names."""
+    entries = {name: f"odd_formats:{name}" for name in NAMES}
+    folder = install_plugin(tmp_path_factory.mktemp("site"), "surgeval.datasets", entries, odd_formats=SOURCE)
+    monkeypatch.syspath_prepend(folder)
 
 
-def test_a_format_of_another_package_is_offered_if_it_holds_labels(
-    strangers: dict[str, Format], tmp_path: Path
-) -> None:
-    for name in strangers:
+@pytest.mark.usefixtures("other_formats")
+def test_a_format_of_another_package_is_offered_if_it_holds_labels(tmp_path: Path) -> None:
+    for name in NAMES:
         (tmp_path / "imports" / name).mkdir(parents=True)
         (tmp_path / "imports" / name / f"1.{name}").touch()
     offers = {offer.path: offer.formats for offer in offered_imports(tmp_path)}
     assert offers == {f"imports/{name}": (name,) for name in ("silent", "labelling", "odd")}
 
 
-def test_media_of_another_package_give_way_to_labels_in_the_same_folder(
-    strangers: dict[str, Format], tmp_path: Path
-) -> None:
+@pytest.mark.usefixtures("other_formats")
+def test_media_of_another_package_give_way_to_labels_in_the_same_folder(tmp_path: Path) -> None:
     (tmp_path / "1.filming").touch()
     assert open_dataset(tmp_path).space.name == "cholec80"  # alone it is opened
     (tmp_path / "1.silent").touch()

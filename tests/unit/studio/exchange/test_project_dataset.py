@@ -30,7 +30,7 @@ def frames(dataset: StudioDataset) -> dict[str, Frame]:
     return {frame.name: frame for frame in dataset.frames("V1")}
 
 
-def test_a_folder_with_a_project_opens_as_one_whatever_else_lies_in_it(place: Path, studio_format: Path) -> None:
+def test_a_folder_with_a_project_opens_as_one_whatever_else_lies_in_it(place: Path) -> None:
     (place / "V1" / "000001.json").write_text(json.dumps({"shapes": [], "imageWidth": 8, "imageHeight": 8}))
     assert is_dataset(place)
     dataset = open_dataset(place)
