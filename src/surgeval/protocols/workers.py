@@ -14,7 +14,8 @@ from multiprocessing import get_context, parent_process
 from multiprocessing.context import ForkServerContext, SpawnContext
 from typing import Any
 
-from surgeval._signals import deaf_children, interrupts_later
+from surgeval._signals import deaf_children
+from surgeval.processes import defer_interrupts
 
 __all__ = ["process_context", "worker_pool"]
 
@@ -66,7 +67,7 @@ class _DeafPool(ProcessPoolExecutor):
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Who cannot wait for the work ends the processes first, as the demo does."""
-        with interrupts_later():
+        with defer_interrupts():
             super().shutdown(wait, cancel_futures=cancel_futures)
 
 

@@ -1,0 +1,180 @@
+"""Child processes: `Worker`, a spawned process with a pipe.
+
+A worker ignores Ctrl-C and SIGTERM, which are for the process that started it, and ends with that process, even when it
+is killed: on Linux the kernel ends it, elsewhere a thread watches. Each worker has a pipe of its own, because a killed
+process can leave a shared queue locked, and starts with `spawn`, because `fork` copies locked threads.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection
+from types import FrameType
+from typing import Any
+
+__all__ = ["Worker", "block_interrupts", "defer_interrupts"]
+
+_PR_SET_PDEATHSIG = 1
+
+
+class Worker:
+    """A child process that runs `function(connection, *arguments)`, where `connection` is its end of a pipe.
+
+    It ends when the function returns, when it finds the pipe closed, or when the thread that started it ends.
+
+    >>> from multiprocessing.connection import Connection
+    >>> with Worker(Connection.send, "ready") as worker:
+    ...     worker.connection.recv()
+    'ready'
+    """
+
+    def __init__(self, function: Callable[..., None], *arguments: Any, name: str = "surgeval-worker") -> None:
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self._process = context.Process(target=_run_worker, args=(theirs, function, arguments), name=name)
+        try:
+            if hasattr(signal, "pthread_sigmask"):
+                resource_tracker.ensure_running()  # multiprocessing's helper; starting it later would lift the block
+            with block_interrupts(signal.SIGINT, signal.SIGTERM):
+                self._process.start()
+        except BaseException:
+            self.connection.close()
+            raise
+        finally:
+            theirs.close()  # so that the pipe ends with the process
+        self.ended = False
+
+    connection: Connection
+    ended: bool  # by `end`
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.end()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs; a child of its own may keep the pipe open after its end."""
+        return not self.ended and self._process.is_alive()
+
+    def wait(self, seconds: float | None = None) -> int | None:
+        """Wait for the end of the process; its exit code, or None if it still runs after so many seconds."""
+        self._process.join(seconds)
+        return self._process.exitcode
+
+    def describe_end(self) -> str:
+        """How the process ended, to follow "the worker process"; call it before `end`."""
+        code = self._process.exitcode
+        if code is not None and code < 0:
+            name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+            return f"was ended by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")
+        return "closed its pipe" if code is None else f"ended with exit code {code}"
+
+    def end(self, patience: float | None = 0.0) -> None:
+        """Close the pipe and kill the process with its children if it still runs after `patience` seconds.
+
+        None waits without limit.
+        """
+        if self.ended:
+            return
+        self.connection.close()
+        if patience is None or patience > 0:
+            self._process.join(patience)
+        self.ended = True
+        if self._process.is_alive():
+            with suppress(ProcessLookupError, PermissionError):  # it may not lead its own group yet
+                os.killpg(self._process.pid or 0, signal.SIGKILL)
+            self._process.kill()
+        self._process.join()
+        self._process.close()
+
+
+def _run_worker(connection: Connection, function: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+    _ignore_interrupts()
+    _end_with_parent()
+    with suppress(EOFError, BrokenPipeError, ConnectionResetError):  # the parent closed the pipe
+        function(connection, *arguments)
+
+
+def _ignore_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _do_nothing)  # not SIG_IGN: its own children would inherit that
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
+    if hasattr(os, "setpgid"):
+        os.setpgid(0, 0)  # its own group, so that its children are killed with it
+
+
+def _do_nothing(signum: int, frame: FrameType | None) -> None:
+    """Ignore the signal."""
+
+
+def _end_with_parent() -> None:
+    if sys.platform == "linux":  # works even while native code holds the interpreter
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    # The thread also sees a parent that ended before the call above.
+    threading.Thread(target=_watch_parent, name="surgeval-parent", daemon=True).start()
+
+
+def _watch_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+# ── Ctrl-C while processes start and end ────────────────────────────────────────────────────────────────────────
+
+
+@contextmanager
+def block_interrupts(*signals: signal.Signals) -> Iterator[None]:
+    """Block signals for the time of the block; processes started inside inherit the block.
+
+    Without it, a Ctrl-C that comes before a new process can ignore it would end that process. This process gets the
+    signals at the end of the block; a new process must ignore them and lift its own block.
+
+    >>> with block_interrupts(signal.SIGINT):
+    ...     signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    True
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def defer_interrupts() -> Iterator[None]:
+    """Handle a Ctrl-C at the end of the block, which must be short; does nothing outside the main thread.
+
+    For shutting down an executor of the standard library: a Ctrl-C while its thread is waited for makes Python take the
+    thread for ended (bpo-45274), which then waits for ever or uses closed pipes.
+
+    >>> with defer_interrupts():
+    ...     signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    False
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pressed: list[FrameType | None] = []
+    before = signal.signal(signal.SIGINT, lambda _number, frame: pressed.append(frame))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if pressed and callable(before):
+        before(signal.SIGINT, pressed[0])
