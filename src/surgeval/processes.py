@@ -1,4 +1,4 @@
-"""Child processes: `Worker`, a spawned process with a pipe.
+"""Child processes: `Worker`, a spawned process with a pipe, and `WorkerPool`, workers that share a list of jobs.
 
 A worker ignores Ctrl-C and SIGTERM, which are for the process that started it, and ends with that process, even when it
 is killed: on Linux the kernel ends it, elsewhere a thread watches. Each worker has a pipe of its own, because a killed
@@ -13,14 +13,20 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from types import FrameType
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-__all__ = ["Worker", "block_interrupts", "defer_interrupts"]
+from surgeval.errors import RunError
+
+__all__ = ["Worker", "WorkerDied", "WorkerPool", "block_interrupts", "defer_interrupts"]
+
+Job = TypeVar("Job")
+Made = TypeVar("Made")
 
 _PR_SET_PDEATHSIG = 1
 
@@ -47,6 +53,8 @@ class Worker:
                 self._process.start()
         except BaseException:
             self.connection.close()
+            if self._process.pid is not None:  # a Ctrl-C that was blocked is raised here
+                self._process.kill()
             raise
         finally:
             theirs.close()  # so that the pipe ends with the process
@@ -89,12 +97,12 @@ class Worker:
         self.connection.close()
         if patience is None or patience > 0:
             self._process.join(patience)
-        self.ended = True
         if self._process.is_alive():
             with suppress(ProcessLookupError, PermissionError):  # it may not lead its own group yet
                 os.killpg(self._process.pid or 0, signal.SIGKILL)
             self._process.kill()
         self._process.join()
+        self.ended = True
         self._process.close()
 
 
@@ -130,6 +138,117 @@ def _watch_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
+
+
+# ── workers that share a list of jobs ───────────────────────────────────────────────────────────────────────────
+
+
+class WorkerDied(RunError):
+    """A worker process ended before its job did: it was killed, ran out of memory or crashed."""
+
+
+class WorkerPool(Generic[Job, Made]):
+    """Run `work` on each job in up to `count` workers, which start at once; iterate for (number, result) when done.
+
+    An exception of `work` is raised by the iteration, a worker that dies is `WorkerDied`. Leaving the `with` early
+    (an exception, Ctrl-C) kills the workers, or with `finish_begun` lets them finish the jobs that they have begun;
+    a Ctrl-C while that is waited for kills them.
+
+    >>> with WorkerPool(abs, [-1, -2], 2) as pool:
+    ...     sorted(pool)
+    [(0, 1), (1, 2)]
+    """
+
+    def __init__(
+        self, work: Callable[[Job], Made], jobs: Sequence[Job], count: int, *, finish_begun: bool = False
+    ) -> None:
+        self._waiting = deque(enumerate(jobs))
+        self._finish_begun = finish_begun
+        self._workers: dict[Connection, Worker] = {}
+        self._begun: dict[Connection, int] = {}  # the number of the job that a worker has
+        try:
+            for _ in range(min(count, len(jobs))):
+                worker = Worker(_serve_jobs, work)
+                self._workers[worker.connection] = worker
+            for connection in self._workers:
+                self._send_next(connection)
+        except BaseException:
+            self._end()
+            raise
+
+    def __enter__(self) -> WorkerPool[Job, Made]:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        try:
+            while self._begun and self._finish_begun:
+                for connection in self._wait():
+                    del self._begun[connection]
+        finally:
+            self._end()
+
+    def __iter__(self) -> Iterator[tuple[int, Made]]:
+        while self._begun:
+            for connection in self._wait():
+                number = self._begun.pop(connection)
+                made = self._receive(connection)
+                self._send_next(connection)
+                yield number, made
+
+    def _wait(self) -> list[Connection]:
+        return [connection for connection in wait(list(self._begun)) if isinstance(connection, Connection)]
+
+    def _send_next(self, connection: Connection) -> None:
+        if self._waiting:
+            number, job = self._waiting.popleft()
+            try:
+                connection.send(job)
+            except OSError as error:
+                raise self._died(connection) from error
+            self._begun[connection] = number
+
+    def _receive(self, connection: Connection) -> Made:
+        try:
+            error, made = connection.recv()
+        except (EOFError, OSError) as closed:
+            raise self._died(connection) from closed
+        if error is not None:
+            raise error
+        return made  # type: ignore[no-any-return]  # what `work` returned
+
+    def _died(self, connection: Connection) -> WorkerDied:
+        worker = self._workers[connection]
+        worker.wait(5.0)  # the pipe closes a moment before the process is gone
+        return WorkerDied(f"a worker process {worker.describe_end()}")
+
+    def _end(self) -> None:
+        """Kill the workers that have a job, wait for the others; a Ctrl-C meanwhile kills them too."""
+        idle = [worker for connection, worker in self._workers.items() if connection not in self._begun]
+        try:
+            with defer_interrupts():
+                for connection in self._begun:
+                    self._workers[connection].end()
+            for worker in idle:
+                worker.connection.close()  # all of them first: they end side by side
+            for worker in idle:
+                worker.end(patience=None)
+        finally:
+            with defer_interrupts():
+                for worker in self._workers.values():
+                    worker.end()
+
+
+def _serve_jobs(connection: Connection, work: Callable[[Any], Any]) -> None:
+    while True:
+        connection.send(_try_job(work, connection.recv()))
+
+
+def _try_job(work: Callable[[Any], Any], job: Any) -> tuple[Exception | None, Any]:
+    """The result, or the exception for the parent to raise."""
+    try:
+        return None, work(job)
+    except Exception as error:  # noqa: BLE001
+        return error, None
 
 
 # ── Ctrl-C while processes start and end ────────────────────────────────────────────────────────────────────────
