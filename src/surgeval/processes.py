@@ -18,12 +18,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkServerContext, SpawnContext
 from types import FrameType
 from typing import Any, Generic, TypeVar
 
 from surgeval.errors import RunError
 
-__all__ = ["Worker", "WorkerDied", "WorkerPool", "block_interrupts", "defer_interrupts"]
+__all__ = ["Worker", "WorkerDied", "WorkerPool", "block_interrupts", "defer_interrupts", "report"]
 
 Job = TypeVar("Job")
 Made = TypeVar("Made")
@@ -35,6 +36,8 @@ class Worker:
     """A child process that runs `function(connection, *arguments)`, where `connection` is its end of a pipe.
 
     It ends when the function returns, when it finds the pipe closed, or when the thread that started it ends.
+    With `preload`, on Linux, it is forked from a server process that has imported these modules once for all workers;
+    modules that are not installed are skipped, and none may start a thread.
 
     >>> from multiprocessing.connection import Connection
     >>> with Worker(Connection.send, "ready") as worker:
@@ -42,8 +45,14 @@ class Worker:
     'ready'
     """
 
-    def __init__(self, function: Callable[..., None], *arguments: Any, name: str = "surgeval-worker") -> None:
-        context = multiprocessing.get_context("spawn")
+    def __init__(
+        self,
+        function: Callable[..., None],
+        *arguments: Any,
+        name: str = "surgeval-worker",
+        preload: Sequence[str] = (),
+    ) -> None:
+        context = _context(preload)
         self.connection, theirs = context.Pipe()
         self._process = context.Process(target=_run_worker, args=(theirs, function, arguments), name=name)
         try:
@@ -106,6 +115,14 @@ class Worker:
         self._process.close()
 
 
+def _context(preload: Sequence[str]) -> SpawnContext | ForkServerContext:
+    if not preload or not sys.platform.startswith("linux"):  # forking is not safe on macOS
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(list(preload))
+    return context
+
+
 def _run_worker(connection: Connection, function: Callable[..., None], arguments: tuple[Any, ...]) -> None:
     _ignore_interrupts()
     _end_with_parent()
@@ -150,6 +167,7 @@ class WorkerDied(RunError):
 class WorkerPool(Generic[Job, Made]):
     """Run `work` on each job in up to `count` workers, which start at once; iterate for (number, result) when done.
 
+    The iteration hands out further jobs, and messages that `work` sends with `report(message)` to `on_report`.
     An exception of `work` is raised by the iteration, a worker that dies is `WorkerDied`. Leaving the `with` early
     (an exception, Ctrl-C) kills the workers, or with `finish_begun` lets them finish the jobs that they have begun;
     a Ctrl-C while that is waited for kills them.
@@ -160,15 +178,22 @@ class WorkerPool(Generic[Job, Made]):
     """
 
     def __init__(
-        self, work: Callable[[Job], Made], jobs: Sequence[Job], count: int, *, finish_begun: bool = False
+        self,
+        work: Callable[[Job], Made],
+        jobs: Sequence[Job],
+        count: int,
+        *,
+        finish_begun: bool = False,
+        on_report: Callable[[Any], None] | None = None,
+        preload: Sequence[str] = (),
     ) -> None:
         self._waiting = deque(enumerate(jobs))
-        self._finish_begun = finish_begun
+        self._finish_begun, self._on_report = finish_begun, on_report
         self._workers: dict[Connection, Worker] = {}
         self._begun: dict[Connection, int] = {}  # the number of the job that a worker has
         try:
             for _ in range(min(count, len(jobs))):
-                worker = Worker(_serve_jobs, work)
+                worker = Worker(_serve_jobs, work, preload=preload)
                 self._workers[worker.connection] = worker
             for connection in self._workers:
                 self._send_next(connection)
@@ -183,17 +208,26 @@ class WorkerPool(Generic[Job, Made]):
         try:
             while self._begun and self._finish_begun:
                 for connection in self._wait():
-                    del self._begun[connection]
+                    with suppress(Exception):  # nobody is left to handle it
+                        if self._receive(connection)[0] == "report":
+                            continue
+                    self._begun.pop(connection, None)
         finally:
             self._end()
 
     def __iter__(self) -> Iterator[tuple[int, Made]]:
         while self._begun:
             for connection in self._wait():
+                kind, data = self._receive(connection)
+                if kind == "report":
+                    if self._on_report is not None:
+                        self._on_report(data)
+                    continue
                 number = self._begun.pop(connection)
-                made = self._receive(connection)
+                if kind == "error":
+                    raise data
                 self._send_next(connection)
-                yield number, made
+                yield number, data
 
     def _wait(self) -> list[Connection]:
         return [connection for connection in wait(list(self._begun)) if isinstance(connection, Connection)]
@@ -207,14 +241,13 @@ class WorkerPool(Generic[Job, Made]):
                 raise self._died(connection) from error
             self._begun[connection] = number
 
-    def _receive(self, connection: Connection) -> Made:
+    def _receive(self, connection: Connection) -> tuple[str, Any]:
         try:
-            error, made = connection.recv()
+            kind, data = connection.recv()
         except (EOFError, OSError) as closed:
+            self._begun.pop(connection, None)
             raise self._died(connection) from closed
-        if error is not None:
-            raise error
-        return made  # type: ignore[no-any-return]  # what `work` returned
+        return kind, data
 
     def _died(self, connection: Connection) -> WorkerDied:
         worker = self._workers[connection]
@@ -238,17 +271,37 @@ class WorkerPool(Generic[Job, Made]):
                     worker.end()
 
 
+_send: Callable[[str, Any], None] | None = None  # in a worker of a pool
+
+
+def report(message: Any) -> None:
+    """Send a message from a job to its pool's `on_report`, from any thread; outside of a pool, do nothing.
+
+    >>> report("3 frames")
+    """
+    if _send is not None:
+        _send("report", message)
+
+
 def _serve_jobs(connection: Connection, work: Callable[[Any], Any]) -> None:
+    global _send
+    sending = threading.Lock()
+
+    def send(kind: str, data: Any) -> None:
+        with sending:
+            connection.send((kind, data))
+
+    _send = send
     while True:
-        connection.send(_try_job(work, connection.recv()))
+        send(*_try_job(work, connection.recv()))
 
 
-def _try_job(work: Callable[[Any], Any], job: Any) -> tuple[Exception | None, Any]:
+def _try_job(work: Callable[[Any], Any], job: Any) -> tuple[str, Any]:
     """The result, or the exception for the parent to raise."""
     try:
-        return None, work(job)
+        return "made", work(job)
     except Exception as error:  # noqa: BLE001
-        return error, None
+        return "error", error
 
 
 # ── Ctrl-C while processes start and end ────────────────────────────────────────────────────────────────────────
