@@ -1,4 +1,4 @@
-"""Child processes: `Worker`, a spawned process with a pipe, and `WorkerPool`, workers that share a list of jobs.
+"""Child processes: `Worker`, `WorkerPool` (workers that share jobs), and `LimitedProcess` for untrusted input.
 
 A worker ignores Ctrl-C and SIGTERM, which are for the process that started it, and ends with that process, even when it
 is killed: on Linux the kernel ends it, elsewhere a thread watches. Each worker has a pipe of its own, because a killed
@@ -8,23 +8,30 @@ process can leave a shared queue locked, and starts with `spawn`, because `fork`
 from __future__ import annotations
 
 import ctypes
+import importlib
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 import threading
+import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from io import BufferedReader, BufferedWriter
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerContext, SpawnContext
+from pathlib import Path
 from types import FrameType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from surgeval.errors import RunError
 
-__all__ = ["Worker", "WorkerDied", "WorkerPool", "block_interrupts", "defer_interrupts", "report"]
+__all__ = ["LimitedProcess", "Worker", "WorkerDied", "WorkerPool", "block_interrupts", "defer_interrupts",
+           "limit_memory", "report"]  # fmt: skip
 
 Job = TypeVar("Job")
 Made = TypeVar("Made")
@@ -302,6 +309,125 @@ def _try_job(work: Callable[[Any], Any], job: Any) -> tuple[str, Any]:
         return "made", work(job)
     except Exception as error:  # noqa: BLE001
         return "error", error
+
+
+# ── untrusted input ─────────────────────────────────────────────────────────────────────────────────────────────
+
+_START_MODULE = "import sys; sys.path.append(sys.argv[1]); from surgeval.processes import _run_module; _run_module()"
+_ENDS_IN = 1.0  # seconds for a child to end after its input is closed
+
+
+class LimitedProcess:
+    """A child process that runs `main(requests, replies)` of a module of ours, with limits on memory and time.
+
+    Use it for what could take all memory, never end or crash. Both sides exchange bytes: unpickling replies, as
+    `Worker` does, would trust the child, and a spawned worker imports the caller's script again. The child ends with
+    this object, with this process (its input ends), and when this process is killed.
+    """
+
+    def __init__(self, module: str) -> None:
+        root = str(Path(__file__).parents[1])
+        self._process = subprocess.Popen(  # noqa: S603 (our own interpreter and program)
+            [sys.executable, "-P", "-c", _START_MODULE, root, module, str(os.getpid())],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            env={**os.environ, "MALLOC_ARENA_MAX": "2"},
+        )  # fmt: skip
+        self._owner = os.getpid()
+        self.close = weakref.finalize(self, _close_process, self._process, self._owner)
+
+    @property
+    def requests(self) -> BufferedWriter:
+        """The child's input."""
+        return cast(BufferedWriter, self._process.stdin)
+
+    @property
+    def replies(self) -> BufferedReader:
+        """The child's output."""
+        return cast(BufferedReader, self._process.stdout)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the child runs and belongs to this process: after a fork it belongs to the parent."""
+        return self.close.alive and self._owner == os.getpid() and self._process.poll() is None
+
+    @contextmanager
+    def limit_time(self, seconds: float) -> Iterator[list[float]]:
+        """Kill the child if the block takes longer; the list then holds the seconds."""
+        exceeded: list[float] = []
+        process = self._process  # not `self`, which the timer's thread would keep alive
+
+        def kill() -> None:
+            exceeded.append(seconds)
+            process.kill()
+
+        timer = threading.Timer(seconds, kill)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield exceeded
+        finally:
+            timer.cancel()
+
+    def kill(self) -> int:
+        """Kill the child; its exit status."""
+        self._process.kill()
+        status = self._process.wait()
+        self.close()
+        return status
+
+
+def _close_process(process: subprocess.Popen[bytes], owner: int) -> None:
+    if owner != os.getpid():  # forked: the child is the parent's
+        return
+    for pipe in (process.stdin, process.stdout):
+        with suppress(OSError):
+            if pipe is not None:
+                pipe.close()
+    try:
+        process.wait(timeout=_ENDS_IN)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _run_module() -> None:
+    """In the child: import the module and run its `main`, with nothing but its replies on standard output."""
+    global _base
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
+    module, parent = sys.argv[2], int(sys.argv[3])
+    threading.Thread(target=_watch_parent_id, args=(parent,), name="surgeval-parent", daemon=True).start()
+    with suppress(OSError):  # where memory runs out, this process goes first
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
+    requests, replies = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints is no reply
+    main = importlib.import_module(module).main
+    os.chdir(os.sep)
+    with suppress(OSError):
+        _base = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    main(requests, replies)
+
+
+def _watch_parent_id(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
+
+
+_base = 0  # bytes of address space that the child of a `LimitedProcess` has after its imports; 0 where not known
+
+
+def limit_memory(more: int) -> None:
+    """In the child: refuse address space beyond what its imports took and so many bytes, and write no core dump.
+
+    Does nothing where the system has no such limit.
+    """
+    if not _base:
+        return
+    import resource
+
+    for kind, wanted in ((resource.RLIMIT_AS, _base + more), (resource.RLIMIT_CORE, 0)):
+        hard = resource.getrlimit(kind)[1]
+        resource.setrlimit(kind, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
 
 
 # ── Ctrl-C while processes start and end ────────────────────────────────────────────────────────────────────────

@@ -1,23 +1,20 @@
 """A process that runs one ONNX graph, under limits on its memory; `_onnx_process` starts it and speaks to it.
 
-A program of its own: it imports nothing of surgeval or torch, so that it starts in half a second. Requests come on
-standard input and replies go to standard output: a line of JSON, then as many bytes as it says.
+It does not import torch, so that it starts in half a second. Requests and replies are a line of JSON, then as many
+bytes as it says.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import signal
-import sys
 from collections.abc import Iterator
-from contextlib import suppress
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 import onnx
 import onnxruntime
+
+from surgeval.processes import limit_memory
 
 _THREAD = 1 << 27  # bytes of address space that a thread may take for its stack and its share of malloc
 _SHORT = "a graph that needs more memory than it may take"
@@ -28,21 +25,16 @@ class Refused(Exception):
     """What is wrong with the file."""
 
 
-def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, whose end is the end of our input
-    with suppress(OSError):  # where memory runs out, this process goes first
-        score = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
-        os.write(score, b"1000")
-        os.close(score)
-    requests, replies = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever a library prints is no reply
+def main(requests: BinaryIO, replies: BinaryIO) -> None:
+    """Answer requests until the parent ends."""
     session: Any = None
     while line := requests.readline():
         asked = json.loads(line)
         data = requests.read(asked["bytes"])
         arrays: list[np.ndarray[Any, Any]] = []
         try:
-            _limit(asked)
+            if asked["memory"] is not None:
+                limit_memory(_THREAD * asked["threads"] + asked["memory"])
             if asked["do"] == "open":
                 reply = _describe(data, asked["key"])
                 session = _session(data, asked)
@@ -65,18 +57,6 @@ def _send(replies: BinaryIO, reply: dict[str, Any], arrays: list[np.ndarray[Any,
     for array in arrays:
         replies.write(array.reshape(-1).view(np.uint8).data)
     replies.flush()
-
-
-def _limit(asked: dict[str, Any]) -> None:
-    """At most so many bytes more than this process takes without a graph."""
-    if asked["memory"] is None or sys.platform != "linux":
-        return
-    import resource
-
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    wanted = _BASE + _THREAD * asked["threads"] + asked["memory"]
-    soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 def _describe(data: bytes, key: str) -> dict[str, Any]:
@@ -150,16 +130,3 @@ def _computed(session: Any, picture: np.ndarray[Any, Any], asked: dict[str, Any]
 def _first(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0][:_FIRST] if lines else type(error).__name__
-
-
-def _address_space() -> int:
-    try:
-        return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        return 0
-
-
-_BASE = _address_space()
-
-if __name__ == "__main__":
-    main()

@@ -7,20 +7,15 @@ long as the detector and gets a batch at a time: 20 MB through a pipe take some 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from io import BufferedReader
-from pathlib import Path
-from threading import Lock, Timer
-from typing import Any, cast
+from threading import Lock
+from typing import Any
 
 import numpy as np
 
 from surgeval.arrays import AnyArray, Bytes
+from surgeval.processes import LimitedProcess
 
 __all__ = ["GraphProcess", "GraphRefused"]
 
@@ -44,13 +39,8 @@ class GraphProcess:
         self._threads, self._file = threads, _FILE_COPIES * len(data)
         self._cuda = cuda  # address space says nothing there: CUDA reserves all of it
         self._lock = Lock()
-        self._child = subprocess.Popen(  # noqa: S603 (our own interpreter and program)
-            [sys.executable, "-P", str(Path(__file__).with_name("_onnx_child.py"))],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=os.sep,
-            env={**os.environ, "MALLOC_ARENA_MAX": "2"},
-        )  # fmt: skip
+        self._child = LimitedProcess("surgeval.detector.inference._onnx_child")
         _widen(self._child)
-        self._end = weakref.finalize(self, _stop, self._child)
         provider = "CUDAExecutionProvider" if cuda else "CPUExecutionProvider"
         request = {"do": "open", "key": key, "provider": provider, "memory": self._memory(0, 0)}
         try:
@@ -71,7 +61,7 @@ class GraphProcess:
 
     def close(self) -> None:
         """End the process."""
-        self._end()
+        self._child.close()
 
     def _memory(self, batch: int, side: int) -> int | None:
         """Bytes that the process may take for the graph: the sum of all that it holds at a time."""
@@ -81,32 +71,19 @@ class GraphProcess:
     def _ask(
         self, request: Mapping[str, Any], data: bytes | memoryview, seconds: float
     ) -> tuple[dict[str, Any], list[AnyArray]]:
-        late: list[bool] = []
-
-        def end() -> None:
-            late.append(True)
-            self._child.kill()
-
-        timer = Timer(seconds, end)
-        timer.daemon = True
-        with self._lock:
-            timer.start()
+        with self._lock, self._child.limit_time(seconds) as exceeded:
             try:
                 reply, arrays = self._exchanged({**request, "threads": self._threads, "bytes": len(data)}, data)
             except (OSError, EOFError, ValueError) as error:
-                self._child.kill()
-                status = self._child.wait()
-                how = f"took more than {seconds:g} s" if late else f"ended its process with status {status}"
+                status = self._child.kill()
+                how = f"took more than {seconds:g} s" if exceeded else f"ended its process with status {status}"
                 raise GraphRefused(f"a graph that {how}") from error
-            finally:
-                timer.cancel()
         if "refused" in reply:
             raise GraphRefused(str(reply["refused"]))
         return reply, arrays
 
     def _exchanged(self, request: Mapping[str, Any], data: bytes | memoryview) -> tuple[dict[str, Any], list[AnyArray]]:
-        writer, reader = self._child.stdin, cast(BufferedReader, self._child.stdout)
-        assert writer is not None  # noqa: S101 - a pipe
+        writer, reader = self._child.requests, self._child.replies
         writer.write(json.dumps(request).encode() + b"\n")
         writer.write(data)
         writer.flush()
@@ -123,23 +100,10 @@ class GraphProcess:
         return reply, arrays
 
 
-def _widen(child: subprocess.Popen[bytes]) -> None:
+def _widen(child: LimitedProcess) -> None:
     """Pipes of a megabyte, where the system has them: fewer steps for a batch."""
     with suppress(ImportError, AttributeError, OSError):
         import fcntl
 
-        for pipe in (child.stdin, child.stdout):
-            if pipe is not None:
-                fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, 1 << 20)
-
-
-def _stop(child: subprocess.Popen[bytes]) -> None:
-    for pipe in (child.stdin, child.stdout):
-        with suppress(OSError):
-            if pipe is not None:
-                pipe.close()
-    try:
-        child.wait(timeout=1)
-    except subprocess.TimeoutExpired:
-        child.kill()
-        child.wait()
+        for pipe in (child.requests, child.replies):
+            fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, 1 << 20)
