@@ -26,7 +26,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerContext, SpawnContext
 from pathlib import Path
 from types import FrameType
-from typing import Any, Generic, TypeVar, cast
+from typing import IO, Any, Generic, TypeVar, cast
 
 from surgeval.errors import RunError
 
@@ -325,11 +325,11 @@ class LimitedProcess:
     this object, with this process (its input ends), and when this process is killed.
     """
 
-    def __init__(self, module: str) -> None:
+    def __init__(self, module: str, *, stderr: IO[bytes] | int = subprocess.DEVNULL) -> None:
         root = str(Path(__file__).parents[1])
         self._process = subprocess.Popen(  # noqa: S603 (our own interpreter and program)
             [sys.executable, "-P", "-c", _START_MODULE, root, module, str(os.getpid())],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr,
             env={**os.environ, "MALLOC_ARENA_MAX": "2"},
         )  # fmt: skip
         self._owner = os.getpid()
@@ -368,12 +368,13 @@ class LimitedProcess:
         finally:
             timer.cancel()
 
-    def kill(self) -> int:
-        """Kill the child; its exit status."""
+    def kill(self) -> None:
+        """Kill the child, from any thread; whoever reads its replies comes to their end."""
         self._process.kill()
-        status = self._process.wait()
-        self.close()
-        return status
+
+    def wait(self) -> int:
+        """Wait for the end of the child; its exit status."""
+        return self._process.wait()
 
 
 def _close_process(process: subprocess.Popen[bytes], owner: int) -> None:
@@ -401,7 +402,6 @@ def _run_module() -> None:
     requests, replies = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no reply
     main = importlib.import_module(module).main
-    os.chdir(os.sep)
     with suppress(OSError):
         _base = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE")
     main(requests, replies)

@@ -7,6 +7,7 @@ bytes as it says.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
@@ -27,6 +28,7 @@ class Refused(Exception):
 
 def main(requests: BinaryIO, replies: BinaryIO) -> None:
     """Answer requests until the parent ends."""
+    os.chdir(os.sep)  # a graph names files relative to it
     session: Any = None
     while line := requests.readline():
         asked = json.loads(line)

@@ -75,7 +75,8 @@ class GraphProcess:
             try:
                 reply, arrays = self._exchanged({**request, "threads": self._threads, "bytes": len(data)}, data)
             except (OSError, EOFError, ValueError) as error:
-                status = self._child.kill()
+                self._child.kill()
+                status = self._child.wait()
                 how = f"took more than {seconds:g} s" if exceeded else f"ended its process with status {status}"
                 raise GraphRefused(f"a graph that {how}") from error
         if "refused" in reply:

@@ -83,4 +83,5 @@ def _exchange(process: LimitedProcess, request: bytes, seconds: float) -> Any:
     finally:
         if not line.endswith(b"\n"):
             process.kill()
+            process.close()
     return json.loads(line) if line.endswith(b"\n") else None
