@@ -1,10 +1,11 @@
-"""`WorkerPool` does every job once, reports what fails, and leaves no process behind."""
+"""Child processes do every job once, keep their limits, report what fails, and leave nothing behind."""
 
 from __future__ import annotations
 
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from multiprocessing import active_children
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 from tests.fault.engine_runs import alive, wait_until
 
-from surgeval.processes import Worker, WorkerDied, WorkerPool
+from surgeval.processes import LimitedProcess, Worker, WorkerDied, WorkerPool
 
 
 def test_every_job_is_done_once_whatever_the_number_of_processes(tmp_path: Path) -> None:
@@ -84,3 +85,54 @@ def test_ctrl_c(presses: tuple[float, ...], seconds: float, least: float, most: 
         sleep_and_press()
     assert least - 0.1 < time.monotonic() - begun < most
     assert not active_children()
+
+
+CHILD = """
+import os
+from surgeval.processes import limit_memory
+def main(requests, replies):
+    limit_memory(1 << 28)
+    try:
+        bytearray(1 << 30)
+    except MemoryError:
+        replies.write(b"no memory %d\\n" % os.getpid())
+        replies.flush()
+    while True:
+        pass
+"""
+PARENT = """
+import time
+from surgeval.processes import LimitedProcess
+child = LimitedProcess("busy_child")
+print(child.replies.readline().decode(), flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def busy_child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "busy_child.py").write_text(CHILD)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    return "busy_child"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no limit on memory")
+def test_a_limited_process_gets_no_more_memory_and_time_than_it_may(busy_child: str) -> None:
+    child = LimitedProcess(busy_child)
+    assert child.replies.readline().startswith(b"no memory")
+    with child.limit_time(0.2) as exceeded:
+        assert child.replies.readline() == b""
+    assert exceeded == [0.2]
+    assert child.wait() == -signal.SIGKILL
+    assert not child.alive
+    child.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no limit on memory")
+def test_a_busy_limited_process_ends_when_its_parent_is_killed(busy_child: str) -> None:
+    with subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline().split()[-1])
+        assert alive(child)
+        parent.kill()
+    wait_until(lambda: not alive(child), "the child to end")
