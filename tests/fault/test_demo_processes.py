@@ -13,18 +13,15 @@ from tests.fault.engine_runs import PATIENCE
 
 SCRIPT = """
 import os, sys, time
-from surgeval._signals import deaf_children
-from surgeval.protocols import workers
-workers._HEAVY = ()  # what it imports before is not what is asked here
+from surgeval.processes import WorkerPool
 def inner(file):
     open(file, "w").write(str(os.getpid()))
     time.sleep(600)
 def outer(file):
-    with workers.worker_pool(1) as pool:
-        pool.submit(inner, file).result()
+    with WorkerPool(inner, [file], 1, preload=["json"]) as pool:
+        list(pool)
 if __name__ == "__main__":
-    with deaf_children():
-        workers.worker_pool(1).submit(outer, sys.argv[1])
+    pool = WorkerPool(outer, [sys.argv[1]], 1, preload=["json"])
     time.sleep(600)
 """
 
@@ -60,19 +57,19 @@ def test_no_process_outlives_the_one_that_is_killed(tmp_path: Path) -> None:
 
 DEAF = """
 import signal, sys
-from surgeval._signals import deaf_children
 from surgeval.engine._signals import graceful_stop
-from surgeval.protocols import workers
-workers._HEAVY = ()
-def ignores():
+from surgeval.processes import WorkerPool
+def ignores(_):
     return signal.getsignal(signal.SIGINT) is signal.SIG_IGN  # as it began; polars only passes signals on
-def outer():
+def outer(_):
     import polars  # puts a handler of its own in place
-    with graceful_stop(False), workers.worker_pool(1) as pool:
-        return pool.submit(ignores).result()
+    with graceful_stop(False), WorkerPool(ignores, [0], 1, preload=["json"]) as pool:
+        return dict(pool)[0]
+def both(job):
+    return ignores(job), outer(job)
 if __name__ == "__main__":
-    with workers.worker_pool(1, light=True) as pool:
-        print(pool.submit(ignores).result(), pool.submit(outer).result(), ignores())
+    with WorkerPool(both, [0], 1) as pool:
+        print(*dict(pool)[0], ignores(0))
 """
 
 

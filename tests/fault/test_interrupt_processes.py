@@ -45,15 +45,15 @@ main()
 """
 
 
-def children(group: int) -> list[int]:
-    """The processes of a group that still run."""
+def children(session: int) -> list[int]:
+    """The processes of a session that still run; workers have process groups of their own."""
     found = []
     for entry in Path("/proc").iterdir():
         try:
             fields = (entry / "stat").read_text().rpartition(")")[2].split() if entry.name.isdecimal() else []
         except OSError:  # it ended meanwhile
             continue
-        if fields and int(fields[2]) == group and alive(int(entry.name)):
+        if fields and int(fields[3]) == session and alive(int(entry.name)):
             found.append(int(entry.name))
     return found
 
@@ -68,8 +68,8 @@ def press(process: subprocess.Popen[str], presses: int, pause: float) -> str:
         said = process.communicate(timeout=PATIENCE)[1]
         wait_until(lambda: not children(process.pid), "all processes to end")
     finally:
-        if children(process.pid):
-            os.killpg(process.pid, signal.SIGKILL)
+        for left in children(process.pid):
+            os.kill(left, signal.SIGKILL)
     assert process.returncode == 130, said
     return said
 

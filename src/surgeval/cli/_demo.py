@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from multiprocessing import get_context
-from multiprocessing.process import BaseProcess
+from contextlib import nullcontext
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from surgeval._signals import deaf_children
 from surgeval.cli._demo_chapters import telling
 from surgeval.cli._markup import literal
 from surgeval.cli._report import write_checked
@@ -19,6 +18,7 @@ from surgeval.cli.data._phantom import rendering
 from surgeval.console import claim_folder, console, print_frame, print_json, progress
 from surgeval.console.options import JsonOption
 from surgeval.errors import visible
+from surgeval.processes import Worker
 from surgeval.protocols.registry import descriptors
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def demo(
     with rendering(phantom.edition(EDITION).videos) as show:
         data = phantom.write_edition(EDITION, out / EDITION, progress=show)
     dataset = datasets.open_dataset(data)
-    film = None if json else _filming(out / "operation.mp4")
+    film = None if json else Worker(_film, out / "operation.mp4", name="surgeval-film")
     plain: dict[str, Any] = {}
     failures: list[str] = []
 
@@ -66,7 +66,8 @@ def demo(
         typer.echo(f"surgeval: note: {visible(failure)}", err=True)
 
     # The chapters begin at once: hashing and checking keep one core busy, and an error there ends them.
-    with telling([protocol for protocol in descriptors().values() if protocol.chapter], data, EDITION, out) as chapters:
+    chaptered = [protocol for protocol in descriptors().values() if protocol.chapter]
+    with film or nullcontext(), telling(chaptered, data, EDITION, out) as chapters:
         same = phantom.edition_hash(data) == phantom.PHANTOM_V1_SHA256
         say("   the very pixels and labels of the pinned edition" if same else f"   {_OTHER}")
         with progress("frames") as bar:
@@ -99,14 +100,14 @@ def demo(
                     print_frame("", ranked.table)
                 pages |= {f"The ranking: {chapter.title}": ranked.page, "What each team is told": ranked.feedback}
                 plain[told.name]["ranking"] = ranked.plain
+        film_made = film is not None and film.wait() == 0
     index = write_index(out, title="The demo", links=pages, lead=_LEAD, on_problem=fail)
     code = 1 if failures else 0
     if film is None:
         counts = {name: getattr(checked, name) for name in ("videos", "frames", "instances", "questions")}
         print_json({"data": str(data), "report": str(page), "index": str(index), **counts, **plain})
         return code
-    film.join()
-    say(f"\nOpen {index}\n" if not film.exitcode else f"\nOpen {index} (the film could not be made)\n")
+    say(f"\nOpen {index}\n" if film_made else f"\nOpen {index} (the film could not be made)\n")
     say(f"  {out / 'operation.mp4'}   eight seconds of an operation with its truth drawn")
     say(f"  {data / 'frames'}   the frames")
     untold = [protocol for protocol in descriptors().values() if not protocol.chapter and protocol.run]
@@ -134,15 +135,7 @@ def _refuse(problems: Sequence[Problem]) -> None:
         raise_errors(problem)
 
 
-def _filming(path: Path) -> BaseProcess:
-    """A process that makes the film while the chapters run; Ctrl-C is for this process alone, and ends both."""
-    process = get_context("spawn").Process(target=_film, args=(path,), daemon=True)
-    with deaf_children():
-        process.start()
-    return process
-
-
-def _film(path: Path) -> None:
+def _film(_connection: Connection, path: Path) -> None:
     """Clipping and cutting, seen by source C; made once."""
     from surgeval import phantom
 

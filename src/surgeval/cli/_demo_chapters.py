@@ -9,18 +9,16 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import active_children
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from surgeval.console import progress
 from surgeval.errors import MissingExtra, RunError, SurgevalError
+from surgeval.processes import WorkerDied, WorkerPool
 from surgeval.progress import quiet
-from surgeval.protocols.workers import worker_pool
 
 if TYPE_CHECKING:
     import polars as pl
@@ -58,33 +56,29 @@ def telling(protocols: Sequence[Descriptor], data: Path, edition: str, out: Path
     """Begin every protocol's chapter about the phantom in `data`; inside the `with` they come in the given order."""
     from surgeval.pages import library_inside
 
-    before = set(active_children())
-    pool = worker_pool(_AT_ONCE, light=True)
+    # The last of our chapters takes longest: begun first, it is not waited for alone at the end.
+    longest = [protocol for protocol in protocols if protocol.is_ours("chapter")][-1:]
+    names = [protocol.name for protocol in (*longest, *(other for other in protocols if other not in longest))]
     try:
-        # The last of our chapters takes longest: begun first, it is not waited for alone at the end.
-        longest = [protocol for protocol in protocols if protocol.is_ours("chapter")][-1:]
-        begun = {
-            protocol.name: pool.submit(_tell, protocol.name, data, edition, out / protocol.name, library_inside())
-            for protocol in (*longest, *(other for other in protocols if other not in longest))
-        }
-        yield (_awaited(protocol.name, begun[protocol.name]) for protocol in protocols)
-    except BrokenProcessPool as error:
+        with WorkerPool(partial(_tell, data, edition, out, library_inside()), names, _AT_ONCE) as pool:
+            yield _in_order([protocol.name for protocol in protocols], names, pool)
+    except WorkerDied as error:
         raise RunError(f"{out}: a process of the demo died; the same command does the rest") from error
-    except BaseException:
-        for child in set(active_children()) - before:
-            child.kill()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
-def _awaited(name: str, begun: Future[ToldChapter]) -> ToldChapter:
-    with progress("chapters") as bar:
-        bar.phase(name)
-        return begun.result()
+def _in_order(names: Sequence[str], begun: Sequence[str], pool: WorkerPool[str, ToldChapter]) -> Iterator[ToldChapter]:
+    told: dict[str, ToldChapter] = {}
+    finished = iter(pool)
+    for name in names:
+        with progress("chapters") as bar:
+            bar.phase(name)
+            while name not in told:
+                number, chapter = next(finished)
+                told[begun[number]] = chapter
+        yield told.pop(name)
 
 
-def _tell(name: str, data: Path, edition: str, out: Path, inside: bool) -> ToldChapter:
+def _tell(data: Path, edition: str, out: Path, inside: bool, name: str) -> ToldChapter:
     """One chapter and its ranking, in a process of its own; a part of another package that fails costs its chapter."""
     from surgeval.datasets import open_dataset
     from surgeval.pages import single_file
@@ -92,7 +86,7 @@ def _tell(name: str, data: Path, edition: str, out: Path, inside: bool) -> ToldC
     from surgeval.protocols.registry import descriptors
 
     with quiet(True), single_file(inside):
-        return told_or_left_out(descriptors()[name], Demo(dataset=open_dataset(data), edition=edition, out=out))
+        return told_or_left_out(descriptors()[name], Demo(dataset=open_dataset(data), edition=edition, out=out / name))
 
 
 def told_or_left_out(protocol: Descriptor, demo: Demo) -> ToldChapter:

@@ -21,10 +21,16 @@ if TYPE_CHECKING:
     from surgeval.engine import RunRecord, RunSummary
     from surgeval.pages import Evidence, Section
 
-__all__ = ["Chapter", "Compared", "Comparison", "Demo", "FinishedRun", "FolderKind", "Headline", "RecordedResult",
-           "RunResult", "by_key", "few_video_notes", "names_on_page", "refuse_dataset"]  # fmt: skip
+__all__ = ["DEMO_IMPORTS", "Chapter", "Compared", "Comparison", "Demo", "FinishedRun", "FolderKind", "Headline",
+           "RecordedResult", "RunResult", "by_key", "few_video_notes", "names_on_page", "refuse_dataset"]  # fmt: skip
 
 Part = TypeVar("Part")
+# What a demo chapter's worker processes need and take seconds to import; none of these starts a thread (polars does).
+DEMO_IMPORTS = (
+    "scipy.ndimage", "cv2", "jinja2", "matplotlib.figure", "matplotlib.backends.backend_svg",
+    "matplotlib.backends.backend_agg", "torch", "transformers.models.auto", "transformers.models.clip.modeling_clip",
+    "transformers.models.llava.modeling_llava",
+)  # fmt: skip
 _MOST_BARS = 24
 # Of 100 simulated comparisons (benchmarks/calibration.py): claims between equal models, and how often a difference is
 # claimed that 30 videos show in 63 to 84; by number of videos.

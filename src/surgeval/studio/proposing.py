@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
 from surgeval.errors import BadInput, RunError, visible
+from surgeval.processes import LimitedProcess
 from surgeval.records import ImageRef
 from surgeval.studio.jobs import BackgroundJob
 from surgeval.studio.proposals import Proposal, ProposalStretch, add_proposals
@@ -18,8 +17,8 @@ from surgeval.studio.store import Database, VideoState
 
 __all__ = ["Looking", "propose_as_job"]
 
-_CHILD = ("-m", "surgeval.studio._looking_child")
-_LONGEST = 1 << 20  # characters of a line
+_MODULE = "surgeval.studio._looking_child"
+_LONGEST = 1 << 20  # bytes of a line
 _LAST_WORDS = 4000
 
 
@@ -66,14 +65,12 @@ def _seen(job: BackgroundJob, looking: Looking) -> Iterator[Proposal]:
     """What the program says, as it says it."""
     job.go_on()
     with tempfile.TemporaryFile() as words:
-        child = subprocess.Popen(  # noqa: S603 (our own interpreter and program)
-            [sys.executable, "-P", *_CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=words
-        )
+        child = LimitedProcess(_MODULE, stderr=words)
         job.on_stop(child.kill)
         try:
-            _ask(child.stdin, looking)
+            _ask(child.requests, looking)
             error = ""
-            while line := _line(child.stdout):
+            while line := child.replies.readline(_LONGEST):
                 told = json.loads(line)
                 error = told.get("error", error)
                 if "found" in told:
@@ -86,10 +83,7 @@ def _seen(job: BackgroundJob, looking: Looking) -> Iterator[Proposal]:
         finally:
             job.on_stop(None)
             child.kill()
-            child.wait()
-            for pipe in (child.stdin, child.stdout):
-                if pipe is not None and not pipe.closed:
-                    _close(pipe)
+            child.close()
         job.go_on()
         if error:
             raise BadInput(error)
@@ -98,8 +92,7 @@ def _seen(job: BackgroundJob, looking: Looking) -> Iterator[Proposal]:
                            "expected it to come to its end")  # fmt: skip
 
 
-def _ask(stream: IO[bytes] | None, looking: Looking) -> None:
-    assert stream is not None  # noqa: S101 (it is a pipe)
+def _ask(stream: IO[bytes], looking: Looking) -> None:
     question: Mapping[str, Any] = {
         "detector": looking.detector, "predictions": looking.predictions, "space": looking.space,
         "video": looking.video.name, "size": [looking.video.width, looking.video.height], "least": looking.least,
@@ -111,17 +104,6 @@ def _ask(stream: IO[bytes] | None, looking: Looking) -> None:
         stream.close()
     except BrokenPipeError:
         return  # it has ended already: what it said says why
-
-
-def _line(stream: IO[bytes] | None) -> bytes:
-    return b"" if stream is None else stream.readline(_LONGEST)
-
-
-def _close(pipe: IO[bytes]) -> None:
-    try:
-        pipe.close()
-    except BrokenPipeError:
-        return  # nobody reads the rest
 
 
 def _proposal(told: Sequence[Any]) -> Proposal:

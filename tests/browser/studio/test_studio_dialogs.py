@@ -231,10 +231,14 @@ def test_proposals_of_a_prediction_file_on_a_range(tab: Callable[[], Studio], ru
 
 
 def test_a_job_outlives_the_page_and_can_be_ended(
-    tab: Callable[[], Studio], running: Running, monkeypatch: pytest.MonkeyPatch
+    tab: Callable[[], Studio], running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slow = "import sys, time; sys.stdin.readline(); print('{\"done\": 33}', flush=True); time.sleep(60)"
-    monkeypatch.setattr(proposing, "_CHILD", ("-c", slow))
+    (tmp_path / "slow_child.py").write_text(
+        "import time\ndef main(requests, replies):\n    requests.readline()\n"
+        "    replies.write(b'{\"done\": 33}\\n')\n    replies.flush()\n    time.sleep(60)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(proposing, "_MODULE", "slow_child")
     (running.project.folder / "found.csv").touch()
     studio = tab()
     studio.keys("Shift+P")

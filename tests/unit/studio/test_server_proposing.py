@@ -143,8 +143,10 @@ def test_bad_requests_begin_nothing(idle: Page, body: dict[str, Any], said: str)
     assert idle.get("/api/proposing") == {"job": None}
 
 
-def test_a_job_is_ended_and_so_is_its_program(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proposing, "_CHILD", ("-c", "import time; time.sleep(600)"))
+def test_a_job_is_ended_and_so_is_its_program(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "slow_child.py").write_text("import time\ndef main(requests, replies):\n    time.sleep(600)\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(proposing, "_MODULE", "slow_child")
     with serve(folder, author="amy") as running:
         page = Page(running)
         assert begin(page, kind="predictions", name="found.csv")[0] == 200

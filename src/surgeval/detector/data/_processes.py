@@ -25,12 +25,12 @@ from typing import TypeAlias
 import cv2
 import numpy as np
 
-from surgeval._signals import interrupts_blocked, interrupts_later
 from surgeval.arrays import AnyArray, Bytes
 from surgeval.detector.data._augment import Augment
 from surgeval.detector.data._threads import one_thread_each
 from surgeval.detector.data._training_set import TrainingPicture, TrainingSet
 from surgeval.errors import BadInput, RunError
+from surgeval.processes import block_interrupts, defer_interrupts
 
 __all__ = ["Labels", "PictureProcesses", "can_fork", "picture_processes", "planes_into"]
 
@@ -76,11 +76,11 @@ def picture_processes(data: TrainingSet, batch: int, count: int) -> Iterator[Pic
     with one_thread_each():
         try:
             # The first errand starts all processes. They end with the thread that did so, and this one stays.
-            with interrupts_blocked(signal.SIGINT):  # before `_begin` ignores it, it would end a process
+            with block_interrupts(signal.SIGINT):  # before `_begin` ignores it, it would end a process
                 pool.submit(os.getpid)
             yield PictureProcesses(data, slots, pool)
         finally:
-            with interrupts_later():  # an errand is a matter of milliseconds
+            with defer_interrupts():  # an errand is a matter of milliseconds
                 pool.shutdown(wait=True, cancel_futures=True)
 
 

@@ -1,23 +1,21 @@
 """Run one ONNX graph under limits on memory and time; `_onnx_process` starts this program and sends it requests.
 
-It imports nothing of surgeval or torch, so it starts in half a second. Requests come on standard input and replies go
-to standard output: a line of JSON, then as many bytes as the line says.
+It does not import torch, so it starts in half a second. Requests and replies are a line of JSON, then as many bytes
+as the line says.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import signal
-import sys
 from collections.abc import Iterator
-from contextlib import suppress
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 import onnx
 import onnxruntime
+
+from surgeval.processes import limit_memory
 
 _THREAD = 1 << 27  # bytes of address space that a thread may take for its stack and its share of malloc
 _SHORT = "a graph that needs more memory than it may take"
@@ -32,22 +30,17 @@ class Refused(Exception):
         self.code = code
 
 
-def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C; this process ends with its input
-    with suppress(OSError):  # where memory runs out, the system ends this process first
-        score = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
-        os.write(score, b"1000")
-        os.close(score)
-    requests, replies = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # so that output of libraries does not mix with replies
+def main(requests: BinaryIO, replies: BinaryIO) -> None:
+    """Answer requests until the parent ends."""
+    os.chdir(os.sep)  # a graph names files relative to it
     session: Any = None
     while line := requests.readline():
         asked = json.loads(line)
-        _end_after(asked["seconds"])
         data = requests.read(asked["bytes"])
         arrays: list[np.ndarray[Any, Any]] = []
         try:
-            _limit(asked)
+            if asked["memory"] is not None:
+                limit_memory(_THREAD * asked["threads"] + asked["memory"])
             if asked["do"] == "open":
                 reply = _describe(data, asked["key"])
                 session = _session(data, asked)
@@ -63,7 +56,6 @@ def main() -> None:
             short = "allocat" in str(error) or "bad_alloc" in str(error)
             reply = {"refused": _SHORT if short else f"a graph that fails ({_first(error)})"}
         _send(replies, reply, arrays if "arrays" in reply else [])
-        _end_after(0)
 
 
 def _send(replies: BinaryIO, reply: dict[str, Any], arrays: list[np.ndarray[Any, Any]]) -> None:
@@ -71,24 +63,6 @@ def _send(replies: BinaryIO, reply: dict[str, Any], arrays: list[np.ndarray[Any,
     for array in arrays:
         replies.write(array.reshape(-1).view(np.uint8).data)
     replies.flush()
-
-
-def _end_after(seconds: int) -> None:
-    """End this process after some seconds (0: never), even in an endless graph whose parent was killed."""
-    if hasattr(signal, "alarm"):  # its default action needs no Python code, which would wait for the graph
-        signal.alarm(seconds)
-
-
-def _limit(asked: dict[str, Any]) -> None:
-    """Limit the address space to what this process takes without a graph, plus `memory`."""
-    if asked["memory"] is None or sys.platform != "linux":
-        return
-    import resource
-
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    wanted = _BASE + _THREAD * asked["threads"] + asked["memory"]
-    soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 def _describe(data: bytes, key: str) -> dict[str, Any]:
@@ -162,16 +136,3 @@ def _compute(session: Any, picture: np.ndarray[Any, Any], asked: dict[str, Any])
 def _first(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0][:_FIRST] if lines else type(error).__name__
-
-
-def _address_space() -> int:
-    try:
-        return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        return 0
-
-
-_BASE = _address_space()
-
-if __name__ == "__main__":
-    main()

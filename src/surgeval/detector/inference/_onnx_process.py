@@ -7,26 +7,20 @@ detector and gets one batch at a time: 20 MB through a pipe take about ten milli
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from io import BufferedReader
-from pathlib import Path
-from threading import Lock, Timer
-from typing import Any, cast
+from threading import Lock
+from typing import Any
 
 import numpy as np
 
 from surgeval.arrays import AnyArray, Bytes
+from surgeval.processes import LimitedProcess
 
 __all__ = ["GraphProcess", "GraphRefused"]
 
 OPEN_SECONDS = 120.0
 RUN_SECONDS, PICTURE_SECONDS = 60.0, 30.0  # for a batch, and more for each of its pictures
-_GRACE = 10  # seconds more, after which the process ends itself: this one may have been killed
 _FILE_COPIES = 4  # of the file's bytes: as read, parsed, and as onnxruntime keeps and packs them
 _MEMORY = 1 << 30  # bytes beyond the file for a batch, and more for each of its pictures of 640 × 640
 _PICTURE_MEMORY = 1 << 29
@@ -49,13 +43,8 @@ class GraphProcess:
         self._threads, self._file = threads, _FILE_COPIES * len(data)
         self._cuda = cuda  # CUDA reserves all address space, so memory is not limited there
         self._lock = Lock()
-        self._child = subprocess.Popen(  # noqa: S603 (our own interpreter and program)
-            [sys.executable, "-P", str(Path(__file__).with_name("_onnx_child.py"))],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=os.sep,
-            env={**os.environ, "MALLOC_ARENA_MAX": "2"},
-        )  # fmt: skip
+        self._child = LimitedProcess("surgeval.detector.inference._onnx_child")
         _widen(self._child)
-        self._end = weakref.finalize(self, _stop, self._child)
         provider = "CUDAExecutionProvider" if cuda else "CPUExecutionProvider"
         request = {"do": "open", "key": key, "provider": provider, "memory": self._memory(0, 0)}
         try:
@@ -76,7 +65,7 @@ class GraphProcess:
 
     def close(self) -> None:
         """End the process."""
-        self._end()
+        self._child.close()
 
     def _memory(self, batch: int, side: int) -> int | None:
         """Bytes that the process may hold at a time for the graph and a batch; None: no limit."""
@@ -86,34 +75,21 @@ class GraphProcess:
     def _ask(
         self, request: Mapping[str, Any], data: bytes | memoryview, seconds: float
     ) -> tuple[dict[str, Any], list[AnyArray]]:
-        late: list[bool] = []
-        child = self._child  # not `self`: the timer's thread may outlive the detector for a moment
-
-        def end() -> None:
-            late.append(True)
-            child.kill()
-
-        timer = Timer(seconds, end)
-        timer.daemon = True
-        with self._lock:
-            timer.start()
+        with self._lock, self._child.limit_time(seconds) as exceeded:
             try:
-                message = {**request, "threads": self._threads, "bytes": len(data), "seconds": int(seconds) + _GRACE}
+                message = {**request, "threads": self._threads, "bytes": len(data)}
                 reply, arrays = self._exchange(message, data)
             except (OSError, EOFError, ValueError) as error:
-                child.kill()
-                status = child.wait()
-                how = f"took more than {seconds:g} s" if late else f"ended its process with status {status}"
+                self._child.kill()
+                status = self._child.wait()
+                how = f"took more than {seconds:g} s" if exceeded else f"ended its process with status {status}"
                 raise GraphRefused(f"a graph that {how}") from error
-            finally:
-                timer.cancel()
         if "refused" in reply:
             raise GraphRefused(str(reply["refused"]), str(reply.get("code", "")))
         return reply, arrays
 
     def _exchange(self, request: Mapping[str, Any], data: bytes | memoryview) -> tuple[dict[str, Any], list[AnyArray]]:
-        writer, reader = self._child.stdin, cast(BufferedReader, self._child.stdout)
-        assert writer is not None  # noqa: S101 - a pipe
+        writer, reader = self._child.requests, self._child.replies
         writer.write(json.dumps(request).encode() + b"\n")
         writer.write(data)
         writer.flush()
@@ -130,23 +106,10 @@ class GraphProcess:
         return reply, arrays
 
 
-def _widen(child: subprocess.Popen[bytes]) -> None:
+def _widen(child: LimitedProcess) -> None:
     """Enlarge both pipes to a megabyte where the system allows it: a batch then takes fewer steps."""
     with suppress(ImportError, AttributeError, OSError):
         import fcntl
 
-        for pipe in (child.stdin, child.stdout):
-            if pipe is not None:
-                fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, 1 << 20)
-
-
-def _stop(child: subprocess.Popen[bytes]) -> None:
-    for pipe in (child.stdin, child.stdout):
-        with suppress(OSError):
-            if pipe is not None:
-                pipe.close()
-    try:
-        child.wait(timeout=1)
-    except subprocess.TimeoutExpired:
-        child.kill()
-        child.wait()
+        for pipe in (child.requests, child.replies):
+            fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, 1 << 20)

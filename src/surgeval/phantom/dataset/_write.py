@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -20,7 +19,7 @@ import cv2
 
 from surgeval.errors import BadInput, DataError, RunError
 from surgeval.files import atomic_folder, path_inside, read_bounded, read_json_object, safe_name, write_atomically
-from surgeval.phantom._processes import ProcessDied, in_processes
+from surgeval.phantom._processes import work_on_one_thread
 from surgeval.phantom.dataset._edition import HELD_OUT_WORDINGS, VideoPlan, edition, plan_videos
 from surgeval.phantom.dataset._film import video_mp4
 from surgeval.phantom.dataset._layout import focus_records, frame_json, index_text, intent_json, truth_text
@@ -33,6 +32,7 @@ from surgeval.phantom.scene._tissue import ORGANS
 from surgeval.phantom.script._gaze import make_gaze
 from surgeval.phantom.script._graph import build_graph, graph_from_json, known_things
 from surgeval.phantom.script._procedure import FPS, make_procedure
+from surgeval.processes import WorkerDied, WorkerPool
 from surgeval.records import Gaze, IntentQuestion, VqaQuestion
 from surgeval.vocab import load_labels
 
@@ -213,11 +213,12 @@ def _run(out: Path, jobs: Sequence[WriteSettings], mp4: bool, processes: int, pr
         return
     total = len(labelled_indices(jobs[0].seconds, jobs[0].fps_labels))
     try:
-        with closing(in_processes(partial(write_video, out, mp4=mp4), jobs, workers)) as finished:
-            for number, _ in finished:
+        work = partial(work_on_one_thread, partial(write_video, out, mp4=mp4))
+        with WorkerPool(work, jobs, workers, finish_begun=True) as pool:
+            for number, _ in pool:
                 if progress:
                     progress(jobs[number].video.name, total, total)
-    except ProcessDied as error:
+    except WorkerDied as error:
         advice = "run the same command again (in a script of yours: under if __name__ == '__main__') to continue"
         raise RunError(f"{out}: a writing process died; {advice}") from error
 

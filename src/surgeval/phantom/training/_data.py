@@ -14,7 +14,7 @@ import numpy as np
 import PIL.Image
 
 from surgeval.arrays import Bools, Bytes, Image, Int16s, Int32s, Singles
-from surgeval.phantom._processes import all_in_processes
+from surgeval.phantom._processes import map_in_processes
 from surgeval.phantom.dataset._edition import VideoPlan, plan_videos
 from surgeval.phantom.dataset._truth import MIN_TOOL
 from surgeval.phantom.scene._footage import Footage
@@ -114,7 +114,7 @@ def film(shoot: Shoot) -> Frames:
 
 def film_all(shoots: Iterable[Shoot], workers: int = 1, progress: Callable[[int, int], None] | None = None) -> Frames:
     """Every video, in worker processes where more than one is asked for; the order is that of `shoots`."""
-    parts = all_in_processes(film, list(shoots), workers, progress)
+    parts = map_in_processes(film, list(shoots), workers, progress)
     names = [field.name for field in fields(Frames)]
     return Frames(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 

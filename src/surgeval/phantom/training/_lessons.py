@@ -19,7 +19,7 @@ import numpy as np
 import PIL.Image
 
 from surgeval.arrays import Bytes, Image, Int8s
-from surgeval.phantom._processes import all_in_processes
+from surgeval.phantom._processes import map_in_processes
 from surgeval.phantom.dataset._edition import HELD_OUT_WORDINGS, VideoPlan, plan_videos
 from surgeval.phantom.dataset._truth import label
 from surgeval.phantom.questions._intent_questions import make_intent_questions
@@ -101,7 +101,7 @@ def teach_all(
     shoots: Iterable[LessonShoot], workers: int = 1, progress: Callable[[int, int], None] | None = None
 ) -> list[Lessons]:
     """The lessons of every video, in order, in worker processes where more than one is asked for."""
-    return all_in_processes(lessons_of, list(shoots), workers, progress)
+    return map_in_processes(lessons_of, list(shoots), workers, progress)
 
 
 def lessons_of(shoot: LessonShoot) -> Lessons:

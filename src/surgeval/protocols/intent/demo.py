@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import as_completed
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from surgeval.console import progress, require_models
 from surgeval.errors import BadInput, RunError
-from surgeval.protocols.contract import Chapter, Demo
-from surgeval.protocols.workers import worker_pool
+from surgeval.processes import WorkerDied, WorkerPool
+from surgeval.protocols.contract import DEMO_IMPORTS, Chapter, Demo
 
 if TYPE_CHECKING:
     import polars as pl
@@ -40,14 +39,17 @@ def chapter(demo: Demo) -> Chapter:
     models, out, data = _embedded(), demo.out, demo.dataset.root
     names = (*models, REFERENCE)
     # Opening torch twice costs less than the small networks gain from a second thread.
-    with progress("models") as bar, worker_pool(min(2, os.cpu_count() or 1)) as pool:
-        asked = [pool.submit(ask, data, name, out / name, SPLIT) for name in models]
-        ask(data, REFERENCE, out / REFERENCE, SPLIT)
-        try:
-            for finished in bar.track(as_completed(asked), "asking", len(asked)):
-                finished.result()
-        except BrokenProcessPool as error:
-            raise RunError(f"{out}: a process that asked questions died; the same command does the rest") from error
+    workers = min(2, os.cpu_count() or 1)
+    try:
+        with (
+            progress("models") as bar,
+            WorkerPool(partial(ask, data, out, SPLIT), models, workers, preload=DEMO_IMPORTS) as pool,
+        ):
+            ask(data, out, SPLIT, REFERENCE)
+            for _ in bar.track(pool, "asking", len(models)):
+                pass
+    except WorkerDied as error:
+        raise RunError(f"{out}: a process that asked questions died; the same command does the rest") from error
     scores = {name: load_intent(out / name) for name in names}
     return Chapter(
         title="can it be fooled? questions with false premises",
@@ -58,7 +60,7 @@ def chapter(demo: Demo) -> Chapter:
     )
 
 
-def ask(data: Path, name: str, out: Path, split: str | None) -> None:
+def ask(data: Path, out: Path, split: str | None, name: str) -> None:
     """One model's run with its own page."""
     from surgeval.protocols.intent.asking._run import run_intent
     from surgeval.protocols.intent.page import write_page_of
@@ -69,8 +71,8 @@ def ask(data: Path, name: str, out: Path, split: str | None) -> None:
 
         torch.set_num_threads(1)
     # Enough to tell the three apart and to see what language alone answers; a study of your own deserves the rest.
-    run_intent(data, name, out, interventions=("text-only",), split=split, pictures=PICTURES, progress=False)
-    write_page_of([load_intent(out)], out)
+    run_intent(data, name, out / name, interventions=("text-only",), split=split, pictures=PICTURES, progress=False)
+    write_page_of([load_intent(out / name)], out / name)
 
 
 def _embedded() -> tuple[str, ...]:

@@ -7,21 +7,15 @@ The six test operations are filmed again with a tint of the tissue that betrays 
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Iterator
-from concurrent.futures import as_completed
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from multiprocessing.context import BaseContext
-from multiprocessing.queues import SimpleQueue
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from surgeval.console import require_models
 from surgeval.errors import RunError
+from surgeval.processes import WorkerDied, WorkerPool, report
 from surgeval.progress import advance, forwarded, phases
-from surgeval.protocols.contract import Chapter, Demo
-from surgeval.protocols.workers import process_context, worker_pool
+from surgeval.protocols.contract import DEMO_IMPORTS, Chapter, Demo
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,7 +25,6 @@ if TYPE_CHECKING:
 MODELS = ("phantom-clip", "phantom-clip-resnet", "phantom-shortcut")
 EVERY = 5  # one frame in five is filmed: enough to tell the models apart; a study of your own deserves them all
 CHECKED = 3  # frames for the curves and the randomised weights, which take longest
-_STEPS: SimpleQueue[Any] | None = None  # of a process that looks, to the one that shows
 _ROWS = {
     "accuracy": "names an instrument that is there",
     "tp_ac": "of what it looks at when right, is an instrument",
@@ -58,17 +51,15 @@ def chapter(demo: Demo) -> Chapter:
     )  # fmt: skip
     # Opening torch twice costs less than the small networks gain from a second thread.
     workers = min(2, os.cpu_count() or 1)
-    with (
-        phases() as shown,
-        _heard(process_context()) as steps,
-        worker_pool(workers, _report_to, (steps,)) as pool,
-    ):
+    with phases() as shown:
         shown.phase("looking", frames=_frames(data) * len(MODELS), checks=CHECKED * len(MODELS))
-        asked = [pool.submit(look, data, name, out / name) for name in MODELS]
         try:
-            for finished in as_completed(asked):
-                finished.result()
-        except BrokenProcessPool as error:
+            with WorkerPool(
+                partial(look, data, out), MODELS, workers, on_report=lambda step: advance(*step), preload=DEMO_IMPORTS
+            ) as pool:
+                for _ in pool:
+                    pass
+        except WorkerDied as error:
             raise RunError(f"{out}: a process that looked at frames died; the same command does the rest") from error
     scores = [load_surgxbench(out / name) for name in MODELS]
     page = write_page_of(scores, out)
@@ -90,31 +81,7 @@ def _frames(data: Path) -> int:
     return sum(len(labelled_frames(dataset, video.name, 1)) for video in dataset.videos())
 
 
-@contextmanager
-def _heard(context: BaseContext) -> Iterator[SimpleQueue[Any]]:
-    """A queue whose steps reach the open display."""
-    steps: SimpleQueue[Any] = context.SimpleQueue()
-
-    def listen() -> None:
-        while (step := steps.get()) is not None:
-            advance(*step)
-
-    listener = threading.Thread(target=listen, name="surgeval-demo", daemon=True)
-    listener.start()
-    try:
-        yield steps
-    finally:
-        steps.put(None)
-        listener.join(5.0)
-
-
-def _report_to(steps: SimpleQueue[Any]) -> None:
-    """In a new process: whatever is done there is told through the queue."""
-    global _STEPS
-    _STEPS = steps
-
-
-def look(data: Path, name: str, out: Path) -> None:
+def look(data: Path, out: Path, name: str) -> None:
     """One model's run with its own page; in a process of its own."""
     import torch
 
@@ -125,9 +92,9 @@ def look(data: Path, name: str, out: Path) -> None:
     torch.set_num_threads(1)
     tasks = ("instruments", "triplets") if name == MODELS[0] else ("instruments",)
     settings = profile_settings("surgxbench", tasks=tasks, curves=CHECKED, sanity=CHECKED)
-    with forwarded((lambda *step: _STEPS.put(step)) if _STEPS is not None else None):
-        run = run_surgxbench(data, name, out=out, settings=settings, progress=False)
-    write_page_of([run.result(gallery=12)], out)
+    with forwarded(lambda *step: report(step)):
+        run = run_surgxbench(data, name, out=out / name, settings=settings, progress=False)
+    write_page_of([run.result(gallery=12)], out / name)
 
 
 def _table(scores: list[SurgXScores]) -> pl.DataFrame:

@@ -264,7 +264,7 @@ def test_the_process_of_an_endless_graph_ends_when_its_parent_was_killed(
 def test_the_process_of_a_graph_ends_with_its_detector(tmp_path: Path) -> None:
     onnx.save(small(), tmp_path / "small.onnx")
     graph = open_onnx(tmp_path / "small.onnx")
-    child = graph.process._child
+    child = graph.process._child._process
     assert child.poll() is None
     del graph
     gc.collect()
