@@ -1,4 +1,4 @@
-"""Child processes: `Worker`, `WorkerPool` (workers that share jobs), and `LimitedProcess` for untrusted input.
+"""Child processes: `WorkerProcess`, `WorkerPool` (workers that share jobs), and `LimitedProcess` for untrusted input.
 
 A worker ignores Ctrl-C and SIGTERM, which are for the process that started it, and ends with that process, even when it
 is killed: on Linux the kernel ends it, elsewhere a thread watches. Each worker has a pipe of its own, because a killed
@@ -30,7 +30,7 @@ from typing import IO, Any, Generic, TypeVar, cast
 
 from surgeval.errors import RunError
 
-__all__ = ["LimitedProcess", "Worker", "WorkerDied", "WorkerPool", "block_interrupts", "defer_interrupts",
+__all__ = ["LimitedProcess", "WorkerDied", "WorkerPool", "WorkerProcess", "block_interrupts", "defer_interrupts",
            "limit_memory", "report"]  # fmt: skip
 
 Job = TypeVar("Job")
@@ -39,7 +39,7 @@ Made = TypeVar("Made")
 _PR_SET_PDEATHSIG = 1
 
 
-class Worker:
+class WorkerProcess:
     """A child process that runs `function(connection, *arguments)`, where `connection` is its end of a pipe.
 
     It ends when the function returns, when it finds the pipe closed, or when the thread that started it ends.
@@ -47,10 +47,13 @@ class Worker:
     modules that are not installed are skipped, and none may start a thread.
 
     >>> from multiprocessing.connection import Connection
-    >>> with Worker(Connection.send, "ready") as worker:
+    >>> with WorkerProcess(Connection.send, "ready") as worker:
     ...     worker.connection.recv()
     'ready'
     """
+
+    connection: Connection
+    ended: bool  # by `end`
 
     def __init__(
         self,
@@ -76,10 +79,7 @@ class Worker:
             theirs.close()  # so that the pipe ends with the process
         self.ended = False
 
-    connection: Connection
-    ended: bool  # by `end`
-
-    def __enter__(self) -> Worker:
+    def __enter__(self) -> WorkerProcess:
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -196,11 +196,11 @@ class WorkerPool(Generic[Job, Made]):
     ) -> None:
         self._waiting = deque(enumerate(jobs))
         self._finish_begun, self._on_report = finish_begun, on_report
-        self._workers: dict[Connection, Worker] = {}
+        self._workers: dict[Connection, WorkerProcess] = {}
         self._begun: dict[Connection, int] = {}  # the number of the job that a worker has
         try:
             for _ in range(min(count, len(jobs))):
-                worker = Worker(_serve_jobs, work, preload=preload)
+                worker = WorkerProcess(_serve_jobs, work, preload=preload)
                 self._workers[worker.connection] = worker
             for connection in self._workers:
                 self._send_next(connection)
@@ -321,8 +321,8 @@ class LimitedProcess:
     """A child process that runs `main(requests, replies)` of a module of ours, with limits on memory and time.
 
     Use it for what could take all memory, never end or crash. Both sides exchange bytes: unpickling replies, as
-    `Worker` does, would trust the child, and a spawned worker imports the caller's script again. The child ends with
-    this object, with this process (its input ends), and when this process is killed.
+    `WorkerProcess` does, would trust the child, and a spawned worker imports the caller's script again. The child ends
+    with this object, with this process (its input ends), and when this process is killed.
     """
 
     def __init__(self, module: str, *, stderr: IO[bytes] | int = subprocess.DEVNULL) -> None:
@@ -398,7 +398,9 @@ def _run_module() -> None:
     module, parent = sys.argv[2], int(sys.argv[3])
     threading.Thread(target=_watch_parent_id, args=(parent,), name="surgeval-parent", daemon=True).start()
     with suppress(OSError):  # where memory runs out, this process goes first
-        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
+        score = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
+        os.write(score, b"1000")
+        os.close(score)
     requests, replies = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no reply
     main = importlib.import_module(module).main

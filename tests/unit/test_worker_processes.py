@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from tests.fault.engine_runs import alive, wait_until
 
-from surgeval.processes import LimitedProcess, Worker, WorkerDied, WorkerPool
+from surgeval.processes import LimitedProcess, WorkerDied, WorkerPool, WorkerProcess
 
 
 def test_every_job_is_done_once_whatever_the_number_of_processes(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_jobs_begin_before_the_results_are_asked_for(tmp_path: Path) -> None:
 
 
 def test_a_worker_ignores_ctrl_c_and_is_killed_with_its_children() -> None:
-    with Worker(_report_child) as worker:
+    with WorkerProcess(_report_child) as worker:
         child = worker.connection.recv()
         os.kill(worker.connection.recv(), signal.SIGINT)
         worker.connection.send("still there?")

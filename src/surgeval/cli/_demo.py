@@ -18,7 +18,7 @@ from surgeval.cli.data._phantom import rendering
 from surgeval.console import claim_folder, console, print_frame, print_json, progress
 from surgeval.console.options import JsonOption
 from surgeval.errors import visible
-from surgeval.processes import Worker
+from surgeval.processes import WorkerProcess
 from surgeval.protocols.registry import descriptors
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def demo(
     with rendering(phantom.edition(EDITION).videos) as show:
         data = phantom.write_edition(EDITION, out / EDITION, progress=show)
     dataset = datasets.open_dataset(data)
-    film = None if json else Worker(_film, out / "operation.mp4", name="surgeval-film")
+    film = None if json else WorkerProcess(_film, out / "operation.mp4", name="surgeval-film")
     plain: dict[str, Any] = {}
     failures: list[str] = []
 

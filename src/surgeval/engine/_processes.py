@@ -17,7 +17,7 @@ from surgeval.engine._evaluate import Worker, describe, failed_part
 from surgeval.engine._serve import serve
 from surgeval.engine._units import Job
 from surgeval.errors import BadInput, RunError
-from surgeval.processes import Worker as WorkerProcess
+from surgeval.processes import WorkerProcess
 from surgeval.progress import advance
 
 __all__ = ["processes"]
