@@ -79,7 +79,7 @@ def test_the_first_place_of_a_model_whose_own_run_does_not_bear_it_out_is_said_s
     assert set(verdicts) == {"right", "wrong"}
     own = {"right": Verdict("contradicted", "It reads the tint."), "wrong": verdicts["wrong"]}
     study = study_ranking(ranking, outer=0, challenges=0, verdicts=own)
-    said = "Right answers put right there; its own run's verdict is contradicted: It reads the tint."
+    said = "The ranking puts right first; its own run's verdict is contradicted: It reads the tint."
     assert findings(study)[0] == said and study.to_json()["verdicts"]["right"]["grade"] == "contradicted"
     table = ranking_sections(study)[0].tables[0]
     assert "Its own verdict on the claim “It answers better than one who never looked.”" in table.note

@@ -78,7 +78,7 @@ def score_focus(
     check_compat(compat)
     limit, pooled_limit = time_limit(track, max_latency, time, compat)
     if batches is not None and pooled_limit is None:
-        raise BadInput("batches: used with the time rule pooled only; set time='pooled'")
+        raise BadInput("batches: used with the time rule pooled only")
     if not 0 <= max_judge_errors <= 1:
         raise BadInput(f"max_judge_errors: found {max_judge_errors!r}, expected a share from 0 to 1")
     limited = limit is not None or pooled_limit is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
@@ -101,6 +102,12 @@ def score(
         claim_folder(out, "scores.json")
     if (pred is None) == (not constant):
         raise BadInput("--pred and --constant: expected one of them")
+    warned: list[str] = []
+
+    def warn(problem: Problem) -> None:
+        _print_problem(problem)
+        warned.append(str(problem))
+
     with progress("videos left out") as bar:
         bar.phase("reading and matching", None)
         scores = score_triplets(
@@ -124,7 +131,7 @@ def score(
             classes=classes,
             pictures=pictures if out is not None else 0,
             progress=bar.advance,
-            on_problem=_print_problem,
+            on_problem=warn,
         )
     page = None
     if out is not None:
@@ -138,7 +145,7 @@ def score(
     if json:
         print_json(_as_json(scores, page))
     else:
-        _print(scores, page)
+        _print(scores, page, warned)
 
 
 def _other_scores(scores: TripletScores, out: Path) -> str | None:
@@ -171,7 +178,7 @@ def _print_problem(problem: Problem) -> None:
     typer.echo(visible(f"warning: {problem}"), err=True)
 
 
-def _print(scores: TripletScores, page: Path | None) -> None:
+def _print(scores: TripletScores, page: Path | None, warned: Sequence[str]) -> None:
     from surgeval.protocols.triplets._readable import readable_scores
 
     say = console().print
@@ -181,7 +188,8 @@ def _print(scores: TripletScores, page: Path | None) -> None:
     first, *others = readable_scores(scores)
     print_pieces(first.title, first.frame)
     for note in scores.notes:
-        say(f"note: {note}")
+        if note not in warned:
+            say(f"note: {note}")
     if page is None:
         say(f"{len(others)} more tables: --out FOLDER writes them all, with a page")
     else:

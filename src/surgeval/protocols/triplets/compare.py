@@ -20,6 +20,7 @@ from surgeval.stats import Difference, paired_statistic, paired_vector
 __all__ = ["RESAMPLES", "TripletComparison", "compare_triplets"]
 
 RESAMPLES = 1000
+_MANY_DRAWS = 199  # p from fewer exchanges is coarse
 _BOUNDS = (-1.0, 1.0)  # every number is a share
 _WORDS = {"data": "ground truth", "scheme": "scored groups of videos"}
 
@@ -71,7 +72,9 @@ def compare_triplets(
     return TripletComparison(
         protocol=first.protocol, a=names[0], b=names[1], numbers=tuple(numbers),
         settings={**first.settings, "resamples": resamples, "seed": seed},
-        notes=(*few_video_notes(len(videos)), *_tests(exchanged), *_all_rare(first)),
+        notes=(
+            *few_video_notes(len(videos)), *_tests(exchanged), *_few_draws(len(videos), resamples), *_all_rare(first),
+        ),
     )  # fmt: skip
 
 
@@ -88,6 +91,17 @@ def _exchanged(first: TripletScores, second: TripletScores, resamples: int, seed
         bounds=_BOUNDS, resamples=draws_of(a, b, resamples), seed=seed,
     )  # fmt: skip
     return dict(zip(a.keys, differences, strict=True))
+
+
+def _few_draws(videos: int, resamples: int) -> tuple[str, ...]:
+    """A note where so few exchanges are drawn that p is coarse.
+
+    >>> _few_draws(6, 1000), _few_draws(6, 20)
+    ((), ('only 20 exchanges of videos were drawn, so no p is below 0.048',))
+    """
+    if resamples >= min(_MANY_DRAWS, 2 ** (videos - 1)):  # an exchange of all videos is the same comparison
+        return ()
+    return (f"only {resamples} exchanges of videos were drawn, so no p is below {1 / (resamples + 1):.2g}",)
 
 
 def _all_rare(scores: TripletScores) -> tuple[str, ...]:

@@ -139,7 +139,8 @@ def _facts(scores: TripletScores) -> tuple[Fact, ...]:
 
 
 def _sentence(note: str) -> str:
-    return f"{note[:1].upper()}{note[1:]}."
+    starts_with_file = note.partition(" ")[0].endswith(":")  # "boxes.csv: line 2: …"
+    return f"{note}." if starts_with_file else f"{note[:1].upper()}{note[1:]}."
 
 
 def _shown(tables: dict[str, Readable], *names: str) -> tuple[Table, ...]:

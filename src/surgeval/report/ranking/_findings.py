@@ -68,7 +68,7 @@ def _first_by_its_own_verdict(study: RankingStudy) -> list[str]:
     first = [name for name in study.ranking.final_order[0] if name in study.verdicts]
     doubted = [name for name in first if study.verdicts[name].grade in ("contradicted", "not shown")]
     return [
-        f"Right answers put {name} there; its own run's verdict is {study.verdicts[name].grade}: "
+        f"The ranking puts {name} first; its own run's verdict is {study.verdicts[name].grade}: "
         f"{study.verdicts[name].sentence}"
         for name in doubted
     ]
