@@ -25,8 +25,8 @@ _HOMES = {
 }
 _PACKAGES = (
     "arrays", "asking", "cli", "compat", "console", "datasets", "detector", "engine", "errors", "explain", "figures",
-    "files", "metrics", "models", "pages", "phantom", "processes", "progress", "protocols", "qa", "questions", "records",
-    "registry", "report", "results", "stats", "studio", "vocab",
+    "files", "metrics", "models", "pages", "phantom", "processes", "progress", "protocols", "qa", "questions",
+    "records", "registry", "report", "results", "stats", "studio", "vocab",
 )  # fmt: skip
 
 _look_up, _names = lazy_exports(__name__, _HOMES)
