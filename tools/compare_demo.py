@@ -25,6 +25,8 @@ VOLATILE = (
     "created",
     "started",
     "finished",
+    "updated",
+    "latency",
     "seconds",
     "*_seconds",
     "duration*",
