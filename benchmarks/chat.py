@@ -22,7 +22,6 @@ from collections.abc import Callable, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
 from surgeval.asking import Asking, ChatAnswerer, ShownFrame, question_units
@@ -105,7 +104,7 @@ def stored(port: int, calls: int, pictures: Sequence[ShownFrame]) -> float:
     asked = {f"q{n}": question(n) for n in range(calls)}
     answerer = ChatAnswerer(OpenAIChat("m", f"http://127.0.0.1:{port}/v1"), question_messages)
     with tempfile.TemporaryDirectory() as folder:
-        worker = Asking(answerer, asked, Path(folder) / "answers.sqlite", look=lambda _: pictures)
+        worker = Asking(answerer, asked, folder, look=lambda _: pictures)
         worker.setup()
         began = time.process_time()
         for unit in question_units(list(asked.values())):

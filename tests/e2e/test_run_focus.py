@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -19,6 +18,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pytest
 from tests.loopback import Reply, Server, refused, said, serving
+
+from surgeval.qa.answer_lines import open_replies
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Quick, Surgeval
@@ -197,9 +198,8 @@ def test_killed_half_way_nothing_stored_is_asked_again(server: Server, tmp_path:
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
     time.sleep(0.1)  # what was in flight has reached the server
-    with sqlite3.connect(tmp_path / "run" / "answers.sqlite") as base:
-        stored = {int(qid[1:]) for (qid,) in base.execute("SELECT question FROM answers")}
-    base.close()
+    with open_replies(tmp_path / "run", "answer") as replies:
+        stored = {int(qid[1:]) for qid in replies}
     asked = Counter(server.asked)
     assert 30 < len(stored) < 120
     assert set(asked.values()) == {1}

@@ -17,14 +17,12 @@ from surgeval.asking._question import Asked, Timed
 from surgeval.asking._reference_rows import AlwaysAccept, AlwaysReject, Oracle, PriorAnswerer, RandomAnswerer
 from surgeval.asking._replay import Replay
 from surgeval.asking._sampling import POLICIES, FrameSampling, FrameTimeline, Shown
-from surgeval.asking._store import AnswerStore, ShownStore
 
 __all__ = [
     "BLOCK",
     "POLICIES",
     "AlwaysAccept",
     "AlwaysReject",
-    "AnswerStore",
     "Answered",
     "Answerer",
     "Asked",
@@ -47,7 +45,6 @@ __all__ = [
     "Replay",
     "Shown",
     "ShownFrame",
-    "ShownStore",
     "Timed",
     "Unanswered",
     "VideoFiles",

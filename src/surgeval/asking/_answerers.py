@@ -11,6 +11,7 @@ from typing import Protocol, runtime_checkable
 
 from surgeval.asking._question import Question
 from surgeval.errors import SurgevalError
+from surgeval.qa.chat import Finish
 
 __all__ = ["Answered", "Answerer", "Batching", "ShownFrame", "Unanswered"]
 
@@ -34,7 +35,8 @@ class ShownFrame:
 class Answered:
     """An answer. `latency` is that of the request that succeeded; tokens and requests are 0 where nothing is spent.
 
-    `model` is the name under which a server answered; "" where it gave none.
+    `model` is the name under which a server answered; "" where it gave none. `finish` says why the reply is not
+    complete, as that of `qa.chat.Reply`.
 
     >>> Answered("a clip", latency=0.5, requests=1).content
     'a clip'
@@ -46,6 +48,7 @@ class Answered:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     model: str = ""
+    finish: Finish = ""
 
 
 class Unanswered(SurgevalError):

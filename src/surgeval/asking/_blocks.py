@@ -1,7 +1,9 @@
 """Blocks of questions through an answerer, as units of an engine run.
 
 A unit is a block of questions in the order of their videos; a case is one question. Frames are read in one thread, in
-order, while up to `concurrency` questions wait for a model. What a model answered is stored before the block is done.
+order, while up to `concurrency` questions wait for a model. Each answer is on disk, as a line of the folder's
+`answers/WORKER.jsonl` with the record of what was shown, before it becomes a case. A stopped run therefore asks again
+only what was in flight, and `run.json` vouches for the model and the questions.
 """
 
 from __future__ import annotations
@@ -10,16 +12,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 from surgeval.asking._answerers import Answered, Answerer, Batching, ShownFrame, Unanswered
 from surgeval.asking._pictures import shown_record
 from surgeval.asking._question import Asked, Question
-from surgeval.asking._store import AnswerStore, ShownStore
 from surgeval.engine import Unit
 from surgeval.errors import DataError, RunStopped, SurgevalError, printable
 from surgeval.progress import advance
 from surgeval.records import Case
+
+if TYPE_CHECKING:
+    from surgeval.files.answers import AnswerLog
+    from surgeval.qa.answer_lines import ReplyLine
 
 __all__ = ["BLOCK", "Asking", "question_units"]
 
@@ -56,13 +61,14 @@ def question_units(questions: Sequence[Asked]) -> tuple[Unit, ...]:
 class Asking(Generic[Question]):
     """The worker: question ids in, cases out. `look` gives the frames that a question is shown with (None: none).
 
-    A case of a question that was shown frames records them under `shown`. Up to `concurrency` questions are asked at a
-    time: in one batch where the model takes them so, else from as many threads.
+    `folder` is that of the run; answers that cost time or money are stored in it. A case of a question that was shown
+    frames records them under `shown`. Up to `concurrency` questions are asked at a time: in one batch where the model
+    takes them so, else from as many threads.
 
     >>> from surgeval.asking import Oracle
     >>> from surgeval.records import VqaQuestion
     >>> asked = {"q": VqaQuestion("q", "v", 0, 1, "", "Is a clip visible?", "1a", "binary", "Yes")}
-    >>> Asking(Oracle(), asked, Path("answers.sqlite"))(["q"])[0].values["content"]
+    >>> Asking(Oracle(), asked, Path("runs/oracle"))(["q"])[0].values["content"]
     'Yes'
     """
 
@@ -70,28 +76,27 @@ class Asking(Generic[Question]):
         self,
         answerer: Answerer[Question],
         questions: Mapping[str, Question],
-        store: str | Path,
+        folder: str | Path,
         *,
         look: Callable[[Question], Sequence[ShownFrame]] | None = None,
         concurrency: int = 8,
     ) -> None:
-        self._answerer, self._questions, self._path = answerer, questions, Path(store)
+        self._answerer, self._questions, self._folder = answerer, questions, Path(folder)
         self._look, self._concurrency = look, concurrency
         self._batch = concurrency if isinstance(answerer, Batching) and answerer.batches else 1
-        self._store: AnswerStore | None = None
-        self._shown: ShownStore | None = None
+        self._log: AnswerLog[ReplyLine] | None = None
 
     def setup(self) -> None:
-        """Open the stores, when answers are worth them; the run's folder exists by now."""
+        """Read the stored answers, if answers are worth storing; the run's folder exists by now."""
         if self._answerer.costly:
-            self._store = AnswerStore(self._path)
-            self._shown = ShownStore(self._path.with_name("shown.sqlite")) if self._look is not None else None
+            from surgeval.qa.answer_lines import open_replies
+
+            self._log = open_replies(self._folder, "answer")
 
     def close(self) -> None:
-        """Close the stores."""
-        for store in (self._store, self._shown):
-            if store is not None:
-                store.close()
+        """Close the file of answers."""
+        if self._log is not None:
+            self._log.close()
 
     def __call__(self, payload: Any, /) -> list[Case]:
         """The cases of one block, in its order."""
@@ -114,11 +119,12 @@ class Asking(Generic[Question]):
     ) -> Iterator[list[_ShownQuestion[Question]]]:
         """Batches of what must be asked, each with its frames; what is stored or cannot be shown is a case at once."""
         batch: list[_ShownQuestion[Question]] = []
+        if self._log is not None:
+            self._log.refresh()
         for question in questions:
-            stored = self._store.find(question.id) if self._store is not None else None
+            stored = self._log.find(question.id) if self._log is not None else None
             if stored is not None:
-                row = self._shown.row(question.id) if self._shown is not None else None
-                cases[question.id] = self._settled(question, stored, row[0] if row else None)
+                cases[question.id] = self._settled(question, _answered(stored), stored.shown)
                 continue
             try:
                 batch.append(_ShownQuestion(question, self._look(question) if self._look is not None else ()))
@@ -158,10 +164,14 @@ class Asking(Generic[Question]):
     def _stored(self, seen: _ShownQuestion[Question], answer: Answered | Unanswered) -> Case:
         shown = shown_record(seen.frames) if self._look is not None else None
         try:
-            if isinstance(answer, Answered) and self._store is not None:
-                if self._shown is not None and shown is not None:
-                    self._shown.put(seen.question.id, (shown,), replace=True)
-                self._store.store(seen.question.id, answer)
+            if isinstance(answer, Answered) and self._log is not None:
+                self._log.put(
+                    seen.question.id, text=answer.content, latency=answer.latency, requests=answer.requests,
+                    prompt_tokens=answer.prompt_tokens, completion_tokens=answer.completion_tokens,
+                    finish=answer.finish, model=answer.model, shown=shown,
+                )  # fmt: skip
+        except RunStopped:  # no answer can be stored
+            raise
         except SurgevalError as error:
             answer = _fault(error)
         return self._settled(seen.question, answer, shown)
@@ -186,6 +196,12 @@ class _ShownQuestion(Generic[Question]):
 
     question: Question
     frames: Sequence[ShownFrame]
+
+
+def _answered(line: ReplyLine) -> Answered:
+    return Answered(
+        line.text, line.latency, line.requests, line.prompt_tokens, line.completion_tokens, line.model, line.finish
+    )
 
 
 def _fault(error: Exception) -> Unanswered:

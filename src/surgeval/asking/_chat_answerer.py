@@ -85,6 +85,7 @@ class ChatAnswerer(Generic[Question]):
             reply.prompt_tokens,
             reply.completion_tokens,
             reply.model,
+            reply.finish,
         )
 
     def _count(self, *, failed: bool) -> None:

@@ -15,9 +15,13 @@ if TYPE_CHECKING:
     from surgeval.vocab import LabelSpace
 
 _HEAD = 1 << 16  # bytes of a page in which its generator is named
-_FIRST = ("run.json", "replies.sqlite")  # marks that are written before anything else
+_FIRST = ("run.json",)  # marks that are written before anything else
 # What our own file begins with, of names that other tools use too.
-_SIGNS = {"scores.json": (b'"surgeval"', b'"protocol"'), "problems.csv": (b"level,kind,file",)}
+_SIGNS = {
+    "scores.json": (b'"surgeval"', b'"protocol"'),
+    "set.json": (b'"made_by": "surgeval',),
+    "problems.csv": (b"level,kind,file",),
+}
 _UNFINISHED = ".unfinished"
 _claimed: dict[Path, list[Path]] = {}  # folders of this command, and those that had to be made for each
 

@@ -59,7 +59,7 @@ def find_one_verdict(verdicts: Iterable[PanelVerdict]) -> list[str]:
 
 
 def find_reused_verdicts(verdicts: Iterable[PanelVerdict]) -> list[str]:
-    """Count the verdicts of each judge that come from the file of stored verdicts.
+    """Count the verdicts of each judge that were stored by an earlier run.
 
     >>> find_reused_verdicts([PanelVerdict("q", "correct", (Vote("j", "correct", cached=True),), 0, "")])
     ['1 of 1 verdict of the judge j was stored by an earlier run and not asked for again']

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 from surgeval.errors import BadInput, SurgevalError, did_you_mean
 
-__all__ = ["FILTERED", "MODEL_SPECS", "REJECTING_SPECS", "BatchChat", "Chat", "ChatError", "JsonForm", "Message",
-           "Price", "Reply", "SchemaChat", "SeeingChat", "Usage", "close_kind", "parse_server",
+__all__ = ["FILTERED", "MODEL_SPECS", "REJECTING_SPECS", "BatchChat", "Chat", "ChatError", "Finish", "JsonForm",
+           "Message", "Price", "Reply", "SchemaChat", "SeeingChat", "Usage", "close_kind", "parse_server",
            "public_name"]  # fmt: skip
 
 # What a model that answers questions may be called, in the words of help and of errors.
@@ -24,6 +24,7 @@ REJECTING_SPECS = ("always-reject[:SEED]", "always-accept[:SEED]")  # only where
 FILTERED = "the server's content filter withheld the reply"
 Message: TypeAlias = Mapping[str, object]  # {"role": "system" | "user" | "assistant", "content": text or parts}
 JsonForm: TypeAlias = Literal["json_schema", "json_object", "text"]  # how far a reply was held to a schema
+Finish: TypeAlias = Literal["", "length", "content_filter"]  # why a reply is not complete; "" of one that is
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Reply:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     requests: int = 1
-    finish: Literal["", "length", "content_filter"] = ""
+    finish: Finish = ""
     seconds: float = 0.0
     form: JsonForm | None = None
     model: str = ""

@@ -1,6 +1,6 @@
 """A set of questions as a folder: items, their records, what was refused, settings; or a plain `items.jsonl`.
 
-SET/set.json  items.jsonl  records.jsonl  refused.jsonl  media/  templates/  replies.sqlite  probe.jsonl  reviews/
+SET/set.json  items.jsonl  records.jsonl  refused.jsonl  media/  templates/  answers/  probe.jsonl  reviews/
 """
 
 from __future__ import annotations

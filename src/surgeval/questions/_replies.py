@@ -1,7 +1,8 @@
-"""Replies that were paid for: stored under what was asked and whom, on disk before they count; nothing is asked twice.
+"""Replies of the models that write and probe questions, stored by model and prompt before they count.
 
-A server that gave no reply is not stored; after a few failures in a row it counts as down, and what is left fails at
-once and is asked by the next run.
+They belong to the set, so they are lines of `answers/WORKER.jsonl` in its folder, as those of a run. A server that gave
+no reply is not stored; after a few failures in a row it counts as down, and what is left fails at once and is asked by
+the next run.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from surgeval.errors import printable
-from surgeval.files import Column, Store
+from surgeval.qa.answer_lines import open_replies
 from surgeval.qa.chat import ChatError, Message, Reply, SchemaChat, Usage
 
 __all__ = ["Asker", "in_threads"]
@@ -35,23 +36,11 @@ def in_threads(calls: Sequence[Callable[[], Result]], concurrency: int) -> list[
             raise
 
 
-class _ReplyStore(Store):
-    title, table, key = "the stored replies of a question set", "replies", "asked"
-    columns = (Column("text", str), Column("finish", str), Column("requests", int), Column("prompt_tokens", int),
-               Column("completion_tokens", int))  # fmt: skip
-    layout = """
-CREATE TABLE replies (
-    asked TEXT PRIMARY KEY, text TEXT NOT NULL, finish TEXT NOT NULL, requests INTEGER NOT NULL,
-    prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL
-) WITHOUT ROWID
-"""
-
-
 class Asker:
-    """Asks a chat model, or finds what it said before. Threads may share it."""
+    """Asks a chat model, or returns the reply that is stored in the folder of the set. Threads may share it."""
 
-    def __init__(self, chat: SchemaChat, path: Path) -> None:
-        self._chat, self._store, self._lock = chat, _ReplyStore(path), threading.Lock()
+    def __init__(self, chat: SchemaChat, folder: Path) -> None:
+        self._chat, self._log, self._lock = chat, open_replies(folder, "reply"), threading.Lock()
         self._failures = 0
         self.spent, self.stored = Usage(), 0  # this time; and how many replies were there already
 
@@ -59,15 +48,17 @@ class Asker:
         """The reply; a `ChatError` where the server gives none."""
         asked = json.dumps([self._chat.identity, list(messages), schema], ensure_ascii=False, sort_keys=True)
         key = hashlib.sha256(asked.encode(errors="replace")).hexdigest()
-        row = self._store.row(key)
-        if row is not None:
+        line = self._log.find(key)
+        if line is not None:
             with self._lock:
                 self.stored += 1
-            text, finish, requests, prompt, completion = row
-            return Reply(text, prompt, completion, requests, finish)
+            return Reply(line.text, line.prompt_tokens, line.completion_tokens, line.requests, line.finish)
         reply = self._new(messages, schema)
         text = printable(reply.text or "")
-        self._store.put(key, (text, reply.finish, reply.requests, reply.prompt_tokens, reply.completion_tokens))
+        self._log.put(
+            key, text=text, latency=reply.seconds, requests=reply.requests, prompt_tokens=reply.prompt_tokens,
+            completion_tokens=reply.completion_tokens, finish=reply.finish, model=reply.model,
+        )  # fmt: skip
         return Reply(text, reply.prompt_tokens, reply.completion_tokens, reply.requests, reply.finish)
 
     def _new(self, messages: Sequence[Message], schema: Mapping[str, Any] | None) -> Reply:
@@ -86,5 +77,5 @@ class Asker:
         return reply
 
     def close(self) -> None:
-        """Close the store; what was paid for stays."""
-        self._store.close()
+        """Close the file of replies."""
+        self._log.close()

@@ -123,7 +123,7 @@ def make_questions(
     every = tuple(records)
     batches = [(record, template) for record in every for template in _templates(record, use, traps)]
     out.mkdir(parents=True, exist_ok=True)
-    asker = Asker(chat, out / "replies.sqlite")
+    asker = Asker(chat, out)
     try:
         calls = [partial(_counted, asker, chat.sees, record, template, folder, making) for record, template in batches]
         done = in_threads(calls, concurrency)

@@ -97,7 +97,7 @@ def probe_items(
         (item, name, turn) for item in questions.items for name in conditions
         for turn in range(min(rotations, len(item.options)))
     ]  # fmt: skip
-    asker = Asker(chat, questions.folder / "probe.sqlite")
+    asker = Asker(chat, questions.folder)
     try:
         done = in_threads(
             [partial(_asked, asker, chat.identity, questions.folder, *each) for each in asked], concurrency

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +14,6 @@ from tests.unit.models.wire import Wire, reply
 
 from surgeval.asking import (
     Answered,
-    AnswerStore,
     Asking,
     ChatAnswerer,
     Replay,
@@ -20,7 +21,8 @@ from surgeval.asking import (
     Unanswered,
     question_units,
 )
-from surgeval.errors import DataError
+from surgeval.errors import DataError, RunStopped
+from surgeval.qa.answer_lines import open_replies
 from surgeval.qa.chat import Message, Price, Usage
 
 
@@ -57,7 +59,7 @@ def wire() -> Iterator[Wire]:
 
 def test_a_multiple_choice_is_asked_stored_and_counted(wire: Wire, tmp_path: Path) -> None:
     answerer: ChatAnswerer[Choice] = ChatAnswerer(wire.chat(), prompt)
-    worker = Asking(answerer, ASKED, tmp_path / "answers.sqlite", look=look)
+    worker = Asking(answerer, ASKED, tmp_path, look=look)
     worker.setup()
     (unit,) = question_units(list(ASKED.values()))
     assert unit.payload == ["a", "c", "b", "d"]  # those of one video together
@@ -68,8 +70,8 @@ def test_a_multiple_choice_is_asked_stored_and_counted(wire: Wire, tmp_path: Pat
     ]  # fmt: skip
     content = json.loads(wire.requests[0].partition(b"\r\n\r\n")[2])["messages"][0]["content"]
     assert content.endswith("B) clip\n1 pictures")
-    with AnswerStore(tmp_path / "answers.sqlite") as store:
-        stored = [store.find(name) for name in "abc"]
+    with open_replies(tmp_path, "answer") as replies:
+        stored = [replies.find(name) for name in "abc"]
         used = sum((Usage(one.requests, one.prompt_tokens, one.completion_tokens) for one in stored if one), Usage())
     assert used == Usage(3, 150, 0)
     assert used.cost(Price(prompt=2.0, completion=8.0)) == 0.0003
@@ -78,7 +80,7 @@ def test_a_multiple_choice_is_asked_stored_and_counted(wire: Wire, tmp_path: Pat
 
 def test_a_file_of_answers_serves_any_question(tmp_path: Path) -> None:
     (tmp_path / "r.json").write_text('[{"qID": "a", "content": "A) dissect"}]')
-    worker = Asking(Replay(tmp_path / "r.json"), ASKED, tmp_path / "answers.sqlite")
+    worker = Asking(Replay(tmp_path / "r.json"), ASKED, tmp_path)
     assert [(case.status, case.values.get("content")) for case in worker(["a", "b"])] == [
         ("ok", "A) dissect"), ("missing", None),
     ]  # fmt: skip
@@ -94,7 +96,7 @@ class Clumsy:
 
 
 def test_the_fault_of_an_answerer_costs_its_question_alone(tmp_path: Path) -> None:
-    worker = Asking(Clumsy(), ASKED, tmp_path / "answers.sqlite")
+    worker = Asking(Clumsy(), ASKED, tmp_path)
     worker.setup()
     cases = worker(["a", "c", "b"])
     worker.close()
@@ -110,12 +112,26 @@ class Boastful(Clumsy):
 
 
 def test_a_count_that_cannot_be_stored_costs_its_question_alone(tmp_path: Path) -> None:
-    worker = Asking(Boastful(), ASKED, tmp_path / "answers.sqlite")
+    worker = Asking(Boastful(), ASKED, tmp_path)
     worker.setup()
     cases = worker(["a", "b", "c"])
     worker.close()
     assert [case.status for case in cases] == ["ok", "model_error", "ok"]
-    assert "expected a whole number" in str(cases[1].reason)
+    assert "prompt_tokens: Input should be less than 9223372036854775808" in str(cases[1].reason)
+
+
+def test_a_full_disk_ends_the_run_instead_of_costing_every_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    worker = Asking(Clumsy(), ASKED, tmp_path)
+    worker.setup()
+    monkeypatch.setattr("surgeval.files.answers.os.fsync", full)
+    with pytest.raises(RunStopped, match="the reply to a could not be stored: No space left on device; free"):
+        worker(["a"])
+    worker.close()
 
 
 class Hasty:
@@ -133,7 +149,7 @@ class Hasty:
 
 
 def test_a_batch_that_comes_back_short_is_asked_one_by_one(tmp_path: Path) -> None:
-    worker = Asking(Hasty(), ASKED, tmp_path / "answers.sqlite", concurrency=3)
+    worker = Asking(Hasty(), ASKED, tmp_path, concurrency=3)
     worker.setup()
     cases = worker(["a", "b", "c", "d"])
     worker.close()

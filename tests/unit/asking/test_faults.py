@@ -17,9 +17,11 @@ from pathlib import Path
 import pytest
 from tests.unit.models.wire import Wire, read_request, reply, response
 
-from surgeval.asking import Answered, AnswerStore, Asking, ChatAnswerer, ShownFrame, question_units
+from surgeval.asking import Asking, ChatAnswerer, ShownFrame, question_units
 from surgeval.engine import Manifest, RunInterrupted, load_cases, run
+from surgeval.files.answers import AnswerLog
 from surgeval.models.chat import ChatOptions, OpenAIChat
+from surgeval.qa.answer_lines import ReplyLine
 from surgeval.qa.chat import Message
 from surgeval.qa.choices import read_choice
 from surgeval.records import IntentQuestion
@@ -102,18 +104,18 @@ def test_a_thousand_items_survive_every_fault_and_none_is_paid_for_twice(
             raise KeyboardInterrupt
         return ()
 
-    failures, keep = [], AnswerStore.store
+    failures, put = [], AnswerLog[ReplyLine].put
     with Faulty() as server:
 
-        def store(self: AnswerStore, question: str, answered: Answered) -> None:
-            keep(self, question, answered)
-            server.stored.add(question)
+        def record(self: AnswerLog[ReplyLine], key: str, **values: object) -> None:
+            put(self, key, **values)
+            server.stored.add(key)
 
-        monkeypatch.setattr(AnswerStore, "store", store)
+        monkeypatch.setattr(AnswerLog, "put", record)
         options = ChatOptions(timeout=TIMEOUT, tries=2, backoff=0.001, max_wait=0.002)
         for turn in range(9):
             answerer = ChatAnswerer(OpenAIChat("m", server.url, options), prompt)
-            worker = Asking(answerer, asked, tmp_path / "run" / "answers.sqlite", look=look, concurrency=24)
+            worker = Asking(answerer, asked, tmp_path / "run", look=look, concurrency=24)
             try:
                 summary = run(
                     question_units(list(asked.values())), worker, folder=tmp_path / "run",

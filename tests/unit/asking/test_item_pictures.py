@@ -157,7 +157,7 @@ def test_what_was_shown_is_recorded_and_survives_a_stop(folder: Path, tmp_path: 
 
     cases = []
     for _ in range(2):
-        worker = Asking(answerer, asked, tmp_path / "answers.sqlite", look=look)
+        worker = Asking(answerer, asked, tmp_path, look=look)
         worker.setup()
         cases.append(worker(list(asked)))
         worker.close()

@@ -136,7 +136,7 @@ def test_questions_are_gathered_into_batches_and_stored_one_by_one(tmp_path: Pat
     chat = Counting()
     statuses = []
     for _ in range(2):
-        worker = Asking(ChatAnswerer(chat, prompt), asked, tmp_path / "answers.sqlite", concurrency=4)
+        worker = Asking(ChatAnswerer(chat, prompt), asked, tmp_path, concurrency=4)
         worker.setup()
         cases = worker(list(asked))
         worker.close()

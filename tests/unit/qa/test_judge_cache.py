@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from surgeval.errors import DataError, RunError
+from surgeval.errors import DataError, RunError, RunStopped
 from surgeval.qa.chat import ChatError, Message, Reply
 from surgeval.qa.judging import ChatJudge, JudgeItem, Panel, VerdictCache, Vote
 
@@ -41,7 +40,7 @@ def item(qid: str = "q1", candidate: str = "a clip") -> JudgeItem:
 def test_a_stored_verdict_is_not_asked_again_in_a_later_run(tmp_path: Path) -> None:
     chat = Scripted("CORRECT")
     for expected in (1, 0):
-        with VerdictCache(tmp_path / "new" / "verdicts.sqlite") as cache:
+        with VerdictCache(tmp_path / "new") as cache:
             verdict = Panel([ChatJudge("judge", chat)], cache=cache).judge(item())
             assert (verdict.state, verdict.calls) == ("correct", expected)
     assert chat.asked == 1 and verdict.votes[0].cached and verdict.votes[0].prompt_tokens == 100
@@ -49,14 +48,14 @@ def test_a_stored_verdict_is_not_asked_again_in_a_later_run(tmp_path: Path) -> N
 
 def test_the_same_content_under_another_id_is_the_same_question(tmp_path: Path) -> None:
     chat = Scripted("CORRECT")
-    with VerdictCache(tmp_path / "v.sqlite") as cache:
+    with VerdictCache(tmp_path) as cache:
         panel = Panel([ChatJudge("judge", chat)], cache=cache)
         assert panel.judge(item("q1")).calls == 1 and panel.judge(item("q2")).calls == 0
         assert panel.judge(item("q1", "a mesh")).calls == 1
 
 
 def test_another_model_or_another_reading_never_meets_an_old_verdict(tmp_path: Path) -> None:
-    with VerdictCache(tmp_path / "v.sqlite") as cache:
+    with VerdictCache(tmp_path) as cache:
         for judge in (
             ChatJudge("judge", Scripted("CORRECT", identity="a")),
             ChatJudge("judge", Scripted("CORRECT", identity="b")),
@@ -68,7 +67,7 @@ def test_another_model_or_another_reading_never_meets_an_old_verdict(tmp_path: P
 
 def test_failures_are_not_stored_so_the_next_run_asks_them_again(tmp_path: Path) -> None:
     chat = Scripted(ChatError("server is down"), "maybe", "maybe", "CORRECT")
-    with VerdictCache(tmp_path / "v.sqlite") as cache:
+    with VerdictCache(tmp_path) as cache:
         panel = Panel([ChatJudge("judge", chat)], cache=cache)
         states = [panel.judge(item()).votes[0].state for _ in range(4)]
         assert states == ["error", "unparsed", "correct", "correct"] and len(cache) == 1
@@ -97,15 +96,15 @@ def test_one_success_starts_the_count_of_failures_anew() -> None:
     assert [judge.vote(item()).state for _ in range(6)] == ["error", "error", "correct"] * 2
 
 
-def test_replies_that_no_database_can_hold_are_stored_readably(tmp_path: Path) -> None:
-    with VerdictCache(tmp_path / "v.sqlite") as cache:
+def test_replies_that_no_file_can_hold_are_stored_readably(tmp_path: Path) -> None:
+    with VerdictCache(tmp_path) as cache:
         cache.store("k", "q\ud800", Vote("judge", "correct", "CORRECT\n\ud800\x00"))
         found = cache.find("k")
-        assert found is not None and found.text == "CORRECT\n?\x00"
+        assert found is not None and found.text == "CORRECT\n\\ud800\x00"
 
 
 def test_threads_share_a_cache_and_lose_nothing(tmp_path: Path) -> None:
-    with VerdictCache(tmp_path / "v.sqlite") as cache:
+    with VerdictCache(tmp_path) as cache:
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(lambda n: cache.store(f"k{n % 40}", f"q{n}", Vote("judge", "correct")), range(80)))
         assert len(cache) == 40
@@ -121,55 +120,57 @@ with VerdictCache(sys.argv[1]) as cache:
 """
 
 
-def test_processes_share_a_cache_and_of_racing_votes_the_first_stays(tmp_path: Path) -> None:
-    path = tmp_path / "v.sqlite"
-    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), name]) for name in "abc"]
+def test_processes_share_a_cache_and_the_latest_vote_counts(tmp_path: Path) -> None:
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), name]) for name in "abc"]
     assert [writer.wait(120) for writer in writers] == [0, 0, 0]
-    with VerdictCache(path) as cache:
+    assert len(list((tmp_path / "answers").iterdir())) == 3
+    with VerdictCache(tmp_path) as cache:
         assert len(cache) == 4 * 60
-        first = cache.find("shared 0")
         cache.store("shared 0", "q0", Vote("late", "incorrect"))
-        assert cache.find("shared 0") == first
+    with VerdictCache(tmp_path) as cache:
+        found = cache.find("shared 0")
+        assert found is not None and (found.judge, found.state) == ("late", "incorrect")
+
+
+def test_a_panel_uses_what_another_process_has_stored_since_it_was_opened(tmp_path: Path) -> None:
+    chat = Scripted("CORRECT")
+    with VerdictCache(tmp_path) as cache, VerdictCache(tmp_path) as other:
+        Panel([ChatJudge("judge", chat)], cache=other).judge(item())
+        (verdict,) = Panel([ChatJudge("judge", chat)], cache=cache).judge_all([item()])
+    assert chat.asked == 1 and verdict.votes[0].cached
 
 
 def test_a_cache_travels_to_another_process_as_its_path(tmp_path: Path) -> None:
-    with VerdictCache(tmp_path / "v.sqlite") as cache:
+    with VerdictCache(tmp_path) as cache:
         cache.store("k", "q", Vote("judge", "correct"))
         with pickle.loads(pickle.dumps(cache)) as copy:
             assert len(copy) == 1
 
 
-def test_a_file_that_is_no_cache_is_refused_and_left_alone(tmp_path: Path) -> None:
-    text, other = tmp_path / "notes.txt", tmp_path / "other.sqlite"
-    text.write_text("these are my notes, not a database\n" * 100)
-    with sqlite3.connect(other) as base:
-        base.execute("CREATE TABLE patients (name TEXT)")
-    base.close()
-    for path in (text, other):
-        before = path.read_bytes()
-        with pytest.raises(DataError, match="expected"):
-            VerdictCache(path)
-        assert path.read_bytes() == before
+@pytest.mark.parametrize("name", ["verdicts.sqlite", "answers.sqlite"])
+def test_verdicts_of_an_earlier_version_are_refused_and_left_alone(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"SQLite format 3")
+    with pytest.raises(RunError, match=rf"{name}: Written by an earlier version; run again\."):
+        VerdictCache(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-def test_a_cache_of_a_later_version_is_refused(tmp_path: Path) -> None:
-    VerdictCache(tmp_path / "v.sqlite").close()
-    with sqlite3.connect(tmp_path / "v.sqlite") as base:
-        base.execute("PRAGMA user_version = 9")
-    base.close()
-    with pytest.raises(DataError, match="found a database of version 9, expected version 1"):
-        VerdictCache(tmp_path / "v.sqlite")
+def test_a_file_in_place_of_the_folder_is_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("these are my notes")
+    with pytest.raises(DataError, match=r"notes\.txt"):
+        VerdictCache(tmp_path / "notes.txt")
+    assert (tmp_path / "notes.txt").read_text() == "these are my notes"
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
-    with pytest.raises(DataError, match="expected"):
-        VerdictCache(tmp_path / "sub" / "v.sqlite")
+    with VerdictCache(tmp_path / "sub") as cache, pytest.raises(RunStopped, match="Permission denied"):
+        cache.store("k", "q", Vote("judge", "correct"))
 
 
 def test_a_verdict_that_cannot_be_stored_stops_the_run(tmp_path: Path) -> None:
-    cache = VerdictCache(tmp_path / "v.sqlite")
+    cache = VerdictCache(tmp_path)
     cache.close()
     with pytest.raises(RunError, match="could not be stored"):
         cache.store("k", "q", Vote("judge", "correct"))

@@ -139,7 +139,7 @@ def test_a_server_that_wants_an_hour_stops_the_judging_and_a_later_call_resumes_
         refused(429, {"Retry-After": "3600"}) if busy[0] and number > 2 else voted("CORRECT")
     )
     items = [item(number) for number in range(1, 6)]
-    with VerdictCache(tmp_path / "verdicts.sqlite") as cache:
+    with VerdictCache(tmp_path) as cache:
         with pytest.raises(RunStopped, match=r"HTTP 429 \(sorry\); the server asks to wait 60 minutes"):
             Panel([judge(server)], cache=cache).judge_all(items, concurrency=1)
         assert server.asked == {1: 1, 2: 1, 3: 1}
@@ -241,7 +241,7 @@ def flaky(number: int, count: int) -> Reply | None:
 def test_five_hundred_questions_to_a_flaky_server_end_with_the_right_verdicts(server: Server, tmp_path: Path) -> None:
     server.script = flaky
     told: list[str] = []
-    with VerdictCache(tmp_path / "v.sqlite") as cache:
+    with VerdictCache(tmp_path) as cache:
         panel = Panel([judge(server)], cache=cache)
         verdicts = panel.judge_all(
             [item(n) for n in range(500)], concurrency=8, on_verdict=lambda v: told.append(v.qid)
@@ -278,7 +278,7 @@ print(sum(v.correct is True for v in verdicts), sum(v.correct is False for v in 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 def test_after_a_kill_no_stored_verdict_is_asked_again(server: Server, tmp_path: Path) -> None:
-    path, count = tmp_path / "v.sqlite", 500
+    path, count = tmp_path, 500
     half = threading.Event()
 
     def steady(number: int, asked: int) -> Reply:

@@ -43,7 +43,7 @@ def test_after_quitting_or_the_end_of_input_nothing_more_is_asked(end: tuple[str
 
 def test_what_a_person_has_judged_is_kept_for_the_next_sitting(tmp_path: Path) -> None:
     questions = [item(q) for q in "abcd"]
-    with VerdictCache(tmp_path / "v.sqlite") as cache:
+    with VerdictCache(tmp_path) as cache:
         Panel([typing("y", "n", "q")], cache=cache).judge_all(questions)
         verdicts = Panel([typing("n", "y")], cache=cache).judge_all(questions)
     assert [v.state for v in verdicts] == ["correct", "incorrect", "incorrect", "correct"]

@@ -129,7 +129,7 @@ def make_set(
                        "(surgeval questions template lists them)")  # fmt: skip
     if out.resolve() == scenes.parent.resolve():
         raise BadInput(f"--out {out}: found the folder of the records, expected one of its own for the set")
-    claim_folder(out, "replies.sqlite")  # the first thing that a run makes
+    claim_folder(out, "set.json")
     chat = _chat(model, max_tokens, timeout, temperature)
     with progress("batches", show=not json) as bar:
         bar.phase("asking", len(every) * (max(len(use), 1) + 2 * traps))

@@ -1,7 +1,7 @@
 """`scores.json`: a scored submission in one file, written in one step, and read back as if a stranger had written it.
 
 It holds the numbers (`focus_json`) and what they rest on: the results row by row, what was asked and answered, every
-vote, the verdicts of people and the prices. What a judge replied in full is not in it; `verdicts.sqlite` keeps that.
+vote, the verdicts of people and the prices. What a judge replied in full is not in it; `answers/` keeps that.
 """
 
 from __future__ import annotations

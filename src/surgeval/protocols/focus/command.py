@@ -134,7 +134,7 @@ def score(
         list[str] | None,
         typer.Option(metavar="JUDGE=P,C", help="A judge's cost per million prompt and completion tokens."),
     ] = None,
-    cache: Annotated[Path | None, typer.Option(help="File of stored verdicts. Default: OUT/verdicts.sqlite.")] = None,
+    cache: Annotated[Path | None, typer.Option(help="Folder of stored verdicts that runs share. Default: OUT.")] = None,
     concurrency: Annotated[int, typer.Option(min=1, help="Answers judged at a time.")] = 8,
     scheme: Annotated[
         SchemeName | None, typer.Option(help="What is resampled. Default: videos; with --compat two_level.")
@@ -168,7 +168,7 @@ def score(
         claim_folder(out, "scores.json")
     people = read_verdicts(human) if human is not None else None
     with ExitStack() as stack:
-        panel = _panel(stack, judge or [], cache or out / "verdicts.sqlite", tie, quorum, ask_all, compat, json)
+        panel = _panel(stack, judge or [], cache or out, tie, quorum, ask_all, compat, json)
         prices = _prices(price or [], [judge.name for judge in panel.judges] if panel else [])
         bar = stack.enter_context(progress("answers", show=not _interactive(panel)))  # a person needs the screen
         bar.phase("reading")
@@ -355,7 +355,7 @@ def _scored(
         run.keep_pictures(pictures)
         return None, None
     with ExitStack() as stack:
-        panel = _panel(stack, judge, run.folder / "verdicts.sqlite", "judge_error", None, False, None, json)
+        panel = _panel(stack, judge, run.folder, "judge_error", None, False, None, json)
         bar = stack.enter_context(progress("answers", show=not _interactive(panel)))
         bar.phase("scoring")
         scores = score_focus(

@@ -1,54 +1,72 @@
-"""Verdicts that survive: stored under everything that determines a vote, on disk before they are counted.
+"""Verdicts that are stored before they count, under everything that determines a vote.
 
-A killed run asks again only what was in flight. Failures are not stored: the next run asks them again.
+Stopped runs ask again only what was in flight. Failures are not stored, so the next run asks them again.
 """
 
 from __future__ import annotations
 
-from surgeval.files import Column, Store
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
 from surgeval.qa.judging._vote import Vote
+
+if TYPE_CHECKING:
+    from surgeval.files.answers import AnswerLog
+    from surgeval.qa.answer_lines import VerdictLine
 
 __all__ = ["VerdictCache"]
 
 
-class VerdictCache(Store):
-    """The stored votes of one file, made when absent; threads and processes may share it.
+class VerdictCache:
+    """The stored votes of a folder: lines of its `answers/*.jsonl`. Threads, processes and hosts may share it.
+
+    A folder of verdicts that several runs share uses the same files as a run's own folder, and not one database: two
+    runs may be scored with it at the same time, on different hosts.
 
     >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder, VerdictCache(Path(folder) / "verdicts.sqlite") as cache:
+    >>> with tempfile.TemporaryDirectory() as folder, VerdictCache(folder) as cache:
     ...     cache.store("k", "q1", Vote("judge", "correct", text="CORRECT"))
     ...     cache.find("k").state, len(cache)
     ('correct', 1)
     """
 
-    title, table, key = "a verdict cache", "votes", "key"
-    columns = (
-        Column("judge", str), Column("qid", str), Column("state", str, only=("correct", "incorrect")),
-        Column("text", str, null=True), Column("reason", str), Column("prompt_tokens", int),
-        Column("completion_tokens", int), Column("model", str),
-    )  # fmt: skip
-    layout = """
-CREATE TABLE votes (
-    key TEXT PRIMARY KEY, judge TEXT NOT NULL, qid TEXT NOT NULL,
-    state TEXT NOT NULL CHECK (state IN ('correct', 'incorrect')),
-    text TEXT, reason TEXT NOT NULL, prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL,
-    model TEXT NOT NULL,
-    stored TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))
-) WITHOUT ROWID
-"""
+    def __init__(self, folder: str | Path) -> None:
+        from surgeval.qa.answer_lines import open_verdicts
+
+        self._log: AnswerLog[VerdictLine] = open_verdicts(folder)
 
     def find(self, key: str) -> Vote | None:
-        """The stored vote, marked as cached and costing nothing."""
-        row = self.row(key)
-        if row is None:
+        """Return the stored vote, marked as cached and without requests."""
+        line = self._log.find(key)
+        if line is None:
             return None
-        judge, _, state, text, reason, prompt, completion, model = row
-        return Vote(judge, state, text, reason, 0, prompt, completion, cached=True, model=model)
+        return Vote(
+            line.judge, line.state, line.text, line.reason, 0, line.prompt_tokens, line.completion_tokens,
+            cached=True, model=line.model,
+        )  # fmt: skip
 
     def store(self, key: str, qid: str, vote: Vote) -> None:
-        """Keep a valid vote; on disk when this returns. Of two racing votes the first stays."""
+        """Store a valid vote; it is on disk when this returns."""
         if not vote.valid:
             raise ValueError(f"only a verdict can be stored, not {vote.state}")
-        tokens = vote.prompt_tokens, vote.completion_tokens
-        self.put(key, (vote.judge, qid, vote.state, vote.text, vote.reason, *tokens, vote.model))
+        self._log.put(
+            key, judge=vote.judge, question=qid, state=vote.state, text=vote.text, reason=vote.reason,
+            prompt_tokens=vote.prompt_tokens, completion_tokens=vote.completion_tokens, model=vote.model,
+        )  # fmt: skip
+
+    def refresh(self) -> None:
+        """Read the verdicts that other processes have stored since."""
+        self._log.refresh()
+
+    def close(self) -> None:
+        """Close the file that this process writes."""
+        self._log.close()
+
+    def __len__(self) -> int:
+        return len(self._log)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

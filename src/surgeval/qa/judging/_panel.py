@@ -86,6 +86,8 @@ class Panel:
 
         `on_verdict` sees each verdict as it falls, in the caller's thread. An interrupt waits for the calls in flight.
         """
+        if self._cache is not None:
+            self._cache.refresh()
         verdicts: list[PanelVerdict | None] = [None] * len(items)
         if concurrency <= 1 or any(judge.interactive for judge in self.judges):
             for number, item in enumerate(items):

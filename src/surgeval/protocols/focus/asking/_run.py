@@ -184,7 +184,7 @@ def run_focus(
     manifest = Manifest("focus", config, _fingerprint(questions), answerer.identity)
     folder = Path(out)
     worker = Asking(
-        answerer, {question.id: question for question in questions}, folder / "answers.sqlite",
+        answerer, {question.id: question for question in questions}, folder,
         look=partial(pictures, eyes, shown=shown) if eyes else None, concurrency=concurrency,
     )  # fmt: skip
     try:

@@ -117,7 +117,7 @@ def run_intent(
     options = options or ChatOptions(max_tokens=MAX_TOKENS, timeout=120.0, seed=seed)
     answerer = _open(model, item_set, whole, gaze, options) if isinstance(model, str) else model
     eyes = Eyes(item_set.dataset, item_set.items, seeing)
-    reading = ModelReader(open_chat(reader, options, role="reader"), Path(out) / "reader.sqlite") if reader else None
+    reading = ModelReader(open_chat(reader, options, role="reader"), Path(out)) if reader else None
     if isinstance(answerer, Responses):
         answerer.check_ids(whole)
         first, again = answerer.asked(item_set), False
@@ -198,7 +198,7 @@ def ask_items(
     posable = {question.id: question for question in first}
     posable |= {question.id: question for question in (posed(item, "again") for item in item_set.traps)}
     looking = eyes if answerer.looks else None
-    asking = Asking(answerer, posable, out / "answers.sqlite", look=looking, concurrency=concurrency)
+    asking = Asking(answerer, posable, out, look=looking, concurrency=concurrency)
     worker = ReadingWorker(asking, posable, item_set.by_id, looking, reader)
 
     def do(units: Sequence[Unit], retry: bool, *, continued: bool = False) -> RunSummary:
