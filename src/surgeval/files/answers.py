@@ -6,7 +6,7 @@ counts, at equal times that of the file whose name sorts last; within a file the
 
 A line is on disk before `AnswerLog.put` returns. Threads that wait at the same moment share one fsync. A process that
 is killed while it writes leaves a line without an end, which readers ignore; any other invalid line is an error. Only
-keys and positions are held in memory, about 250 bytes a line.
+keys and positions are held in memory, about 150 bytes a line.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from io import FileIO
 from pathlib import Path
-from typing import Annotated, Any, Generic, Literal, Self, TypeVar
+from typing import Any, Generic, Literal, Self, TypeVar
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Strict, ValidationError
-from pydantic_core import from_json
+from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 
 from surgeval.errors import DataError, RunError, RunStopped, printable
 from surgeval.files._atomic import failure_reason, make_folder, sync_folder
@@ -49,7 +48,7 @@ class AnswerLine(BaseModel):
     format: Literal[1] = 1
     kind: str
     key: str
-    time: Annotated[AwareDatetime, Strict(False)]
+    time: AwareDatetime
 
 
 class _OtherLine(AnswerLine):
@@ -62,7 +61,7 @@ Line = TypeVar("Line", bound=AnswerLine)
 
 
 @dataclass(slots=True)
-class _Source:
+class _OtherFile:
     """A file of another process, and how far it has been read."""
 
     number: int
@@ -70,7 +69,7 @@ class _Source:
     lines: int = 0
 
 
-class _Batch:
+class _LineBatch:
     """Lines that are written together, and the outcome."""
 
     def __init__(self) -> None:
@@ -100,17 +99,18 @@ class AnswerLog(Generic[Line]):
     def __init__(self, folder: str | Path, kind: str, line: type[Line]) -> None:
         self.folder, self.kind, self._line = Path(folder), kind, line
         self.path = self.folder / FOLDER
+        self._start = f'{{"format":1,"kind":"{kind}",'.encode()  # of a line that was written here
         for name in _EARLIER:
             if os.path.lexists(self.folder / name):
                 raise RunError(f"{self.folder / name}: Written by an earlier version; run again.")
         self._index: dict[str, int] = {}
         self._names: list[str] = []  # of the files, by their number in positions
-        self._sources: dict[str, _Source] = {}
+        self._sources: dict[str, _OtherFile] = {}
         self._own: set[str] = set()
         self._file: FileIO | None = None
         self._number, self._process, self._closed, self._newest = 0, os.getpid(), False, 0
         self._lock, self._writing, self._reading = threading.Lock(), threading.Lock(), threading.Lock()
-        self._batch = _Batch()
+        self._batch = _LineBatch()
         self.refresh()
 
     def find(self, key: str) -> Line | None:
@@ -187,17 +187,17 @@ class AnswerLog(Generic[Line]):
             raise RunError(_not_stored(self.path, key, f"{len(data)} bytes, the limit is {MAX_LINE}"))
         return data
 
-    def _write_batch(self, batch: _Batch) -> None:
+    def _write_batch(self, batch: _LineBatch) -> None:
         """Write the batch when its turn comes; until then other threads add to it."""
         try:
             with self._writing:
                 with self._lock:
-                    self._batch = _Batch()
+                    self._batch = _LineBatch()
                 batch.position = self._append(b"".join(batch.lines))
         except BaseException as error:
             with self._lock:
                 if self._batch is batch:  # interrupted before its turn
-                    self._batch = _Batch()
+                    self._batch = _LineBatch()
             batch.error = error
             if not isinstance(error, Exception):
                 raise
@@ -242,9 +242,9 @@ class AnswerLog(Generic[Line]):
         """Index the lines of another process's file from where the last reading ended."""
         path = self.path / name
         if not path.is_file():
-            raise DataError(path, found="something else", expected="a regular file of replies")
+            raise DataError(path, "not a regular file", code="not-regular")
         if (source := self._sources.get(name)) is None:
-            source = self._sources[name] = _Source(len(self._names))
+            source = self._sources[name] = _OtherFile(len(self._names))
             self._names.append(name)
         try:
             if path.stat().st_size == source.offset:
@@ -260,8 +260,8 @@ class AnswerLog(Generic[Line]):
         except OSError as error:
             raise _unreadable(path, error) from None
         if len(data) > MAX_LINE:
-            raise DataError(path, record=f"line {source.lines + 1}", found=f"more than {MAX_LINE} bytes",
-                            expected="a shorter line", code="json-broken")  # fmt: skip
+            sentence = f"longer than {MAX_LINE} bytes; delete the line to have its question asked again"
+            raise DataError(path, sentence, record=f"line {source.lines + 1}", code="json-broken")
 
     def _add(self, line: Line, position: int) -> None:
         """Index a line of another process, unless the one that counted so far is newer."""
@@ -282,20 +282,19 @@ class AnswerLog(Generic[Line]):
         except OSError as error:
             raise _unreadable(path, error) from None
         if not isinstance(line, self._line):
-            raise DataError(path, found="other lines than before", expected="a file that only grows")
+            raise DataError(path, "changed while it was being read")
         return line
 
     def _parse(self, data: bytes, path: Path, record: str) -> AnswerLine:
         """A `Line` if it is of this log's kind."""
         try:
-            value = from_json(data)
-            ours = isinstance(value, dict) and value.get("kind") == self.kind
-            return (self._line if ours else _OtherLine).model_validate(value)
-        except ValueError as error:  # a ValidationError is one
-            found = _first_fault(error) if isinstance(error, ValidationError) else f"not JSON ({error})"
-            raise DataError(path, record=record, found=found,
-                            expected="a reply; without this line its question is asked again",
-                            code="json-broken") from None  # fmt: skip
+            if data.startswith(self._start):
+                return self._line.model_validate_json(data)
+            line = _OtherLine.model_validate_json(data)
+            return line if line.kind != self.kind else self._line.model_validate_json(data)
+        except ValidationError as error:
+            sentence = f"{_first_fault(error)}; delete the line to have its question asked again"
+            raise DataError(path, sentence, record=record, code="json-broken") from None
 
 
 def _not_stored(path: Path, key: str, reason: str) -> str:
@@ -309,4 +308,4 @@ def _first_fault(error: ValidationError) -> str:
 
 
 def _unreadable(path: Path, error: OSError) -> DataError:
-    return DataError(path, found=error.strerror or str(error), expected="replies that can be read")
+    return DataError(path, f"cannot be read: {error.strerror or error}", code="file-unreadable")
