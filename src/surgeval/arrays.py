@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from surgeval.errors import BadInput, sentence
+from surgeval.errors import BadInput, locate
 
 __all__ = ["AnyArray", "AnyFloats", "AnyInts", "Bools", "Bytes", "Encoded", "Floats", "Image", "Indices", "Int8s",
            "Int16s", "Int32s", "Ints", "Singles", "UInt16s", "UInt64s", "encode"]  # fmt: skip
@@ -61,13 +61,15 @@ def encode(ids: Iterable[Any], label: str = "clusters") -> Encoded:
     try:
         unique = list(dict.fromkeys(items))
     except TypeError as error:
-        raise BadInput(sentence(label, None, None, "ids that cannot be compared", "text or whole numbers")) from error
+        raise BadInput(
+            locate(label, None, None, "found ids that cannot be compared, expected text or whole numbers")
+        ) from error
     kinds = {_kind(key) for key in unique}
     if "bad" in kinds or len(kinds) > 1:
         first = _kind(items[0])
         row = next(i for i, item in enumerate(items) if _kind(item) == "bad" or _kind(item) != first)
         wanted = "a video or patient id" if _kind(items[row]) == "bad" else "ids of one kind, all text or all numbers"
-        raise BadInput(sentence(label, f"row {row}", None, repr(items[row]), wanted))
+        raise BadInput(locate(label, f"row {row}", None, f"found {items[row]!r}, expected {wanted}"))
     keys = sorted(unique)
     number = {key: code for code, key in enumerate(keys)}
     return Encoded(np.fromiter((number[item] for item in items), dtype=np.int64, count=len(items)), tuple(keys))

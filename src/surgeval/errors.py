@@ -1,8 +1,7 @@
 """The exceptions a user can meet.
 
-Every one carries a single sentence that names the file, the record, the field, what was found and what was
-expected. The command line prints that sentence and exits with the exception's code; it never prints a traceback
-for one of these.
+Each has one sentence that says what is wrong, where (file, record, field) and what to do. The command line prints that
+sentence and exits with the exception's code, without a traceback.
 """
 
 from __future__ import annotations
@@ -16,7 +15,8 @@ __all__ = ["MODEL_PACKAGES", "BadInput", "DataError", "LeftOut", "MissingExtra",
            "RunStopped", "SurgevalError", "UnclearFormat", "bounded", "code_of_others", "did_you_mean", "printable",
            "told", "visible"]  # fmt: skip
 
-_LONGEST = 300  # characters of one part of a sentence
+_LONGEST = 300  # characters of one part of a message
+_LONGEST_SENTENCE = 900  # of the sentence behind the place
 _CLOSE = 0.7  # share of letters that two names have in common, from which on one is taken for a slip of the other
 _MOST_KNOWN = 10_000  # names that are looked through
 _LONGEST_MESSAGE = 16_000  # of a message that lists problems or names
@@ -84,27 +84,19 @@ class UnclearFormat(BadInput):
 
 
 class DataError(SurgevalError):
-    """A file or record that does not hold what its format promises; its `code` is a kind of `datasets.PROBLEM_KINDS`.
+    """A file or record that cannot be used. `sentence` says why; its `code` is a kind of `datasets.PROBLEM_KINDS`.
 
-    >>> str(DataError("broken.json", record="frame 12", field="box", found="NaN", expected="four finite numbers"))
-    'broken.json: frame 12: box: found NaN, expected four finite numbers'
-    >>> str(DataError("labels", found="no such file", expected="a dataset folder"))
-    'labels: found no such file, expected a dataset folder'
+    >>> error = DataError("broken.json", "expected 4 numbers, got 3", record="frame 12", field="box")
+    >>> str(error), error.sentence
+    ('broken.json: frame 12: box: expected 4 numbers, got 3', 'expected 4 numbers, got 3')
     """
 
     def __init__(
-        self,
-        file: object,
-        *,
-        record: str | None = None,
-        field: str | None = None,
-        found: object,
-        expected: str,
-        code: str = "",
+        self, path: object, sentence: str, *, record: str | None = None, field: str | None = None, code: str = ""
     ) -> None:
-        self.file, self.record, self.field = str(file), record, field
-        self.found, self.expected = str(found), expected
-        super().__init__(sentence(self.file, record, field, self.found, expected), code=code)
+        self.path, self.record, self.field = str(path), record, field
+        self.sentence = bounded(sentence, _LONGEST_SENTENCE)
+        super().__init__(locate(self.path, record, field, self.sentence), code=code)
 
 
 class RunError(SurgevalError):
@@ -169,16 +161,14 @@ def told(error: BaseException) -> str:
     return bounded(visible(": ".join(part for part in (kind, said) if part)))
 
 
-def sentence(file: str, record: str | None, field: str | None, found: str, expected: str) -> str:
-    """The one sentence: where, what was found, what was expected.
+def locate(path: str, record: str | None, field: str | None, sentence: str) -> str:
+    """The sentence with its place before it: path, record, field.
 
-    >>> sentence("labels.json", "frame 12", "box", "NaN", "four finite numbers")
-    'labels.json: frame 12: box: found NaN, expected four finite numbers'
+    >>> locate("labels.json", "frame 12", "box", "expected 4 numbers, got 3")
+    'labels.json: frame 12: box: expected 4 numbers, got 3'
     """
-    where = ": ".join(
-        part for part in (bounded(file, 4 * _LONGEST), bounded(record or ""), bounded(field or "")) if part
-    )
-    return visible(f"{where}: found {bounded(found)}, expected {bounded(expected, 2 * _LONGEST)}")
+    parts = (bounded(path, 4 * _LONGEST), bounded(record or ""), bounded(field or ""))
+    return visible(": ".join([*(part for part in parts if part), bounded(sentence, 4 * _LONGEST)]))
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:

@@ -168,7 +168,7 @@ def test_a_damaged_file_is_told_or_read_and_never_crashes(
         except SurgevalError:
             return
     for problem in heard:
-        assert problem.file
+        assert problem.path
         assert "\n" not in str(problem)
     assert np.isfinite(back.table.select("score", "x", "y", "w", "h").to_numpy()).all()
     assert back.table["triplet"].is_between(-1, 88).all()

@@ -70,14 +70,14 @@ def read_eval_log(path: Path | str) -> EvalAnswers:
     try:
         log = read(str(file.absolute()), exclude_fields=set(_LEFT_OUT))
     except Exception as error:  # noqa: BLE001 - the reader raises whatever its many parts do
-        raise DataError(file, found=f"what its reader refuses ({_first_line(error)})", expected=_EXPECTED) from None
+        raise DataError(file, f"found what its reader refuses ({_first_line(error)}), expected {_EXPECTED}") from None
     answers: dict[str, Answered] = {}
     failed: dict[str, str] = {}
     for sample in log.samples or ():
         name = str(sample.id)
         if sample.epoch != 1:
             found = f"it in epoch {sample.epoch}"
-            raise DataError(file, record=f"sample {name!r:.60}", found=found, expected="each sample once")
+            raise DataError(file, f"found {found}, expected each sample once", record=f"sample {name!r:.60}")
         try:
             if sample.error is not None:
                 raise Unanswered(" ".join(str(sample.error.message).replace("\\n", " ").split())[:100])
@@ -87,7 +87,7 @@ def read_eval_log(path: Path | str) -> EvalAnswers:
     asked = tuple(dict.fromkeys([*map(str, log.eval.dataset.sample_ids or ()), *answers, *failed]))
     failed |= {name: "it was not asked" for name in asked if name not in answers and name not in failed}
     if not asked:
-        raise DataError(file, found="no sample", expected="some")
+        raise DataError(file, "found no sample, expected some")
     return EvalAnswers(asked, answers, failed)
 
 
@@ -122,23 +122,23 @@ def _check_archive(path: Path) -> None:
         with open_regular(path) as stream:
             whole = os.fstat(stream.fileno()).st_size
             if whole > MAX_TOTAL:
-                raise DataError(path, found=f"{whole} bytes", expected=f"at most {MAX_TOTAL}")
+                raise DataError(path, f"found {whole} bytes, expected at most {MAX_TOTAL}")
             with ZipFile(stream) as archive:
                 members = archive.infolist()
                 if archive.start_dir != _stated_directory(stream, whole):
                     raise BadZipFile("two tables of contents")  # one for us, another for the reader
             if len(members) > MAX_MEMBERS:
-                raise DataError(path, found=f"{len(members)} members", expected=f"at most {MAX_MEMBERS}")
+                raise DataError(path, f"found {len(members)} members, expected at most {MAX_MEMBERS}")
             total = sum(_true_size(path, stream, member) for member in members)
     except FileNotFoundError:
-        raise DataError(path, found="no such file", expected=_EXPECTED) from None
+        raise DataError(path, f"found no such file, expected {_EXPECTED}") from None
     except OSError as error:
-        raise DataError(path, found=f"{error.strerror or error}", expected=f"a readable file, {_EXPECTED}") from None
+        raise DataError(path, f"found {error.strerror or error}, expected a readable file, {_EXPECTED}") from None
     except (BadZipFile, ValueError, struct.error, zlib.error, NotImplementedError, UnicodeError) as error:
         found = f"a damaged archive ({_first_line(error)})"
-        raise DataError(path, found=found, expected=_EXPECTED) from None
+        raise DataError(path, f"found {found}, expected {_EXPECTED}") from None
     if total > MAX_TOTAL:
-        raise DataError(path, found=f"{total} bytes when unpacked", expected=f"at most {MAX_TOTAL}")
+        raise DataError(path, f"found {total} bytes when unpacked, expected at most {MAX_TOTAL}")
 
 
 def _stated_directory(stream: BufferedReader, whole: int) -> int:
@@ -160,7 +160,7 @@ def _true_size(path: Path, stream: BufferedReader, member: ZipInfo) -> int:
         size += count
         if size > MAX_MEMBER:
             where = f"member {member.filename!r:.60}"
-            raise DataError(path, record=where, found=f"over {MAX_MEMBER} bytes when unpacked", expected="fewer")
+            raise DataError(path, f"found over {MAX_MEMBER} bytes when unpacked, expected fewer", record=where)
     return size
 
 

@@ -46,13 +46,13 @@ class DatasetFrames:
         digest = hashlib.sha256()
         for video in sorted(set(videos)):
             if video not in known:
-                raise DataError(dataset.root, record=f"video {video}", found="no such video", expected="its frames")
+                raise DataError(dataset.root, "found no such video, expected its frames", record=f"video {video}")
             frames = [(frame.time, frame.image) for frame in dataset.frames(video)]
             timed = sorted(
                 ((time, image) for time, image in frames if time is not None and image), key=lambda two: two[0]
             )
             if not timed:
-                raise DataError(dataset.root, record=f"video {video}", found="no frame with a time", expected="some")
+                raise DataError(dataset.root, "found no frame with a time, expected some", record=f"video {video}")
             self._frames[video] = np.array([time for time, _ in timed]), tuple(image for _, image in timed)
             for time, image in timed:
                 digest.update(f"{video}\0{time!r}\0{image.path.name}\0{_size(image.path)}\0{image.frame}\n".encode())
@@ -87,7 +87,7 @@ class VideoFiles:
         for video in sorted(set(videos)):
             if video not in by_name:
                 expected = f"{video}{SUFFIXES[0]} or another video file of this name"
-                raise DataError(folder, record=f"video {video}", found="no such file", expected=expected)
+                raise DataError(folder, f"found no such file, expected {expected}", record=f"video {video}")
             self._files[video] = by_name[video]
             digest.update(f"{video}\0{_size(by_name[video])}\n".encode(errors="backslashreplace"))
         self.identity = f"video files {digest.hexdigest()[:16]}"
@@ -123,7 +123,7 @@ class ItemFiles:
         if (films and len(paths) > 1) or not 1 <= len(paths) <= _MOST:
             found = f"a video among {len(paths)} files" if films else f"{len(paths)} files"
             expected = f"1 to {_MOST} pictures, or one video"
-            raise DataError(self._dataset.root, record=where, field="media", found=found, expected=expected)
+            raise DataError(self._dataset.root, f"found {found}, expected {expected}", record=where, field="media")
         if films:
             times = video_index(films[0]).times
             start = 0.0 if question.start is None else question.start

@@ -56,17 +56,17 @@ def _responses(path: Path) -> Iterable[tuple[str, Answered]]:
         if isinstance(name, int) and not isinstance(name, bool):
             name = str(name)
         if not isinstance(name, str) or not name:
-            raise DataError(path, record=f"record {number}", field="qID", found=shown(name), expected="a question's id")
+            raise DataError(
+                path, f"found {shown(name)}, expected a question's id", record=f"record {number}", field="qID"
+            )
         where = f"question {name[:60]!r}"
         if name in seen:
-            raise DataError(
-                path, record=where, field="qID", found="a second response", expected="one for each question"
-            )
+            raise DataError(path, "found a second response, expected one for each question", record=where, field="qID")
         if not isinstance(content, str):
-            raise DataError(path, record=where, field="content", found=shown(content), expected="text")
+            raise DataError(path, f"found {shown(content)}, expected text", record=where, field="content")
         latency = as_float(record["latency"]) if "latency" in record else None
         if "latency" in record and (latency is None or not 0 <= latency < float("inf")):
             found = shown(record["latency"])
-            raise DataError(path, record=where, field="latency", found=found, expected="seconds, at least 0")
+            raise DataError(path, f"found {found}, expected seconds, at least 0", record=where, field="latency")
         seen.add(name)
         yield name, Answered(content, latency)

@@ -80,7 +80,7 @@ def sample(line: FrameTimeline, shown: Shown, name: str) -> list[int]:
     last = float(line.times[-1])
     step = last - float(line.times[-2]) if len(line.times) > 1 else 0.0
     if start > last + max(step, 1.0) + _SLACK:  # the last frame stays on screen for a while
-        raise DataError(f"video {name}", found=f"{last:.2f} s of video", expected=f"it to reach {start:g} s")
+        raise DataError(f"video {name}", f"found {last:.2f} s of video, expected it to reach {start:g} s")
     if shown.sampling == "question" and line.timed:
         start = max(end - shown.reach, start) if end > start else end - shown.reach
     first, after = np.searchsorted(line.times, [start - _SLACK, end + _SLACK])

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
-from surgeval.errors import DataError, bounded, sentence
+from surgeval.errors import DataError, bounded, locate
 from surgeval.records import Frame, Question, Video
 from surgeval.vocab import LabelSpace
 
 Level: TypeAlias = Literal["error", "warning"]
 Holds: TypeAlias = Literal["labels", "questions", "media"]
-_LONGEST = 600  # characters of each part of a problem
+_LONGEST = 900  # characters of each part of a problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,21 +29,20 @@ class Problem:
     """
 
     kind: str
-    file: str
-    found: str
-    expected: str
+    path: str
+    sentence: str
     record: str | None = None
     field: str | None = None
     level: Level = "error"
 
     def __post_init__(self) -> None:
-        for name in ("found", "expected", "record", "field"):  # names in a file can be a megabyte long
+        for name in ("sentence", "record", "field"):  # names in a file can be a megabyte long
             text = getattr(self, name)
             if text is not None and len(text) > _LONGEST:
                 object.__setattr__(self, name, bounded(text, _LONGEST))
 
     def __str__(self) -> str:
-        return sentence(self.file, self.record, self.field, self.found, self.expected)
+        return locate(self.path, self.record, self.field, self.sentence)
 
 
 OnProblem: TypeAlias = Callable[[Problem], None]
@@ -52,23 +51,20 @@ OnProblem: TypeAlias = Callable[[Problem], None]
 def raise_errors(problem: Problem) -> None:
     """The default: an error stops the reading, a warning does not.
 
-    >>> raise_errors(Problem("image-missing", "VID01/0.jpg", "no such file", "an image", level="warning"))
-    >>> raise_errors(Problem("image-missing", "VID01/0.jpg", "no such file", "an image"))
+    >>> raise_errors(Problem("image-missing", "VID01/0.jpg", "found no such file, expected an image", level="warning"))
+    >>> raise_errors(Problem("image-missing", "VID01/0.jpg", "found no such file, expected an image"))
     Traceback (most recent call last):
     surgeval.errors.DataError: VID01/0.jpg: found no such file, expected an image
     """
     if problem.level == "error":
-        raise DataError(
-            problem.file, record=problem.record, field=problem.field, found=problem.found, expected=problem.expected,
-            code=problem.kind,
-        )  # fmt: skip
+        raise DataError(problem.path, problem.sentence, record=problem.record, field=problem.field, code=problem.kind)
 
 
 def keep_warnings(kept: list[Problem]) -> OnProblem:
     """As `raise_errors`, and appends each warning to a list.
 
     >>> kept = []
-    >>> keep_warnings(kept)(Problem("image-missing", "VID01/0.jpg", "no such file", "an image", level="warning"))
+    >>> keep_warnings(kept)(Problem("image-missing", "VID01/0.jpg", "no such file", level="warning"))
     >>> len(kept)
     1
     """

@@ -74,7 +74,7 @@ class JoinedBoxes:
         for video in videos:
             if video.name not in self._pairs():
                 place = Place(str(self._boxes.root), on_problem, f"video {video.name}")
-                place.warn("video-unboxed", "no video of this number", "boxes for every video")
+                place.warn("video-unboxed", "found no video of this number, expected boxes for every video")
         return videos
 
     @property
@@ -165,12 +165,12 @@ class JoinedBoxes:
             if count:
                 counts["unboxed"] += count
                 lacking = f"{count} {self.space.instruments[number]} in the triplets without a box"
-                place.warn("instrument-unboxed", lacking, "a box for each")
+                place.warn("instrument-unboxed", f"found {lacking}, expected a box for each")
         for number, rest in offered.items():
             if rest:
                 counts["unexplained"] += len(rest)
                 surplus = f"{len(rest)} boxes of {self.space.instruments[number]} without a triplet"
-                place.warn("box-unexplained", surplus, "a triplet for each")
+                place.warn("box-unexplained", f"found {surplus}, expected a triplet for each")
             for box in rest:
                 mark = {"ambiguous": True} if number in several else {}
                 yield Instance(Triplet(number), box, attributes={"unexplained": True, **mark})
@@ -181,19 +181,22 @@ class JoinedBoxes:
         without = counts["frames"] - counts["frames_with"] - counts["own"]
         if without:
             unmatched = f"{without} of {counts['frames']} frames without a frame of the boxes"
-            place.warn("frame-unboxed", unmatched, "boxes for the same frames")
+            place.warn("frame-unboxed", f"found {unmatched}, expected boxes for the same frames")
         elsewhere = sum(key - self._shift not in met for key in theirs)
         if elsewhere:
-            place.warn("box-elsewhere", f"{elsewhere} of {len(theirs)} frames with boxes at times of no triplet frame",
-                       "the same frames")  # fmt: skip
+            place.warn(
+                "box-elsewhere",
+                f"found {elsewhere} of {len(theirs)} frames with boxes at times of no triplet frame, "
+                "expected the same frames",
+            )
         if counts["outside"]:
             outside = f"{counts['outside']} boxes of other instruments"
-            place.warn("box-class-outside", outside, f"instruments of {self.space.name}")
+            place.warn("box-class-outside", f"found {outside}, expected instruments of {self.space.name}")
         present = {key: self._present(frame) for key, frame in theirs.items()}
         better = _better_shift(met, present, self._shift)
         if better:
             drift = f"instruments that agree better {better:+d} frames away"
-            place.warn("boxes-shifted", drift, "boxes of the same moment")
+            place.warn("boxes-shifted", f"found {drift}, expected boxes of the same moment")
 
     def _present(self, frame: Frame) -> frozenset[int]:
         ids = (instance.triplet.instrument for instance in frame.instances if instance.triplet.instrument != UNKNOWN)

@@ -101,8 +101,8 @@ def _read_file(path: Path) -> list[tuple[object, object]]:
     try:
         table = parse_csv(read_bounded(path, _LIMIT, "a CSV file with the columns video and source"))
     except BrokenCsv as error:
-        raise DataError(path, found=error, expected="a CSV file with the columns video and source") from error
+        raise DataError(path, f"found {error}, expected a CSV file with the columns video and source") from error
     missing = [name for name in ("video", "source") if name not in table.columns]
     if missing:
-        raise DataError(path, found=f"no column {missing[0]}", expected="the columns video and source")
+        raise DataError(path, f"found no column {missing[0]}, expected the columns video and source")
     return list(zip(table["video"].to_list(), table["source"].to_list(), strict=True))

@@ -101,15 +101,18 @@ class Classes:
         True
         """
         if not isinstance(data, dict):
-            raise DataError(file, field="classes", found=f"a {type(data).__name__}", expected="an object")
+            raise DataError(file, f"found a {type(data).__name__}, expected an object", field="classes")
         task = data.get("task")
         if task not in TASKS:
-            raise DataError(file, field="task", found=repr(task)[:80], expected=f"one of {', '.join(TASKS)}")
+            raise DataError(file, f"found {repr(task)[:80]}, expected one of {', '.join(TASKS)}", field="task")
         try:
             return cls(from_json(data.get("space"), file), task)
         except BadInput as error:
-            raise DataError(file, field="classes", found=f"what makes no detector ({error})",
-                            expected="a label space with classes for its task") from None  # fmt: skip
+            raise DataError(
+                file,
+                f"found what makes no detector ({error}), expected a label space with classes for its task",
+                field="classes",
+            ) from None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Classes) and self.to_json() == other.to_json()

@@ -135,7 +135,7 @@ class StateFile(AbstractContextManager["StateFile"]):
 
     def refusal(self, found: object, expected: str | None = None, *, field: str | None = None) -> DataError:
         """The sentence that refuses this file."""
-        return DataError(self.path, field=field, found=found, expected=expected or self.expected)
+        return DataError(self.path, f"found {found}, expected {expected or self.expected}", field=field)
 
     def tensors(self) -> dict[str, Tensor]:
         """All tensors, each in memory of its own."""

@@ -62,7 +62,7 @@ def load_cases(folder: str | Path) -> pl.LazyFrame:
     cases = scan_parquet_file(path, "the cases of the run")
     stored = int(collect_parquet(cases.select(pl.len()), path, "the cases of the run").item())
     if stored != record.cases:
-        raise DataError(path, found=f"{stored} cases", expected=f"the {record.cases} that run.json counts")
+        raise DataError(path, f"found {stored} cases, expected the {record.cases} that run.json counts")
     _check_fixed(cases, path)
     return cases
 
@@ -84,7 +84,7 @@ def check_filled(cases: pl.DataFrame, columns: Iterable[str], path: str | Path, 
         if empty.any():
             expected = "text" if cases[name].dtype == pl.String else "a value"
             raise DataError(
-                path, record=f"row {(empty.arg_max() or 0) + 1}", field=name, found="nothing", expected=expected
+                path, f"found nothing, expected {expected}", record=f"row {(empty.arg_max() or 0) + 1}", field=name
             )
 
 
@@ -116,7 +116,7 @@ def _check_fixed(cases: pl.LazyFrame, path: Path) -> None:
         found = schema.get(name)
         if found != dtype and (name in _FILLED or found is not None):
             said = "no such column" if found is None else f"a column of {found}"
-            raise DataError(path, field=name, found=said, expected="a column of text")
+            raise DataError(path, f"found {said}, expected a column of text", field=name)
     check_filled(collect_parquet(cases.select(_FILLED), path, "the cases of the run"), _FILLED, path, failed=True)
 
 

@@ -149,22 +149,22 @@ def load_record(folder: str | Path, protocol: str | None = None) -> RunRecord:
     path = Path(folder) / "run.json"
     if not Path(folder).is_dir():
         found, close = ("a file", "") if Path(folder).exists() else ("no such folder", name_beside(Path(folder)))
-        raise DataError(Path(folder), found=found, expected=f"the folder of a run{close}")
+        raise DataError(Path(folder), f"found {found}, expected the folder of a run{close}")
     content = read_json_object(path, expected="the record of a run", names=True)
     if content.get("format") != FORMAT:
-        raise DataError(path, field="format", found=content.get("format"), expected=f"{FORMAT}")
+        raise DataError(path, f"found {content.get('format')}, expected {FORMAT}", field="format")
     for key, kind in {**_IDENTITY, **_STATE}.items():
         if key not in content:
-            raise DataError(path, field=key, found="nothing", expected="a value")
+            raise DataError(path, "found nothing, expected a value", field=key)
         if not isinstance(content[key], kind) or (kind is int and isinstance(content[key], bool)):
-            raise DataError(path, field=key, found=type(content[key]).__name__, expected=_names(kind))
+            raise DataError(path, f"found {type(content[key]).__name__}, expected {_names(kind)}", field=key)
         if kind is int and content[key] < 0:
-            raise DataError(path, field=key, found=content[key], expected="a whole number of at least 0")
+            raise DataError(path, f"found {content[key]}, expected a whole number of at least 0", field=key)
     if content["status"] not in _STATUSES:
-        raise DataError(path, field="status", found=content["status"], expected=f"one of {', '.join(_STATUSES)}")
+        raise DataError(path, f"found {content['status']}, expected one of {', '.join(_STATUSES)}", field="status")
     manifest = Manifest(**{key: content[key] for key in _IDENTITY})
     if protocol is not None and manifest.protocol != protocol:
-        raise DataError(path, field="protocol", found=manifest.protocol, expected=protocol)
+        raise DataError(path, f"found {manifest.protocol}, expected {protocol}", field="protocol")
     return RunRecord(manifest, **{key: content[key] for key in _STATE})
 
 

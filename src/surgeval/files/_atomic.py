@@ -106,7 +106,7 @@ def copy_atomically(source: str | Path, path: str | Path, expected: str = "a fil
         with open_regular(source) as stream, atomic_file(path) as file:
             shutil.copyfileobj(stream, file)
     except NotRegular as error:
-        raise DataError(source, found=error, expected=expected) from None
+        raise DataError(source, f"found {error}, expected {expected}") from None
 
 
 def make_folder(path: str | Path) -> None:

@@ -30,8 +30,8 @@ def file_digest(*paths: str | Path) -> str:
             with open_regular(path) as stream:
                 hashlib.file_digest(stream, lambda: total)
         except FileNotFoundError:
-            raise DataError(path, found="no such file", expected="a file that can be read") from None
+            raise DataError(path, "found no such file, expected a file that can be read") from None
         except OSError as error:
             found = error if isinstance(error, NotRegular) else error.strerror or type(error).__name__
-            raise DataError(path, found=found, expected="a file that can be read") from None
+            raise DataError(path, f"found {found}, expected a file that can be read") from None
     return total.hexdigest()

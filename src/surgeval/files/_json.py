@@ -137,9 +137,9 @@ def read_json_file(
         return parse_json(data.decode("utf-8-sig"), distinct=distinct, finite=finite, names=names)
     except UnicodeDecodeError as error:
         found = f"byte {data[error.start]:#04x} at offset {error.start}, which is no UTF-8 text"
-        raise DataError(path, found=found, expected=expected) from None
+        raise DataError(path, f"found {found}, expected {expected}") from None
     except BrokenJson as error:
-        raise DataError(path, found=error, expected=expected) from None
+        raise DataError(path, f"found {error}, expected {expected}") from None
 
 
 class _Bounds(TypedDict, total=False):
@@ -163,7 +163,7 @@ def read_json_object(path: str | Path, *, expected: str, **bounds: Unpack[_Bound
     """
     value = read_json_file(path, expected=expected, **bounds)
     if not isinstance(value, dict):
-        raise DataError(path, found=f"a JSON {_KINDS.get(type(value), 'number')}", expected=f"{expected}: an object")
+        raise DataError(path, f"found a JSON {_KINDS.get(type(value), 'number')}, expected {expected}: an object")
     return value
 
 

@@ -54,14 +54,14 @@ def check_parquet(path: str | Path, expected: str = "a readable Parquet file") -
     try:
         wrong = find_parquet_damage(path)
     except FileNotFoundError:
-        raise DataError(path, found="no such file", expected=expected, code="file-missing") from None
+        raise DataError(path, f"found no such file, expected {expected}", code="file-missing") from None
     except NotRegular as error:
-        raise DataError(path, found=error, expected=expected, code=error.code) from None
+        raise DataError(path, f"found {error}, expected {expected}", code=error.code) from None
     except OSError as error:
         found = error.strerror or type(error).__name__
-        raise DataError(path, found=found, expected=expected, code="file-unreadable") from None
+        raise DataError(path, f"found {found}, expected {expected}", code="file-unreadable") from None
     if wrong:
-        raise DataError(path, found=wrong, expected=expected, code="parquet-broken")
+        raise DataError(path, f"found {wrong}, expected {expected}", code="parquet-broken")
 
 
 def find_parquet_damage(path: str | Path) -> str:
@@ -156,7 +156,7 @@ def collect_parquet(table: pl.LazyFrame, path: str | Path, expected: str = "a re
         return table.collect()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         found = (str(error).splitlines() or [type(error).__name__])[0]
-        raise DataError(path, found=found, expected=expected, code="parquet-broken") from None
+        raise DataError(path, f"found {found}, expected {expected}", code="parquet-broken") from None
 
 
 def write_parquet_file(table: pl.DataFrame | pl.LazyFrame, path: str | Path) -> None:

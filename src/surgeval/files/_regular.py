@@ -125,14 +125,14 @@ def read_bounded(path: str | Path, limit: int, expected: str) -> bytes:
             data = file.read(limit + 1)
             size = os.fstat(file.fileno()).st_size
     except FileNotFoundError:
-        raise DataError(path, found="no such file", expected=expected) from None
+        raise DataError(path, f"found no such file, expected {expected}") from None
     except NotRegular as error:
-        raise DataError(path, found=error, expected=expected) from None
+        raise DataError(path, f"found {error}, expected {expected}") from None
     except OSError as error:
         trouble = error.strerror or type(error).__name__
-        raise DataError(path, found=f"a file that cannot be read ({trouble})", expected=expected) from None
+        raise DataError(path, f"found a file that cannot be read ({trouble}), expected {expected}") from None
     if len(data) > limit:
-        raise DataError(path, found=f"{max(size, len(data))} bytes", expected=f"{expected} of at most {limit} bytes")
+        raise DataError(path, f"found {max(size, len(data))} bytes, expected {expected} of at most {limit} bytes")
     return data
 
 

@@ -80,16 +80,16 @@ class Store:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             beside = [self.path, *(self.path.with_name(self.path.name + end) for end in ("-wal", "-shm", "-journal"))]
             if any(path.is_symlink() for path in beside) or (self.path.exists() and not self.path.is_file()):
-                raise DataError(self.path, found="no regular file", expected=f"{self.title} or a place to make one")
+                raise DataError(self.path, f"found no regular file, expected {self.title} or a place to make one")
             self._base = sqlite3.connect(self.path, timeout=60, isolation_level=None, check_same_thread=False)
         except (OSError, sqlite3.Error) as error:
             found = getattr(error, "strerror", None) or str(error)
-            raise DataError(self.path, found=found, expected=f"a place to make {self.title}") from None
+            raise DataError(self.path, f"found {found}, expected a place to make {self.title}") from None
         try:
             self._open()
         except _FAILURES as error:
             self.close()
-            raise DataError(self.path, found=str(error), expected=f"{self.title} or a place to make one") from None
+            raise DataError(self.path, f"found {error}, expected {self.title} or a place to make one") from None
         except DataError:
             self.close()
             raise
@@ -101,7 +101,7 @@ class Store:
         for column, value in zip(self.columns, rows or (), strict=False):
             if wanted := column.wanted(value):
                 where = f"{self.key} {key[:60]}"
-                raise DataError(self.path, record=where, field=column.name, found=f"{value!r:.60}", expected=wanted)
+                raise DataError(self.path, f"found {value!r:.60}, expected {wanted}", record=where, field=column.name)
         return rows
 
     def put(self, key: str, values: Sequence[str | int | float | None], *, replace: bool = False) -> None:
@@ -141,7 +141,7 @@ class Store:
             with self._lock:
                 row: tuple[Any, ...] | None = self._base.execute(query, values).fetchone()
         except _FAILURES as error:
-            raise DataError(self.path, found=str(error), expected=f"{self.title} that can be read") from None
+            raise DataError(self.path, f"found {error}, expected {self.title} that can be read") from None
         return row
 
     def _open(self) -> None:
@@ -151,9 +151,9 @@ class Store:
         stored = [" ".join(str(sql).split()) for (sql,) in self._base.execute("SELECT sql FROM sqlite_master")]
         self._base.execute("COMMIT")
         if version not in (0, _VERSION) or (version == 0 and stored):
-            raise DataError(self.path, found=f"a database of version {version}", expected=f"version {_VERSION}")
+            raise DataError(self.path, f"found a database of version {version}, expected version {_VERSION}")
         if version == _VERSION and stored != [" ".join(self.layout.split())]:
-            raise DataError(self.path, found="other tables", expected=f"the table of {self.title}")
+            raise DataError(self.path, f"found other tables, expected the table of {self.title}")
         self._base.execute("PRAGMA journal_mode = WAL")
         self._base.execute("PRAGMA synchronous = FULL")  # what was paid for is worth one fsync
         if version == 0:

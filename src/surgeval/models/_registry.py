@@ -158,12 +158,12 @@ def _open_folder(folder: Path, spec: ModelSpec, family: ModelFamily | None, dtyp
     path = folder / "config.json"
     model_type = read_config(path).get("model_type")
     if family is not None and model_type != family.model_type:
-        raise DataError(path, field="model_type", found=repr(model_type), expected=repr(family.model_type))
+        raise DataError(path, f"found {model_type!r}, expected {family.model_type!r}", field="model_type")
     family = family or family_of_type(model_type)
     if family is None:
         # Models that cut a picture into tiles or pieces of any size (qwen2_vl, llava_next …) are told by their name.
         known = dict.fromkeys(one.model_type for one in FAMILIES.load_all().values() if one.model_type)
-        raise DataError(path, field="model_type", found=repr(model_type)[:80], expected=f"one of {', '.join(known)}")
+        raise DataError(path, f"found {repr(model_type)[:80]}, expected one of {', '.join(known)}", field="model_type")
     return family.open(folder, spec.text, dtype)
 
 

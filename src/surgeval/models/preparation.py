@@ -246,10 +246,10 @@ def _from_processor(config: Mapping[str, Any], file: object) -> Preparation:
     kind = config.get("image_processor_type", config.get("feature_extractor_type", ""))
     blip = isinstance(kind, str) and kind.startswith("Blip")
     if not _switch(config, "do_resize", True, file):
-        raise DataError(file, field="do_resize", found="false", expected="true: a model reads one fixed size")
+        raise DataError(file, "found false, expected true: a model reads one fixed size", field="do_resize")
     padded = _switch(config, "do_pad", False, file)
     if padded and kind not in _PADDING:
-        raise DataError(file, field="do_pad", found="true", expected=f"no padding, or a {_PADDING[0]}")
+        raise DataError(file, f"found true, expected no padding, or a {_PADDING[0]}", field="do_pad")
     resize = _resize(config.get("size", {"height": 384, "width": 384} if blip else 224), blip, file)
     crop = None
     if _switch(config, "do_center_crop", not blip, file):
@@ -257,7 +257,7 @@ def _from_processor(config: Mapping[str, Any], file: object) -> Preparation:
         crop = _rectangle({"height": side, "width": side} if isinstance(side, int) else side, "crop_size", file)
     code = config.get("resample", 3)
     if not isinstance(code, int) or isinstance(code, bool) or code not in _CODES:
-        raise DataError(file, field="resample", found=repr(code), expected="2 (bilinear) or 3 (bicubic)")
+        raise DataError(file, f"found {code!r}, expected 2 (bilinear) or 3 (bicubic)", field="resample")
     rescale = _number(config.get("rescale_factor", 1 / 255), "rescale_factor", file)
     mean, std = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
     colour = _colour(_three(config.get("image_mean", CLIP_MEAN), "image_mean", file)) if padded else None
@@ -294,25 +294,25 @@ def _rectangle(size: object, field: str, file: object) -> tuple[int, int]:
         "width",
     }:
         wanted = "height and width" + (" or shortest_edge" if field == "size" else "")
-        raise DataError(file, field=field, found=repr(size)[:80], expected=wanted)
+        raise DataError(file, f"found {repr(size)[:80]}, expected {wanted}", field=field)
     return _edge(size["height"], f"{field}.height", file), _edge(size["width"], f"{field}.width", file)
 
 
 def _edge(edge: object, field: str, file: object) -> int:
     if not isinstance(edge, int) or isinstance(edge, bool) or not 1 <= edge <= _LARGEST:
-        raise DataError(file, field=field, found=repr(edge)[:80], expected=f"a whole number from 1 to {_LARGEST}")
+        raise DataError(file, f"found {repr(edge)[:80]}, expected a whole number from 1 to {_LARGEST}", field=field)
     return edge
 
 
 def _number(number: object, field: str, file: object) -> float:
     if not isinstance(number, int | float) or isinstance(number, bool) or not abs(number) <= sys.float_info.max:
-        raise DataError(file, field=field, found=repr(number)[:80], expected="a finite number")
+        raise DataError(file, f"found {repr(number)[:80]}, expected a finite number", field=field)
     return float(number)
 
 
 def _three(numbers: object, field: str, file: object) -> tuple[float, float, float]:
     if not isinstance(numbers, list | tuple) or len(numbers) != 3:
-        raise DataError(file, field=field, found=repr(numbers)[:80], expected="three numbers")
+        raise DataError(file, f"found {repr(numbers)[:80]}, expected three numbers", field=field)
     red, green, blue = (_number(value, field, file) for value in numbers)
     return red, green, blue
 
@@ -322,5 +322,5 @@ def _switch(config: Mapping[str, Any], field: str, default: bool, file: object) 
     if value is None:
         return default
     if not isinstance(value, bool):
-        raise DataError(file, field=field, found=repr(value)[:80], expected="true or false")
+        raise DataError(file, f"found {repr(value)[:80]}, expected true or false", field=field)
     return value

@@ -80,10 +80,10 @@ def load_pictures(folder: str | Path) -> tuple[dict[str, bytes], tuple[str, ...]
         return {}, ()
     try:
         if path.is_symlink():
-            raise DataError(path, found="a link", expected="the pictures of the run")
+            raise DataError(path, "found a link, expected the pictures of the run")
         table = read_parquet_file(path, expected="the pictures of the run")
         if table.schema != _SCHEMA or table.height > _MOST or any(table.null_count().row(0)):
-            raise DataError(path, found="another table", expected=f"at most {_MOST} cases with a picture each")
+            raise DataError(path, f"found another table, expected at most {_MOST} cases with a picture each")
     except DataError as error:
         return {}, (f"{error}: the page has no pictures",)
     usable = {case: data for case, data in table.iter_rows() if _is_small_jpeg(data)}

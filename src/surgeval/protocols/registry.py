@@ -140,9 +140,11 @@ def descriptor_of(folder: str | Path) -> Descriptor:
     record, known = load_record(folder), descriptors()
     if record.manifest.protocol not in known:
         raise DataError(
-            Path(folder) / "run.json", field="protocol", found=record.manifest.protocol,
-            expected=f"one of {', '.join(known)}, or that the package that offers it is installed",
-        )  # fmt: skip
+            Path(folder) / "run.json",
+            f"found {record.manifest.protocol}, "
+            f"expected one of {', '.join(known)}, or that the package that offers it is installed",
+            field="protocol",
+        )
     return known[record.manifest.protocol]
 
 
@@ -151,14 +153,14 @@ def _refuse_other(folder: Path) -> None:
     if not folder.is_dir() or is_run(folder):
         return
     if (kind := folder_kind_of(folder)) is not None:
-        raise DataError(folder, found=f"a {kind.noun}", expected="the folder of a run")
+        raise DataError(folder, f"found a {kind.noun}, expected the folder of a run")
     if runs := runs_in(folder):
         many = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
-        raise DataError(folder, found=f"a folder of {many}", expected=f"one of them, such as {runs[0]}")
+        raise DataError(folder, f"found a folder of {many}, expected one of them, such as {runs[0]}")
     from surgeval.datasets import is_dataset
 
     if is_dataset(folder):
-        raise DataError(folder, found="a dataset", expected="the folder of a run")
+        raise DataError(folder, "found a dataset, expected the folder of a run")
 
 
 def load_run(folder: str | Path) -> RunResult:

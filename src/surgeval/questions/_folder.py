@@ -120,9 +120,9 @@ def copy_media(folder: Path, out: Path, names: set[str]) -> dict[str, str]:
     for name in sorted(names):
         source = Path(os.path.normpath(folder / name))
         if leads_out(source, folder):
-            raise DataError(source, found="a link that leads out of its folder", expected="the media of a question")
+            raise DataError(source, "found a link that leads out of its folder, expected the media of a question")
         if not source.is_file():
-            raise DataError(source, found="no such file", expected="the media of a question")
+            raise DataError(source, "found no such file, expected the media of a question")
         parent = Path(name).parent.as_posix()
         group = "all" if parent == "." else safe_name(parent.removeprefix("media/"))
         target = claimed.setdefault(group, DistinctNames()).claim(source.stem, source.suffix)

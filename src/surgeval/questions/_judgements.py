@@ -70,8 +70,11 @@ def read_judgements(questions: QuestionSet, *, adjudicated: bool = False) -> lis
         own = read_own(path, questions)
         for name in {judgement.reviewer for judgement in own}:
             if name in owners:  # a copy would count as a second person
-                raise DataError(path, found=f"{name[:60]!r}, whose judgements are in {owners[name].name} too",
-                                expected="one file for each reviewer")  # fmt: skip
+                raise DataError(
+                    path,
+                    f"found {name[:60]!r}, whose judgements are in {owners[name].name} too, "
+                    "expected one file for each reviewer",
+                )
             owners[name] = path
         every += own
     return sorted(every, key=lambda judgement: judgement.when) if adjudicated else every
@@ -80,7 +83,7 @@ def read_judgements(questions: QuestionSet, *, adjudicated: bool = False) -> lis
 def read_own(path: Path, questions: QuestionSet, reviewer: str | None = None) -> list[Judgement]:
     """One person's file: their last judgement of each item as it is now."""
     if path.is_symlink():
-        raise DataError(path, found="a link", expected="a file of judgements")
+        raise DataError(path, "found a link, expected a file of judgements")
     if not path.exists():
         return []
     current = {item.id: item for item in questions.items}
@@ -92,12 +95,14 @@ def read_own(path: Path, questions: QuestionSet, reviewer: str | None = None) ->
         if judgement.reviewer != reviewer:
             stranger = f"the reviewer {judgement.reviewer[:60]!r}"
             raise DataError(
-                path, record=f"line {number}", found=stranger, expected=f"{reviewer[:60]!r} alone in this file"
+                path, f"found {stranger}, expected {reviewer[:60]!r} alone in this file", record=f"line {number}"
             )
         if prints.get(judgement.item) != judgement.content:
             continue  # the item has changed since, or is gone
         if judgement.answer is not None and not 0 <= judgement.answer < len(current[judgement.item].options):
-            raise DataError(path, record=f"line {number}", field="answer", found=judgement.answer, expected="an option")
+            raise DataError(
+                path, f"found {judgement.answer}, expected an option", record=f"line {number}", field="answer"
+            )
         latest[judgement.item] = judgement
     return list(latest.values())
 
@@ -108,7 +113,7 @@ def _lines(path: Path) -> list[str]:
     try:
         return data[: data.rfind(b"\n") + 1].decode().split("\n")[:-1]  # comments may hold other ends of lines
     except UnicodeDecodeError:
-        raise DataError(path, found="bytes that are no text", expected="a file of judgements") from None
+        raise DataError(path, "found bytes that are no text, expected a file of judgements") from None
 
 
 def _judgement(line: str, path: Path, number: int) -> Judgement:
@@ -116,11 +121,11 @@ def _judgement(line: str, path: Path, number: int) -> Judgement:
         value: Any = parse_json(line)
         judgement = Judgement(**value)
     except (BrokenJson, TypeError) as error:
-        raise DataError(path, record=f"line {number}", found=error, expected="a judgement") from None
+        raise DataError(path, f"found {error}, expected a judgement", record=f"line {number}") from None
     texts = (judgement.item, judgement.content, judgement.reviewer, judgement.comment, judgement.when)
     whole = judgement.answer is None or type(judgement.answer) is int
     if not all(isinstance(text, str) for text in texts) or not whole or judgement.verdict not in VERDICTS:
-        raise DataError(path, record=f"line {number}", found="values of another kind", expected="a judgement")
+        raise DataError(path, "found values of another kind, expected a judgement", record=f"line {number}")
     return judgement
 
 

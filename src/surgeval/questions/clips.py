@@ -166,7 +166,7 @@ def table_clips(
     clips, left_out = [], _LeftOut()
     for number, row in rows:
         if row["video"] not in files:
-            raise DataError(videos, record=f"video {row['video'][:60]}", found="no such file", expected="its film")
+            raise DataError(videos, "found no such file, expected its film", record=f"video {row['video'][:60]}")
         start, end = (_seconds(row[key], table, number, key) for key in ("start", "end"))
         film = files[row["video"]]
         times = video_index(film).times
@@ -313,19 +313,21 @@ def _rows(table: Path) -> Iterator[tuple[int, dict[str, str]]]:
         rows = csv.DictReader(io.StringIO(text, newline=""), strict=True)
         missing = [key for key in ("video", "start", "end", "phase") if key not in (rows.fieldnames or ())]
         if missing:
-            raise DataError(table, found=f"no column {missing[0]}", expected="video, start, end and phase")
+            raise DataError(table, f"found no column {missing[0]}, expected video, start, end and phase")
         for number, row in enumerate(rows, start=2):
             if number > _MOST_ROWS:
-                raise DataError(table, found="more rows", expected=f"at most {_MOST_ROWS}")
+                raise DataError(table, f"found more rows, expected at most {_MOST_ROWS}")
             yield number, {str(key): str(value or "").strip() for key, value in row.items()}
     except UnicodeDecodeError:
-        raise DataError(table, found="bytes that are no text", expected="a table of phases in UTF-8") from None
+        raise DataError(table, "found bytes that are no text, expected a table of phases in UTF-8") from None
     except csv.Error as error:
-        raise DataError(table, found=error, expected="a table of phases") from None
+        raise DataError(table, f"found {error}, expected a table of phases") from None
 
 
 def _seconds(text: str, table: Path, number: int, field: str) -> float:
     value = float(text) if _NUMBER.fullmatch(text) else math.inf
     if not math.isfinite(value):
-        raise DataError(table, record=f"line {number}", field=field, found=text[:60] or "nothing", expected="seconds")
+        raise DataError(
+            table, f"found {text[:60] or 'nothing'}, expected seconds", record=f"line {number}", field=field
+        )
     return value

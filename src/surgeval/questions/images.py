@@ -171,7 +171,7 @@ def _cases(path: Path) -> Iterator[tuple[dict[str, Any], Place]]:
         try:
             value = here.mapping(parse_json(line, finite=True))
         except BrokenJson as error:
-            raise DataError(path, record=f"line {number}", found=error, expected="complete JSON") from None
+            raise DataError(path, f"found {error}, expected complete JSON", record=f"line {number}") from None
         if value is not None:
             yield value, here
 
@@ -181,7 +181,7 @@ def _record(case: Mapping[str, Any], place: Place, folder: Path, out: Path, outs
     image = _inside(folder, _text(case, "image", place), place)
     size = image_size(image)
     if size is None:
-        raise DataError(image, found="no image that can be read", expected="the image of a case")
+        raise DataError(image, "found no image that can be read, expected the image of a case")
     regions = _regions(case.get("regions"), size, place)
     gaze = _fixations(case, image.stem, size, place, folder, outside)
     facts = {key: _word(case, key, place) for key in _FACTS if case.get(key) is not None}
@@ -216,7 +216,7 @@ def _fixations(
     tracks = read_gaze(path, mapping=mapping, size=size, known=[recording])
     track = tracks.get(recording) or (next(iter(tracks.values())) if len(tracks) == 1 else None)
     if track is None:
-        raise DataError(path, found=f"{len(tracks)} recordings, none called {recording[:60]}", expected="its gaze")
+        raise DataError(path, f"found {len(tracks)} recordings, none called {recording[:60]}, expected its gaze")
     fixations = find_fixations(track)
     if fixations.off_frame:
         outside[path] += fixations.off_frame
@@ -226,13 +226,15 @@ def _fixations(
 def _regions(value: Any, size: tuple[int, int], place: Place) -> tuple[ImageRegion, ...]:
     rows = place.items(value, "regions") if value is not None else []
     if rows is None or len(rows) > _MOST_REGIONS:
-        raise DataError(place.file, record=place.record, field="regions", found="too many", expected=f"{_MOST_REGIONS}")
+        raise DataError(place.file, f"found too many, expected {_MOST_REGIONS}", record=place.record, field="regions")
     regions = []
     for row in rows:
         entry = row if isinstance(row, dict) else {}
         name, box = place.text(entry.get("name"), "regions name"), place.box(entry.get("box"), *size, "regions box")
         if name is None or box is None:
-            raise DataError(place.file, record=place.record, field="regions", found=shown(row), expected="name and box")
+            raise DataError(
+                place.file, f"found {shown(row)}, expected name and box", record=place.record, field="regions"
+            )
         part = Box(box.x / size[0], box.y / size[1], box.w / size[0], box.h / size[1])
         regions.append(ImageRegion(" ".join(name.split()), part, entry.get("finding") is True))
     return tuple(regions)
@@ -241,7 +243,7 @@ def _regions(value: Any, size: tuple[int, int], place: Place) -> tuple[ImageRegi
 def _text(case: Mapping[str, Any], key: str, place: Place) -> str:
     text = place.text(case.get(key), key)
     if text is None or len(text) > 1_000:
-        raise DataError(place.file, record=place.record, field=key, found="no short text", expected="text")
+        raise DataError(place.file, "found no short text, expected text", record=place.record, field=key)
     return text
 
 
@@ -256,5 +258,5 @@ def _word(case: Mapping[str, Any], key: str, place: Place) -> str:
 def _inside(folder: Path, name: str, place: Place) -> Path:
     if not stays_inside(folder, name):
         path = f"the path {name[:60]!r}"
-        raise DataError(place.file, record=place.record, found=path, expected="one inside the folder")
+        raise DataError(place.file, f"found {path}, expected one inside the folder", record=place.record)
     return folder / name

@@ -161,12 +161,12 @@ def _row(line: str, path: Path, number: int) -> ProbeRow:
     try:
         row = ProbeRow(**parse_json(line))
     except (BrokenJson, TypeError) as error:
-        raise DataError(path, record=f"line {number}", found=error, expected="a reply of a probe") from None
+        raise DataError(path, f"found {error}, expected a reply of a probe", record=f"line {number}") from None
     texts: tuple[object, ...] = (row.item, row.content, row.condition, row.model)
     right: object = row.right
     whole = row.choice is None or type(row.choice) is int
     if not all(isinstance(text, str) for text in texts) or not isinstance(right, bool) or not whole:
-        raise DataError(path, record=f"line {number}", found="values of another kind", expected="a reply of a probe")
+        raise DataError(path, "found values of another kind, expected a reply of a probe", record=f"line {number}")
     return row
 
 

@@ -83,7 +83,7 @@ def read_records(path: str | Path, on_problem: OnProblem = raise_errors) -> Iter
         value = _object(line, here)
         record = _record(value, here, path.parent, fixations) if value is not None else None
         if record is not None and record.id in seen:
-            here.report("id-duplicate", shown(record.id), "each record once", "id")
+            here.report("id-duplicate", f"found {shown(record.id)}, expected each record once", "id")
         elif record is not None:
             seen.add(record.id)
             yield record
@@ -119,7 +119,7 @@ def _object(line: str, place: Place) -> dict[str, Any] | None:
     try:
         value = parse_json(line, finite=True)
     except BrokenJson as error:
-        place.report("json-broken", str(error), "complete JSON")
+        place.report("json-broken", f"found {error}, expected complete JSON")
         value = UNREAD
     return None if value is UNREAD else place.mapping(value)
 
@@ -148,7 +148,7 @@ def _record(value: dict[str, Any], place: Place, folder: Path, fixations: Fixati
 def _text(value: Any, place: Place, field: str, longest: int = LONGEST_TEXT) -> str | None:
     text = place.text(value, field)
     if text is not None and len(text) > longest:
-        place.report("not-text", f"{len(text)} characters", f"at most {longest}", field)
+        place.report("not-text", f"found {len(text)} characters, expected at most {longest}", field)
         return None
     return text
 
@@ -160,7 +160,7 @@ def _optional(value: Mapping[str, Any], key: str, place: Place) -> str | None:
 def _bounded(value: Any, place: Place, field: str, most: int) -> list[Any] | None:
     rows = place.items(value, field) if value is not None else []
     if rows is not None and len(rows) > most:
-        place.report("wrong-shape", f"{len(rows)} entries", f"at most {most}", field)
+        place.report("wrong-shape", f"found {len(rows)} entries, expected at most {most}", field)
         return None
     return rows
 
@@ -175,7 +175,7 @@ def _media(value: Any, place: Place, folder: Path) -> tuple[str, ...] | None:
         if text is None:
             return None
         if not stays_inside(folder, text):
-            place.report("path-escape", shown(text), "a path inside the folder of the file", "media")
+            place.report("path-escape", f"found {shown(text)}, expected a path inside the folder of the file", "media")
             return None
         paths.append(text)
     return tuple(paths)
@@ -222,7 +222,7 @@ def _texts(value: Any, place: Place, field: str) -> dict[str, str] | None:
     if entries is None:
         return None
     if len(entries) > 64:
-        place.report("wrong-shape", f"{len(entries)} entries", "at most 64", field)
+        place.report("wrong-shape", f"found {len(entries)} entries, expected at most 64", field)
         return None
     texts: dict[str, str] = {}
     for key, entry in entries.items():

@@ -17,7 +17,7 @@ import polars as pl
 from scipy.sparse import csr_array
 
 from surgeval.arrays import Floats, Ints, encode
-from surgeval.errors import BadInput, sentence
+from surgeval.errors import BadInput, locate
 from surgeval.figures import EstimateBars
 from surgeval.results import Result
 from surgeval.stats._inputs import is_missing
@@ -90,7 +90,9 @@ class Units:
             return cls(csr_array(features[first]), sizes.astype(np.int64), False, units)
         encoded = encode(clusters)
         if len(encoded.codes) != units:
-            raise BadInput(sentence("clusters", None, None, f"{len(encoded.codes)} rows", f"{units}, one per unit"))
+            raise BadInput(
+                locate("clusters", None, None, f"found {len(encoded.codes)} rows, expected {units}, one per unit")
+            )
         total = len(encoded.keys)
         gather = csr_array((np.ones(units), (encoded.codes, np.arange(units))), shape=(total, units))
         return cls(csr_array(gather @ features), np.ones(total, dtype=np.int64), True, units)
@@ -179,14 +181,14 @@ def number_labels(
     present = dict.fromkeys(label for column in columns for label in column if not is_missing(label))
     known = tuple(_sorted(present) if categories is None else categories)
     if len(set(known)) != len(known):
-        raise BadInput(sentence("categories", None, None, repr(known), "each category once"))
+        raise BadInput(locate("categories", None, None, f"found {known!r}, expected each category once"))
     position = {label: number for number, label in enumerate(known)}
     numbered = []
     for number, column in enumerate(columns):
         for row, label in enumerate(column):
             if not is_missing(label) and label not in position:
                 where = f"row {row}, rater {number}"
-                raise BadInput(sentence("ratings", where, None, repr(label), f"one of {list(known)}"))
+                raise BadInput(locate("ratings", where, None, f"found {label!r}, expected one of {list(known)}"))
         numbered.append(np.array([-1 if is_missing(label) else position[label] for label in column], dtype=np.int64))
     return numbered, known
 
@@ -204,7 +206,7 @@ def numeric_ratings(categories: Sequence[Any], name: str) -> Floats:
     for label in categories:
         numeric = isinstance(label, (int, float, np.integer, np.floating)) and not isinstance(label, bool)
         if not numeric or not math.isfinite(label):
-            raise BadInput(sentence(name, None, None, f"the label {label!r}", "finite numbers as labels"))
+            raise BadInput(locate(name, None, None, f"found the label {label!r}, expected finite numbers as labels"))
     return np.array(categories, dtype=np.float64)
 
 

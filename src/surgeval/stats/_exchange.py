@@ -18,7 +18,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from surgeval.arrays import AnyArray, Floats, Int8s
-from surgeval.errors import BadInput, sentence
+from surgeval.errors import BadInput, locate
 from surgeval.stats._resample import blocks
 
 __all__ = ["exchange_blocks", "exchange_p", "exchange_signs", "is_exact"]
@@ -40,7 +40,7 @@ def exchange_signs(rng: np.random.Generator, clusters: int, draws: int) -> tuple
     counts: tuple[tuple[str, object], ...] = (("clusters", clusters), ("draws", draws))
     for name, value in counts:
         if not isinstance(value, (int, np.integer)) or value < 1:
-            raise BadInput(sentence(name, None, None, repr(value), "a whole number above 0"))
+            raise BadInput(locate(name, None, None, f"found {value!r}, expected a whole number above 0"))
     exact = is_exact(clusters, draws)
     if exact:
         patterns = np.arange(2 ** (clusters - 1))[:, None]

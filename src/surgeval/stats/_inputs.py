@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from surgeval.arrays import AnyArray, Bools, Floats, Ints, encode
-from surgeval.errors import BadInput, sentence
+from surgeval.errors import BadInput, locate
 
 __all__ = ["Floats", "Ints", "Scores", "finite", "masks", "same_length", "slices_by"]
 
@@ -29,28 +29,28 @@ def finite(values: Scores, label: str = "values") -> Floats:
         # Text is refused although NumPy would read "1": a column of text is a column read wrongly.
         for row, value in enumerate(raw):
             if value is None or isinstance(value, (str, bytes, complex)):
-                raise BadInput(sentence(label, f"row {row}", None, repr(value), "a finite number"))
+                raise BadInput(locate(label, f"row {row}", None, f"found {value!r}, expected a finite number"))
     try:
         array = np.asarray(raw, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise BadInput(
-            sentence(label, None, None, f"values that are no numbers ({error})", "finite numbers")
+            locate(label, None, None, f"found values that are no numbers ({error}), expected finite numbers")
         ) from error
     if array.ndim != 1:
-        raise BadInput(sentence(label, None, None, f"an array of shape {array.shape}", "one value per row"))
+        raise BadInput(locate(label, None, None, f"found an array of shape {array.shape}, expected one value per row"))
     if not array.size:
-        raise BadInput(sentence(label, None, None, "no rows", "at least one"))
+        raise BadInput(locate(label, None, None, "found no rows, expected at least one"))
     bad = ~np.isfinite(array)
     if bad.any():
         row = int(bad.argmax())
-        raise BadInput(sentence(label, f"row {row}", None, str(array[row]), "a finite number"))
+        raise BadInput(locate(label, f"row {row}", None, f"found {array[row]}, expected a finite number"))
     return array
 
 
 def same_length(first: Floats, second: Floats | Ints, name: str) -> None:
     """Refuse columns of different length."""
     if len(first) != len(second):
-        raise BadInput(sentence(name, None, None, f"{len(second)} rows", f"{len(first)} rows, one per value"))
+        raise BadInput(locate(name, None, None, f"found {len(second)} rows, expected {len(first)} rows, one per value"))
 
 
 def masks(slices: Mapping[str, npt.ArrayLike], rows: int) -> dict[str, Bools]:
@@ -60,13 +60,17 @@ def masks(slices: Mapping[str, npt.ArrayLike], rows: int) -> dict[str, Bools]:
         mask = np.asarray(rows_of)
         if mask.dtype != np.bool_ or mask.shape != (rows,):
             raise BadInput(
-                sentence("slices", repr(name), None, f"{mask.dtype} of shape {mask.shape}", f"{rows} booleans")
+                locate(
+                    "slices", repr(name), None, f"found {mask.dtype} of shape {mask.shape}, expected {rows} booleans"
+                )
             )
         if not mask.any():
-            raise BadInput(sentence("slices", repr(name), None, "no rows", "at least one (leave empty slices out)"))
+            raise BadInput(
+                locate("slices", repr(name), None, "found no rows, expected at least one (leave empty slices out)")
+            )
         checked[name] = mask
     if not checked:
-        raise BadInput(sentence("slices", None, None, "none", "at least one"))
+        raise BadInput(locate("slices", None, None, "found none, expected at least one"))
     return checked
 
 

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 import polars as pl
 from scipy.special import ndtri
 
-from surgeval.errors import BadInput, sentence
+from surgeval.errors import BadInput, locate
 from surgeval.figures import Estimate, EstimateBars, EstimateGroup
 from surgeval.results import Result
 from surgeval.stats._wording import NumberUnit, number_text, with_ends
@@ -107,7 +107,9 @@ class Intervals(Result):
         for item in self.items:
             if item.name == name:
                 return item
-        raise BadInput(sentence("intervals", None, None, repr(name), f"one of {[item.name for item in self.items]}"))
+        raise BadInput(
+            locate("intervals", None, None, f"found {name!r}, expected one of {[item.name for item in self.items]}")
+        )
 
     def __iter__(self) -> Iterator[Interval]:
         return iter(self.items)
@@ -152,9 +154,9 @@ def wilson(successes: float, n: float, level: float = 0.95) -> tuple[float, floa
     """
     check_level(level)
     if not (math.isfinite(n) and n > 0):
-        raise BadInput(sentence("wilson", None, "n", str(n), "a number of trials above 0"))
+        raise BadInput(locate("wilson", None, "n", f"found {n}, expected a number of trials above 0"))
     if not 0 <= successes <= n:
-        raise BadInput(sentence("wilson", None, "successes", str(successes), f"0 to {n}"))
+        raise BadInput(locate("wilson", None, "successes", f"found {successes}, expected 0 to {n}"))
     return score_ends(1.0 if successes == n else successes / n, n, float(ndtri(0.5 + level / 2)))
 
 
@@ -170,4 +172,4 @@ def score_ends(share: float, n: float, z: float) -> tuple[float, float]:
 def check_level(level: object) -> None:
     """Refuse a confidence level outside (0, 1); 95 is a common slip."""
     if not (isinstance(level, (int, float)) and 0 < level <= 1 - 1e-12):  # nearer to 1 the normal quantile is infinite
-        raise BadInput(sentence("level", None, None, repr(level), "a number between 0 and 1, such as 0.95"))
+        raise BadInput(locate("level", None, None, f"found {level!r}, expected a number between 0 and 1, such as 0.95"))

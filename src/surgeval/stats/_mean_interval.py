@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from surgeval.arrays import Floats, Ints, encode
-from surgeval.errors import BadInput, sentence
+from surgeval.errors import BadInput, locate
 from surgeval.stats._inputs import same_length
 from surgeval.stats._interval import FEW_CLUSTERS, Interval, wilson
 from surgeval.stats._means import Point, Sample, Scheme, exact_ends, jackknife, replicates
@@ -26,9 +26,9 @@ def plan_for(scheme: Scheme, drawing: NamedDrawing) -> Resampling:
 def read_clusters(scores: Floats, clusters: Iterable[Any] | None, scheme: Scheme, point: Point) -> Ints:
     """The cluster number of every row, once scheme and point estimator are known to go together."""
     if scheme not in ("cluster", "two_level", "plain"):
-        raise BadInput(sentence("scheme", None, None, repr(scheme), "cluster, two_level or plain"))
+        raise BadInput(locate("scheme", None, None, f"found {scheme!r}, expected cluster, two_level or plain"))
     if point not in ("flat", "macro"):
-        raise BadInput(sentence("point", None, None, repr(point), "flat or macro"))
+        raise BadInput(locate("point", None, None, f"found {point!r}, expected flat or macro"))
     if scheme == "plain":
         if point == "macro":
             raise BadInput(

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from surgeval.arrays import Floats, Ints, encode
-from surgeval.errors import BadInput, sentence
+from surgeval.errors import BadInput, locate
 from surgeval.stats._interval import Interval
 from surgeval.stats._resample import Resampling, blocks, interval_ends, multiplicities, usable
 from surgeval.stats._student import UNBOUNDED, Bounds, cluster_sizes, defined_without, t_ends, unmoved_ends
@@ -45,7 +45,7 @@ class Replicates:
 def check_names(names: Sequence[str]) -> None:
     """Refuse no name, and one name for two numbers."""
     if not names or len(set(names)) != len(names):
-        raise BadInput(sentence("names", None, None, repr(list(names)), "at least one, all different"))
+        raise BadInput(locate("names", None, None, f"found {list(names)!r}, expected at least one, all different"))
 
 
 def as_matrix(statistic: Statistic, batched: bool, columns: int) -> Matrix:
@@ -57,7 +57,7 @@ def as_matrix(statistic: Statistic, batched: bool, columns: int) -> Matrix:
         if values.size != len(block) * columns:
             shape = values.shape[1:]
             wanted = f"{columns} number(s) per resample"
-            raise BadInput(sentence("statistic", None, None, f"a result of shape {shape}", wanted))
+            raise BadInput(locate("statistic", None, None, f"found a result of shape {shape}, expected {wanted}"))
         return values.reshape(len(block), columns)
 
     return apply
@@ -67,10 +67,12 @@ def codes_of(clusters: Iterable[Any]) -> Ints:
     """The number of each cluster in sorted order; naming none, or one twice, is an error."""
     encoded = encode(clusters)
     if not len(encoded.codes):
-        raise BadInput(sentence("clusters", None, None, "none", "at least one"))
+        raise BadInput(locate("clusters", None, None, "found none, expected at least one"))
     if len(encoded.codes) != len(encoded.keys):
         twice = encoded.keys[int(np.bincount(encoded.codes).argmax())]
-        raise BadInput(sentence("clusters", None, None, f"{twice!r} more than once", "each cluster named once"))
+        raise BadInput(
+            locate("clusters", None, None, f"found {twice!r} more than once, expected each cluster named once")
+        )
     return encoded.codes
 
 

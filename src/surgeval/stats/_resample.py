@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from surgeval.arrays import AnyArray, Floats, Ints
-from surgeval.errors import BadInput, sentence
+from surgeval.errors import BadInput, locate
 from surgeval.stats._interval import check_level
 from surgeval.stats._streams import stream
 
@@ -72,10 +72,10 @@ class Resampling:
     def __post_init__(self) -> None:
         check_level(self.level)
         if self.method not in ("t", "percentile", "bca"):
-            raise BadInput(sentence("method", None, None, repr(self.method), "t, percentile or bca"))
+            raise BadInput(locate("method", None, None, f"found {self.method!r}, expected t, percentile or bca"))
         resamples: object = self.resamples  # a caller without a type checker may pass anything
         if not isinstance(resamples, (int, np.integer)) or resamples < 1:
-            raise BadInput(sentence("resamples", None, None, repr(resamples), "a whole number above 0"))
+            raise BadInput(locate("resamples", None, None, f"found {resamples!r}, expected a whole number above 0"))
 
     @classmethod
     def by_drawing(cls, statistic: str, drawing: NamedDrawing) -> Resampling:
@@ -84,7 +84,9 @@ class Resampling:
         asked.update(drawing)
         plan = cls(**asked)
         if plan.method == "t":
-            raise BadInput(sentence("method", None, None, "'t'", f"percentile or bca, as {statistic} is drawn"))
+            raise BadInput(
+                locate("method", None, None, f"found 't', expected percentile or bca, as {statistic} is drawn")
+            )
         return plan
 
     def rng(self, *more: str) -> np.random.Generator:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy.special import stdtr, stdtrit
 
 from surgeval.arrays import Floats
-from surgeval.errors import BadInput, sentence
+from surgeval.errors import BadInput, locate
 from surgeval.stats._interval import score_ends
 
 __all__ = [
@@ -42,7 +42,9 @@ def cluster_sizes(sizes: npt.ArrayLike | None, clusters: int) -> Floats:
     values = np.ones(clusters) if sizes is None else np.asarray(sizes, dtype=np.float64)
     fits = values.shape == (clusters,) and bool(np.isfinite(values).all() and (values >= 0).all() and values.any())
     if not fits:
-        raise BadInput(sentence("sizes", None, None, f"an array of shape {values.shape}", f"{clusters} numbers ≥ 0"))
+        raise BadInput(
+            locate("sizes", None, None, f"found an array of shape {values.shape}, expected {clusters} numbers ≥ 0")
+        )
     return values
 
 

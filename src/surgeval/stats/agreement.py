@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from surgeval.arrays import Floats, Ints
-from surgeval.errors import BadInput, sentence
+from surgeval.errors import BadInput, locate
 from surgeval.stats._agree import Agreement, Units, assess, number_labels, numeric_ratings, ready
 from surgeval.stats._inputs import is_missing
 from surgeval.stats._resample import NamedDrawing, Resampling
@@ -75,21 +75,21 @@ def cohen_kappa(
 def _same_units(columns: list[list[Any]]) -> None:
     first, second = columns
     if len(first) != len(second):
-        raise BadInput(sentence("b", None, None, f"{len(second)} labels", f"{len(first)}, one for each of a"))
+        raise BadInput(locate("b", None, None, f"found {len(second)} labels, expected {len(first)}, one for each of a"))
     if not first:
-        raise BadInput(sentence("a", None, None, "no labels", "at least one unit"))
+        raise BadInput(locate("a", None, None, "found no labels, expected at least one unit"))
     for side, column in zip("ab", columns, strict=True):
         for row, label in enumerate(column):
             if is_missing(label):
                 wanted = "a label (drop the unit, or use krippendorff_alpha)"
-                raise BadInput(sentence(side, f"row {row}", None, repr(label), wanted))
+                raise BadInput(locate(side, f"row {row}", None, f"found {label!r}, expected {wanted}"))
 
 
 def _distance(known: tuple[Any, ...], weights: str | None, stated: bool) -> Floats:
     if weights is None:
         return 1.0 - np.eye(len(known))
     if weights not in ("linear", "quadratic"):
-        raise BadInput(sentence("weights", None, None, repr(weights), "None, linear or quadratic"))
+        raise BadInput(locate("weights", None, None, f"found {weights!r}, expected None, linear or quadratic"))
     position = (
         np.arange(len(known), dtype=np.float64) if stated else numeric_ratings(known, "weights without `categories`")
     )
@@ -131,7 +131,7 @@ def fleiss_kappa(
     """
     plan = Resampling.by_drawing("a coefficient of agreement", drawing)
     if chance not in ("fleiss", "randolph"):
-        raise BadInput(sentence("chance", None, None, repr(chance), "fleiss or randolph"))
+        raise BadInput(locate("chance", None, None, f"found {chance!r}, expected fleiss or randolph"))
     counts = _count_table(table)
     ratings, size = int(counts[0].sum()), counts.shape[1]
     disagree = 1 - (counts * (counts - 1)).sum(axis=1) / (ratings * (ratings - 1))
@@ -155,14 +155,18 @@ def _count_table(table: npt.ArrayLike) -> Ints:
     counts = np.asarray(table)
     if counts.ndim != 2 or 0 in counts.shape or counts.dtype.kind not in "iuf":
         found = f"{counts.dtype} of shape {counts.shape}"
-        raise BadInput(sentence("table", None, None, found, "counts, units × categories (see count_ratings)"))
+        raise BadInput(
+            locate("table", None, None, f"found {found}, expected counts, units × categories (see count_ratings)")
+        )
     odd = ~(np.isfinite(counts) & (counts >= 0) & (counts == np.floor(counts))).all(axis=1)
     if odd.any():
         row = int(odd.argmax())
-        raise BadInput(sentence("table", f"row {row}", None, str(counts[row].tolist()), "counts of 0 or more"))
+        raise BadInput(
+            locate("table", f"row {row}", None, f"found {counts[row].tolist()}, expected counts of 0 or more")
+        )
     sums = counts.sum(axis=1)
     if (sums != sums[0]).any() or sums[0] < 2:
         row = int((sums != sums[0]).argmax())
         wanted = "the same number of ratings, 2 or more, in every row (with gaps use krippendorff_alpha)"
-        raise BadInput(sentence("table", f"row {row}", None, f"{int(sums[row])} ratings", wanted))
+        raise BadInput(locate("table", f"row {row}", None, f"found {int(sums[row])} ratings, expected {wanted}"))
     return counts.astype(np.int64)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from surgeval.arrays import Floats, Ints
-from surgeval.errors import BadInput, sentence
+from surgeval.errors import BadInput, locate
 from surgeval.stats._inputs import Scores, finite, masks
 from surgeval.stats._interval import Interval, Intervals, wilson
 from surgeval.stats._mean_interval import mean_interval, plan_for, read_clusters, sample_of
@@ -94,7 +94,9 @@ def share_interval(successes: npt.ArrayLike, totals: npt.ArrayLike, *, level: fl
         or not (sizes > 0).any()
         or not ((hits >= 0) & (hits <= sizes)).all()
     ):
-        raise BadInput(sentence("successes", None, None, "counts that are no part of the totals", "one per video"))
+        raise BadInput(
+            locate("successes", None, None, "found counts that are no part of the totals, expected one per video")
+        )
     hits, sizes = hits[sizes > 0], sizes[sizes > 0]
     rows, estimate = float(sizes.sum()), float(hits.sum() / sizes.sum())
     if len(sizes) == 1:

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from surgeval.arrays import Floats, Ints
-from surgeval.errors import BadInput, sentence
+from surgeval.errors import BadInput, locate
 from surgeval.stats._agree import Agreement, Disagreement, Units, assess, number_labels, numeric_ratings, ready
 from surgeval.stats._resample import NamedDrawing, Resampling
 from surgeval.stats.agreement import ONE_CATEGORY
@@ -45,7 +45,7 @@ def krippendorff_alpha(
     """
     plan = Resampling.by_drawing("a coefficient of agreement", drawing)
     if metric not in ("nominal", "ordinal", "interval", "ratio"):
-        raise BadInput(sentence("metric", None, None, repr(metric), "nominal, ordinal, interval or ratio"))
+        raise BadInput(locate("metric", None, None, f"found {metric!r}, expected nominal, ordinal, interval or ratio"))
     codes, known = _codes(ratings, categories)
     position = _places(known, metric, stated=categories is not None)
     total, raters = codes.shape
@@ -53,7 +53,9 @@ def krippendorff_alpha(
     cluster_of = None if clusters is None else ready(clusters)
     if cluster_of is not None:
         if len(cluster_of) != total:
-            raise BadInput(sentence("clusters", None, None, f"{len(cluster_of)} rows", f"{total}, one per unit"))
+            raise BadInput(
+                locate("clusters", None, None, f"found {len(cluster_of)} rows, expected {total}, one per unit")
+            )
         cluster_of = [cluster for cluster, keep in zip(cluster_of, pairable, strict=True) if keep]
     dropped = total - int(pairable.sum())
     note = f"{dropped} of {total} units have fewer than two ratings, left out" if dropped else ""
@@ -79,12 +81,12 @@ def krippendorff_alpha(
 def _codes(ratings: Iterable[Iterable[Any]], categories: Sequence[Any] | None) -> tuple[Ints, tuple[Any, ...]]:
     rows = [ready(row) for row in ready(ratings)]
     if not rows:
-        raise BadInput(sentence("ratings", None, None, "no units", "at least one"))
+        raise BadInput(locate("ratings", None, None, "found no units, expected at least one"))
     width = len(rows[0])
     for number, row in enumerate(rows):
         if len(row) != width:
             wanted = f"{width}, one per rater (None where missing)"
-            raise BadInput(sentence("ratings", f"row {number}", None, f"{len(row)} ratings", wanted))
+            raise BadInput(locate("ratings", f"row {number}", None, f"found {len(row)} ratings, expected {wanted}"))
     columns, known = number_labels([[row[rater] for row in rows] for rater in range(width)], categories)
     return np.column_stack(columns) if columns else np.empty((len(rows), 0), dtype=np.int64), known
 
@@ -94,7 +96,9 @@ def _places(known: tuple[Any, ...], metric: Metric, stated: bool) -> Floats:
         return np.arange(len(known), dtype=np.float64)
     position = numeric_ratings(known, f"metric {metric}")
     if metric == "ratio" and (position < 0).any():
-        raise BadInput(sentence("metric ratio", None, None, f"the label {position.min():g}", "numbers of 0 or more"))
+        raise BadInput(
+            locate("metric ratio", None, None, f"found the label {position.min():g}, expected numbers of 0 or more")
+        )
     return position
 
 

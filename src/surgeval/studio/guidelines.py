@@ -42,7 +42,7 @@ def guideline_picture(folder: str | Path, name: str) -> EncodedPicture:
         raise BadInput(f"guideline_picture: found {name[:80]!r}, expected the name of a file in {GUIDELINES}")
     width, height = image_size(path) or (0, 0)
     if width * height > _MOST_PIXELS:
-        raise DataError(path, found=f"{width} × {height} pixels", expected=f"at most {_MOST_PIXELS}")
+        raise DataError(path, f"found {width} × {height} pixels, expected at most {_MOST_PIXELS}")
     pixels = read_image(ImageRef(path))
     height, width = pixels.shape[:2]
     if max(height, width) > _LONGEST:

@@ -130,7 +130,7 @@ def check_inside(folder: str | Path, path: str | Path) -> None:
     real = path.resolve()
     if path != _GONE and not real.is_relative_to(folder.resolve()):
         expected = "a file in it: open the folder that it leads to"
-        raise DataError(path, found="a link that leads out of the folder", expected=expected)
+        raise DataError(path, f"found a link that leads out of the folder, expected {expected}")
 
 
 def _films(folder: Path, left_out: list[SurgevalError] | None) -> Iterator[Film]:
@@ -150,7 +150,7 @@ def _film(folder: Path, path: Path) -> Film:
     index = video_index(path)
     if index.width * index.height > _MOST_PIXELS:
         found = f"{index.width} × {index.height} pixels"
-        raise DataError(path, found=found, expected=f"at most {_MOST_PIXELS} in a film")
+        raise DataError(path, f"found {found}, expected at most {_MOST_PIXELS} in a film")
     names = [frame.name for frame in open_video(path).frames(path.stem)]
     frames = tuple((name, ImageRef(path, number)) for number, name in enumerate(names))
     return Film(path.stem, frames, tuple(index.times.tolist()), index.fps)

@@ -94,7 +94,7 @@ def _converted(ref: ImageRef) -> EncodedPicture:
     width, height = image_size(ref.path) or (0, 0)
     if width * height > _MOST_DECODED:
         expected = f"at most {_MOST_DECODED} in a file that must be converted for the browser"
-        raise DataError(ref.path, found=f"{width} × {height} pixels", expected=expected)
+        raise DataError(ref.path, f"found {width} × {height} pixels, expected {expected}")
     with _turn if width * height > _MANY else nullcontext():
         return encode_pixels(read_image(ref))
 

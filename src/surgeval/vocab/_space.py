@@ -233,30 +233,29 @@ def from_json(data: Any, file: str | Path) -> LabelSpace:
     """
     if not isinstance(data, dict):
         raise DataError(
-            file, found=type(data).__name__, expected="a JSON object with instruments, verbs, targets, triplets"
+            file, f"found {type(data).__name__}, expected a JSON object with instruments, verbs, targets, triplets"
         )
     lists = {key: _name_list(data, key, file) for key in ("instruments", "verbs", "targets", "phases")}
     if not lists["instruments"]:
-        raise DataError(file, field="instruments", found="nothing", expected="a list of instrument names")
+        raise DataError(file, "found nothing, expected a list of instrument names", field="instruments")
     rows = data.get("triplets", [])
     counts = [len(lists[key]) for key in ("instruments", "verbs", "targets")]
     total = math.prod(counts) if rows == "all" else len(rows) if isinstance(rows, list) else 0
     if total > MAX_CLASSES:
-        raise DataError(file, field="triplets", found=f"{total} triplets", expected=f"at most {MAX_CLASSES}")
+        raise DataError(file, f"found {total} triplets, expected at most {MAX_CLASSES}", field="triplets")
     if rows == "all":
         rows = [list(row) for row in itertools.product(*map(range, counts))]
     if not isinstance(rows, list):
         raise DataError(
             file,
+            f'found {type(rows).__name__}, expected a list of [instrument, verb, target] rows, or "all"',
             field="triplets",
-            found=type(rows).__name__,
-            expected='a list of [instrument, verb, target] rows, or "all"',
         )
     ids = {key: {_key(name): number for number, name in enumerate(lists[key])} for key in lists}
     triplets = tuple(_triplet_row(row, number, ids, file) for number, row in enumerate(rows))
     twice = [triplet for triplet, count in Counter(triplets).items() if count > 1]
     if twice:
-        raise DataError(file, field="triplets", found=f"{list(twice[0])} twice", expected="each triplet once")
+        raise DataError(file, f"found {list(twice[0])} twice, expected each triplet once", field="triplets")
     return LabelSpace(
         str(data.get("name", Path(file).stem)),
         lists["instruments"],
@@ -270,12 +269,12 @@ def from_json(data: Any, file: str | Path) -> LabelSpace:
 def _name_list(data: dict[str, Any], key: str, file: str | Path) -> tuple[str, ...]:
     value = data.get(key, [])
     if not isinstance(value, list) or not all(isinstance(name, str) and name for name in value):
-        raise DataError(file, field=key, found=json.dumps(value)[:60], expected="a list of names")
+        raise DataError(file, f"found {json.dumps(value)[:60]}, expected a list of names", field=key)
     if len(value) > MAX_CLASSES:
-        raise DataError(file, field=key, found=f"{len(value)} names", expected=f"at most {MAX_CLASSES}")
+        raise DataError(file, f"found {len(value)} names, expected at most {MAX_CLASSES}", field=key)
     if len({_key(name) for name in value}) != len(value):
         raise DataError(
-            file, field=key, found="a name twice", expected="distinct names (case, space, '-' and '_' do not count)"
+            file, "found a name twice, expected distinct names (case, space, '-' and '_' do not count)", field=key
         )
     return tuple(value)
 
@@ -285,7 +284,7 @@ def _triplet_row(row: Any, number: int, known: dict[str, dict[str, int]], file: 
         row = row.split(",")
     if not isinstance(row, list) or len(row) != 3:
         raise DataError(
-            file, record=f"triplet {number}", found=json.dumps(row)[:60], expected="[instrument, verb, target]"
+            file, f"found {json.dumps(row)[:60]}, expected [instrument, verb, target]", record=f"triplet {number}"
         )
     ids = []
     for value, key in zip(row, ("instruments", "verbs", "targets"), strict=True):
@@ -293,10 +292,9 @@ def _triplet_row(row: Any, number: int, known: dict[str, dict[str, int]], file: 
         if not isinstance(code, int) or isinstance(code, bool) or not 0 <= code < len(known[key]):
             raise DataError(
                 file,
+                f"found {value!r}, expected a name or an id below {len(known[key])}",
                 record=f"triplet {number}",
                 field=key[:-1],
-                found=repr(value),
-                expected=f"a name or an id below {len(known[key])}",
             )
         ids.append(code)
     return ids[0], ids[1], ids[2]

@@ -41,7 +41,7 @@ def prompt(question: Choice, pictures: Sequence[ShownFrame]) -> Sequence[Message
 
 def look(question: Choice) -> tuple[ShownFrame, ...]:
     if question.video == "gone":
-        raise DataError("video gone", found="no such file", expected="its frames")
+        raise DataError("video gone", "found no such file, expected its frames")
     return (ShownFrame(1.0, b"JPEG"),)
 
 

@@ -109,7 +109,7 @@ def test_a_broken_row_is_named_and_the_rest_is_read(tmp_path: Path, row: str, ki
     path.write_text(path.read_text() + row + "\n")
     dataset = open_dataset(root)
     [problem] = problems(dataset)
-    assert (problem.kind, problem.record, problem.file) == (kind, "row 10", str(path))
+    assert (problem.kind, problem.record, problem.path) == (kind, "row 10", str(path))
     assert sum(len(frame.instances) for frame in dataset.frames("video41", lambda _: None)) == 4
 
 

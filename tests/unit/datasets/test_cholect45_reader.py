@@ -102,7 +102,7 @@ def test_a_broken_row_is_named_by_its_line(t45: Path, row: str, kind: str) -> No
     path = t45 / "triplet" / "VID01.txt"
     path.write_text(path.read_text() + row + "\n")
     [problem] = problems(open_dataset(t45))
-    assert (problem.kind, problem.record, problem.file) == (kind, "line 4", str(path))
+    assert (problem.kind, problem.record, problem.path) == (kind, "line 4", str(path))
     with pytest.raises(DataError, match="line 4"):
         list(open_dataset(t45).frames("VID01"))
 

@@ -53,8 +53,8 @@ def test_a_fixation_outside_the_frame_is_left_out_counted_and_reported_once(phan
     assert list(read(phantom, problems)) == [(Gaze(1.0, 0.5, 0.5, 0.4),)] * 2
     (problem,) = problems
     assert (problem.kind, problem.level) == ("gaze-range", "warning")
-    assert "4 of 6 fixations outside the frame" in problem.found
-    assert "x 1.2, y 0.5" in problem.found  # the first
+    assert "4 of 6 fixations outside the frame" in problem.sentence
+    assert "x 1.2, y 0.5" in problem.sentence  # the first
 
 
 def test_a_gaze_file_counts_what_lies_outside_the_frame(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def test_a_data_yaml_gives_its_names_or_says_why_not(tmp_path: Path, dialect: di
     found = problems(tmp_path)
     if isinstance(dialect["names"], str):
         assert [problem.level for problem in found] == [dialect["names"]]
-        assert "data.yaml" in found[0].file
+        assert "data.yaml" in found[0].path
     else:
         assert not found
         named = read_class_names(tmp_path, found.append)

@@ -102,7 +102,7 @@ def test_a_tokenizer_whose_rust_part_panics_is_one_sentence(clip_folder: Path) -
     model = open_contrastive(clip_folder)
     with pytest.raises(DataError, match=r"tokenizer: found files that cannot be used .*retry-limit") as caught:
         model.texts(["the grasper " + "x" * 60])
-    assert caught.value.file == str(clip_folder)
+    assert caught.value.path == str(clip_folder)
 
 
 @pytest.mark.parametrize("device", ["meta", "foo", "hpu", "cuda:99", "cpu:-1", ""])

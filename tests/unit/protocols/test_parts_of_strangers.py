@@ -165,7 +165,7 @@ def test_a_command_of_a_stranger_ends_as_it_says(tmp_path: Path, source: str, co
         ("made = chapter\ndef chapter(demo):\n from dataclasses import replace\n"
          " return replace(made(demo), ranking={}, runs=('nowhere',))", "nowhere"),
         ("def chapter(demo):\n from surgeval.errors import DataError\n"
-         " raise DataError('x', found='a', expected='b')", "x: found a, expected b"),
+         " raise DataError('x', 'no rows')", "x: no rows"),
     ],
 )  # fmt: skip
 def test_a_chapter_that_fails_leaves_the_demo_the_others(

@@ -64,7 +64,9 @@ def test_the_figures_are_the_same_bytes_on_a_second_run(toy: Any, tmp_path: Path
 
 
 def test_problems_are_listed_with_files_named_from_the_datasets_folder(toy: Any, tmp_path: Path) -> None:
-    problem = Problem("box-outside", str(toy.root / "labels" / "v1.json"), "x = -3", "a box inside", "frame 3", "box")
+    problem = Problem(
+        "box-outside", str(toy.root / "labels" / "v1.json"), "found x = -3, expected a box inside", "frame 3", "box"
+    )
     page = write_dataset_page(toy, tmp_path, check=Found((problem,) * 300))
     table = pl.read_csv(tmp_path / "tables" / "problems.csv")
     assert table.height == 300
@@ -74,7 +76,7 @@ def test_problems_are_listed_with_files_named_from_the_datasets_folder(toy: Any,
 
 
 def test_errors_stop_the_report_unless_a_check_has_told_them(make: Any, tmp_path: Path) -> None:
-    problem = Problem("json-broken", "v.json", "half a file", "JSON")
+    problem = Problem("json-broken", "v.json", "found half a file, expected JSON")
 
     class Broken(make):
         def frames(self, video: str, on_problem: Any = None) -> Any:
@@ -97,7 +99,7 @@ def test_a_clean_check_says_so(toy: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("level", "mark"), [("warning", "·"), ("error", "✗")])
 def test_only_errors_speak_against_a_dataset(toy: Any, level: Any, mark: str) -> None:
     said = dataset_findings(
-        dataset_statistics(toy), Found((Problem("some-kind", "v.json", "this", "that", level=level),))
+        dataset_statistics(toy), Found((Problem("some-kind", "v.json", "found this, expected that", level=level),))
     )
     assert said[0].text.startswith("The check found") and said[0].mark == mark
 

@@ -176,7 +176,7 @@ def test_an_empty_dataset_has_an_overview_of_zeros(make: Any) -> None:
 def test_problems_reach_the_caller(make: Any) -> None:
     class Broken(make):
         def frames(self, video: str, on_problem: Any = None) -> Iterator[Frame]:
-            raise DataError("labels.json", found="nothing", expected="labels")
+            raise DataError("labels.json", "found nothing, expected labels")
 
     with pytest.raises(DataError, match=r"labels\.json"):
         dataset_statistics(Broken({Video("v"): []}))

@@ -177,18 +177,17 @@ class _Listing:
             self.found.append(problem)
 
     def show(self) -> None:
-        """One line for each kind of the same sentence, the most frequent first, with so many examples as wanted."""
+        """One line for each kind of problem in the same field, the most frequent first, with the first examples."""
         groups: dict[tuple[str, ...], list[Problem]] = {}
         for problem in self.found:
-            # Numbers and places differ from one to the next; what is wrong does not.
-            field, expected = (re.sub(r"[0-9]+", "#", text or "") for text in (problem.field, problem.expected))
-            groups.setdefault((problem.level, problem.kind, field, expected), []).append(problem)
+            field = re.sub(r"[0-9]+", "#", problem.field or "")  # segments[2] and segments[7] are one field
+            groups.setdefault((problem.level, problem.kind, field), []).append(problem)
         hidden = 0
-        for (level, kind, _, _), equal in sorted(groups.items(), key=lambda item: (item[0][0], -len(item[1]))):
+        for (level, kind, _), equal in sorted(groups.items(), key=lambda item: (item[0][0], -len(item[1]))):
             if len(equal) == 1 and self._limit:
                 console().print(f"{level}: {equal[0]} ({kind})")
                 continue
-            files = len({problem.file for problem in equal})
+            files = len({problem.path for problem in equal})
             console().print(
                 f"{level}: {kind}: {len(equal):,} times in {counted(files, 'file')}"
                 + (", first:" if self._limit else "")
@@ -222,7 +221,7 @@ def _save(out: Path, listing: _Listing, drops: QualityRun | None) -> None:
 
     from surgeval.pages import save_tables
 
-    columns = ("level", "kind", "file", "record", "field", "found", "expected")
+    columns = ("level", "kind", "path", "record", "field", "sentence")
     rows = [[getattr(problem, column) for column in columns] for problem in listing.found]
     tables = {"problems": pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")}
     if drops is not None:

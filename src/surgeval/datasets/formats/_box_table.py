@@ -96,7 +96,11 @@ class BoxTable:
         if source := _spelled(row.get(columns.source)) if columns.source else "":
             known = self._sources.setdefault(name, source)
             if known != source:
-                place.report("wrong-value", shown(source), f"{known}, as in the video's first row", columns.source)
+                place.report(
+                    "wrong-value",
+                    f"found {shown(source)}, expected {known}, as in the video's first row",
+                    columns.source,
+                )
         entry = group.get(stem)
         if entry is None:
             count = number_of(stem, len(group))
@@ -126,11 +130,11 @@ class BoxTable:
         for problem in self._early:
             on_problem(problem)
         if not self._videos and not self._early:
-            Place(str(self._table), on_problem).report("labels-missing", "no row", "a row per box")
+            Place(str(self._table), on_problem).report("labels-missing", "found no row, expected a row per box")
         for video in self._videos if self._map.image else ():
             if self._template(video) is None:
                 place = Place(str(self._folder), on_problem, f"video {video}")
-                place.warn("images-absent", "no image", f"images at {self._map.image[0]}")
+                place.warn("images-absent", f"found no image, expected images at {self._map.image[0]}")
         fps, _ = self._clock
         return tuple(Video(name, self._sources.get(name, ""), fps=fps) for name in sorted(self._videos, key=natural))
 
@@ -144,7 +148,9 @@ class BoxTable:
             image = entry.image or self._image(video, entry, place)
             size = (image_size(image) if image else None) or self._map.size
             if size is None and not self._map.normalised:
-                place.report("size-missing", "boxes in pixels and no image", "the image, or `size` in the mapping")
+                place.report(
+                    "size-missing", "found boxes in pixels and no image, expected the image, or `size` in the mapping"
+                )
                 continue
             size = size or NOMINAL
             instances = tuple(instance for row in entry.rows if (instance := self._instance(row, place, size)))
@@ -177,7 +183,7 @@ class BoxTable:
                     continue
                 if is_odd(stem):
                     Place(str(folder / file), on_problem).warn(
-                        "file-odd-name", "the name of a copy", "one file per frame"
+                        "file-odd-name", "found the name of a copy, expected one file per frame"
                     )
                 else:
                     entries.append(_TableFrame(stem, number_of(stem, len(entries)), {}, [], folder / file))

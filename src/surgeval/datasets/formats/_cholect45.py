@@ -56,7 +56,9 @@ class CholecT45(CholecT50):
             return ()
         rows = [line.partition(":") for _, line in read_lines(path, self._early.append) if not line.startswith("#")]
         if [head.strip() for head, _, _ in rows] != [str(number) for number in range(len(rows))]:
-            Place(str(path), self._early.append).report("labels-broken", "other ids", "lines `id:name`, ids from 0")
+            Place(str(path), self._early.append).report(
+                "labels-broken", "found other ids, expected lines `id:name`, ids from 0"
+            )
             return ()
         return tuple(name.strip() for _, _, name in rows)
 
@@ -88,7 +90,7 @@ class CholecT45(CholecT50):
                 tools = None if present is None else present.get(number, ())
                 instances = self._instances(triplets[number], tools, here)
             else:
-                here.warn("frame-unlabelled", "an image without label", "a label for every image")
+                here.warn("frame-unlabelled", "found an image without label, expected a label for every image")
             yield Frame(video, name, number, number / FPS, ImageRef(image) if image else None, *size, instances,
                         labelled=number in triplets, size_assumed=size is NOMINAL)  # fmt: skip
 
@@ -99,7 +101,9 @@ class CholecT45(CholecT50):
         for tool in sorted(own ^ set(own if tools is None else tools)):
             where = "triplet" if tool in own else "instrument"
             difference = f"{self.space.instruments[tool]} in {where}/ alone"
-            place.warn("components-differ", difference, "the instruments of the triplets in instrument/")
+            place.warn(
+                "components-differ", f"found {difference}, expected the instruments of the triplets in instrument/"
+            )
             if tool not in own:
                 instances.append(Instance(Triplet(tool)))
         return tuple(instances)
@@ -112,12 +116,14 @@ def _flags(path: Path, count: int, on_problem: OnProblem) -> dict[int, tuple[int
         place = Place(str(path), on_problem, f"line {line}")
         cells = text.replace(",", " ").split()
         if len(cells) != count + 1:
-            place.report("row-length", f"{len(cells)} items", f"a frame number and {count} flags")
+            place.report("row-length", f"found {len(cells)} items, expected a frame number and {count} flags")
         elif not (cells[0].isascii() and cells[0].isdigit() and len(cells[0]) <= 9) or int(cells[0]) in result:
             again = cells[0].isascii() and cells[0].isdigit() and len(cells[0]) <= 9
-            place.report("frame-duplicate" if again else "frame-name", shown(cells[0]), "a frame number, once")
+            place.report(
+                "frame-duplicate" if again else "frame-name", f"found {shown(cells[0])}, expected a frame number, once"
+            )
         elif strange := set(cells[1:]) - {"0", "1"}:
-            place.report("not-a-flag", shown(min(strange)), "0 or 1")
+            place.report("not-a-flag", f"found {shown(min(strange))}, expected 0 or 1")
         else:
             result[int(cells[0])] = tuple(number for number, cell in enumerate(cells[1:]) if cell == "1")
     return result

@@ -34,14 +34,18 @@ def tell_layout(
     """What a layout of a label file (`FOLDER/*.SUFFIX`) and a folder of images per video lacks."""
     folder, _, suffix = labels.partition("/*")
     if not files:
-        Place(str(root / folder), on_problem).report("labels-missing", f"no {suffix} file", f"VIDxx{suffix} files")
+        Place(str(root / folder), on_problem).report(
+            "labels-missing", f"found no {suffix} file, expected VIDxx{suffix} files"
+        )
     if images is None:
-        Place(str(root), on_problem).warn("images-absent", f"no folder {pictures}/", "the frames of the videos")
+        Place(str(root), on_problem).warn(
+            "images-absent", f"found no folder {pictures}/, expected the frames of the videos"
+        )
         return
     for video in names(images):
         if (images / video).is_dir() and video not in files:
             place = Place(str(images / video), on_problem)
-            place.warn("video-unlabelled", f"no {folder}/{video}{suffix}", "a label file for every video")
+            place.warn("video-unlabelled", f"found no {folder}/{video}{suffix}, expected a label file for every video")
 
 
 class CholecT50:
@@ -103,7 +107,7 @@ class CholecT50:
             number = _frame_number(key)
             if number is None or number in numbers:
                 kind = "frame-duplicate" if number in numbers else "frame-name"
-                place.report(kind, shown(key), "a frame number, once", "annotations")
+                place.report(kind, f"found {shown(key)}, expected a frame number, once", "annotations")
             else:
                 numbers[number] = key
         size: tuple[int, int] | None = None
@@ -118,7 +122,7 @@ class CholecT50:
             if number in numbers and rows is not None:
                 instances, phase = self._read(rows[numbers[number]], here, size)
             elif rows is not None:
-                here.warn("frame-unlabelled", "an image without label", "a label for every image")
+                here.warn("frame-unlabelled", "found an image without label, expected a label for every image")
             yield Frame(video, name, number, number / fps, ImageRef(image) if image else None, *size, instances,
                         labelled=number in numbers, phase=phase, size_assumed=size is NOMINAL)  # fmt: skip
 
@@ -133,9 +137,9 @@ class CholecT50:
             number = _frame_number(stem)
             if number is None:
                 kind = "the name of a copy" if is_odd(stem) else "a name that is no number"
-                place.warn("file-odd-name", kind, "a frame number")
+                place.warn("file-odd-name", f"found {kind}, expected a frame number")
             elif number in result:
-                place.warn("file-odd-name", f"a second image of frame {number}", "one image per frame")
+                place.warn("file-odd-name", f"found a second image of frame {number}, expected one image per frame")
             else:
                 result[number] = stem
         return result
@@ -148,7 +152,11 @@ class CholecT50:
     def _check_categories(self, data: dict[str, Any] | None, place: Place) -> None:
         categories = _categories(data)
         if categories and not self._given and not same_names(self.space, categories):
-            place.report("labels-differ", "other categories than the first label file", self.space.name, "categories")
+            place.report(
+                "labels-differ",
+                f"found other categories than the first label file, expected {self.space.name}",
+                "categories",
+            )
 
     def _read(self, rows: Any, place: Place, size: tuple[int, int]) -> tuple[tuple[Instance, ...], int | None]:
         phases, instances = [], []
@@ -156,7 +164,7 @@ class CholecT50:
             here = place.at(f"{place.record}, row {number}")
             if not isinstance(row, list) or len(row) != 15:
                 length = f"{len(row)} items" if isinstance(row, list) else shown(row)
-                here.report("row-length", length, "a row of 15 items")
+                here.report("row-length", f"found {length}, expected a row of 15 items")
                 continue
             last = len(self.space.phases) - 1
             phase = here.whole(row[14], "phase", UNKNOWN, last, "class-unknown") if last >= 0 else None
@@ -166,7 +174,7 @@ class CholecT50:
             if instance:
                 instances.append(instance)
         if len(set(phases)) > 1:
-            place.warn("phase-differs", f"phases {sorted(set(phases))}", "one phase per frame", "phase")
+            place.warn("phase-differs", f"found phases {sorted(set(phases))}, expected one phase per frame", "phase")
         return tuple(instances), phases[0] if phases else None
 
     def _instance(self, row: list[Any], place: Place, size: tuple[int, int]) -> Instance | None:

@@ -82,7 +82,10 @@ def _parse_yaml(text: str, path: Path, on_problem: OnProblem) -> ClassNames | _R
             return None
         mark = getattr(error, "problem_mark", None)
         where = f" in line {mark.line + 1}" if mark else ""
-        place.report("yaml-broken", f"broken YAML{where} ({getattr(error, 'problem', None) or error})", "a YAML file")
+        place.report(
+            "yaml-broken",
+            f"found broken YAML{where} ({getattr(error, 'problem', None) or error}), expected a YAML file",
+        )
         return _Refused()
     if not isinstance(document, yaml.MappingNode):
         return None
@@ -90,7 +93,7 @@ def _parse_yaml(text: str, path: Path, on_problem: OnProblem) -> ClassNames | _R
     for key, value in document.value:
         if key.value in ("names", "nc"):
             if key.value in entries:
-                place.report("key-duplicate", f"the key {key.value!r} twice", "each key once", key.value)
+                place.report("key-duplicate", f"found the key {key.value!r} twice, expected each key once", key.value)
                 return _Refused()
             entries[key.value] = value
     count = _count(entries["nc"], place) if "nc" in entries else None
@@ -123,7 +126,7 @@ def _count(node: yaml.Node, place: Place) -> int | _Refused | None:
     if text in ("", "null", "~"):
         return None
     if text is None or not (text.isascii() and text.isdigit() and len(text) < 7 and int(text) <= MAX_CLASSES):
-        place.report("wrong-value", shown(text), f"a whole number from 0 to {MAX_CLASSES}", "nc")
+        place.report("wrong-value", f"found {shown(text)}, expected a whole number from 0 to {MAX_CLASSES}", "nc")
         return _Refused()
     return int(text)
 
@@ -141,8 +144,12 @@ def _names(node: yaml.Node, place: Place) -> tuple[str, ...] | None:
         rows = sorted(numbered.items())
     else:
         tagged = not isinstance(node, yaml.ScalarNode) or node.tag not in _SCALARS
-        place.report("wrong-shape", f"the tag {shown(node.tag)}" if tagged else shown(node.value),
-                     "a list of names, or a name for each class number", "names")  # fmt: skip
+        place.report(
+            "wrong-shape",
+            f"found {(f'the tag {shown(node.tag)}' if tagged else shown(node.value))}, "
+            "expected a list of names, or a name for each class number",
+            "names",
+        )
         return None
     listed: list[str] = []
     for number, value in rows:
@@ -158,21 +165,23 @@ def _read_numbered(node: yaml.MappingNode, place: Place) -> dict[int, yaml.Node]
     for key, value in node.value:
         text = _scalar(key)
         if text is None or not (text.isascii() and text.isdigit() and len(text) < 7):
-            place.report("wrong-value", shown(text), "class numbers from 0", "names")
+            place.report("wrong-value", f"found {shown(text)}, expected class numbers from 0", "names")
             return None
         if int(text) in numbered:
-            place.report("key-duplicate", f"class {int(text)} twice", "each class number once", "names")
+            place.report("key-duplicate", f"found class {int(text)} twice, expected each class number once", "names")
             return None
         numbered[int(text)] = value
     gap = next((number for number in range(len(numbered)) if number not in numbered), None)
     if gap is not None:
-        place.report("name-missing", f"no name for class {gap}", f"names for classes 0 to {max(numbered)}", "names")
+        place.report(
+            "name-missing", f"found no name for class {gap}, expected names for classes 0 to {max(numbered)}", "names"
+        )
         return None
     return numbered
 
 
 def _report_count(listed: int, count: int | None, place: Place) -> None:
-    place.report("name-count", f"{listed} names and nc: {count}", "as many names as nc", "names")
+    place.report("name-count", f"found {listed} names and nc: {count}, expected as many names as nc", "names")
 
 
 def _scalar(node: yaml.Node) -> str | None:
@@ -185,7 +194,9 @@ def _scalar(node: yaml.Node) -> str | None:
 def _parse_lines(text: str, place: Place) -> tuple[str, ...]:
     lines = [line.strip() for line in text.rstrip().splitlines()]
     if "" in lines:
-        place.at(f"line {lines.index('') + 1}").report("name-missing", "an empty line", "a class name in each line")
+        place.at(f"line {lines.index('') + 1}").report(
+            "name-missing", "found an empty line, expected a class name in each line"
+        )
         return ()
     return _refuse_duplicates(lines, place) or ()
 
@@ -193,13 +204,17 @@ def _parse_lines(text: str, place: Place) -> tuple[str, ...]:
 def _refuse_duplicates(listed: list[str], place: Place) -> tuple[str, ...] | None:
     """The names; None after reporting that two are the same up to case, spaces, `-`, `_` and commas."""
     if len(listed) > MAX_CLASSES:
-        place.report("name-count", f"{len(listed)} names", f"at most {MAX_CLASSES}", "names")
+        place.report("name-count", f"found {len(listed)} names, expected at most {MAX_CLASSES}", "names")
         return None
     first: dict[str, int] = {}
     for number, name in enumerate(listed):
         other = first.setdefault(name_key(name), number)
         if other != number:
             same = f"classes {other} and {number} named {shown(listed[other])} and {shown(name)}"
-            place.report("name-duplicate", same, "names that differ in more than case, spaces, - and _", "names")
+            place.report(
+                "name-duplicate",
+                f"found {same}, expected names that differ in more than case, spaces, - and _",
+                "names",
+            )
             return None
     return tuple(listed)

@@ -68,7 +68,7 @@ class Copesd:
                 continue
             parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".")][-2:]
             if len(parts) < 2 or ".." in parts:
-                here.report("video-name", shown(path), "a path that ends with VIDEO/FRAME", "image")
+                here.report("video-name", f"found {shown(path)}, expected a path that ends with VIDEO/FRAME", "image")
                 continue
             video, name = parts[0], parts[1].rpartition(".")[0] or parts[1]
             entry = self._videos.setdefault(video, {}).setdefault(name, _ImageEntry(name, "/".join(parts)))
@@ -90,9 +90,9 @@ class Copesd:
             place = Place(str(self._folder), on_problem, f"video {name}"[:120])
             splits = sorted(set().union(*(entry.splits for entry in group.values())))
             if len(splits) > 1:
-                place.warn("split-leak", f"frames in {' and '.join(splits)}", "each video in one split")
+                place.warn("split-leak", f"found frames in {' and '.join(splits)}, expected each video in one split")
             if self._home(name) is None:
-                place.warn("images-absent", "no image", "pad_images/VIDEO/FRAME.jpg")
+                place.warn("images-absent", "found no image, expected pad_images/VIDEO/FRAME.jpg")
             result.append(Video(name, split=",".join(splits), frames=len(group)))
         return tuple(result)
 
@@ -150,7 +150,9 @@ def _box(text: str, place: Place, size: tuple[int, int]) -> Box | None:
     except ValueError:
         numbers = []
     if len(numbers) != 4:
-        place.report("box-not-numbers", shown(text), "four parts of the image [x1, y1, x2, y2]", "box")
+        place.report(
+            "box-not-numbers", f"found {shown(text)}, expected four parts of the image [x1, y1, x2, y2]", "box"
+        )
         return None
     x1, y1, x2, y2 = (number * side for number, side in zip(numbers, (*size, *size), strict=True))
     return place.box([x1, y1, x2 - x1, y2 - y1], *size)

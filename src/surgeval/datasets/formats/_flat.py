@@ -31,9 +31,9 @@ class FlatReader:
             on_problem(problem)
         here = Place(str(self.root), on_problem)
         if not self._flat.folders:
-            here.report("labels-missing", f"no {self._flat.suffix} file", self.label_files)
+            here.report("labels-missing", f"found no {self._flat.suffix} file, expected {self.label_files}")
         elif not self._flat.images:
-            here.warn("images-absent", "no image", self.images)
+            here.warn("images-absent", f"found no image, expected {self.images}")
         self._flat.tell(on_problem)
         return tuple(Video(name, split=self._flat.split(name), frames=len(entries))
                      for name, entries in self._flat.videos.items())  # fmt: skip

@@ -60,10 +60,10 @@ def _primary(value: Any, place: Place, field: str) -> str | None:
         return None
     leaf = _leaves().get(_spelling(text))
     if leaf is None and _spelling(text) in _groups():
-        place.warn("capability-group", shown(text), "a leaf of the taxonomy", field)
+        place.warn("capability-group", f"found {shown(text)}, expected a leaf of the taxonomy", field)
         return _groups()[_spelling(text)]
     if leaf is None:
-        place.report("capability-unknown", shown(text), capability_expected(text), field)
+        place.report("capability-unknown", f"found {shown(text)}, expected {capability_expected(text)}", field)
     return leaf
 
 
@@ -72,7 +72,7 @@ def _secondaries(value: Any, place: Place, field: str) -> tuple[str, ...]:
     for item in (place.items(value, field) or ()) if value is not None else ():
         leaf = _leaves().get(_spelling(item)) if isinstance(item, str) else None
         if leaf is None:
-            place.warn("capability-unknown", shown(item), capability_expected(item), field)
+            place.warn("capability-unknown", f"found {shown(item)}, expected {capability_expected(item)}", field)
         else:
             result.append(leaf)
     return tuple(result)
@@ -81,13 +81,13 @@ def _secondaries(value: Any, place: Place, field: str) -> tuple[str, ...]:
 def _format(value: Any, place: Place, field: str) -> str | None:
     if isinstance(value, str) and value in formats():
         return value
-    place.report("format-unknown", shown(value), f"one of {', '.join(formats())}", field)
+    place.report("format-unknown", f"found {shown(value)}, expected one of {', '.join(formats())}", field)
     return None
 
 
 def _id(value: Any, place: Place) -> str | None:
     if isinstance(value, int) and not isinstance(value, bool):
-        place.warn("id-not-text", shown(value), "text", "qID")
+        place.warn("id-not-text", f"found {shown(value)}, expected text", "qID")
         return str(value)
     return place.text(value, "qID")
 
@@ -103,7 +103,7 @@ def _by_id(path: Path, on_problem: OnProblem) -> dict[str, dict[str, Any]]:
         name = _id(record.get("qID"), here) if record is not None else None
         if record is not None and name is not None:
             if name in result:
-                here.report("id-duplicate", shown(name), "each question once", "qID")
+                here.report("id-duplicate", f"found {shown(name)}, expected each question once", "qID")
             else:
                 result[name] = record
     return result
@@ -126,15 +126,21 @@ def read_focus_pair(requests: str | Path, references: str | Path, on_problem: On
     asked, known = _by_id(requests, on_problem), _by_id(references, on_problem)
     for name in known.keys() - asked.keys():
         place = Place(str(references), on_problem, f"question {name}")
-        place.report("request-missing", "a reference without request", f"the question in {requests.name}", "qID")
+        place.report(
+            "request-missing", f"found a reference without request, expected the question in {requests.name}", "qID"
+        )
     for name, request in asked.items():
         place = Place(str(requests), on_problem, f"question {name}")
         if name not in known:
-            place.report("reference-missing", "a request without reference", f"its answer in {references.name}", "qID")
+            place.report(
+                "reference-missing",
+                f"found a request without reference, expected its answer in {references.name}",
+                "qID",
+            )
             continue
         unknown = request.keys() - set(_REQUEST)
         if unknown:
-            place.warn("key-unknown", shown(min(unknown)), f"only the keys {', '.join(_REQUEST)}")
+            place.warn("key-unknown", f"found {shown(min(unknown))}, expected only the keys {', '.join(_REQUEST)}")
         question = _joined(name, request, known[name], place, Place(str(references), on_problem, f"question {name}"))
         if question:
             yield question
@@ -153,13 +159,13 @@ def _joined(
     options = other.mapping(reference.get("format_kwargs", {}), "format_kwargs")
     flags = [reference.get(key, False) for key in ("ood", "clinical")]
     if not all(isinstance(flag, bool) for flag in flags):
-        other.report("not-a-flag", shown(flags), "true or false", "ood, clinical")
+        other.report("not-a-flag", f"found {shown(flags)}, expected true or false", "ood, clinical")
         return None
     start, end = times
     if None in (video, start, end, procedure, text, primary, style, answer) or options is None:
         return None
     if start is not None and end is not None and not 0 <= start <= end:
-        place.report("time-order", f"{start:g} to {end:g} s", "0 ≤ start_time ≤ end_time", "start_time")
+        place.report("time-order", f"found {start:g} to {end:g} s, expected 0 ≤ start_time ≤ end_time", "start_time")
         return None
     return VqaQuestion(
         name, str(video), float(start or 0), float(end or 0), str(procedure), str(text), str(primary), str(style),
@@ -187,7 +193,7 @@ def focus_rows(path: str | Path, on_problem: OnProblem) -> Iterator[VqaQuestion]
         record = place.mapping(row)
         question = _published(record, place) if record is not None else None
         if question and question.id in seen:
-            place.report("id-duplicate", shown(question.id), "each question once", "id")
+            place.report("id-duplicate", f"found {shown(question.id)}, expected each question once", "id")
         elif question:
             seen.add(question.id)
             yield question
@@ -202,7 +208,7 @@ def _rows(path: Path, on_problem: OnProblem) -> Iterator[Any]:
             for start in range(0, total, _BATCH):
                 yield from collect_parquet(frame.slice(start, _BATCH), path).iter_rows(named=True)
         except DataError as error:
-            place.report(error.code, error.found, error.expected)
+            place.report(error.code, error.sentence)
     elif path.suffix == ".jsonl":
         for number, line in read_lines(path, on_problem):
             value = told_json(line, place.at(f"line {number}"))
@@ -225,12 +231,12 @@ def _published(row: dict[str, Any], place: Place) -> VqaQuestion | None:
     answer = place.text(row.get("answer"), "answer", empty=True)
     flags = [row.get(key) or False for key in ("ood", "clinical_relevance")]
     if not all(isinstance(flag, bool) for flag in flags):
-        place.report("not-a-flag", shown(flags), "true or false", "ood, clinical_relevance")
+        place.report("not-a-flag", f"found {shown(flags)}, expected true or false", "ood, clinical_relevance")
         return None
     if None in (name, video, procedure, text, primary, style, answer) or start is None or end is None:
         return None
     if start > end:
-        place.report("time-order", f"{start:g} to {end:g} s", "a start before the end", "timestamp_start")
+        place.report("time-order", f"found {start:g} to {end:g} s, expected a start before the end", "timestamp_start")
         return None
     # The challenge's loader widens the tolerance with the window: 1 s for a frame, at most 5 s.
     options: dict[str, object] = {}
@@ -244,7 +250,7 @@ def _published(row: dict[str, Any], place: Place) -> VqaQuestion | None:
 def _seconds(value: Any, place: Place, field: str) -> float | None:
     match = _CLOCK.fullmatch(value.strip()) if isinstance(value, str) else None
     if not match:
-        place.report("not-a-time", shown(value), "hh:mm:ss", field)
+        place.report("not-a-time", f"found {shown(value)}, expected hh:mm:ss", field)
         return None
     return float(int(match[1]) * 3600 + int(match[2]) * 60 + int(match[3]))
 
@@ -339,7 +345,9 @@ class Focus:
                     yield question
                     continue
                 place = Place(str(file.path), on_problem, f"question {question.id}")
-                place.report("id-duplicate", f"{shown(question.id)}, as in {known.name}", "each question once", "id")
+                place.report(
+                    "id-duplicate", f"found {shown(question.id)}, as in {known.name}, expected each question once", "id"
+                )
 
     def videos(self, on_problem: OnProblem = raise_errors) -> tuple[Video, ...]:
         """The videos that the questions are about (problems are told by `questions`)."""

@@ -79,9 +79,9 @@ def check_media(dataset: Dataset, question: IntentQuestion, on_problem: OnProble
     for path in media_paths(dataset, question):
         place = Place(str(path), on_problem, f"item {question.id}")
         if not is_file(path):
-            place.report("media-missing", "no such file", "the media of a question", "media")
+            place.report("media-missing", "found no such file, expected the media of a question", "media")
         elif _leaves(dataset, path):
-            place.report("link-outside", LINK_OUT, "the media of a question", "media")
+            place.report("link-outside", f"found {LINK_OUT}, expected the media of a question", "media")
 
 
 def _leaves(dataset: Dataset, path: Path) -> bool:
@@ -149,7 +149,7 @@ class _Copies:
         if not self._out.images or not is_file(source):
             return
         if _leaves(self._out.source, source):
-            raise DataError(source, found=LINK_OUT, expected="the media of a question")
+            raise DataError(source, f"found {LINK_OUT}, expected the media of a question")
         target.parent.mkdir(parents=True, exist_ok=True)
         copy_atomically(source, target, "the media of a question")
 

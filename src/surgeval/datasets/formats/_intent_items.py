@@ -49,7 +49,7 @@ def read_intent_items(
         record = here.mapping(value) if value is not UNREAD else None
         item = _item(record, here, path.parent, home, fixations) if record is not None else None
         if item and item.id in seen:
-            here.report("id-duplicate", shown(item.id), "each question once", "id")
+            here.report("id-duplicate", f"found {shown(item.id)}, expected each question once", "id")
         elif item:
             seen[item.id], lines[item.id] = item, here
             yield item
@@ -63,12 +63,14 @@ def _check_links(item: IntentQuestion, items: Mapping[str, IntentQuestion], plac
     for field in LINKS:
         name = getattr(item, field)
         if name is not None and (name not in items or name == item.id):
-            place.report("link-missing", shown(name), "the id of another item of this file", field)
+            place.report("link-missing", f"found {shown(name)}, expected the id of another item of this file", field)
         elif name is not None and field == "twin":
             twin = items[name]
             if set(twin.options) != set(item.options) or twin.options[twin.answer] == item.options[item.answer]:
                 expected = "the same options as here, and another right one"
-                place.report("twin-differs", f"{shown(name)} with {shown(list(twin.options))}", expected, field)
+                place.report(
+                    "twin-differs", f"found {shown(name)} with {shown(list(twin.options))}, expected {expected}", field
+                )
 
 
 def media_home(path: Path) -> Path:
@@ -92,21 +94,23 @@ def _item(
     options = _options(record.get("options"), here)
     trap = record.get("trap")
     if trap not in (None, "perceptual", "cognitive"):
-        here.report("trap-unknown", shown(trap), "null, perceptual or cognitive", "trap")
+        here.report("trap-unknown", f"found {shown(trap)}, expected null, perceptual or cognitive", "trap")
         return None
     known = [text for text in texts if text is not None]
     if len(known) < 5 or media is None or options is None:
         return None
     scenario, cluster, dimension, skill, question = known
     if skill not in SKILLS.get(dimension, ()):
-        here.report("skill-unknown", f"{shown(dimension)} / {shown(skill)}", "one of the six skills", "skill")
+        here.report(
+            "skill-unknown", f"found {shown(dimension)} / {shown(skill)}, expected one of the six skills", "skill"
+        )
         return None
     answer = here.whole(record.get("answer"), "answer", 0, len(options) - 1, "answer-range")
     if answer is None:
         return None
     start, end = (here.number(record[key], key) if record.get(key) is not None else None for key in ("start", "end"))
     if start is not None and end is not None and end < start:
-        here.report("window-reversed", f"{end:g}", f"seconds from {start:g} (start) on", "end")
+        here.report("window-reversed", f"found {end:g}, expected seconds from {start:g} (start) on", "end")
         return None
     style: Literal["perceptual", "cognitive"] | None = trap
     return IntentQuestion(
@@ -128,7 +132,7 @@ def _text(value: Any, place: Place, field: str) -> str | None:
 def _truth(value: Any, place: Place, field: str) -> bool | None:
     if value is None or isinstance(value, bool):
         return value
-    place.report("not-a-flag", shown(value), "true or false", field)
+    place.report("not-a-flag", f"found {shown(value)}, expected true or false", field)
     return None
 
 
@@ -142,11 +146,13 @@ def _labels(value: Any, place: Place, count: int) -> tuple[OptionLabel, ...]:
         entry = row if isinstance(row, dict) else {"label": row}
         label, reason = entry.get("label"), place.text(entry.get("reason", ""), "labels reason", empty=True) or ""
         if label not in _LABELS:
-            place.report("label-unknown", shown(label), f"one of {', '.join(_LABELS)}", "labels")
+            place.report("label-unknown", f"found {shown(label)}, expected one of {', '.join(_LABELS)}", "labels")
             return ()
         result.append(OptionLabel(label, reason))
     if len(result) != count:
-        place.report("label-count", f"{len(result)} labels", f"one for each of the {count} options", "labels")
+        place.report(
+            "label-count", f"found {len(result)} labels, expected one for each of the {count} options", "labels"
+        )
         return ()
     return tuple(result)
 
@@ -176,11 +182,13 @@ def _options(value: Any, place: Place) -> tuple[str, ...] | None:
         return None
     longest = max(map(len, known), default=0)
     if longest > _LONGEST_OPTION:
-        place.report("options", f"{longest} characters", f"at most {_LONGEST_OPTION} in each", "options")
+        place.report("options", f"found {longest} characters, expected at most {_LONGEST_OPTION} in each", "options")
         return None
     if not 2 <= len(known) <= 8 or len(set(known)) < len(known):
         place.report(
-            "options", f"{len(known)} options, {len(set(known))} different", "2 to 8 different ones", "options"
+            "options",
+            f"found {len(known)} options, {len(set(known))} different, expected 2 to 8 different ones",
+            "options",
         )
         return None
     return known

@@ -25,9 +25,9 @@ def space_from_json(data: Any, file: str, on_problem: OnProblem) -> LabelSpace |
     try:
         return from_json(data, file)
     except DataError as error:
-        on_problem(Problem("labels-broken", error.file, error.found, error.expected, error.record, error.field))
+        on_problem(Problem("labels-broken", error.path, error.sentence, error.record, error.field))
     except (SurgevalError, ValueError, TypeError) as error:
-        on_problem(Problem("labels-broken", file, str(error), "a label space"))
+        on_problem(Problem("labels-broken", file, f"found {error}, expected a label space"))
     return None
 
 

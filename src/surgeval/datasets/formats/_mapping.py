@@ -92,17 +92,19 @@ class BoxMap(MappingFile):
         texts["label"] = texts.pop("class")
         texts["name"] = texts["name"] or "{video}"
         if len(texts["separator"].encode("utf-8", "replace")) > 1:  # tables are split at bytes
-            place.report("wrong-value", shown(texts["separator"]), "one ASCII character", "separator")
+            place.report("wrong-value", f"found {shown(texts['separator'])}, expected one ASCII character", "separator")
         box = _texts(data.get("box"), "box", place)
         if len(box) not in (1, 4):
-            place.report("wrong-value", f"{len(box)} columns", "four columns, or one that holds four numbers", "box")
+            place.report(
+                "wrong-value", f"found {len(box)} columns, expected four columns, or one that holds four numbers", "box"
+            )
         normalised = data.get("normalised", False)
         if not isinstance(normalised, bool):
-            place.report("wrong-value", shown(normalised), "true or false", "normalised")
+            place.report("wrong-value", f"found {shown(normalised)}, expected true or false", "normalised")
         fps = data.get("fps")
         rate = 0.0 if fps == "auto" else as_float(fps)
         if fps is not None and (rate is None or not math.isfinite(rate) or not (0 < rate <= 1000 or fps == "auto")):
-            place.report("wrong-value", shown(fps), 'a number up to 1000, or "auto"', "fps")
+            place.report("wrong-value", f'found {shown(fps)}, expected a number up to 1000, or "auto"', "fps")
         classes = place.mapping(data.get("classes", {}), "classes") or {}
         for key, value in classes.items():
             place.text(value, f"classes.{key}", empty=True)
@@ -143,7 +145,7 @@ def mapping_table(path: Path) -> dict[str, Any]:
     data = parsed(path)
     if data is None:
         text = read_text(path, raise_errors, MAX_BYTES) or ""
-        raise DataError(path, found=_why(path, text), expected="a mapping in TOML (or JSON, named .json)")
+        raise DataError(path, f"found {_why(path, text)}, expected a mapping in TOML (or JSON, named .json)")
     return data
 
 
@@ -176,14 +178,14 @@ def place_of_mapping(data: Mapping[str, Any], keys: frozenset[str], file: str) -
     place = Place(file, raise_errors)
     unknown = sorted(str(key) for key in data.keys() - keys)
     if unknown:
-        place.report("key-unknown", shown(unknown[0]), f"one of {', '.join(sorted(keys))}")
+        place.report("key-unknown", f"found {shown(unknown[0])}, expected one of {', '.join(sorted(keys))}")
     return place
 
 
 def one_of(value: Any, allowed: tuple[str, ...], key: str, place: Place) -> str:
     """The value of a key that allows only these."""
     if value not in allowed:
-        place.report("wrong-value", shown(value), f"one of {', '.join(allowed)}", key)
+        place.report("wrong-value", f"found {shown(value)}, expected one of {', '.join(allowed)}", key)
     return str(value)
 
 
@@ -198,6 +200,6 @@ def frame_size(value: Any, place: Place) -> tuple[int, int] | None:
     if value is None:
         return None
     if not isinstance(value, list) or len(value) != 2:
-        place.report("wrong-value", shown(value), f"[width, height] up to {MAX_SIDE}", "size")
+        place.report("wrong-value", f"found {shown(value)}, expected [width, height] up to {MAX_SIDE}", "size")
         return None
     return place.size(*value)

@@ -51,7 +51,7 @@ class Phantom:
         record = read_mapping(path, self._early.append)
         if record is not None and (record.get("format"), record.get("version")) != ("surgeval-phantom", 1):
             version = f"format {shown(record.get('format'))} version {shown(record.get('version'))}"
-            place.report("manifest-version", version, "format 'surgeval-phantom' version 1")
+            place.report("manifest-version", f"found {version}, expected format 'surgeval-phantom' version 1")
         return record or {}
 
     def _listed(self, stated: Any) -> dict[str, Video]:
@@ -66,7 +66,7 @@ class Phantom:
             if record is None or name is None:
                 continue
             if name in result or "/" in name or "\\" in name or "\0" in name or name in (".", ".."):
-                here.report("video-name", shown(name), "a file name of its own", "name")
+                here.report("video-name", f"found {shown(name)}, expected a file name of its own", "name")
                 continue
             texts: dict[str, Any] = {
                 key: value for key in ("source", "split", "procedure") if isinstance(value := record.get(key), str)
@@ -80,7 +80,11 @@ class Phantom:
         for name in dict.fromkeys([*truths, *(folder.name for folder in folders(self.root / "frames"))]):
             if name not in result:
                 if result and isinstance(stated, list):
-                    place.report("video-unlisted", f"files of {shown(name)}", "every video in the manifest", "videos")
+                    place.report(
+                        "video-unlisted",
+                        f"found files of {shown(name)}, expected every video in the manifest",
+                        "videos",
+                    )
                 result[name] = Video(name)
         return result
 
@@ -89,7 +93,9 @@ class Phantom:
         for problem in self._early:
             on_problem(problem)
         if not self._videos:
-            Place(str(self.root), on_problem).report("labels-missing", "no video", "truth/VIDEO.json files")
+            Place(str(self.root), on_problem).report(
+                "labels-missing", "found no video, expected truth/VIDEO.json files"
+            )
         return tuple(self._videos.values())
 
     def frames(self, video: str, on_problem: OnProblem = raise_errors) -> Iterator[Frame]:
@@ -121,7 +127,7 @@ class Phantom:
             return None
         here = place.at(f"frame {name[:60]}")
         if not name.isascii() or not name.isdigit():
-            here.report("frame-name", shown(name), "a number of six digits", "name")
+            here.report("frame-name", f"found {shown(name)}, expected a number of six digits", "name")
             return None
         time = here.number(record.get("time"), "time")
         size = self._frame_size(record, here)
@@ -154,7 +160,7 @@ class Phantom:
             stated = next((m["size"] for m in masks if isinstance(m, dict) and isinstance(m.get("size"), list)), None)
             size = stated[::-1] if stated else [448, 256]
         if not isinstance(size, list) or len(size) != 2:
-            place.report("not-a-number", shown(size), "[width, height]", "size")
+            place.report("not-a-number", f"found {shown(size)}, expected [width, height]", "size")
             return None
         return place.size(*size)
 
@@ -227,7 +233,7 @@ def _motion(value: Any, place: Place) -> tuple[float, ...] | None:
     if rows is None:
         return None
     if len(rows) != 6:
-        place.report("row-length", f"{len(rows)} numbers", "6 numbers of an affine map", "motion")
+        place.report("row-length", f"found {len(rows)} numbers, expected 6 numbers of an affine map", "motion")
         return None
     numbers = [place.number(item, "motion") for item in rows]
     known = tuple(n for n in numbers if n is not None)

@@ -37,19 +37,23 @@ def _csv_rows(path: Path, boxes: BoxMap, place: Place) -> Iterator[tuple[int, di
                 if not _has_columns(header, boxes, place):
                     return
             elif len(cells) != len(header):
-                place.at(f"row {reader.line_num}").report("row-length", f"{len(cells)} cells", f"{len(header)} cells")
+                place.at(f"row {reader.line_num}").report(
+                    "row-length", f"found {len(cells)} cells, expected {len(header)} cells"
+                )
             else:
                 yield reader.line_num, dict(zip(header, (cell.strip() for cell in cells), strict=True))
     except csv.Error as error:
-        place.at(f"row {reader.line_num}").report("csv-broken", str(error), "separated values")
+        place.at(f"row {reader.line_num}").report("csv-broken", f"found {error}, expected separated values")
 
 
 def _has_columns(header: list[str], boxes: BoxMap, place: Place) -> bool:
     missing = sorted(boxes.columns - set(header))
     if missing:
-        place.report("column-missing", f"the columns {', '.join(header)}"[:200], f"a column {missing[0]!r}"[:80])
+        columns = ", ".join(header)[:200]
+        place.report("column-missing", f"found the columns {columns}, expected a column {missing[0]!r:.80}")
     if len(set(header)) != len(header):
-        place.report("column-duplicate", f"the columns {', '.join(header)}"[:200], "each column once")
+        columns = ", ".join(header)[:200]
+        place.report("column-duplicate", f"found the columns {columns}, expected each column once")
     return not missing and len(set(header)) == len(header)
 
 
@@ -66,6 +70,6 @@ def _json_rows(path: Path, boxes: BoxMap, place: Place) -> Iterator[tuple[int, d
             continue
         missing = sorted((boxes.columns - record.keys()) - {boxes.verb, boxes.target, boxes.track, boxes.score})
         if missing:
-            here.report("column-missing", shown(sorted(record)), f"a key {missing[0]!r}"[:80])
+            here.report("column-missing", f"found {shown(sorted(record))}, expected {f'a key {missing[0]!r}'[:80]}")
             continue
         yield number, record

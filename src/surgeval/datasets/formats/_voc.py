@@ -80,16 +80,16 @@ def _parse(path: Path, on_problem: OnProblem) -> _Document | None:
     except ElementTree.ParseError as error:
         line, column = error.position
         reason = str(error).split(":")[0]
-        place.report("xml-broken", f"{reason} at line {line} column {column + 1}", "well-formed XML")
+        place.report("xml-broken", f"found {reason} at line {line} column {column + 1}, expected well-formed XML")
         return None
     except _DoctypeError:
-        place.report("xml-doctype", "a document type declaration", "plain annotation XML")
+        place.report("xml-doctype", "found a document type declaration, expected plain annotation XML")
         return None
     except (ValueError, LookupError) as error:
-        place.report("xml-broken", str(error), "well-formed XML")
+        place.report("xml-broken", f"found {error}, expected well-formed XML")
         return None
     if root.tag != "annotation":
-        place.report("wrong-shape", f"<{root.tag}>"[:80], "<annotation>")
+        place.report("wrong-shape", f"found {f'<{root.tag}>'[:80]}, expected <annotation>")
         return None
     convention: _Corners = "inclusive" if (root.findtext("source/database") or "").strip() == _OURS else "others"
     if (root.findtext("origin") or "").strip() == "0":
@@ -134,7 +134,7 @@ class Voc(FlatReader):
             place = Place(str(path) if labelled else str(image), on_problem)
             document = _parse(path, on_problem) if labelled else None
             if not labelled:
-                place.warn("frame-unlabelled", "an image without XML", "an annotation for every image")
+                place.warn("frame-unlabelled", "found an image without XML, expected an annotation for every image")
             elif document is None:
                 continue
             real = image_size(image) if image else None
@@ -153,7 +153,7 @@ class Voc(FlatReader):
         stated = place.size(_number(document.width), _number(document.height))
         if real and stated and real != stated:
             size = f"{stated[0]} × {stated[1]}"
-            place.warn("size-differs", size, f"the image's {real[0]} × {real[1]}", "size")
+            place.warn("size-differs", f"found {size}, expected the image's {real[0]} × {real[1]}", "size")
         return real or stated
 
     def _instances(self, document: _Document, place: Place, size: tuple[int, int]) -> Iterator[Instance]:
@@ -173,7 +173,7 @@ class Voc(FlatReader):
         xmin, ymin, xmax, ymax = corners
         written = f"({xmin:.6g}, {ymin:.6g}) to ({xmax:.6g}, {ymax:.6g})"
         if xmax <= xmin or ymax <= ymin:
-            place.report("box-degenerate", written, "xmin < xmax and ymin < ymax", "bndbox")
+            place.report("box-degenerate", f"found {written}, expected xmin < xmax and ymin < ymax", "bndbox")
             return None
         origin = 1 if convention == "others" else 0
         # Counted from 1, pixels 1…width are legal: check that extent, keep the box without the +1.

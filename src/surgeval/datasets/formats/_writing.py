@@ -220,7 +220,7 @@ class Output:
             return path.name
         if not encoded and image_size(source) is None:
             decode(source)  # says what is wrong
-            raise DataError(source, found="a damaged image", expected="the image of a frame")
+            raise DataError(source, "found a damaged image, expected the image of a frame")
         folder.mkdir(parents=True, exist_ok=True)
         if encoded:
             array = self.pixels(frame) if self.pixels else read_image(frame.image)

@@ -56,8 +56,11 @@ class Yolo(FlatReader):
         count = (named.count if named else None) or largest + 1
         if not self._early:
             place = Place(str(named.file if named else self.root), self._early.append)
-            place.warn("names-missing", f"no class names: classes are called {_span(count)}",
-                       "names in data.yaml, or one per line in classes.txt")  # fmt: skip
+            place.warn(
+                "names-missing",
+                f"found no class names: classes are called {_span(count)}, "
+                "expected names in data.yaml, or one per line in classes.txt",
+            )
         return LabelSpace("classes", tuple(f"class {number}" for number in range(count)))
 
     def _scan(self) -> tuple[int, int]:
@@ -91,7 +94,7 @@ class Yolo(FlatReader):
                 instances = tuple(self._instances(text, Place(str(path), on_problem), size))
             else:
                 place = Place(str(image), on_problem)
-                place.warn("frame-unlabelled", "an image without label file", "labels for every image")
+                place.warn("frame-unlabelled", "found an image without label file, expected labels for every image")
             name = self._flat.parts(stem)[1]
             yield Frame(video, name, number_of(name, ordinal), None, ImageRef(image) if image else None, *size,
                         instances, labelled=labelled, size_assumed=size is NOMINAL)  # fmt: skip
@@ -102,9 +105,9 @@ class Yolo(FlatReader):
             here = place.at(f"line {number}")
             if len(words) == 6:
                 expected = "5 or 8 fields of a label (6 fields are a prediction with its score)"
-                here.report("row-length", "6 fields", expected)
+                here.report("row-length", f"found 6 fields, expected {expected}")
             elif len(words) not in (0, 5, 8):
-                here.report("row-length", f"{len(words)} fields", "5 or 8 fields")
+                here.report("row-length", f"found {len(words)} fields, expected 5 or 8 fields")
             elif words:
                 instance = self._instance(words, here, size)
                 if instance:
@@ -121,7 +124,7 @@ class Yolo(FlatReader):
             known = [number for number in ids if number is not None]
             triplet = place.triplet(space, known[0], known[1:]) if len(known) == 4 else None
             if triplet and triplet.instrument == UNKNOWN:
-                place.report("class-unknown", "-1", f"an instrument of {space.name}", "instrument")
+                place.report("class-unknown", f"found -1, expected an instrument of {space.name}", "instrument")
                 triplet = None
         elif space.triplets:
             number = place.whole(values[0], "triplet", 0, len(space.triplets) - 1, "class-unknown")

@@ -37,5 +37,5 @@ def read_dictation(path: str | Path) -> tuple[SpokenWord, ...]:
     if (ends < starts).any():
         row = int((ends < starts).argmax())
         times, wanted = f"{ends[row]:.6g} s after a start at {starts[row]:.6g} s", "a word that ends after it starts"
-        raise DataError(path, record=table.line(row), field=names[2], found=times, expected=wanted)
+        raise DataError(path, f"found {times}, expected {wanted}", record=table.line(row), field=names[2])
     return tuple(map(SpokenWord, table.texts(names[0]), starts.tolist(), ends.tolist()))

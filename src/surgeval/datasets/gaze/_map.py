@@ -69,14 +69,16 @@ class GazeMap(MappingFile):
         texts = {key: place.text(data.get(key, ""), key, empty=key not in ("x", "y")) or "" for key in _COLUMNS}
         separator = place.text(data.get("separator", ""), "separator", empty=True) or ""
         if len(separator.encode()) > 1:
-            place.report("wrong-value", shown(separator), "one character", "separator")
+            place.report("wrong-value", f"found {shown(separator)}, expected one character", "separator")
         rate = data.get("rate")
         per_second = as_float(rate)
         if rate is not None and (per_second is None or not (math.isfinite(per_second) and per_second > 0)):
-            place.report("wrong-value", shown(rate), "rows per second, a positive number", "rate")
+            place.report("wrong-value", f"found {shown(rate)}, expected rows per second, a positive number", "rate")
         if not texts["time"] and rate is None:
             place.report(
-                "wrong-value", "neither time nor rate", "a column of times, or how many rows a second has", "time"
+                "wrong-value",
+                "found neither time nor rate, expected a column of times, or how many rows a second has",
+                "time",
             )
         result = cls(
             **texts, separator=separator, rate=per_second, first=place.number(data.get("first", 0), "first") or 0.0,
@@ -85,7 +87,7 @@ class GazeMap(MappingFile):
             origin=one_of(data.get("origin", "top"), ORIGINS, "origin", place),
         )  # fmt: skip
         if result.end and result.duration:
-            place.report("wrong-value", "both end and duration", "one of the two", "end")
+            place.report("wrong-value", "found both end and duration, expected one of the two", "end")
         return result
 
 

@@ -82,7 +82,7 @@ def _format_of(table: GazeTable) -> str:
     if {"t", "x", "y"} <= have:
         return "neutral"
     columns = f"the columns {', '.join(table.names)}"[:200]
-    raise DataError(table.file, found=columns, expected="t, x and y, a gaze file known by name, or a mapping")
+    raise DataError(table.file, f"found {columns}, expected t, x and y, a gaze file known by name, or a mapping")
 
 
 def _name(file: Path, columns: GazeMap) -> str:
@@ -128,9 +128,11 @@ def _durations(table: GazeTable, columns: GazeMap, t: Floats) -> Floats:
         row = int((duration < 0).argmax())
         field = columns.end or columns.duration
         raise DataError(
-            table.file, record=table.line(row), field=field, found=f"{duration[row]:.6g} s",
-            expected="a fixation that does not end before it starts",
-        )  # fmt: skip
+            table.file,
+            f"found {duration[row]:.6g} s, expected a fixation that does not end before it starts",
+            record=table.line(row),
+            field=field,
+        )
     return duration
 
 
@@ -145,9 +147,11 @@ def _size_of(name: str, columns: GazeMap, size: Sizes | None, file: Path) -> tup
     own = size.get(name) if isinstance(size, Mapping) else size or columns.size
     if own is None:
         raise DataError(
-            file, record=f"recording {name}", field="size", found="pixels of a frame whose size is not known",
-            expected="the frame's width and height",
-        )  # fmt: skip
+            file,
+            "found pixels of a frame whose size is not known, expected the frame's width and height",
+            record=f"recording {name}",
+            field="size",
+        )
     if min(own) <= 0:
         raise BadInput(f"size of {name}: found {own!r}, expected the frame's width and height")
     return own

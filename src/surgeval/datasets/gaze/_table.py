@@ -41,14 +41,14 @@ class GazeTable:
         for name in names:
             if name not in self.names:
                 columns = f"the columns {', '.join(self.names)}"[:200] if self.names else "no columns"
-                raise DataError(self.file, field=name, found=columns, expected="this column")
+                raise DataError(self.file, f"found {columns}, expected this column", field=name)
 
     def texts(self, name: str) -> list[str]:
         """A column of names, none of them empty."""
         values = self._columns[name].to_list()
         for row, value in enumerate(values):
             if not value or not value.strip():
-                raise DataError(self.file, record=self.line(row), field=name, found="nothing", expected="a name")
+                raise DataError(self.file, "found nothing, expected a name", record=self.line(row), field=name)
         return [value.strip() for value in values]
 
     def truths(self, name: str) -> np.ndarray[tuple[int, ...], np.dtype[np.bool]]:
@@ -57,7 +57,7 @@ class GazeTable:
         known = cells.is_in(["1", "0", "1.0", "0.0", "true", "false"])
         if not known.all():
             row = int((~known.fill_null(value=False)).arg_max() or 0)
-            raise DataError(self.file, record=self.line(row), field=name, found=shown(cells[row]), expected="1 or 0")
+            raise DataError(self.file, f"found {shown(cells[row])}, expected 1 or 0", record=self.line(row), field=name)
         return cells.is_in(["1", "1.0", "true"]).to_numpy()
 
     def numbers(self, name: str, *, missing: bool = False) -> Floats:
@@ -71,7 +71,9 @@ class GazeTable:
         if odd.any():
             row = int(odd.arg_max() or 0)
             wanted = "a finite number" + (" or nothing" if missing else "")
-            raise DataError(self.file, record=self.line(row), field=name, found=shown(cells[row]), expected=wanted)
+            raise DataError(
+                self.file, f"found {shown(cells[row])}, expected {wanted}", record=self.line(row), field=name
+            )
         return values.set(empty, float("nan")).to_numpy().astype(np.float64)
 
 
@@ -81,16 +83,17 @@ def read_table(path: Path, separator: str = "") -> GazeTable:
         return _json_lines(path)
     data = read_bytes(path, raise_errors) or b""
     if not data.strip():
-        raise DataError(path, found="an empty file", expected="a table with a header")
+        raise DataError(path, "found an empty file, expected a table with a header")
     header = data.partition(b"\n")[0]
     comma = separator or max(";\t,", key=lambda sign: header.count(sign.encode()))
     try:
         table = parse_csv(data, comma)
     except BrokenCsv as error:
-        raise DataError(path, found=error, expected="a readable CSV file") from error
+        raise DataError(path, f"found {error}, expected a readable CSV file") from error
     names = [name.strip().lstrip("\ufeff") for name in table.columns]
     if len(set(names)) != len(names):
-        raise DataError(path, found=f"the columns {', '.join(names)}"[:200], expected="each column once")
+        columns = ", ".join(names)[:200]
+        raise DataError(path, f"found the columns {columns}, expected each column once")
     table.columns = names
     return GazeTable(path, table, _FIRST_LINE)
 
@@ -99,7 +102,7 @@ def _json_lines(path: Path) -> GazeTable:
     rows: list[dict[str, Any]] = []
     for number, line in read_lines(path, raise_errors):
         if number != len(rows) + 1:
-            raise DataError(path, record=f"line {len(rows) + 1}", found="an empty line", expected="one JSON object")
+            raise DataError(path, "found an empty line, expected one JSON object", record=f"line {len(rows) + 1}")
         place = Place(str(path), raise_errors, f"line {number}")
         rows.append(place.mapping(told_json(line, place)) or {})
     names = list(dict.fromkeys(str(key) for row in rows for key in row))[:100]

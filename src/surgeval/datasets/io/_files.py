@@ -24,11 +24,13 @@ _DEPTH = 4  # levels of folders below the dataset's own: no layout goes deeper
 def tell_unreadable(place: Place, error: OSError) -> None:
     """Tell why a file could not be opened or read."""
     if isinstance(error, NotRegular):
-        place.report(error.code, str(error), "a file" if error.code == "file-missing" else "a regular file")
+        place.report(
+            error.code, f"found {error}, expected {('a file' if error.code == 'file-missing' else 'a regular file')}"
+        )
     elif isinstance(error, FileNotFoundError):
-        place.report("file-missing", "no such file", "a file")
+        place.report("file-missing", "found no such file, expected a file")
     else:
-        place.report("file-unreadable", error.strerror or type(error).__name__, "a readable file")
+        place.report("file-unreadable", f"found {error.strerror or type(error).__name__}, expected a readable file")
 
 
 def bounded_size(stream: BufferedReader, place: Place, limit: int) -> int | None:
@@ -36,7 +38,7 @@ def bounded_size(stream: BufferedReader, place: Place, limit: int) -> int | None
     size = os.fstat(stream.fileno()).st_size
     if size <= limit:
         return size
-    place.report("file-too-large", f"{size} bytes", f"at most {limit}")
+    place.report("file-too-large", f"found {size} bytes, expected at most {limit}")
     return None
 
 
@@ -94,13 +96,15 @@ def _swept(folder: Path, on_problem: OnProblem, met: set[tuple[int, int]]) -> li
         with os.scandir(folder) as entries:
             listed = sorted(entries, key=lambda entry: entry.name)
     except OSError as error:
-        place.report("folder-unreadable", error.strerror or type(error).__name__, "a folder that can be listed")
+        place.report(
+            "folder-unreadable", f"found {error.strerror or type(error).__name__}, expected a folder that can be listed"
+        )
         return []
     for entry in listed:
         if entry.name.startswith("."):
             continue
         if any("\ud800" <= character <= "\udfff" for character in entry.name):
-            place.report("name-not-text", f"the name {os.fsencode(entry.name)!r}", "names in UTF-8")
+            place.report("name-not-text", f"found the name {os.fsencode(entry.name)!r}, expected names in UTF-8")
             continue
         suffix = os.path.splitext(entry.name)[1].lower()  # noqa: PTH122 (a name, not a path)
         here = Place(entry.path, on_problem)
@@ -108,10 +112,10 @@ def _swept(folder: Path, on_problem: OnProblem, met: set[tuple[int, int]]) -> li
             inner.append(folder / entry.name)
         elif os.path.isfile(entry.path) if entry.is_symlink() else entry.is_file():  # noqa: PTH113
             if suffix in _LABELS and not os.access(entry.path, os.R_OK):
-                here.report("file-unreadable", "a file that may not be read", "a readable file")
+                here.report("file-unreadable", "found a file that may not be read, expected a readable file")
         elif os.path.exists(entry.path):  # noqa: PTH110
             level = here.report if suffix in _READ else here.warn
-            level("file-not-regular", NOT_REGULAR, "a regular file")
+            level("file-not-regular", f"found {NOT_REGULAR}, expected a regular file")
         elif suffix not in _READ:  # a label or image that is gone is told by its reader
-            here.report("folder-unreadable", "a link that leads nowhere", "a folder or a file")
+            here.report("folder-unreadable", "found a link that leads nowhere, expected a folder or a file")
     return inner

@@ -56,6 +56,7 @@ class FixationReader:
         if self.left_out:
             found = f"{self.left_out} of {self._count} fixations outside the frame or of negative duration"
             place.warn(
-                "gaze-range", f"{found} (first: {self._first})", "x and y from 0 to 1; these fixations are left out",
+                "gaze-range",
+                f"found {found} (first: {self._first}), expected x and y from 0 to 1; these fixations are left out",
                 "gaze",
-            )  # fmt: skip
+            )

@@ -49,7 +49,9 @@ class ImageFolder:
         for number, file in enumerate(self._files[video]):
             size = image_size(file)
             if size is None:
-                Place(str(file), on_problem).report("image-broken", "a file that is no image", "a readable image")
+                Place(str(file), on_problem).report(
+                    "image-broken", "found a file that is no image, expected a readable image"
+                )
                 continue
             name = file.name if file.stem in taken else file.stem  # a.jpg beside a.png
             taken.add(name)

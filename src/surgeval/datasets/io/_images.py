@@ -65,38 +65,42 @@ def decode(path: Path) -> Image:
             with open_regular(path) as stream, PIL.Image.open(_strict(stream, path), formats=_FORMATS) as image:
                 if not fits(*image.size):
                     size = f"{image.size[0]} × {image.size[1]} pixels"
-                    raise DataError(path, found=size, expected=_LIMITS, code="image-broken")
+                    raise DataError(path, f"found {size}, expected {_LIMITS}", code="image-broken")
                 if any(tile[0] == "bmp_rle" for tile in image.tile) and path.stat().st_size > _MAX_RUNS:
                     raise DataError(
-                        path, found="runs of pixels in a file of this size", expected=f"at most {_MAX_RUNS} bytes",
+                        path,
+                        f"found runs of pixels in a file of this size, expected at most {_MAX_RUNS} bytes",
                         code="image-broken",
-                    )  # fmt: skip
+                    )
                 pixels = _rgb(image, path)
                 if image.format == "PNG" and missing_rows(stream):
-                    raise DataError(path, found="a damaged image (its data end before its last row)",
-                                    expected="a readable image", code="image-broken")  # fmt: skip
+                    raise DataError(
+                        path,
+                        "found a damaged image (its data end before its last row), expected a readable image",
+                        code="image-broken",
+                    )
                 return pixels
     except FileNotFoundError:
-        raise DataError(path, found="no such file", expected="an image", code="image-missing") from None
+        raise DataError(path, "found no such file, expected an image", code="image-missing") from None
     except NotRegular as error:
         expected = "a readable image" if path.is_dir() else "a regular file"
-        raise DataError(path, found=error, expected=expected, code="image-broken") from None
+        raise DataError(path, f"found {error}, expected {expected}", code="image-broken") from None
     except zlib.error:
         found = "a damaged image (its data do not unpack)"
-        raise DataError(path, found=found, expected="a readable image", code="image-broken") from None
+        raise DataError(path, f"found {found}, expected a readable image", code="image-broken") from None
     except PIL.Image.DecompressionBombError:
-        raise DataError(path, found="a picture that is too large", expected=_LIMITS, code="image-broken") from None
+        raise DataError(path, f"found a picture that is too large, expected {_LIMITS}", code="image-broken") from None
     except UnidentifiedImageError:
         content = "a file that is no image" if path.stat().st_size else "an empty file"
         expected = f"an image ({', '.join(_FORMATS)})"
-        raise DataError(path, found=content, expected=expected, code="image-broken") from None
+        raise DataError(path, f"found {content}, expected {expected}", code="image-broken") from None
     except PermissionError as error:
         refusal = f"a file that cannot be opened ({error.strerror})"
-        raise DataError(path, found=refusal, expected="a readable image", code="image-broken") from None
+        raise DataError(path, f"found {refusal}, expected a readable image", code="image-broken") from None
     except _DECODING as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         found = f"a damaged image ({reason})"
-        raise DataError(path, found=found, expected="a readable image", code="image-broken") from error
+        raise DataError(path, f"found {found}, expected a readable image", code="image-broken") from error
 
 
 def _strict(stream: BufferedReader, path: Path) -> BinaryIO:
@@ -110,14 +114,14 @@ def _strict(stream: BufferedReader, path: Path) -> BinaryIO:
     wrong = "a picture that is too large" if len(data) > _MAX_JPEG else too_many_scans(data)
     if wrong:
         expected = f"a JPEG of at most {_MAX_JPEG} bytes, as cameras write it"
-        raise DataError(path, found=wrong, expected=expected, code="image-broken")
+        raise DataError(path, f"found {wrong}, expected {expected}", code="image-broken")
     return BytesIO(without_end(data))
 
 
 def _rgb(image: PIL.Image.Image, path: Path) -> Image:
     """Eight bits a channel; Pillow cuts larger values off at 255 instead of scaling them."""
     if image.mode in _UNSCALED:
-        raise DataError(path, found=_UNSCALED[image.mode], expected="8 or 16 bits a channel", code="image-broken")
+        raise DataError(path, f"found {_UNSCALED[image.mode]}, expected 8 or 16 bits a channel", code="image-broken")
     if image.mode.startswith("I;16"):  # grey; of 16-bit colours Pillow keeps the high bytes itself
         grey = (np.asarray(image) >> 8).astype(np.uint8)
         return np.repeat(grey[..., None], 3, axis=2)

@@ -62,7 +62,7 @@ def read_text(path: str | Path, on_problem: OnProblem, limit: int = MAX_BYTES) -
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         byte = f"byte {data[error.start]:#04x} at offset {error.start}"
-        Place(str(path), on_problem).report("text-broken", byte, "UTF-8 text")
+        Place(str(path), on_problem).report("text-broken", f"found {byte}, expected UTF-8 text")
         return None
 
 
@@ -94,7 +94,7 @@ def told_json(text: str, place: Place) -> Any:
     try:
         value = parse_json(text, pairs, lenient=True)
     except BrokenJson as error:
-        place.report("json-broken", str(error), "complete JSON")
+        place.report("json-broken", f"found {error}, expected complete JSON")
         return UNREAD
     pairs.tell(place)
     return value
@@ -119,7 +119,7 @@ class _ObjectMaker:
 
 
 def _repeated(key: str, place: Place) -> None:
-    place.warn("key-duplicate", f"the key {shown(key)} twice in one object", "each key once")
+    place.warn("key-duplicate", f"found the key {shown(key)} twice in one object, expected each key once")
 
 
 def read_mapping(path: str | Path, on_problem: OnProblem) -> dict[str, Any] | None:
@@ -129,8 +129,8 @@ def read_mapping(path: str | Path, on_problem: OnProblem) -> dict[str, Any] | No
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "labels.json"
     ...     _ = path.write_text("[1, 2]")
-    ...     read_mapping(path, lambda problem: print(problem.kind, problem.found))
-    wrong-shape [1, 2]
+    ...     read_mapping(path, lambda problem: print(problem.kind, problem.sentence))
+    wrong-shape found [1, 2], expected a JSON object
     """
     data = read_json(path, on_problem)
     return None if data is UNREAD else Place(str(path), on_problem).mapping(data)
@@ -153,7 +153,9 @@ def read_lines(path: str | Path, on_problem: OnProblem) -> Iterator[tuple[int, s
                 try:
                     line = raw.decode("utf-8-sig" if number == 1 else "utf-8").strip()
                 except UnicodeDecodeError:
-                    place.at(f"line {number}").report("text-broken", "bytes that are no text", "UTF-8 text")
+                    place.at(f"line {number}").report(
+                        "text-broken", "found bytes that are no text, expected UTF-8 text"
+                    )
                     continue
                 if line:
                     yield number, line
@@ -189,15 +191,17 @@ class Members:
         except OSError as error:
             tell_unreadable(self._place, error)
         except UnicodeDecodeError:
-            self._place.report("text-broken", f"bytes that are no text after line {self._line}", "UTF-8 text")
+            self._place.report(
+                "text-broken", f"found bytes that are no text after line {self._line}, expected UTF-8 text"
+            )
         except _BrokenError as error:
             where = f"line {error.line} column {error.column}"
             fault = f"cut off at {where}" if error.cut else f"not JSON at {where} ({error.reason})"
-            self._place.report("json-broken", fault, "complete JSON")
+            self._place.report("json-broken", f"found {fault}, expected complete JSON")
 
     def _walk(self) -> Iterator[tuple[str, int, Any, int, int]]:
         if self._peek() != "{":
-            self._place.report("wrong-shape", f"JSON that starts with {self._peek()!r}", "a JSON object")
+            self._place.report("wrong-shape", f"found JSON that starts with {self._peek()!r}, expected a JSON object")
             return
         self._step()
         if self._peek() == "}":

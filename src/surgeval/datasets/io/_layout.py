@@ -166,7 +166,7 @@ def inside(root: Path, base: Path, relative: str, place: Place, field_name: str,
     target = Path(os.path.abspath(base / text)) if not broken else root  # noqa: PTH100 (`resolve` follows links)
     home = Path(os.path.abspath(root))  # noqa: PTH100
     if broken or Path(text).is_absolute() or re.match(r"[A-Za-z]:", text) or not target.is_relative_to(home):
-        place.report("path-escape", repr(relative[:120]), f"a path inside {root}", field_name, level)
+        place.report("path-escape", f"found {relative[:120]!r}, expected a path inside {root}", field_name, level)
         return None
     return Path(os.path.normpath(base / text))
 
@@ -228,12 +228,14 @@ class Flat:
     def tell(self, on_problem: OnProblem) -> None:
         """Oddities of the layout itself."""
         for path in self.odd:
-            Place(str(path), on_problem).warn("file-odd-name", "the name of a copy", "one file per frame")
+            Place(str(path), on_problem).warn("file-odd-name", "found the name of a copy, expected one file per frame")
         for video in self.videos:
             split = self.split(video)
             if "," in split:
                 place = Place(str(self.folders[0].labels), on_problem, f"video {video}")
-                place.warn("split-leak", f"frames in {split.replace(',', ' and ')}", "each video in one split")
+                place.warn(
+                    "split-leak", f"found frames in {split.replace(',', ' and ')}, expected each video in one split"
+                )
 
 
 def flat_folders(root: Path, labels: str, images: str, own: str) -> list[Folder]:

@@ -92,7 +92,7 @@ def read_points(value: Any, place: Place, field: str = "points", least: int = 3)
     if rows is None:
         return None
     if not least <= len(rows) <= MAX_POINTS:
-        place.report("outline-points", f"{len(rows)} points", f"at least {least}", field)
+        place.report("outline-points", f"found {len(rows)} points, expected at least {least}", field)
         return None
     points = [place.point(row, field) for row in rows]
     return None if None in points else tuple(point for point in points if point is not None)
@@ -103,7 +103,7 @@ def read_flat(value: Any, place: Place, field: str) -> Polygon | None:
     numbers = [as_float(item) for item in value] if isinstance(value, list) and len(value) <= 2 * MAX_POINTS else []
     if len(numbers) < 6 or len(numbers) % 2 or any(n is None or not math.isfinite(n) for n in numbers):
         points = f"{len(numbers)} numbers" if numbers and None not in numbers else shown(value)
-        place.report("outline-points", points, "an even number of at least 6 finite numbers", field)
+        place.report("outline-points", f"found {points}, expected an even number of at least 6 finite numbers", field)
         return None
     finite = [float(n) for n in numbers if n is not None]
     return tuple(zip(finite[::2], finite[1::2], strict=True))
@@ -115,14 +115,16 @@ def read_mask(value: Any, width: int, height: int, place: Place, field: str = "s
     if record is None:
         return None
     if record.get("size") != [height, width]:
-        place.report("mask-size", shown(record.get("size")), f"[{height}, {width}]", field)
+        place.report("mask-size", f"found {shown(record.get('size'))}, expected [{height}, {width}]", field)
         return None
     counts = record.get("counts")
     if isinstance(counts, str):
         counts = decode_counts(counts) if len(counts) <= 10 * width * height else None
     whole = isinstance(counts, list) and set(map(type, counts)) == {int} and min(counts) >= 0
     if not whole or counts is None or sum(counts) != height * width:
-        place.report("mask-counts", "run lengths that do not fill the frame", f"a sum of {height * width}", field)
+        place.report(
+            "mask-counts", f"found run lengths that do not fill the frame, expected a sum of {height * width}", field
+        )
         return None
     return Mask(height, width, tuple(counts))
 

@@ -59,21 +59,21 @@ class Place:
         """The same file at another record."""
         return replace(self, record=record)
 
-    def report(self, kind: str, found: str, expected: str, field: str | None = None, level: Level = "error") -> None:
+    def report(self, kind: str, sentence: str, field: str | None = None, level: Level = "error") -> None:
         """Tell a problem here."""
-        self.on_problem(Problem(kind, self.file, found, expected, self.record, field, level))
+        self.on_problem(Problem(kind, self.file, sentence, self.record, field, level))
 
-    def warn(self, kind: str, found: str, expected: str, field: str | None = None) -> None:
+    def warn(self, kind: str, sentence: str, field: str | None = None) -> None:
         """Tell something odd but usable."""
-        self.report(kind, found, expected, field, "warning")
+        self.report(kind, sentence, field, "warning")
 
     def number(self, value: Any, field: str) -> float | None:
         """A finite number (bools are not numbers)."""
         result = as_float(value)
         if result is None:
-            self.report("not-a-number", shown(value), "a number", field)
+            self.report("not-a-number", f"found {shown(value)}, expected a number", field)
         elif not math.isfinite(result):
-            self.report("not-finite", shown(result), "a finite number", field)
+            self.report("not-finite", f"found {shown(result)}, expected a finite number", field)
             result = None
         return result
 
@@ -81,21 +81,21 @@ class Place:
         """A whole number in `low…high`; 3.0 counts as 3."""
         result = as_float(value)
         if result is None or not math.isfinite(result) or result != int(result):
-            self.report(kind, shown(value), f"a whole number from {low} to {high}", field)
+            self.report(kind, f"found {shown(value)}, expected a whole number from {low} to {high}", field)
             return None
         if not low <= result <= high:
             text = shown(int(result) if abs(result) < 1e15 else value)  # "250" in a text file was read as 250.0
-            self.report(kind, text, f"a whole number from {low} to {high}", field)
+            self.report(kind, f"found {text}, expected a whole number from {low} to {high}", field)
             return None
         return int(result)
 
     def text(self, value: Any, field: str, *, empty: bool = False) -> str | None:
         """A string that can be printed and written (no lone surrogates), not empty unless allowed."""
         if not isinstance(value, str) or not (value or empty):
-            self.report("not-text", shown(value), "text", field)
+            self.report("not-text", f"found {shown(value)}, expected text", field)
             return None
         if any("\ud800" <= character <= "\udfff" for character in value):
-            self.report("not-text", shown(value), "text without broken characters", field)
+            self.report("not-text", f"found {shown(value)}, expected text without broken characters", field)
             return None
         return value
 
@@ -103,14 +103,14 @@ class Place:
         """A JSON object."""
         if isinstance(value, dict):
             return value
-        self.report("wrong-shape", shown(value), "a JSON object", field)
+        self.report("wrong-shape", f"found {shown(value)}, expected a JSON object", field)
         return None
 
     def items(self, value: Any, field: str | None = None) -> list[Any] | None:
         """A JSON list."""
         if isinstance(value, list):
             return value
-        self.report("wrong-shape", shown(value), "a JSON list", field)
+        self.report("wrong-shape", f"found {shown(value)}, expected a JSON list", field)
         return None
 
     def size(self, width: Any, height: Any, field: str = "size") -> tuple[int, int] | None:
@@ -119,7 +119,7 @@ class Place:
         if w is None or h is None:
             return None
         if w * h > MAX_PIXELS:
-            self.report("image-size", f"{w} × {h}", f"at most {MAX_PIXELS} pixels", field)
+            self.report("image-size", f"found {w} × {h}, expected at most {MAX_PIXELS} pixels", field)
             return None
         return w, h
 
@@ -140,13 +140,17 @@ class Place:
             return box
         described = written or f"({x1:.6g}, {y1:.6g}) to ({x2:.6g}, {y2:.6g})"
         if not all(map(math.isfinite, (x1, y1, x2, y2, box.w * box.h))):
-            self.report("box-not-finite", described, "finite numbers", field)
+            self.report("box-not-finite", f"found {described}, expected finite numbers", field)
         elif box.w <= 0 or box.h <= 0:
-            self.report("box-degenerate", f"{box.w:.6g} × {box.h:.6g} pixels", "a positive width and height", field)
+            self.report(
+                "box-degenerate", f"found {box.w:.6g} × {box.h:.6g} pixels, expected a positive width and height", field
+            )
         elif not box.clipped(width, height).area:
-            self.report("box-off-frame", described, f"a box that touches the {width} × {height} frame", field)
+            self.report(
+                "box-off-frame", f"found {described}, expected a box that touches the {width} × {height} frame", field
+            )
         else:
-            self.warn("box-outside", described, f"a box inside the {width} × {height} frame", field)
+            self.warn("box-outside", f"found {described}, expected a box inside the {width} × {height} frame", field)
             return box
         return None
 
@@ -154,10 +158,10 @@ class Place:
         values = [as_float(item) for item in value] if isinstance(value, list | tuple) and len(value) == count else []
         numbers = [item for item in values if item is not None]
         if len(numbers) != count:
-            self.report(f"{kind}-not-numbers", shown(value), expected, field)
+            self.report(f"{kind}-not-numbers", f"found {shown(value)}, expected {expected}", field)
             return None
         if not all(map(math.isfinite, numbers)):
-            self.report(f"{kind}-not-finite", shown(list(value)), expected, field)
+            self.report(f"{kind}-not-finite", f"found {shown(list(value))}, expected {expected}", field)
             return None
         return numbers
 
@@ -170,7 +174,7 @@ class Place:
         for component, own, other in zip(("instrument", "verb", "target"), stated, classes, strict=True):
             if own not in (UNKNOWN, other):
                 clash = f"{own} beside triplet {number} ({space.triplet_name(number)})"
-                self.report("triplet-inconsistent", clash, f"{component} {other}", component)
+                self.report("triplet-inconsistent", f"found {clash}, expected {component} {other}", component)
                 return None
         return Triplet(*classes)
 
@@ -179,7 +183,9 @@ class Place:
         if UNKNOWN not in ids and space.triplets and space.find(*ids) < 0:
             names = f"({space.instruments[ids[0]]}, {space.verbs[ids[1]]}, {space.targets[ids[2]]})"
             self.report(
-                "triplet-unknown", names, f"one of the {len(space.triplets)} triplets of {space.name}", "triplet"
+                "triplet-unknown",
+                f"found {names}, expected one of the {len(space.triplets)} triplets of {space.name}",
+                "triplet",
             )
             return None
         return Triplet(*ids)
@@ -191,7 +197,7 @@ class Place:
             return None
         number = space.find_name(component, text)
         if number < 0:
-            self.report("class-unknown", shown(text), f"a {component} of {space.name}", component)
+            self.report("class-unknown", f"found {shown(text)}, expected a {component} of {space.name}", component)
             return None
         return number
 

@@ -71,7 +71,7 @@ class _FrameReader:
             raise _unreadable(path, error) from error
         if not self.container.streams.video or self.container.streams.video[0].codec_context is None:
             self.container.close()
-            raise DataError(path, found="no video stream that can be decoded", expected="a video", code="video-broken")
+            raise DataError(path, "found no video stream that can be decoded, expected a video", code="video-broken")
         self.stream: Any = self.container.streams.video[0]
         self.stream.thread_type = "AUTO"
         try:
@@ -99,7 +99,7 @@ class _FrameReader:
         times = np.unique(np.asarray(pts, dtype=np.int64))
         self._keys = np.unique(np.asarray(keys, dtype=np.int64))
         if not times.size or not fits(context.width, context.height):
-            raise DataError(self.path, found="no decodable frame", expected="a video", code="video-broken")
+            raise DataError(self.path, "found no decodable frame, expected a video", code="video-broken")
         seconds = (times - times[0]) * float(self.stream.time_base)
         return VideoIndex(times, seconds, int(context.width), int(context.height))
 
@@ -119,7 +119,7 @@ class _FrameReader:
         self._next = number + 1 if picture is not None else -1
         if picture is None:
             raise DataError(
-                self.path, record=f"frame {number}", found="nothing to decode", expected="a frame", code="video-broken"
+                self.path, "found nothing to decode, expected a frame", record=f"frame {number}", code="video-broken"
             )
         pixels: Image = picture.to_ndarray(format="rgb24")
         return pixels
@@ -160,11 +160,11 @@ def _reader(path: Path) -> _FrameReader:
     try:
         status = path.stat()
     except (OSError, ValueError):
-        raise DataError(path, found="no such file", expected="a video", code="file-missing") from None
+        raise DataError(path, "found no such file, expected a video", code="file-missing") from None
     try:
         check_regular(path)
     except NotRegular as error:
-        raise DataError(path, found=error, expected="a regular file", code=error.code) from None
+        raise DataError(path, f"found {error}, expected a regular file", code=error.code) from None
     stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
     cached = readers.pop(path, None)
     if cached is not None and cached[0] != stamp:
@@ -180,7 +180,7 @@ def _unreadable(path: Path, error: Exception) -> DataError:
     message = str(getattr(error, "strerror", None) or error)  # `str` adds number and path
     reason = (message.splitlines() or [type(error).__name__])[0]
     found = f"a damaged video ({reason})"
-    return DataError(path, found=found, expected="a video that can be decoded", code="video-broken")
+    return DataError(path, f"found {found}, expected a video that can be decoded", code="video-broken")
 
 
 def video_index(path: str | Path) -> VideoIndex:
@@ -204,7 +204,7 @@ def read_video_frame(path: Path, number: int) -> Image:
     if not 0 <= number < len(reader.index):
         last = len(reader.index) - 1
         expected = f"a number from 0 to {last}"
-        raise DataError(path, found=f"no frame {number}", expected=expected, code="frame-unknown")
+        raise DataError(path, f"found no frame {number}, expected {expected}", code="frame-unknown")
     try:
         return reader.read(number)
     except (av.FFmpegError, OSError, ValueError) as error:
@@ -228,13 +228,15 @@ class VideoDataset:
     def videos(self, on_problem: OnProblem = raise_errors) -> tuple[Video, ...]:
         """One per file."""
         for file in self._clashes:
-            Place(str(file), on_problem).report("video-duplicate", "another video of this name", "distinct names")
+            Place(str(file), on_problem).report(
+                "video-duplicate", "found another video of this name, expected distinct names"
+            )
         result = []
         for name, file in self._files.items():
             try:
                 index = video_index(file)
             except DataError as error:
-                Place(error.file, on_problem).report(error.code, error.found, error.expected)
+                Place(error.path, on_problem).report(error.code, error.sentence)
                 continue
             result.append(Video(name, fps=index.fps, seconds=index.seconds, frames=len(self._chosen(index))))
         return tuple(result)
@@ -247,7 +249,7 @@ class VideoDataset:
         try:
             index = video_index(file)
         except DataError as error:
-            Place(error.file, on_problem).report(error.code, error.found, error.expected)
+            Place(error.path, on_problem).report(error.code, error.sentence)
             return
         for n in self._chosen(index).tolist():
             yield Frame(video, f"{n:06d}", n, float(index.times[n]), ImageRef(file, n), index.width, index.height,

@@ -34,9 +34,9 @@ class Elements(Protocol):
 
 
 class _RefusedError(Exception):
-    def __init__(self, kind: str, found: str, expected: str) -> None:
-        super().__init__(found)
-        self.kind, self.found, self.expected = kind, found, expected
+    def __init__(self, kind: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.kind, self.sentence = kind, sentence
 
 
 def walk_xml(path: Path, on_problem: OnProblem, elements: Elements, limit: int) -> bool:
@@ -68,12 +68,14 @@ def walk_xml(path: Path, on_problem: OnProblem, elements: Elements, limit: int) 
     except OSError as error:
         tell_unreadable(place, error)
     except _RefusedError as error:
-        place.report(error.kind, error.found, error.expected)
+        place.report(error.kind, error.sentence)
     except expat.ExpatError as error:
         reason = expat.ErrorString(error.code)
-        place.report("xml-broken", f"{reason} at line {error.lineno} column {error.offset + 1}", "well-formed XML")
+        place.report(
+            "xml-broken", f"found {reason} at line {error.lineno} column {error.offset + 1}, expected well-formed XML"
+        )
     except (ValueError, LookupError) as error:
-        place.report("xml-broken", str(error), "well-formed XML")
+        place.report("xml-broken", f"found {error}, expected well-formed XML")
     else:
         return True
     return False
@@ -85,13 +87,13 @@ def _parser(elements: Elements) -> expat.XMLParserType:
     depth, text, length = 0, list[str](), 0
 
     def doctype(*_: object) -> None:
-        raise _RefusedError("xml-doctype", "a document type declaration", "plain annotation XML")
+        raise _RefusedError("xml-doctype", "found a document type declaration, expected plain annotation XML")
 
     def start(tag: str, attributes: dict[str, str]) -> None:
         nonlocal depth, length
         depth += 1
         if depth > MAX_DEPTH:
-            raise _RefusedError("xml-broken", f"elements nested deeper than {MAX_DEPTH}", "annotation XML")
+            raise _RefusedError("xml-broken", f"found elements nested deeper than {MAX_DEPTH}, expected annotation XML")
         text.clear()
         length = 0
         elements.start(tag, attributes, parser.CurrentLineNumber)
@@ -107,7 +109,9 @@ def _parser(elements: Elements) -> expat.XMLParserType:
         nonlocal length
         length += len(data)
         if length > MAX_TEXT:
-            raise _RefusedError("xml-broken", f"a text of more than {MAX_TEXT} characters", "annotation XML")
+            raise _RefusedError(
+                "xml-broken", f"found a text of more than {MAX_TEXT} characters, expected annotation XML"
+            )
         text.append(data)
 
     parser.StartDoctypeDeclHandler = doctype

@@ -44,13 +44,17 @@ def box_columns(raw: RawTable, truth: GroundTruth, at: Ints) -> tuple[Floats, Fl
         first = int(np.flatnonzero(live)[0])
         place = raw.place(first)
         extent = f"boxes that all lie within {NORMALISED_TO:g} pixels of the corner"
-        place.report("boxes-normalised", extent, "pixels of the original frame, not fractions of it", "x, y, w, h")
+        place.report(
+            "boxes-normalised",
+            f"found {extent}, expected pixels of the original frame, not fractions of it",
+            "x, y, w, h",
+        )
         raw.alive[:] = False
     elif truth.assumed_size and live.any():
         place = raw.place(int(np.flatnonzero(live)[0]))
         size = " × ".join(map(str, truth.assumed_size))
         basis = f"boxes in pixels of a dataset without images, whose frames are taken as {size}"
-        place.warn("size-assumed", basis, "the images beside the labels, or normalised boxes")
+        place.warn("size-assumed", f"found {basis}, expected the images beside the labels, or normalised boxes")
     for name, values in (("x", x), ("y", y), ("w", w), ("h", h)):
         raw.refuse(np.abs(values) > MAX_PIXELS, "box-absurd", name, f"at most {MAX_PIXELS:g} pixels")
     _warn_beyond(raw, placed, x + w, y + h, width, height)
@@ -76,4 +80,4 @@ def _warn_beyond(raw: RawTable, rows: Bools, right: Floats, bottom: Floats, widt
     found = (f"{beyond.sum()} of {len(reach)} boxes beyond their frames, as far as ({right[furthest]:.6g}, "
              f"{bottom[furthest]:.6g}) in {width[furthest]} × {height[furthest]}")  # fmt: skip
     expected = f"pixels of the original frames (times {1 / reach.max():.3g} all would fit)"
-    raw.place(furthest).warn("boxes-beyond", found, expected, "x, y, w, h")
+    raw.place(furthest).warn("boxes-beyond", f"found {found}, expected {expected}", "x, y, w, h")

@@ -55,7 +55,7 @@ def read_cholect50(path: Path, truth: GroundTruth, tally: RowProblems) -> RawTab
         video = video if isinstance(video, str) and video in (*truth.videos, *truth.others) else file.stem
         for key, rows in frames.items():
             if not is_printable(key):
-                place.report("not-text", shown(key), "a frame number", "annotations")
+                place.report("not-text", f"found {shown(key)}, expected a frame number", "annotations")
                 continue
             name = frame_name(truth, video, key)
             collector.frame(str(file), video, name, _predicted(rows, place.at(f"frame {key[:60]}")))
@@ -66,6 +66,8 @@ def _predicted(rows: Any, place: Place) -> Iterator[tuple[int, list[Any]]]:
     for number, row in enumerate(place.items(rows) or ()):
         if not isinstance(row, list) or len(row) != _ITEMS:
             length = f"{len(row)} items" if isinstance(row, list) else shown(row)
-            place.at(f"{place.record}, row {number}").report("row-length", length, f"a row of {_ITEMS} items")
+            place.at(f"{place.record}, row {number}").report(
+                "row-length", f"found {length}, expected a row of {_ITEMS} items"
+            )
         elif any(row[k] != -1 for k in (0, 1, 7, 8)):  # a row of −1 only carries the phase
             yield number, row

@@ -57,7 +57,9 @@ def read_coco(path: Path, truth: GroundTruth, tally: RowProblems, *, lone: str =
             continue
         if number < 0 or not isinstance(value, dict):
             kind = "a list of JSON objects" if number < 0 else "a JSON object"
-            place.at(f"{key}[{number}]" if number >= 0 else key).report("wrong-shape", shown(value), kind)
+            place.at(f"{key}[{number}]" if number >= 0 else key).report(
+                "wrong-shape", f"found {shown(value)}, expected {kind}"
+            )
         elif key == "annotations":
             fields["image"].append(value.get("image_id"))
             fields["file"].append(value.get("file_name") or value.get("image_name"))
@@ -70,7 +72,9 @@ def read_coco(path: Path, truth: GroundTruth, tally: RowProblems, *, lone: str =
             names = images if key == "images" else categories
             own, name = id_of(value.get("id")), value.get("file_name" if key == "images" else "name")
             if own is None or not isinstance(name, str) or not is_printable(name) or own in names:
-                place.at(f"{key}[{number}]").report("id-broken", shown(value), "an id of its own and a name", key)
+                place.at(f"{key}[{number}]").report(
+                    "id-broken", f"found {shown(value)}, expected an id of its own and a name", key
+                )
             else:
                 names[own] = name
     source = RowSource((str(path),), "annotation", np.array(fields["at"], dtype=np.int64))
@@ -121,7 +125,9 @@ def _frames(
         if token not in known:
             place = raw.source.place(row, raw.tally)
             if images and label is None:
-                place.report("image-unknown", shown(image), "the id of an image of this file", "image_id")
+                place.report(
+                    "image-unknown", f"found {shown(image)}, expected the id of an image of this file", "image_id"
+                )
                 known[token] = None
             else:
                 known[token] = _frame(number, label, place, names, dataset)
@@ -136,18 +142,22 @@ def _frame(
     number: int | str | None, label: Any, place: Place, names: FrameNames, dataset: dict[int | str, Key | None]
 ) -> Key | None:
     if number is None and label is None:
-        place.report("image-unknown", "nothing", "the id of an image", "image_id")
+        place.report("image-unknown", "found nothing, expected the id of an image", "image_id")
         return None
     if label is None and number is not None and number in dataset:
         if dataset[number] is None:
             image = f"{shown(number)}, an image in several files of the dataset"
-            place.report("image-ambiguous", image, "a file_name beside it, or a dataset of one file", "image_id")
+            place.report(
+                "image-ambiguous",
+                f"found {image}, expected a file_name beside it, or a dataset of one file",
+                "image_id",
+            )
         return dataset[number]
     if label is None and isinstance(number, str):
         label = number  # ultralytics writes the file's stem there
     if label is None:
         expected = "the id of an image of the dataset" if dataset else "a file_name beside it: the dataset has no ids"
-        place.report("image-unknown", shown(number), expected, "image_id")
+        place.report("image-unknown", f"found {shown(number)}, expected {expected}", "image_id")
         return None
     text = place.text(label, "file_name")
     return names.find(text, place, "file_name") if text is not None else None

@@ -95,10 +95,16 @@ def known_columns(names: Sequence[str], place: Place) -> list[str]:
         found = f"the columns {', '.join(name[:40] for name in names)}" if names else "no columns"
         meant = [(column_meant(name, others), name) for name in missing]
         hints = ", ".join(f"{other[:40]!r} is probably {name}" for other, name in meant if other is not None)
-        place.report("column-missing", found, f"{_NEEDED}{f'; {hints}' if hints else ''}", ", ".join(missing))
+        place.report(
+            "column-missing", f"found {found}, expected {_NEEDED}{f'; {hints}' if hints else ''}", ", ".join(missing)
+        )
         return []
     for name in others:
-        place.warn("column-unknown", "a column without meaning here, left out", ", ".join((*COLUMNS, *OPTIONAL)), name)
+        place.warn(
+            "column-unknown",
+            f"found a column without meaning here, left out, expected {', '.join((*COLUMNS, *OPTIONAL))}",
+            name,
+        )
     return ours
 
 
@@ -123,8 +129,12 @@ def checked(raw: RawTable, truth: GroundTruth, format: str) -> Detections:
     alive = score[raw.alive]
     if len(alive) >= MANY and np.all(alive == alive[0]):
         place = raw.place(int(np.flatnonzero(raw.alive)[0]))
-        place.warn("scores-equal", f"{alive[0]:.6g} for each of {len(alive)} boxes",
-                   "scores that differ: average precision ranks boxes by them", "score")  # fmt: skip
+        place.warn(
+            "scores-equal",
+            f"found {alive[0]:.6g} for each of {len(alive)} boxes, "
+            "expected scores that differ: average precision ranks boxes by them",
+            "score",
+        )
     elsewhere = raw.alive & (at == ELSEWHERE)
     keep = raw.alive & ~elsewhere
     numbers = {"score": score, **dict(zip(BOX, boxes, strict=True))}

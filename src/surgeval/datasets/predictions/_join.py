@@ -78,8 +78,12 @@ class JoinedDetections:
                 video, frame = self.truth.scored.row(int(self.predictions.frame[row]))
                 place = self.source.place(row, raise_errors, f"{video} {frame}")
                 more = f" (and in {unknown.size - 1} more rows)" if unknown.size > 1 else ""
-                raise DataError(place.file, record=place.record, field=_WORDS[component], found=f"-1{more}",
-                                expected=f"a class id, because component {component!r} is scored")  # fmt: skip
+                raise DataError(
+                    place.file,
+                    f"found -1{more}, expected a class id, because component {component!r} is scored",
+                    record=place.record,
+                    field=_WORDS[component],
+                )
         known = self._classed(letters)
         truth = self.truth.boxes if known.all() else self.truth.boxes.take(known)
         tables = [Boxes(table.frame, {name: table.classes[name] for name in letters}, table.score, table.xywh)

@@ -58,7 +58,7 @@ def tell_unknown(place: Place, video: str, frame: str | None, more: str, truth: 
     """Tell of a video that the dataset does not have (`frame` None), or a frame that its video does not have."""
     if frame is None:
         expected = f"a video of {truth.dataset.root}{did_you_mean(video, truth.videos + truth.others)}"
-        place.report("video-unknown", shown(video) + more, expected, "video")
+        place.report("video-unknown", f"found {shown(video) + more}, expected {expected}", "video")
     else:
         expected = f"a frame of video {video[:60]}{did_you_mean(frame, truth.names[video])}"
-        place.report("frame-unknown", shown(frame) + more, expected, "frame")
+        place.report("frame-unknown", f"found {shown(frame) + more}, expected {expected}", "frame")

@@ -50,13 +50,19 @@ class FrameNames:
             return next(iter(candidates))
         if candidates:
             listed = " or ".join(f"frame {frame} of {video}" for video, frame in sorted(candidates)[:3])
-            place.report("name-ambiguous", f"{shown(name)}, which could be {listed}", "a name of one frame", field)
+            place.report(
+                "name-ambiguous", f"found {shown(name)}, which could be {listed}, expected a name of one frame", field
+            )
             return None
         for video in self._truth.others:
             if stem.startswith(f"{video}_") and len(stem) > len(video) + 1:
                 return video, stem[len(video) + 1 :]
-        place.report("frame-unknown", shown(name), f"the name of a frame of {self._truth.dataset.root}"
-                     f"{self._hint(stem, folder)}", field)  # fmt: skip
+        place.report(
+            "frame-unknown",
+            f"found {shown(name)}, "
+            f"expected the name of a frame of {self._truth.dataset.root}{self._hint(stem, folder)}",
+            field,
+        )
         return None
 
     def _hint(self, stem: str, folder: str) -> str:

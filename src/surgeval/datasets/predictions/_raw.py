@@ -98,7 +98,7 @@ class RawTable:
         for row in np.flatnonzero(bad & self.alive).tolist():
             self.alive[row] = False
             value = self.value(column, row) if found is None else _text(found, row)
-            self.place(row).report(kind, value, _text(expected, row), column)
+            self.place(row).report(kind, f"found {value}, expected {_text(expected, row)}", column)
 
     def warn(self, odd: Bools, kind: str, column: str, expected: Text, found: Text) -> None:
         """Warn of all rows of `odd` that are alive, in one sentence that names the first."""
@@ -106,7 +106,9 @@ class RawTable:
         if rows.size:
             first = int(rows[0])
             more = f" (and {rows.size - 1} more rows like it)" if rows.size > 1 else ""
-            self.place(first).warn(kind, _text(found, first) + more, _text(expected, first), column)
+            self.place(first).warn(
+                kind, f"found {_text(found, first) + more}, expected {_text(expected, first)}", column
+            )
             self.tally.counts[kind] += int(rows.size) - 1
 
     def floats(self, column: str) -> Floats:

@@ -158,8 +158,11 @@ def _wanted(names: Sequence[str], place: Place, n_classes: int) -> list[str]:
     if missing is None:
         return columns
     listed = ", ".join(names)[:80]
-    place.report("column-missing", listed, f"video, frame and scores, or a column for each class id from 0 to "
-                 f"{n_classes - 1}", missing)  # fmt: skip
+    place.report(
+        "column-missing",
+        f"found {listed}, expected video, frame and scores, or a column for each class id from 0 to {n_classes - 1}",
+        missing,
+    )
     return []
 
 
@@ -201,7 +204,7 @@ def _from_json(path: Path, truth: GroundTruth, n_classes: int, tally: RowProblem
                 place = Place(str(file), tally, f"{video[:60]} {key[:60]}")
                 if not is_printable(key) or not isinstance(values, list) or len(values) != n_classes:
                     length = f"{len(values)} scores" if isinstance(values, list) else shown(values)
-                    place.report("row-length", length, f"{n_classes} scores", "scores")
+                    place.report("row-length", f"found {length}, expected {n_classes} scores", "scores")
                     continue
                 file_of.append(files.setdefault(str(file), len(files)))
                 videos.append(video)
@@ -221,7 +224,7 @@ def _videos(file: Path, tally: RowProblems, whole: bool) -> Iterator[tuple[str, 
                 break  # lists at the top: frames, so the file is a video's
             entries = place.at(f"video {key[:60]}").mapping(value)
             if not is_printable(key):
-                place.report("not-text", shown(key), "the name of a video", "video")
+                place.report("not-text", f"found {shown(key)}, expected the name of a video", "video")
             elif entries is not None:
                 yield key, entries
         else:

@@ -92,7 +92,7 @@ def _videos(data: dict[str, Any], place: Place) -> Iterator[tuple[str, Any]]:
         if is_printable(name):
             yield name, frames
         else:
-            place.report("not-text", shown(name), "the name of a video", "video")
+            place.report("not-text", f"found {shown(name)}, expected the name of a video", "video")
 
 
 def _frames(frames: Any, video: str, truth: GroundTruth, place: Place) -> Iterator[tuple[str, Any]]:
@@ -101,7 +101,7 @@ def _frames(frames: Any, video: str, truth: GroundTruth, place: Place) -> Iterat
             if is_printable(name):
                 yield name, rows
             else:
-                place.report("not-text", shown(name), "the name of a frame", "frame")
+                place.report("not-text", f"found {shown(name)}, expected the name of a frame", "frame")
     elif isinstance(frames, list):
         if video not in truth.names:
             # The names are unknown; a position as name makes the unknown video be told where all others are.
@@ -112,9 +112,9 @@ def _frames(frames: Any, video: str, truth: GroundTruth, place: Place) -> Iterat
             yield from zip(fitting[0], frames, strict=True)
         else:
             expected = f"the {len(truth.labelled_names[video])} labelled frames of the dataset, or frames by name"
-            place.report("frame-count", f"{len(frames)} frames", expected, "frames")
+            place.report("frame-count", f"found {len(frames)} frames, expected {expected}", "frames")
     else:
-        place.report("wrong-shape", shown(frames), "frames by name, or a list of them", "frames")
+        place.report("wrong-shape", f"found {shown(frames)}, expected frames by name, or a list of them", "frames")
 
 
 def _rows(rows: Any, place: Place, widths: list[int]) -> Iterator[tuple[int, list[Any]]]:
@@ -127,7 +127,7 @@ def _rows(rows: Any, place: Place, widths: list[int]) -> Iterator[tuple[int, lis
         here = place.at(f"{place.record}, row {number}")
         if isinstance(row, list) and len(row) in LAYOUTS:
             columns = f"{len(row)} columns after rows of {widths[0]}"
-            here.report("row-length", columns, "rows of 7 or of 9 columns, not both")
+            here.report("row-length", f"found {columns}, expected rows of 7 or of 9 columns, not both")
         else:
             columns = f"{len(row)} columns" if isinstance(row, list) else shown(row)
-            here.report("row-length", columns, "a row of 7 or of 9 columns")
+            here.report("row-length", f"found {columns}, expected a row of 7 or of 9 columns")

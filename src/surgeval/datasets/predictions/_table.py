@@ -48,7 +48,7 @@ def read_columns(path: Path, tally: RowProblems, wanted: Wanted) -> tuple[pl.Dat
     try:
         stored = scan_parquet_file(path).collect_schema().names()
     except DataError as error:
-        place.report("table-broken", error.found, error.expected)
+        place.report("table-broken", error.sentence)
         return pl.DataFrame(), RowSource.of(path, 0)
     columns = wanted(stored, place)
     table = read_parquet_file(path, columns) if columns else pl.DataFrame()
@@ -63,11 +63,13 @@ def _read_csv(path: Path, place: Place, wanted: Wanted) -> tuple[pl.DataFrame, R
         table = parse_csv(data)
     except BrokenCsv as error:
         if not _tell_ragged(data, place):
-            place.report("table-broken", str(error), "a readable CSV file")
+            place.report("table-broken", f"found {error}, expected a readable CSV file")
         return pl.DataFrame(), RowSource.of(path, 0)
     again = next((name for name in table.columns if name.endswith("_duplicated_0")), None)
     if again:
-        place.report("column-twice", "the column twice", "each column once", again.removesuffix("_duplicated_0"))
+        place.report(
+            "column-twice", "found the column twice, expected each column once", again.removesuffix("_duplicated_0")
+        )
         return pl.DataFrame(), RowSource.of(path, 0)
     columns = wanted(table.columns, place)
     source = RowSource.of(path, len(table) if columns else 0, "line", 2)
@@ -87,7 +89,7 @@ def _tell_ragged(data: bytes, place: Place) -> bool:
             for row in rows:
                 if len(row) > width:
                     here = place.at(f"line {rows.line_num}")
-                    here.report("row-length", f"{len(row)} fields", f"{width} fields as in the header")
+                    here.report("row-length", f"found {len(row)} fields, expected {width} fields as in the header")
                     return True
     except (ValueError, csv.Error):
         return False

@@ -137,7 +137,7 @@ def ground_truth(
             if frame.name in seen:
                 place = Place(str(dataset.root), on_problem, f"video {video}")
                 expected = "a name of its own: predictions are joined by video and frame name"
-                place.report("frame-duplicate", f"{shown(frame.name)} twice", expected, "frame")
+                place.report("frame-duplicate", f"found {shown(frame.name)} twice, expected {expected}", "frame")
                 continue
             seen.add(frame.name)
             number = len(scored_video) if frame.labelled else -1

@@ -83,15 +83,17 @@ def _allowed(n: int, width: int | None, place: Place, assume_score: float | None
     if n in (6, 9) or (n in (5, 8) and assume_score is not None):
         if width is None:
             return True
-        place.report("row-length", f"{n} fields after lines of {width}", "the same number of fields in every line")
+        place.report(
+            "row-length", f"found {n} fields after lines of {width}, expected the same number of fields in every line"
+        )
     elif n in (5, 8):
         fields = f"{n} fields, a label without a score"
-        place.report("row-length", fields, f"{expected}; assume_score= gives all boxes one score")
+        place.report("row-length", f"found {fields}, expected {expected}; assume_score= gives all boxes one score")
     elif n == 7:
         fields = "7 fields, which could be a box with a track or a row [triplet, instrument, score, x, y, w, h]"
-        place.report("row-length", fields, expected)
+        place.report("row-length", f"found {fields}, expected {expected}")
     else:
-        place.report("row-length", f"{n} fields", expected)
+        place.report("row-length", f"found {n} fields, expected {expected}")
     return False
 
 
@@ -129,7 +131,9 @@ def _tell_pixels(raw: RawTable, first: int) -> None:
     extent = (
         f"boxes that mostly reach beyond {NORMALISED_TO:g}, here {', '.join(str(raw.columns[n][first]) for n in _BOX)}"
     )
-    raw.place(first).report("boxes-not-normalised", extent, "fractions of the frame, not pixels", "cx, cy, w, h")
+    raw.place(first).report(
+        "boxes-not-normalised", f"found {extent}, expected fractions of the frame, not pixels", "cx, cy, w, h"
+    )
     raw.alive[:] = False
 
 

@@ -99,9 +99,9 @@ class _Listener:
 
     def __call__(self, problem: Problem) -> None:
         if problem.kind in ("file-not-regular", "file-unreadable"):  # met by the sweep and again by the reader
-            if problem.file in self._closed:
+            if problem.path in self._closed:
                 return
-            self._closed.add(problem.file)
+            self._closed.add(problem.path)
         self.kinds[problem.kind] += 1
         self.levels[problem.level] += 1
         if len(self.problems) < self._keep:
@@ -149,7 +149,7 @@ def check(
             tiny.look(frame)
             if frame.name in seen:
                 place = Place(str(dataset.root), tell, f"{video.name} frame {frame.name}")
-                place.report("frame-duplicate", "a frame met before", "each frame once")
+                place.report("frame-duplicate", "found a frame met before, expected each frame once")
             seen.add(frame.name)
             counts["images"] += _check_images(frame, dataset.root, tell, images)
             if progress:
@@ -161,7 +161,7 @@ def check(
             counts["intent"] += 1
             check_media(dataset, question, tell)
     if not (counts["frames"] or counts["questions"] or tell.levels["error"]):
-        Place(str(dataset.root), tell).report("empty", "no frame and no question", "a dataset with some")
+        Place(str(dataset.root), tell).report("empty", "found no frame and no question, expected a dataset with some")
     return CheckReport(
         format=dataset.format, root=dataset.root, videos=len(videos), errors=tell.levels["error"],
         warnings=tell.levels["warning"], counts=MappingProxyType(dict(tell.kinds)), problems=tuple(tell.problems),
@@ -191,7 +191,9 @@ class _TinyBoxes:
         if self._tiny:
             expected = f"sides of at least {TINY_PIXELS} pixels and {TINY_SHARE:.1%} of the frame's"
             place.warn(
-                "box-tiny", f"{self._tiny} tiny of {self._boxes} boxes, the first {self._first}", expected, "box"
+                "box-tiny",
+                f"found {self._tiny} tiny of {self._boxes} boxes, the first {self._first}, expected {expected}",
+                "box",
             )
 
 
@@ -202,7 +204,9 @@ def _check_names(dataset: Dataset, videos: tuple[Video, ...], on_problem: OnProb
         fit = safe_name(name)
         if fit != name:
             place = Place(str(dataset.root), on_problem, f"{kind} {shown(name)}")
-            place.report("name-unsafe", "a name that leaves its folder or fits no file", f"a name like {shown(fit)}")
+            place.report(
+                "name-unsafe", f"found a name that leaves its folder or fits no file, expected a name like {shown(fit)}"
+            )
 
 
 def _check_images(frame: Frame, root: Path, on_problem: OnProblem, decoding: bool) -> int:
@@ -216,21 +220,21 @@ def _check_image(ref: ImageRef, role: str, frame: Frame, root: Path, on_problem:
         return True  # the video's index was built from the file itself
     place = Place(str(ref.path), on_problem, f"{frame.video} frame {frame.name}")
     if is_there(ref.path) and not is_file(ref.path):
-        place.report("file-not-regular", NOT_REGULAR, "a regular file")
+        place.report("file-not-regular", f"found {NOT_REGULAR}, expected a regular file")
         return False
     if not is_file(ref.path):
-        place.report("image-missing", "no such file", f"the {role} of a frame")
+        place.report("image-missing", f"found no such file, expected the {role} of a frame")
         return False
     if leads_out(ref.path, root):
-        place.warn("link-outside", LINK_OUT, f"the {role} of a frame")
+        place.warn("link-outside", f"found {LINK_OUT}, expected the {role} of a frame")
     size = image_size(ref.path)
     if decoding or size is None:  # decoding tells why there is no size
         try:
             size = decode(ref.path).shape[1::-1]
         except DataError as error:
-            place.report("image-broken", error.found, error.expected)
+            place.report("image-broken", error.sentence)
             return False
     if size != (frame.width, frame.height):
         pixels, expected = f"{size[0]} × {size[1]} pixels", f"{frame.width} × {frame.height} as the labels say"
-        place.report("image-size", pixels, expected)
+        place.report("image-size", f"found {pixels}, expected {expected}")
     return True

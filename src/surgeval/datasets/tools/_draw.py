@@ -93,8 +93,8 @@ def contact_sheet(
             try:
                 tiles.append(_tile(frame, dataset.space, width))
             except DataError as error:  # a sheet with a gap is better than none
-                place = Place(error.file, on_problem, f"{frame.video} frame {frame.name}")
-                place.report("image-broken", error.found, error.expected)
+                place = Place(error.path, on_problem, f"{frame.video} frame {frame.name}")
+                place.report("image-broken", error.sentence)
     if not tiles:
         return np.zeros((width, width, 3), dtype=np.uint8)
     height = max(tile.shape[0] for tile in tiles)

@@ -46,7 +46,7 @@ def dataset_fingerprint(dataset: Dataset) -> str:
                     digest.update(bytes.fromhex(file_digest(path)))
         except OSError as error:
             raise DataError(
-                error.filename or root, found=error.strerror or "an error", expected="a readable file"
+                error.filename or root, f"found {error.strerror or 'an error'}, expected a readable file"
             ) from error
     return digest.hexdigest()
 

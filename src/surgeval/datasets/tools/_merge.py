@@ -45,7 +45,9 @@ class MergeMap:
         place = Place(file, raise_errors)
         unknown = data.keys() - {*_PARTS, "triplets", "drop"}
         if unknown:
-            place.report("key-unknown", shown(min(unknown)), "instruments, verbs, targets, triplets or drop")
+            place.report(
+                "key-unknown", f"found {shown(min(unknown))}, expected instruments, verbs, targets, triplets or drop"
+            )
         maps: dict[str, dict[str, str]] = {}
         for key in (*_PARTS, "triplets"):
             group = place.mapping(data.get(key, {}), key) or {}

@@ -115,7 +115,7 @@ def load_packed(path: str | Path, *, cache_bytes: int = CACHE_BYTES, workers: in
         facts, arrays = file.metadata, {name: tensor.numpy() for name, tensor in file.tensors().items()}
     if facts.get("kind") != _KIND or facts.get("version") != _VERSION:
         found = f"{str(facts.get('kind'))[:40]} version {str(facts.get('version'))[:40]}"
-        raise DataError(path, field="kind", found=found, expected=f"{_KIND} version {_VERSION}")
+        raise DataError(path, f"found {found}, expected {_KIND} version {_VERSION}", field="kind")
     return _Unpacked(path, facts, arrays).data(cache_bytes, workers)
 
 
@@ -131,7 +131,7 @@ class _Unpacked:
         try:
             check_size(size)
         except BadInput as error:
-            raise DataError(self.path, field="image_size", found=str(error), expected=_EXPECTED) from None
+            raise DataError(self.path, f"found {error}, expected {_EXPECTED}", field="image_size") from None
         names, videos = self._names("names"), self._names("videos")
         fits = self._fits(len(names), size)
         offsets = self._steps("offsets", len(names) + 1, first=0)
@@ -147,7 +147,7 @@ class _Unpacked:
         )  # fmt: skip
 
     def _refusal(self, field: str, found: object, expected: str) -> DataError:
-        return DataError(self.path, field=field, found=found, expected=expected)
+        return DataError(self.path, f"found {found}, expected {expected}", field=field)
 
     def _whole(self, field: str, most: int) -> int:
         value = self.facts.get(field)

@@ -49,10 +49,9 @@ def frame_pictures(frames: Sequence[Frame], fits: Sequence[Fit], read: Read) -> 
             size = " × ".join(str(side) for side in pixels.shape[1::-1])
             raise DataError(
                 frame.image.path if frame.image else frame.video,
+                f"found an image of {size} pixels, expected {frame.width} × {frame.height} as its labels say",
                 record=None if frame.image is not None and frame.image.frame is None else f"frame {frame.name}",
                 field="size",
-                found=f"an image of {size} pixels",
-                expected=f"{frame.width} × {frame.height} as its labels say",
                 code="image-size",
             )
         return scaled_only(pixels, fits[number])

@@ -28,7 +28,7 @@ class FrameReader:
         """The pixels as RGB; a `DataError` names a file that cannot be read."""
         if frame.image is None:
             name = f"{frame.video}/{frame.name}"
-            raise DataError(name, found="no image", expected="a frame with its pixels", code="image-missing")
+            raise DataError(name, "found no image, expected a frame with its pixels", code="image-missing")
         path = frame.image.path if frame.image.frame is None else None
         if path is not None and self._same.get(path):
             pixels = _quick(path)

@@ -42,12 +42,9 @@ class LabelledFrames:
     def refuse_broken(self, good: int, tolerance: float) -> None:
         """Too much that cannot be read is no dataset to train on."""
         if len(self.errors) > tolerance * (good + len(self.errors)):
-            raise DataError(
-                self.origin,
-                found=f"{len(self.errors)} labels or images that cannot be read beside {good} good frames "
-                f"({'; '.join(self.errors[:_SHOWN])})",
-                expected=f"at most {tolerance:.0%} of them",
-            )
+            shown = "; ".join(self.errors[:_SHOWN])
+            found = f"{len(self.errors)} labels or images that cannot be read beside {good} good frames ({shown})"
+            raise DataError(self.origin, f"found {found}, expected at most {tolerance:.0%} of them")
 
     def refuse_boxless(self, good: int, classes: Classes) -> None:
         """No box at all: say what became of them."""
@@ -55,8 +52,8 @@ class LabelledFrames:
         kind = "triplet" if classes.main == "ivt" else "instrument"
         raise DataError(
             self.origin,
-            found=f"no box with a known {kind} in {good} frames",
-            expected=f"boxes to learn from ({'; '.join(reasons) or 'every frame is labelled as empty'})",
+            f"found no box with a known {kind} in {good} frames, "
+            f"expected boxes to learn from ({'; '.join(reasons) or 'every frame is labelled as empty'})",
         )
 
 
@@ -89,7 +86,7 @@ def frame_name(frame: Frame) -> str:
 def _noting(labelled: LabelledFrames) -> Callable[[Problem], None]:
     def note(problem: Problem) -> None:
         if problem.kind not in OWN:
-            file = problem.file.removeprefix(f"{labelled.origin}/")
+            file = problem.path.removeprefix(f"{labelled.origin}/")
             labelled.tally.add(problem.kind, f"{file}: {problem.record}" if problem.record else file)
         if problem.level == "error":
             labelled.errors.append(str(problem))

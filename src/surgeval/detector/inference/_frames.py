@@ -121,7 +121,7 @@ def _prepared(
 
     def _pixels(frame: Frame) -> Image:
         if frame.image is None:
-            raise DataError(frame.video, record=f"frame {frame.name}", found="no image", expected="one to look at")
+            raise DataError(frame.video, "found no image, expected one to look at", record=f"frame {frame.name}")
         return read_image(frame.image)
 
     count = workers or min(_MOST_WORKERS, os.cpu_count() or 1)

@@ -51,8 +51,11 @@ class OnnxGraph:
         for (name, width), array in zip(widths.items(), arrays, strict=True):
             wanted = (len(pictures), candidates, width)
             if array.dtype != np.float32 or array.shape != wanted:
-                raise DataError(self.path, field=name, found=f"{array.dtype} of shape {list(array.shape)}",
-                                expected=f"float32 of shape {list(wanted)}")  # fmt: skip
+                raise DataError(
+                    self.path,
+                    f"found {array.dtype} of shape {list(array.shape)}, expected float32 of shape {list(wanted)}",
+                    field=name,
+                )
         return arrays
 
 
@@ -81,29 +84,29 @@ def _name_file(path: Path) -> Iterator[None]:
     except GraphRefused as refused:
         if refused.code == "no-device":
             raise BadInput("device: onnxruntime here computes on the CPU only; use cpu") from None
-        raise DataError(path, found=str(refused), expected=EXPECTED) from None
+        raise DataError(path, f"found {refused}, expected {EXPECTED}") from None
 
 
 def _metadata(path: Path, entries: Sequence[str]) -> tuple[Classes, int, int, tuple[str, ...]]:
     if len(entries) != 1:
-        raise DataError(path, field="metadata", found=f"{len(entries)} entries {KEY!r}", expected=EXPECTED)
+        raise DataError(path, f"found {len(entries)} entries {KEY!r}, expected {EXPECTED}", field="metadata")
     try:
         metadata = parse_json(entries[0])
     except BrokenJson as error:
-        raise DataError(path, field="metadata", found=f"broken JSON ({error})", expected=EXPECTED) from None
+        raise DataError(path, f"found broken JSON ({error}), expected {EXPECTED}", field="metadata") from None
     if not isinstance(metadata, dict) or metadata.get("kind") != KIND or metadata.get("version") != VERSION:
-        raise DataError(path, field="metadata", found="another kind or version", expected=f"{KIND} {VERSION}")
+        raise DataError(path, f"found another kind or version, expected {KIND} {VERSION}", field="metadata")
     classes = Classes.from_json(metadata.get("classes"), path)
     side, fill, heads = (metadata.get(key) for key in ("image_size", "fill", "heads"))
     if type(side) is not int or not 32 <= side <= _LARGEST_IMAGE:
-        raise DataError(path, field="image_size", found=repr(side)[:80], expected=f"32 to {_LARGEST_IMAGE}")
+        raise DataError(path, f"found {repr(side)[:80]}, expected 32 to {_LARGEST_IMAGE}", field="image_size")
     if type(fill) is not int or not 0 <= fill <= 255:
-        raise DataError(path, field="fill", found=repr(fill)[:80], expected="0 to 255")
+        raise DataError(path, f"found {repr(fill)[:80]}, expected 0 to 255", field="fill")
     known = list(classes.heads)
     if not isinstance(heads, list) or not heads or heads[0] != classes.main or any(h not in known for h in heads):
-        raise DataError(path, field="heads", found=repr(heads)[:80], expected=f"{classes.main} first, of {known}")
+        raise DataError(path, f"found {repr(heads)[:80]}, expected {classes.main} first, of {known}", field="heads")
     if len(set(heads)) != len(heads):
-        raise DataError(path, field="heads", found="a head twice", expected="each once")
+        raise DataError(path, "found a head twice, expected each once", field="heads")
     return classes, side, fill, tuple(heads)
 
 
@@ -112,12 +115,13 @@ def _check_ends(path: Path, about: Mapping[str, Any], side: int, heads: tuple[st
     inputs = about["inputs"]
     if [name for name, *_ in inputs] != [INPUT]:
         found = ", ".join(str(name) for name, *_ in inputs)
-        raise DataError(path, field="inputs", found=found[:80] or "none", expected=INPUT)
+        raise DataError(path, f"found {found[:80] or 'none'}, expected {INPUT}", field="inputs")
     ((_, kind, sides),) = inputs
     if kind != _UINT8 or len(sides) != 4 or sides[1:] != [3, side, side]:
-        raise DataError(path, field=INPUT, found=f"type {kind}, shape {sides}",
-                        expected=f"bytes of shape (batch, 3, {side}, {side})")  # fmt: skip
+        raise DataError(
+            path, f"found type {kind}, shape {sides}, expected bytes of shape (batch, 3, {side}, {side})", field=INPUT
+        )
     names = [BOXES, *heads]
     if about["outputs"] != names:
         outputs = ", ".join(map(str, about["outputs"]))
-        raise DataError(path, field="outputs", found=outputs[:80], expected=", ".join(names))
+        raise DataError(path, f"found {outputs[:80]}, expected {', '.join(names)}", field="outputs")

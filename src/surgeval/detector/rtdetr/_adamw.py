@@ -68,7 +68,7 @@ class AdamW(Updates):
             value = tensors[full]
             if not bool(value.isfinite().all()) or (kind != "exp_avg" and bool((value < 0).any())):
                 expected = "finite numbers" if kind == "exp_avg" else "finite numbers from 0"
-                raise DataError(file, field=f"momentum.{full}", found="others among them", expected=expected)
+                raise DataError(file, f"found others among them, expected {expected}", field=f"momentum.{full}")
             self.torch_optimiser.state[self._places[name]][kind] = tensor.copy_(value)
 
 

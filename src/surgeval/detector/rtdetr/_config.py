@@ -87,14 +87,17 @@ def _complete(net: Mapping[str, Any], backbone: Mapping[str, Any], labels: int) 
 def read_architecture(config: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """The same from a config.json that somebody wrote; a field out of bounds is named."""
     if config.get("model_type") != "rt_detr":
-        raise DataError(path, field="model_type", found=repr(config.get("model_type"))[:80], expected="'rt_detr'")
+        raise DataError(path, f"found {repr(config.get('model_type'))[:80]}, expected 'rt_detr'", field="model_type")
     for name in _ELSEWHERE:
         if config.get(name):
-            raise DataError(path, field=name, found=repr(config[name])[:80],
-                            expected="nothing: a backbone of transformers' own ResNet kind")  # fmt: skip
+            raise DataError(
+                path,
+                f"found {repr(config[name])[:80]}, expected nothing: a backbone of transformers' own ResNet kind",
+                field=name,
+            )
     for name, wanted in _FIXED.items():
         if config.get(name) is not None and list(_items(config, name, path)) != wanted:
-            raise DataError(path, field=name, found=repr(config[name])[:80], expected=repr(wanted))
+            raise DataError(path, f"found {repr(config[name])[:80]}, expected {wanted!r}", field=name)
     net: dict[str, Any] = {name: _whole(config, name, path, *_WHOLE[name]) for name in _WHOLE if name in config}
     net |= {name: _number(config, name, path) for name in _NUMBER if name in config}
     net |= {name: _choice(config, name, path, _CHOICE[name]) for name in _CHOICE if name in config}
@@ -102,7 +105,7 @@ def read_architecture(config: Mapping[str, Any], path: Path) -> dict[str, Any]:
     for width, heads in (("encoder_hidden_dim", "encoder_attention_heads"), ("d_model", "decoder_attention_heads")):
         size, parts = checked.get(width, 256), checked.get(heads, 8)
         if size % parts or size % 4:
-            raise DataError(path, field=width, found=size, expected=f"a multiple of 4 and of the {parts} heads")
+            raise DataError(path, f"found {size}, expected a multiple of 4 and of the {parts} heads", field=width)
     return checked
 
 
@@ -110,19 +113,23 @@ def _read_backbone(config: Mapping[str, Any], path: Path) -> dict[str, Any]:
     part = config.get("backbone_config")
     if not isinstance(part, dict) or part.get("model_type") != "rt_detr_resnet":
         kind = part.get("model_type") if isinstance(part, dict) else part
-        raise DataError(path, field="backbone_config", found=repr(kind)[:80], expected="an rt_detr_resnet")
+        raise DataError(path, f"found {repr(kind)[:80]}, expected an rt_detr_resnet", field="backbone_config")
     stages = part.get("out_features")
     if stages is not None and stages != ["stage2", "stage3", "stage4"]:
-        raise DataError(path, field="backbone_config.out_features", found=repr(stages)[:80],
-                        expected="stages 2, 3 and 4")  # fmt: skip
+        raise DataError(
+            path, f"found {repr(stages)[:80]}, expected stages 2, 3 and 4", field="backbone_config.out_features"
+        )
     backbone: dict[str, Any] = {
         "embedding_size": _whole(part, "embedding_size", path, 2, 1024) if "embedding_size" in part else 64
     }
     for name, most, default in (("hidden_sizes", 8192, [256, 512, 1024, 2048]), ("depths", 64, [3, 4, 6, 3])):
         backbone[name] = _items(part, name, path) if name in part else default
         if len(backbone[name]) != 4 or not all(_is_whole(value) and 1 <= value <= most for value in backbone[name]):
-            raise DataError(path, field=f"backbone_config.{name}", found=repr(backbone[name])[:80],
-                            expected=f"four whole numbers from 1 to {most}")  # fmt: skip
+            raise DataError(
+                path,
+                f"found {repr(backbone[name])[:80]}, expected four whole numbers from 1 to {most}",
+                field=f"backbone_config.{name}",
+            )
     backbone["layer_type"] = _choice({"layer_type": "bottleneck", **part}, "layer_type", path, ("basic", "bottleneck"))
     backbone["hidden_act"] = _choice({"hidden_act": "relu", **part}, "hidden_act", path, _ACTS)
     for name, allowed in (("downsample_in_first_stage", (False,)), ("downsample_in_bottleneck", (True, False))):
@@ -146,14 +153,14 @@ def _is_whole(value: object) -> bool:
 def _whole(config: Mapping[str, Any], name: str, path: Path, low: int, high: int) -> int:
     value = config[name]
     if not _is_whole(value) or not low <= value <= high:
-        raise DataError(path, field=name, found=repr(value)[:80], expected=f"a whole number from {low} to {high}")
+        raise DataError(path, f"found {repr(value)[:80]}, expected a whole number from {low} to {high}", field=name)
     return int(value)
 
 
 def _number(config: Mapping[str, Any], name: str, path: Path) -> float:
     value, (low, high) = config[name], _NUMBER[name]
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise DataError(path, field=name, found=repr(value)[:80], expected=f"a number from {low:g} to {high:g}")
+        raise DataError(path, f"found {repr(value)[:80]}, expected a number from {low:g} to {high:g}", field=name)
     return value
 
 
@@ -161,7 +168,7 @@ def _choice(config: Mapping[str, Any], name: str, path: Path, allowed: tuple[obj
     value = config[name]
     if not any(value is option or (isinstance(option, str) and value == option) for option in allowed):
         raise DataError(
-            path, field=name, found=repr(value)[:80], expected=" or ".join(str(option) for option in allowed)
+            path, f"found {repr(value)[:80]}, expected {' or '.join(str(option) for option in allowed)}", field=name
         )
     return value
 
@@ -169,7 +176,7 @@ def _choice(config: Mapping[str, Any], name: str, path: Path, allowed: tuple[obj
 def _items(config: Mapping[str, Any], name: str, path: Path) -> list[Any]:
     value = config[name]
     if not isinstance(value, list) or len(value) > 64:
-        raise DataError(path, field=name, found=repr(value)[:80], expected="a short list")
+        raise DataError(path, f"found {repr(value)[:80]}, expected a short list", field=name)
     return value
 
 

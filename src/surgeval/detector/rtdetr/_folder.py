@@ -112,21 +112,24 @@ def load_rtdetr(folder: str | Path, *, aux: bool = True) -> RTDetr:
     path = root / OURS
     ours = read_json_object(path, expected="what save_rtdetr wrote", limit=_LIMIT)
     if ours.get("kind") != _KIND or ours.get("version") != _VERSION:
-        raise DataError(path, field="kind", found=f"{ours.get('kind')!r} {ours.get('version')!r}"[:80],
-                        expected=f"{_KIND!r} {_VERSION}")  # fmt: skip
+        kind, version = ours.get("kind"), ours.get("version")
+        raise DataError(path, f"found {kind!r:.40} {version!r:.40}, expected {_KIND!r} {_VERSION}", field="kind")
     classes = Classes.from_json(ours.get("classes"), path)
     for field, least, most in (("image_size", 32, 4096), ("fill", 0, 255)):
         value = ours.get(field)
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
             raise DataError(
-                path, field=field, found=repr(value)[:80], expected=f"a whole number from {least} to {most}"
+                path, f"found {repr(value)[:80]}, expected a whole number from {least} to {most}", field=field
             )
     if not isinstance(ours.get("aux"), bool):
-        raise DataError(path, field="aux", found=repr(ours.get("aux"))[:80], expected="true or false")
+        raise DataError(path, f"found {repr(ours.get('aux'))[:80]}, expected true or false", field="aux")
     net, config, parts = _read_net(root)
     if config["num_labels"] != len(classes.heads[classes.main]):
-        raise DataError(root / CONFIG, field="id2label", found=f"{config['num_labels']} classes",
-                        expected=f"the {len(classes.heads[classes.main])} of {OURS}")  # fmt: skip
+        raise DataError(
+            root / CONFIG,
+            f"found {config['num_labels']} classes, expected the {len(classes.heads[classes.main])} of {OURS}",
+            field="id2label",
+        )
     size = str(ours.get("size", ""))[:20]
     try:
         network = RTDetr(
@@ -134,7 +137,7 @@ def load_rtdetr(folder: str | Path, *, aux: bool = True) -> RTDetr:
         )
     except BadInput as error:
         raise DataError(
-            path, field="image_size", found=ours["image_size"], expected=f"one that fits ({error})"
+            path, f"found {ours['image_size']}, expected one that fits ({error})", field="image_size"
         ) from None
     build(lambda: _Parts(network.parts), parts, root / WEIGHTS)  # compares; a part head of a wrong shape is named
     network.parts.load_state_dict(parts)
@@ -174,7 +177,7 @@ def _names(config: Mapping[str, Any], path: Path) -> dict[str, str]:
     except _NO_NETWORK as error:
         reason = str(error).splitlines()[0][:160] if str(error) else type(error).__name__
         raise DataError(
-            path, found=f"sizes that make no network ({reason})", expected="a consistent configuration"
+            path, f"found sizes that make no network ({reason}), expected a consistent configuration"
         ) from None
 
 

@@ -67,7 +67,7 @@ def _check_row(file: Path, record: str, row: object) -> None:
     for name in ("epoch", "epochs", "images_per_second", "total_seconds"):
         value = row.get(name) if isinstance(row, Mapping) else None
         if type(value) not in (int, float):
-            raise DataError(file, record=record, field=name, found=json.dumps(value)[:60], expected="a number")
+            raise DataError(file, f"found {json.dumps(value)[:60]}, expected a number", record=record, field=name)
 
 
 def check_sets(train: TrainingSet, validation: TrainingSet | None, classes: Classes, side: int) -> None:
@@ -133,7 +133,7 @@ def best_row(folder: Path, ended: Counters) -> dict[str, Any]:
     """The best epoch's line of the curves, and how the stage ended."""
     row = next((row for row in read_curves(folder) if row["epoch"] == ended.best_epoch), None)
     if row is None:
-        raise DataError(folder / CURVES, found=f"no line of epoch {ended.best_epoch}", expected="one: it is the best")
+        raise DataError(folder / CURVES, f"found no line of epoch {ended.best_epoch}, expected one: it is the best")
     row = {**row, "epochs": ended.epoch, "total_seconds": round(ended.seconds, 3)}
     _check_row(folder / CURVES, f"epoch {ended.best_epoch}", row)
     return row

@@ -27,7 +27,7 @@ def append_curve(path: Path, row: Mapping[str, Any]) -> None:
     [{'epoch': 1, 'loss': 2.5, 'mAP50': None}]
     """
     if path.is_symlink():
-        raise DataError(path, found="a link", expected="a regular file")
+        raise DataError(path, "found a link, expected a regular file")
     append_line(path, _line(row))
 
 
@@ -51,9 +51,9 @@ def read_curves(folder: Path | str) -> list[dict[str, Any]]:
         try:
             row = parse_json(line, finite=True)
         except BrokenJson as error:
-            raise DataError(path, record=f"line {number}", found=str(error), expected="a JSON object") from None
+            raise DataError(path, f"found {error}, expected a JSON object", record=f"line {number}") from None
         if not isinstance(row, dict) or type(row.get("epoch")) is not int:
-            raise DataError(path, record=f"line {number}", found=line[:60], expected="an object with an epoch")
+            raise DataError(path, f"found {line[:60]}, expected an object with an epoch", record=f"line {number}")
         rows.append(row)
     return rows
 
@@ -66,7 +66,7 @@ def trim_curves(path: Path, epochs: int) -> list[dict[str, Any]]:
     for row in rows:
         if type(row.get("seconds")) not in (int, float) or not 0 <= row["seconds"] < math.inf:
             found = json.dumps(row.get("seconds"))[:60]
-            raise DataError(path, record=f"epoch {row['epoch']}", field="seconds", found=found, expected="a number")
+            raise DataError(path, f"found {found}, expected a number", record=f"epoch {row['epoch']}", field="seconds")
     write_atomically(path, b"".join(_line(row) + b"\n" for row in rows))
     return rows
 

@@ -76,17 +76,19 @@ def load_train_record(folder: Path | str) -> TrainRecord:
     path = Path(folder) / RECORD
     record = read_json_object(path, expected=_EXPECTED, limit=_LIMIT, finite=True)
     if record.get("kind") != _KIND:
-        raise DataError(path, field="kind", found=json.dumps(record.get("kind"))[:60], expected=_KIND)
+        raise DataError(path, f"found {json.dumps(record.get('kind'))[:60]}, expected {_KIND}", field="kind")
     for name in ("settings", "classes", "data", "versions"):
         if not isinstance(record.get(name), dict):
-            raise DataError(path, field=name, found=json.dumps(record.get(name))[:60], expected="an object")
+            raise DataError(path, f"found {json.dumps(record.get(name))[:60]}, expected an object", field=name)
     if record.get("status") not in _STATUSES:
-        raise DataError(path, field="status", found=repr(record.get("status"))[:60], expected=", ".join(_STATUSES))
+        raise DataError(
+            path, f"found {repr(record.get('status'))[:60]}, expected {', '.join(_STATUSES)}", field="status"
+        )
     notes, result = record.get("notes", []), record.get("result")
     if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
-        raise DataError(path, field="notes", found=json.dumps(notes)[:60], expected="a list of sentences")
+        raise DataError(path, f"found {json.dumps(notes)[:60]}, expected a list of sentences", field="notes")
     if result is not None and not isinstance(result, dict):
-        raise DataError(path, field="result", found=json.dumps(result)[:60], expected="an object")
+        raise DataError(path, f"found {json.dumps(result)[:60]}, expected an object", field="result")
     return TrainRecord(
         str(record.get("model", ""))[:60], record["settings"], record["classes"], record["data"], record["versions"],
         record["status"], str(record.get("reason", "")), tuple(notes), result,

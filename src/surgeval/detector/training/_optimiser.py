@@ -113,7 +113,7 @@ def expect_same(loaded: Mapping[str, torch.Tensor], wanted: Mapping[str, torch.T
     for name in sorted({*wanted, *loaded}):
         found, expected = (_described(tensors.get(name)) for tensors in (loaded, wanted))
         if found != expected:
-            raise DataError(file, field=f"momentum.{name}", found=found, expected=expected)
+            raise DataError(file, f"found {found}, expected {expected}", field=f"momentum.{name}")
 
 
 def _described(tensor: torch.Tensor | None) -> str:

@@ -65,7 +65,7 @@ def take_place(
     momentum = {name.removeprefix(_MOMENTUM): value for name, value in tensors.items() if name.startswith(_MOMENTUM)}
     for name, value in momentum.items():
         if value.is_floating_point() and not bool(value.isfinite().all()):
-            raise DataError(path, field=f"{_MOMENTUM}{name}", found="NaN or infinity", expected="finite numbers")
+            raise DataError(path, "found NaN or infinity, expected finite numbers", field=f"{_MOMENTUM}{name}")
     return counters, momentum
 
 
@@ -76,9 +76,9 @@ def _fill(path: Path, network: nn.Module, tensors: Mapping[str, torch.Tensor], p
         found = _kind(stored[name]) if name in stored else "nothing"
         expected = _kind(wanted[name]) if name in wanted else "no such tensor"
         if found != expected:
-            raise DataError(path, field=f"{prefix}{name}", found=found, expected=expected)
+            raise DataError(path, f"found {found}, expected {expected}", field=f"{prefix}{name}")
         if stored[name].is_floating_point() and not bool(stored[name].isfinite().all()):
-            raise DataError(path, field=f"{prefix}{name}", found="NaN or infinity", expected="finite weights")
+            raise DataError(path, "found NaN or infinity, expected finite weights", field=f"{prefix}{name}")
         wanted[name].copy_(stored[name])
 
 
@@ -88,18 +88,18 @@ def _kind(tensor: torch.Tensor) -> str:
 
 def _counters(path: Path, metadata: Mapping[str, Any], most_epochs: int) -> Counters:
     if metadata.get("kind") != _KIND:
-        raise DataError(path, field="kind", found=repr(metadata.get("kind"))[:60], expected=_EXPECTED)
+        raise DataError(path, f"found {repr(metadata.get('kind'))[:60]}, expected {_EXPECTED}", field="kind")
     values: dict[str, Any] = {}
     for name, start in asdict(Counters()).items():
         kind, value = type(start), metadata.get(name)
         whole = type(value) is int and (kind is float or (kind is int and value >= 0))
         if not whole and not (type(value) is kind and kind is not int):
-            raise DataError(path, field=name, found=repr(value)[:60], expected=f"a value of type {kind.__name__}")
+            raise DataError(path, f"found {repr(value)[:60]}, expected a value of type {kind.__name__}", field=name)
         values[name] = kind(value)
     for name, most in (("pieces", _MOST_PIECES), ("epochs", most_epochs)):
         if not 1 <= values[name] <= most:
-            raise DataError(path, field=name, found=values[name], expected=f"a number from 1 to {most}")
+            raise DataError(path, f"found {values[name]}, expected a number from 1 to {most}", field=name)
     for name in ("epoch", "step", "updates", "best_epoch", "epoch_frames", "seconds", "scale"):
         if not 0 <= values[name] <= _MOST:
-            raise DataError(path, field=name, found=values[name], expected=f"a number from 0 to {_MOST}")
+            raise DataError(path, f"found {values[name]}, expected a number from 0 to {_MOST}", field=name)
     return Counters(**values)

@@ -128,7 +128,7 @@ class StoredFlow:
 
     def __post_init__(self) -> None:
         if not self.folder.is_dir():
-            raise DataError(self.folder, found="no such folder", expected="a folder with VIDEO/FRAME.flo")
+            raise DataError(self.folder, "found no such folder, expected a folder with VIDEO/FRAME.flo")
 
     def pair(self, a: Image, b: Image, *, key: str = "", backward: bool = True) -> FlowPair:
         """The stored fields of this frame; their size must be the frame's."""
@@ -152,7 +152,7 @@ class StoredFlow:
         for kind in ("*.flo", *(["*.back.flo"] if backward else [])):
             if not any(next(self._path(video).glob(kind), None) for video in videos):
                 expected = "VIDEO/FRAME.flo" + (" and VIDEO/FRAME.back.flo" if backward else "")
-                raise DataError(self.folder / videos[0], found=f"no {kind}", expected=expected)
+                raise DataError(self.folder / videos[0], f"found no {kind}, expected {expected}")
 
     def record(self) -> Mapping[str, object]:
         """Name, folder, and a hash of every file's name, size and spaced pieces: reading all of it would take long."""
@@ -167,7 +167,7 @@ class StoredFlow:
                         stream.seek(size * piece // _PIECES)
                         digest.update(stream.read(1024))
             except OSError as error:
-                raise DataError(path, found=error.strerror or "an error", expected="a readable .flo file") from None
+                raise DataError(path, f"found {error.strerror or 'an error'}, expected a readable .flo file") from None
         return {"flow": self.name, "folder": str(self.folder), "files_sha256": digest.hexdigest()}
 
 

@@ -29,40 +29,44 @@ def read_flo(path: Path, size: tuple[int, int] | None = None) -> Singles:
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            raise DataError(path, found="no regular file", expected="a .flo file")
+            raise DataError(path, "found no regular file, expected a .flo file")
         with path.open("rb") as stream:
             length = os.fstat(stream.fileno()).st_size
             height, width = _checked_header(path, stream.read(_HEADER.size), length, size)
             body = stream.read(8 * width * height)
     except FileNotFoundError:
-        raise DataError(path, found="no such file", expected="a .flo file") from None
+        raise DataError(path, "found no such file, expected a .flo file") from None
     except ValueError:  # a name with a zero byte
-        raise DataError(path, found="a name that no file can have", expected="a .flo file") from None
+        raise DataError(path, "found a name that no file can have, expected a .flo file") from None
     except OSError as error:
-        raise DataError(path, found=error.strerror or "an unreadable file", expected="a .flo file") from None
+        raise DataError(path, f"found {error.strerror or 'an unreadable file'}, expected a .flo file") from None
     if len(body) != 8 * width * height:
-        raise DataError(path, found="a file that became shorter while it was read", expected="a .flo file")
+        raise DataError(path, "found a file that became shorter while it was read, expected a .flo file")
     flow = np.frombuffer(body, dtype="<f4").reshape(height, width, 2).astype(np.float32)
     bad = ~(np.abs(flow) < _UNKNOWN).all(axis=2)
     if bad.any():
         row, column = (int(axis[0]) for axis in np.nonzero(bad))
         u, v = flow[row, column].tolist()
-        raise DataError(path, record=f"row {row}, column {column}", field="flow", found=f"({u:g}, {v:g})",
-                        expected=f"finite flow on every pixel ({int(bad.sum())} have none)")  # fmt: skip
+        raise DataError(
+            path,
+            f"found ({u:g}, {v:g}), expected finite flow on every pixel ({int(bad.sum())} have none)",
+            record=f"row {row}, column {column}",
+            field="flow",
+        )
     return flow
 
 
 def _checked_header(path: Path, header: bytes, length: int, size: tuple[int, int] | None) -> tuple[int, int]:
     if len(header) < _HEADER.size:
-        raise DataError(path, found=f"{len(header)} bytes", expected=f"a .flo header of {_HEADER.size} bytes")
+        raise DataError(path, f"found {len(header)} bytes, expected a .flo header of {_HEADER.size} bytes")
     magic, width, height = _HEADER.unpack(header)
     if magic != _MAGIC:
-        raise DataError(path, field="magic", found=f"{magic:g}", expected=f"{_MAGIC} (a little-endian .flo file)")
+        raise DataError(path, f"found {magic:g}, expected {_MAGIC} (a little-endian .flo file)", field="magic")
     if not (1 <= width <= _MAX_SIDE and 1 <= height <= _MAX_SIDE):
-        raise DataError(path, field="size", found=f"{width}×{height}", expected=f"sides from 1 to {_MAX_SIDE}")
+        raise DataError(path, f"found {width}×{height}, expected sides from 1 to {_MAX_SIDE}", field="size")
     if length != _HEADER.size + 8 * width * height:
         expected = f"{_HEADER.size + 8 * width * height} for {width}×{height} pixels"
-        raise DataError(path, field="length in bytes", found=length, expected=expected)
+        raise DataError(path, f"found {length}, expected {expected}", field="length in bytes")
     if size is not None and (height, width) != size:
-        raise DataError(path, field="size", found=f"{width}×{height}", expected=f"the frame's {size[1]}×{size[0]}")
+        raise DataError(path, f"found {width}×{height}, expected the frame's {size[1]}×{size[0]}", field="size")
     return height, width

@@ -55,7 +55,7 @@ class RaftFlow:
             network.load_state_dict(self._state)
         except RuntimeError as error:
             reasons = str(error).strip().splitlines()[1:2] or ["other names or shapes"]
-            raise DataError(self.weights, found=reasons[0].strip(), expected=_EXPECTED) from None
+            raise DataError(self.weights, f"found {reasons[0].strip()}, expected {_EXPECTED}") from None
         return network.eval().to(self.device)
 
     def pair(self, a: Image, b: Image, *, key: str = "", backward: bool = True) -> FlowPair:
@@ -93,5 +93,5 @@ def _state_dict(path: Path) -> dict[str, Any]:
     state = read_torch(path)
     first = state.get(_FIRST)
     if first is None or not first.ndim or int(first.shape[0]) not in _MODELS:
-        raise DataError(path, field=_FIRST, found="another model", expected=_EXPECTED)
+        raise DataError(path, f"found another model, expected {_EXPECTED}", field=_FIRST)
     return state

@@ -45,7 +45,7 @@ class ChatFolder:
 def open_chat_folder(path: Path) -> ChatFolder:
     """The model of a folder on the CPU; whatever is wrong with the folder is a `DataError` that names it."""
     if not (path / "config.json").is_file():
-        raise DataError(path, found="no config.json", expected="a folder with a transformers model")
+        raise DataError(path, "found no config.json, expected a folder with a transformers model")
     for file in sorted(path.glob("*.json")):
         read_json_object(file, expected="a JSON file of a transformers folder", limit=_MOST_JSON, names=True)
     check_tokenizer(path)
@@ -59,7 +59,7 @@ def open_chat_folder(path: Path) -> ChatFolder:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         reason = " ".join(str(error).split()) or type(error).__name__  # what is wrong may stand in the second line
-        raise DataError(path, found=reason[:160], expected=_EXPECTED) from None
+        raise DataError(path, f"found {reason[:160]}, expected {_EXPECTED}") from None
 
 
 def _check_parts(config: Path) -> None:
@@ -67,7 +67,7 @@ def _check_parts(config: Path) -> None:
     refuse_kernels(settings, config)
     for name, value in all_settings(settings):
         if _REPEATED.search(name) and isinstance(value, int | float) and value > _MOST_PARTS:
-            raise DataError(config, field=name[:80], found=value, expected=f"at most {_MOST_PARTS}")
+            raise DataError(config, f"found {value}, expected at most {_MOST_PARTS}", field=name[:80])
 
 
 def _check_weights(folder: Path) -> int:
@@ -75,7 +75,7 @@ def _check_weights(folder: Path) -> int:
     for index in folder.glob("*.index.json"):
         files = read_json_object(index, expected="an index of weights", limit=_MOST_JSON, names=True).get("weight_map")
         if not isinstance(files, dict) or any(_elsewhere(name) for name in files.values()):
-            raise DataError(index, field="weight_map", found="something else", expected="file names inside the folder")
+            raise DataError(index, "found something else, expected file names inside the folder", field="weight_map")
     safe = [path for path in folder.glob("*.safetensors") if path.is_file()]
     pickled = [] if safe else [path for path in folder.glob("*.bin") if path.is_file()]
     for path in pickled:
@@ -84,7 +84,7 @@ def _check_weights(folder: Path) -> int:
                 check_pickles(stream)
         except pickle.UnpicklingError as error:
             found = f"a pickle with more than tensors ({str(error)[:80]})"
-            raise DataError(path, found=found, expected="weights that hold only tensors by name") from None
+            raise DataError(path, f"found {found}, expected weights that hold only tensors by name") from None
     return sum(path.stat().st_size for path in (*safe, *pickled))
 
 
@@ -107,8 +107,11 @@ def _open(path: Path, stored: int) -> ChatFolder:
     with torch.device("meta"):  # takes no memory
         wanted = sum(parameter.numel() for parameter in kind.from_config(config).parameters())
     if wanted > _PER_BYTE * stored:
-        raise DataError(path, field="config.json", found=f"a network of {wanted} numbers",
-                        expected=f"one that {stored} bytes of weights can fill")  # fmt: skip
+        raise DataError(
+            path,
+            f"found a network of {wanted} numbers, expected one that {stored} bytes of weights can fill",
+            field="config.json",
+        )
     model, told = kind.from_pretrained(path, dtype="auto", output_loading_info=True, **local)
     _check_filled(path, model, told)
     wishes = {name: getattr(model.generation_config, name, None) for name in _WISHES}
@@ -121,7 +124,7 @@ def _check_filled(path: Path, model: Any, told: dict[str, Any]) -> None:
     lost = sorted({str(name) for kind in ("missing_keys", "mismatched_keys") for name in told.get(kind) or ()})
     if lost:
         more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
-        raise DataError(path, field="weights", found=f"no {lost[0][:120]}{more}", expected=_WHOLE)
+        raise DataError(path, f"found no {lost[0][:120]}{more}, expected {_WHOLE}", field="weights")
     for name, parameter in model.named_parameters():
         if parameter.is_floating_point() and not bool(parameter.isfinite().all()):
-            raise DataError(path, field=name, found="NaN or infinity", expected="finite weights")
+            raise DataError(path, "found NaN or infinity, expected finite weights", field=name)

@@ -66,9 +66,7 @@ class LocalChat:
         stored = self._processor.chat_template
         stored = stored.get("default") if isinstance(stored, dict) else stored
         if not stored:
-            raise DataError(
-                self._path, found="a tokenizer without chat template", expected="an instruction-tuned model"
-            )
+            raise DataError(self._path, "found a tokenizer without chat template, expected an instruction-tuned model")
         settings = self._tokenizer.special_tokens_map | ({} if self.sees else {"enable_thinking": False})
         return ChatTemplate(stored, settings, _LONGEST)
 

@@ -43,7 +43,7 @@ def read_torch(path: str | Path, limit: int = LIMIT) -> dict[str, torch.Tensor]:
     """
     path = Path(path)
     if not path.is_file():
-        raise DataError(path, found="no such file", expected="a torch checkpoint")
+        raise DataError(path, "found no such file, expected a torch checkpoint")
     limit = max(limit, path.stat().st_size)  # what lies on the disk in full is no bomb
     with ExitStack() as stack:
         try:
@@ -51,12 +51,13 @@ def read_torch(path: str | Path, limit: int = LIMIT) -> dict[str, torch.Tensor]:
             if _is_zip(stream):
                 stream = _unwrap(stream, path, limit, stack)
         except _BROKEN_ZIP as error:
-            raise DataError(path, found="a zip archive that is truncated or damaged", expected=_EXPECTED) from error
+            raise DataError(path, f"found a zip archive that is truncated or damaged, expected {_EXPECTED}") from error
         except RuntimeError as error:  # an encrypted member
-            raise DataError(path, found=f"a zip archive that cannot be opened ({first_line(error)})",
-                            expected=_EXPECTED) from error  # fmt: skip
+            raise DataError(
+                path, f"found a zip archive that cannot be opened ({first_line(error)}), expected {_EXPECTED}"
+            ) from error
         except OSError as error:
-            raise DataError(path, found=error.strerror or first_line(error), expected="a readable file") from error
+            raise DataError(path, f"found {error.strerror or first_line(error)}, expected a readable file") from error
         loaded = _load(stream, path)
     return _tensors(loaded, path, limit)
 
@@ -78,14 +79,17 @@ def _unwrap(stream: IO[bytes], path: Path, limit: int, stack: ExitStack) -> IO[b
         inner = [member for member in members if member.filename.endswith((".pth", ".pt")) and not member.is_dir()]
         if len(inner) != 1:
             found = f"a zip archive with {len(inner)} .pth files" if inner else "a zip archive without a .pth file"
-            raise DataError(path, found=found, expected="one .pth file in it")
+            raise DataError(path, f"found {found}, expected one .pth file in it")
         copied: IO[bytes] = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 (the stack closes it)
         with archive.open(inner[0]) as source:
             while piece := source.read(1 << 20):
                 copied.write(piece)
                 if copied.tell() > limit:  # the archive may lie about a member's size
-                    raise DataError(path, record=inner[0].filename, found="more bytes than the archive declares",
-                                    expected=f"at most {limit} bytes")  # fmt: skip
+                    raise DataError(
+                        path,
+                        f"found more bytes than the archive declares, expected at most {limit} bytes",
+                        record=inner[0].filename,
+                    )
     copied.seek(0)
     if _is_zip(copied):
         with zipfile.ZipFile(copied) as archive:
@@ -97,7 +101,7 @@ def _unwrap(stream: IO[bytes], path: Path, limit: int, stack: ExitStack) -> IO[b
 def _measure(members: list[zipfile.ZipInfo], path: Path, limit: int) -> None:
     total = sum(member.file_size for member in members)
     if total > limit:
-        raise DataError(path, found=f"an archive that unpacks to {total} bytes", expected=f"at most {limit} bytes")
+        raise DataError(path, f"found an archive that unpacks to {total} bytes, expected at most {limit} bytes")
 
 
 def _is_torch(members: list[zipfile.ZipInfo]) -> bool:
@@ -109,7 +113,7 @@ def _load(stream: IO[bytes], path: Path) -> object:
         check_pickles(stream)
         return torch.load(stream, map_location="cpu", weights_only=True)
     except MemoryError as error:
-        raise DataError(path, found="tensors larger than this machine's memory", expected=_EXPECTED) from error
+        raise DataError(path, f"found tensors larger than this machine's memory, expected {_EXPECTED}") from error
     except _UNREADABLE as error:
         called = re.search(r"GLOBAL ([\w.]+)", str(error))
         if called:
@@ -118,26 +122,26 @@ def _load(stream: IO[bytes], path: Path) -> object:
             found = "a file that is no checkpoint, or a pickle with more than tensors"
         else:
             found = f"a file that cannot be read ({first_line(error)})"
-        raise DataError(path, found=found, expected=_EXPECTED) from error
+        raise DataError(path, f"found {found}, expected {_EXPECTED}") from error
 
 
 def _tensors(state: Any, path: Path, limit: int) -> dict[str, torch.Tensor]:
     if not isinstance(state, dict):
-        raise DataError(path, found=f"a {type(state).__name__}", expected=_EXPECTED)
+        raise DataError(path, f"found a {type(state).__name__}, expected {_EXPECTED}")
     for name, value in state.items():
         if not isinstance(name, str) or not isinstance(value, torch.Tensor):
-            raise DataError(path, field=str(name)[:80], found=f"a {type(value).__name__}", expected="a tensor")
+            raise DataError(path, f"found a {type(value).__name__}, expected a tensor", field=str(name)[:80])
         if value.layout != torch.strided or value.is_meta or value.is_quantized:
-            raise DataError(
-                path, field=name[:80], found="a sparse, quantised or empty tensor", expected="plain numbers"
-            )
+            raise DataError(path, "found a sparse, quantised or empty tensor, expected plain numbers", field=name[:80])
         numbers = value.untyped_storage().nbytes() // value.element_size()
         if value.numel() > numbers:  # strides of 0 repeat a number as often as the file likes
             found_shape = f"shape {tuple(value.shape)} made of {numbers} number{'s' * (numbers != 1)}"
-            raise DataError(path, field=name[:80], found=found_shape, expected="every number of a tensor in the file")
+            raise DataError(
+                path, f"found {found_shape}, expected every number of a tensor in the file", field=name[:80]
+            )
     total = sum(value.nbytes for value in state.values())
     if total > 2 * limit:  # networks with tied weights name a tensor twice
-        raise DataError(path, found=f"tensors of {total} bytes in all that share numbers", expected=f"at most {limit}")
+        raise DataError(path, f"found tensors of {total} bytes in all that share numbers, expected at most {limit}")
     return dict(state)
 
 

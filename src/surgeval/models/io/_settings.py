@@ -33,4 +33,6 @@ def refuse_kernels(settings: Mapping[str, Any], file: object) -> None:
     for name, value in all_settings(settings):
         implementation = any(part.endswith(_SUFFIX) for part in name.split("."))
         if implementation and isinstance(value, str) and not value.replace("_", "").isalnum():
-            raise DataError(file, field=name[:80], found=repr(value)[:80], expected="one that transformers has itself")
+            raise DataError(
+                file, f"found {repr(value)[:80]}, expected one that transformers has itself", field=name[:80]
+            )

@@ -63,8 +63,9 @@ class WeightsMismatch(DataError):
         self.complaints = tuple(complaints)
         others = len(complaints) - 1
         more = f" and {others} more difference{'s' if others > 1 else ''}" if others else ""
-        super().__init__(file, field="weights", found=f"{complaints[0]}{more}",
-                         expected=f"the {tensors} tensors of {network}")  # fmt: skip
+        super().__init__(
+            file, f"found {complaints[0]}{more}, expected the {tensors} tensors of {network}", field="weights"
+        )
 
 
 def read_config(path: str | Path) -> dict[str, Any]:
@@ -89,14 +90,17 @@ def configured(kind: Callable[[dict[str, Any]], Any], config: Mapping[str, Any],
         for key, fits, expected in _FIELDS:
             if key in part and not fits(part[key]):
                 field = ".".join(filter(None, (name, key)))
-                raise DataError(path, field=field, found=repr(part[key])[:80], expected=expected)
+                raise DataError(path, f"found {repr(part[key])[:80]}, expected {expected}", field=field)
     from huggingface_hub.errors import StrictDataclassError
 
     try:
         return kind(copy.deepcopy(dict(config)))
     except (StrictDataclassError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
-        raise DataError(path, found=f"a configuration that is refused ({first_line(error.__cause__ or error)})",
-                        expected="a transformers configuration") from error  # fmt: skip
+        raise DataError(
+            path,
+            f"found a configuration that is refused ({first_line(error.__cause__ or error)}), "
+            "expected a transformers configuration",
+        ) from error
 
 
 def read_safetensors(path: str | Path) -> dict[str, torch.Tensor]:
@@ -114,12 +118,12 @@ def read_safetensors(path: str | Path) -> dict[str, torch.Tensor]:
 
     path = Path(path)
     if not path.is_file():
-        raise DataError(path, found="no such file", expected="weights in the safetensors format")
+        raise DataError(path, "found no such file, expected weights in the safetensors format")
     try:
         tensors: dict[str, torch.Tensor] = load_file(path)
     except (SafetensorError, OSError, ValueError) as error:
         raise DataError(
-            path, found=f"a file that cannot be read ({first_line(error)})", expected="safetensors weights"
+            path, f"found a file that cannot be read ({first_line(error)}), expected safetensors weights"
         ) from error
     return tensors
 
@@ -133,12 +137,12 @@ def read_folder(folder: Path) -> tuple[dict[str, torch.Tensor], list[Path]]:
     if index.is_file():
         parts = read_config(index).get("weight_map")
         if not isinstance(parts, dict) or not parts or not all(_plain(name) for name in parts.values()):
-            raise DataError(index, field="weight_map", found="something else", expected="file names inside the folder")
+            raise DataError(index, "found something else, expected file names inside the folder", field="weight_map")
         files = [folder / name for name in sorted(set(parts.values()))]
         return {name: value for file in files for name, value in read_safetensors(file).items()}, files
     if pickled.is_file():
         return read_torch(pickled), [pickled]
-    raise DataError(folder, found="no weights", expected="model.safetensors or pytorch_model.bin")
+    raise DataError(folder, "found no weights, expected model.safetensors or pytorch_model.bin")
 
 
 def _plain(name: object) -> bool:
@@ -164,16 +168,23 @@ def build(
         with torch.device("meta"):
             network = make()
     except (ValueError, RuntimeError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError) as error:
-        raise DataError(path, field="config.json", found=f"sizes that make no network ({first_line(error)})",
-                        expected="a consistent configuration") from error  # fmt: skip
+        raise DataError(
+            path,
+            f"found sizes that make no network ({first_line(error)}), expected a consistent configuration",
+            field="config.json",
+        ) from error
     prefix = foreign_prefix(tensors, network.state_dict())
     fit(network, {name.removeprefix(prefix): value for name, value in tensors.items()}, path)
     largest = max((value.numel() for value in tensors.values()), default=0)
     for name, buffer in list(network.named_buffers()):
         if buffer.is_meta:  # not stored in files: transformers fills these when it builds a model
             if buffer.numel() > largest:
-                raise DataError(path, field="config.json", found=f"a size that makes {name} {buffer.numel()} numbers",
-                                expected=f"at most the {largest} of the largest tensor")  # fmt: skip
+                raise DataError(
+                    path,
+                    f"found a size that makes {name} {buffer.numel()} numbers, "
+                    f"expected at most the {largest} of the largest tensor",
+                    field="config.json",
+                )
             owner, _, leaf = name.rpartition(".")
             network.get_submodule(owner).register_buffer(
                 leaf, _constant(leaf, buffer, network.get_submodule(owner)), persistent=False
@@ -232,7 +243,7 @@ def fit(network: nn.Module, tensors: Mapping[str, torch.Tensor], path: object) -
     for name, value in ready.items():
         # A sum shows NaN and infinity and is the fastest pass; only a sum that overflowed needs the second look.
         if value.is_floating_point() and not math.isfinite(value.sum()) and not bool(value.isfinite().all()):
-            raise DataError(path, field=name, found="NaN or infinity", expected="finite weights")
+            raise DataError(path, "found NaN or infinity, expected finite weights", field=name)
     network.load_state_dict(ready, assign=True)
 
 

@@ -121,15 +121,18 @@ def open_clip_resnet(folder: Path, name: str, dtype: str = "float32") -> ClipRes
 
 def _end(path: Path, text: Any) -> int:
     if not isinstance(text.eos_token_id, int) or not 0 <= text.eos_token_id < text.vocab_size:
-        raise DataError(path, field="eos_token_id", found=repr(text.eos_token_id)[:80],
-                        expected="the number of the token where the text tower is read")  # fmt: skip
+        raise DataError(
+            path,
+            f"found {repr(text.eos_token_id)[:80]}, expected the number of the token where the text tower is read",
+            field="eos_token_id",
+        )
     return text.eos_token_id
 
 
 def _scale(network: Any, path: Path) -> float:
     scale = float(network.logit_scale)
     if not scale <= 20:  # CLIP stops at log 100 = 4.6
-        raise DataError(path, field="logit_scale", found=f"{scale:g}", expected="a logarithm of at most 20")
+        raise DataError(path, f"found {scale:g}, expected a logarithm of at most 20", field="logit_scale")
     return math.exp(scale)
 
 
@@ -143,21 +146,28 @@ def read_preparation(folder: Path) -> Preparation:
         config = read_config(newer).get("image_processor")
         if isinstance(config, dict):
             return Preparation.from_processor(config, newer)
-    raise DataError(path, found="no such file", expected="the image processor's configuration beside the weights")
+    raise DataError(path, "found no such file, expected the image processor's configuration beside the weights")
 
 
 def fitting_size(path: Path, vision: Any, preparation: Preparation) -> tuple[int, int]:
     """The grid of patches, if the prepared image has the size that the tower reads."""
     size, patch = vision.image_size, vision.patch_size
     if not isinstance(size, int) or not isinstance(patch, int) or not 1 <= patch <= size:
-        raise DataError(path, field="vision_config", found=f"image_size {size} and patch_size {patch}",
-                        expected="whole numbers, the patch the smaller")  # fmt: skip
+        raise DataError(
+            path,
+            f"found image_size {size} and patch_size {patch}, expected whole numbers, the patch the smaller",
+            field="vision_config",
+        )
     channels = getattr(vision, "num_channels", 3)  # BLIP does not say: it always reads three
     if channels != 3:
-        raise DataError(path, field="vision_config.num_channels", found=repr(channels)[:80],
-                        expected="3, the colours of a frame")  # fmt: skip
+        raise DataError(
+            path, f"found {repr(channels)[:80]}, expected 3, the colours of a frame", field="vision_config.num_channels"
+        )
     if preparation.input_size != (size, size):
         rows, columns = preparation.input_size
-        raise DataError(path, field="vision_config.image_size", found=size,
-                        expected=f"{rows}×{columns} as in preprocessor_config.json")  # fmt: skip
+        raise DataError(
+            path,
+            f"found {size}, expected {rows}×{columns} as in preprocessor_config.json",
+            field="vision_config.image_size",
+        )
     return size // patch, size // patch

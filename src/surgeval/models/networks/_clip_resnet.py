@@ -89,7 +89,7 @@ class PhantomClipResnet(nn.Module):
         config = read_config(path)
         kind = config.pop("model_type", None)
         if kind != MODEL_TYPE:
-            raise DataError(path, field="model_type", found=repr(kind)[:80], expected=MODEL_TYPE)
+            raise DataError(path, f"found {repr(kind)[:80]}, expected {MODEL_TYPE}", field="model_type")
         _validate(path, config)
         configured(lambda text: CLIPTextConfig(**text), config["text"], path)
         weights = folder / "model.safetensors"
@@ -100,20 +100,23 @@ class PhantomClipResnet(nn.Module):
 def _validate(path: Path, config: Mapping[str, Any]) -> None:
     vision, text, dim = config.get("vision"), config.get("text"), config.get("projection_dim")
     if not _whole(dim, _LARGEST["dim"]):
-        raise DataError(path, field="projection_dim", found=repr(dim), expected="a positive whole number")
+        raise DataError(path, f"found {dim!r}, expected a positive whole number", field="projection_dim")
     if not isinstance(vision, dict):
-        raise DataError(path, field="vision", found=type(vision).__name__, expected="an object")
+        raise DataError(path, f"found {type(vision).__name__}, expected an object", field="vision")
     if not isinstance(text, dict):
-        raise DataError(path, field="text", found=type(text).__name__, expected="an object")
+        raise DataError(path, f"found {type(text).__name__}, expected an object", field="text")
     for name, most in (("widths", _LARGEST["width"]), ("blocks", _LARGEST["blocks"])):
         values = vision.get(name)
         if not isinstance(values, list) or not 1 <= len(values) <= _LARGEST["stages"]:
-            raise DataError(path, field=f"vision.{name}", found=repr(values), expected="a list with one to six numbers")
+            raise DataError(path, f"found {values!r}, expected a list with one to six numbers", field=f"vision.{name}")
         if not all(_whole(value, most) for value in values):
-            raise DataError(path, field=f"vision.{name}", found=repr(values), expected=f"numbers from 1 to {most}")
+            raise DataError(path, f"found {values!r}, expected numbers from 1 to {most}", field=f"vision.{name}")
     if len(vision["widths"]) != len(vision["blocks"]):
-        raise DataError(path, field="vision.blocks", found=f"{len(vision['blocks'])} stages",
-                        expected=f"{len(vision['widths'])} as in widths")  # fmt: skip
+        raise DataError(
+            path,
+            f"found {len(vision['blocks'])} stages, expected {len(vision['widths'])} as in widths",
+            field="vision.blocks",
+        )
 
 
 def _whole(value: object, most: int) -> bool:

@@ -194,12 +194,15 @@ def _understood(path: Path, config: Mapping[str, Any]) -> None:
         inner = config.get(part)
         kind = inner.get("model_type", known[0]) if isinstance(inner, Mapping) else None
         if kind not in known:
-            raise DataError(path, field=f"{part}.model_type", found=repr(kind)[:80], expected=", ".join(known))
+            raise DataError(path, f"found {repr(kind)[:80]}, expected {', '.join(known)}", field=f"{part}.model_type")
     tower = config["vision_config"].get("model_type", next(iter(_TOWERS)))
     strategy = config.get("vision_feature_select_strategy", "default")
     if strategy != _TOWERS[tower]:
-        raise DataError(path, field="vision_feature_select_strategy", found=repr(strategy)[:80],
-                        expected=f"{_TOWERS[tower]!r}: of a {tower} just the patches become tokens")  # fmt: skip
+        raise DataError(
+            path,
+            f"found {repr(strategy)[:80]}, expected {_TOWERS[tower]!r}: of a {tower} just the patches become tokens",
+            field="vision_feature_select_strategy",
+        )
 
 
 def _checked(path: Path, config: Any) -> None:
@@ -207,12 +210,18 @@ def _checked(path: Path, config: Any) -> None:
     asked = config.vision_feature_layer
     for layer in asked if isinstance(asked, list | tuple) and asked else [asked]:
         if not isinstance(layer, int) or isinstance(layer, bool) or not -layers - 1 <= layer <= layers:
-            raise DataError(path, field="vision_feature_layer", found=repr(asked)[:80],
-                            expected=f"layers from {-layers - 1} to {layers}")  # fmt: skip
+            raise DataError(
+                path,
+                f"found {repr(asked)[:80]}, expected layers from {-layers - 1} to {layers}",
+                field="vision_feature_layer",
+            )
     words, placeholder = config.text_config.vocab_size, config.image_token_id
     if not isinstance(placeholder, int) or not 0 <= placeholder < words:
-        raise DataError(path, field="image_token_index", found=repr(placeholder)[:80],
-                        expected=f"the number of the image token, below {words}")  # fmt: skip
+        raise DataError(
+            path,
+            f"found {repr(placeholder)[:80]}, expected the number of the image token, below {words}",
+            field="image_token_index",
+        )
 
 
 def _renamed(tensors: Mapping[str, torch.Tensor], *, tied: bool) -> dict[str, torch.Tensor]:
@@ -232,8 +241,11 @@ def _same_patches(folder: Path, config: Any) -> None:
     path = folder / "processor_config.json"
     patch = read_config(path).get("patch_size") if path.is_file() else None
     if patch is not None and patch != config.vision_config.patch_size:
-        raise DataError(path, field="patch_size", found=repr(patch)[:80],
-                        expected=f"{config.vision_config.patch_size} as in config.json")  # fmt: skip
+        raise DataError(
+            path,
+            f"found {repr(patch)[:80]}, expected {config.vision_config.patch_size} as in config.json",
+            field="patch_size",
+        )
 
 
 def _ends(folder: Path, config: Any, dialogue: Dialogue) -> tuple[int, ...]:

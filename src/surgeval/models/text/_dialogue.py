@@ -46,8 +46,9 @@ class Dialogue(FolderTokens):
         if not stored and older.is_file():
             stored = read_config(older).get("chat_template")
         if not isinstance(stored, str) or not stored:
-            raise DataError(self.path, found="no chat template",
-                            expected="chat_template.jinja: a model that was taught to answer")  # fmt: skip
+            raise DataError(
+                self.path, "found no chat template, expected chat_template.jinja: a model that was taught to answer"
+            )
         return ChatTemplate(stored, self._tokenizer.special_tokens_map, _LONGEST)
 
     def question(self, text: str, pictures: int) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
@@ -108,6 +109,5 @@ class Dialogue(FolderTokens):
     def _checked(self, ids: Sequence[int]) -> tuple[int, ...]:
         if any(not 0 <= number < self.words for number in ids):
             worst = max(ids, key=lambda number: number if number >= 0 else self.words - number)
-            raise DataError(self.path, field="tokenizer", found=f"token {worst}",
-                            expected=f"tokens below {self.words}")  # fmt: skip
+            raise DataError(self.path, f"found token {worst}, expected tokens below {self.words}", field="tokenizer")
         return tuple(ids)

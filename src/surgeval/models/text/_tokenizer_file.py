@@ -42,7 +42,7 @@ def check_tokenizer(folder: Path) -> None:
         except FileNotFoundError:
             continue
         except NotRegular as error:
-            raise DataError(path, found=error, expected=_EXPECTED) from None
+            raise DataError(path, f"found {error}, expected {_EXPECTED}") from None
         if path.suffix == ".json":
             program = path.name == "tokenizer.json"
             content = read_json_file(path, expected=_EXPECTED, limit=_MOST_BYTES, names=True, distinct=program)
@@ -77,7 +77,7 @@ def _steps(stage: object, path: Path, name: str) -> Iterator[Mapping[str, Any]]:
         return
     kind = stage.get("type")
     if not isinstance(kind, str):  # the library would guess
-        raise DataError(path, field=name, found="a step without type", expected="steps that name their type")
+        raise DataError(path, "found a step without type, expected steps that name their type", field=name)
     if kind != "Sequence":
         yield stage
     for step in (step for key in _PARTS for step in _list(stage.get(key))):
@@ -124,7 +124,7 @@ def _check_template(step: Mapping[str, Any], path: Path) -> None:
 
 def _at_most(count: float, most: int, noun: str, path: Path, stage: str) -> None:
     if count > most:
-        raise DataError(path, field=stage, found=f"{count:.7g} {noun}", expected=f"at most {most}")
+        raise DataError(path, f"found {count:.7g} {noun}, expected at most {most}", field=stage)
 
 
 def _object(value: object) -> Mapping[str, Any]:

@@ -59,9 +59,8 @@ def tokenizing(path: Path, expected: str) -> Iterator[None]:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         raise DataError(
-            path, field="tokenizer", found=f"files that cannot be used ({first_line(error)})",
-            expected=expected,
-        ) from error  # fmt: skip
+            path, f"found files that cannot be used ({first_line(error)}), expected {expected}", field="tokenizer"
+        ) from error
 
 
 class Tokens:
@@ -154,8 +153,12 @@ class FolderTokens(Tokens):
         ids, mask = out["input_ids"], out["attention_mask"]
         _check(prompts, ids, mask, self.longest, self.words, self.path)
         if self.end is not None and self.end != _LEGACY_END and not bool((ids == self.end).any(1).all()):
-            raise DataError(self.path, field="tokenizer", found=f"prompts without the end token {self.end}",
-                            expected="the text tower's eos_token_id at the end of each")  # fmt: skip
+            raise DataError(
+                self.path,
+                f"found prompts without the end token {self.end}, "
+                "expected the text tower's eos_token_id at the end of each",
+                field="tokenizer",
+            )
         return {"input_ids": ids, "attention_mask": mask}
 
 
@@ -183,14 +186,17 @@ class WordPieces(Tokens):
         try:
             lines = data.decode().split("\n")
         except UnicodeDecodeError as error:
-            raise DataError(path, found="no readable text", expected="a WordPiece vocabulary") from error
+            raise DataError(path, "found no readable text, expected a WordPiece vocabulary") from error
         pieces = [line.rstrip("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]
         if len(pieces) != self.words or len(set(pieces)) != len(pieces):
-            raise DataError(path, found=f"{len(set(pieces))} different word pieces on {len(pieces)} lines",
-                            expected=f"{self.words}, the rows of the checkpoint's word table")  # fmt: skip
+            raise DataError(
+                path,
+                f"found {len(set(pieces))} different word pieces on {len(pieces)} lines, "
+                f"expected {self.words}, the rows of the checkpoint's word table",
+            )
         missing = [token for token in ("[PAD]", "[UNK]", "[CLS]", "[SEP]") if token not in set(pieces)]
         if missing:
-            raise DataError(path, found=f"no {missing[0]}", expected="the special tokens of BERT")
+            raise DataError(path, f"found no {missing[0]}, expected the special tokens of BERT")
         return BertTokenizer(vocab={piece: row for row, piece in enumerate(pieces)}, do_lower_case=False)
 
     def __call__(self, prompts: Sequence[str]) -> dict[str, torch.Tensor]:
@@ -207,4 +213,4 @@ def _check(prompts: Sequence[str], ids: torch.Tensor, mask: torch.Tensor, longes
         prompt, count = _short(prompts[worst]), int(mask[worst].sum())
         raise BadInput(f"prompt {prompt!r}: found {count} tokens, expected at most {longest}")
     if int(ids.max()) >= words or int(ids.min()) < 0:
-        raise DataError(file, field="tokenizer", found=f"token {int(ids.max())}", expected=f"tokens below {words}")
+        raise DataError(file, f"found token {int(ids.max())}, expected tokens below {words}", field="tokenizer")

@@ -309,7 +309,7 @@ def _gaze(truth: dict[str, Any], path: Path) -> tuple[Gaze, ...]:
     try:
         return tuple(Gaze(**row) for row in truth["gaze"])
     except (KeyError, TypeError) as error:
-        raise DataError(path, field="gaze", found=str(error), expected="a list of {t, x, y, duration}") from error
+        raise DataError(path, f"found {error}, expected a list of {{t, x, y, duration}}", field="gaze") from error
 
 
 def truth_hash(truth: dict[str, Any]) -> str:
@@ -340,10 +340,10 @@ def edition_hash(path: str | Path) -> str:
         names = [row["name"] for row in index["videos"]]
         strange = [name for name in names if safe_name(str(name)) != name]
     except (ValueError, KeyError, TypeError) as error:
-        raise DataError(path / "phantom.json", found=error, expected="the index of a phantom dataset") from error
+        raise DataError(path / "phantom.json", f"found {error}, expected the index of a phantom dataset") from error
     if strange:
         raise DataError(
-            path / "phantom.json", field="name", found=repr(strange[0]), expected="the name of a video's file"
+            path / "phantom.json", f"found {strange[0]!r}, expected the name of a video's file", field="name"
         )
     texts = [
         read_bounded(path / "questions" / name, 1 << 30, "questions of a phantom dataset").decode()

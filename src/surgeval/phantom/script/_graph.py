@@ -153,7 +153,7 @@ def graph_from_json(data: Any, file: str | Path) -> SceneGraph:
         )
     except (KeyError, TypeError) as error:
         raise DataError(
-            file, field="graph", found=f"{type(error).__name__}: {error}", expected="a scene graph"
+            file, f"found {type(error).__name__}: {error}, expected a scene graph", field="graph"
         ) from error
 
 

@@ -82,9 +82,7 @@ def _training_frames(videos: int, workers: int, frames_file: Path | None, log: L
         frames = load_frames(frames_file)
         count = int(frames.video.max(initial=-1)) + 1
         if count < videos:
-            raise DataError(
-                frames_file, found=f"frames of {count} videos", expected=f"{videos}, as the recipe asks for"
-            )
+            raise DataError(frames_file, f"found frames of {count} videos, expected {videos}, as the recipe asks for")
         return frames
     frames = film_all(training_shoots(videos), workers, progress("training video", log))
     if frames_file is not None:

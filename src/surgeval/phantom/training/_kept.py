@@ -47,16 +47,16 @@ def save_frames(path: Path, frames: Frames) -> None:
 def load_frames(path: Path) -> Frames:
     """Frames kept by `save_frames`."""
     if not path.is_file():  # a pipe would be waited for
-        raise DataError(path, found="no ordinary file", expected=_EXPECTED)
+        raise DataError(path, f"found no ordinary file, expected {_EXPECTED}")
     try:
         with ZipFile(path) as archive:
             if sum(member.file_size for member in archive.infolist()) > path.stat().st_size:
-                raise DataError(path, found="a compressed archive", expected=_EXPECTED)
+                raise DataError(path, f"found a compressed archive, expected {_EXPECTED}")
         with np.load(path, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in _FORM}
     except _UNREADABLE as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise DataError(path, found=f"a file that cannot be read ({reason})", expected=_EXPECTED) from error
+        raise DataError(path, f"found a file that cannot be read ({reason}), expected {_EXPECTED}") from error
     _check_forms(path, arrays)
     _check_values(path, arrays)
     return Frames(**arrays)
@@ -72,8 +72,9 @@ def _check_forms(path: Path, arrays: Mapping[str, Any]) -> None:
         if shape != (*rows, *form) or array.dtype != kind:
             found = f"{array.dtype} of shape {shape}" if isinstance(array, np.ndarray) else type(array).__name__
             wanted = ("plates" if name == "plates" else str(frames or "frames"), *map(str, form))
-            raise DataError(path, field=name, found=found,
-                            expected=f"{np.dtype(kind)} of shape ({', '.join(wanted)})")  # fmt: skip
+            raise DataError(
+                path, f"found {found}, expected {np.dtype(kind)} of shape ({', '.join(wanted)})", field=name
+            )
 
 
 def _check_values(path: Path, arrays: Mapping[str, Any]) -> None:
@@ -81,7 +82,7 @@ def _check_values(path: Path, arrays: Mapping[str, Any]) -> None:
     first = arrays["video"] == 0  # the one that every training uses
     for name in ("instrument", "tint"):
         if not (arrays[name][first] >= 0).any():
-            raise DataError(path, field=name, found="none in video 0", expected="a first video that shows one")
+            raise DataError(path, "found none in video 0, expected a first video that shows one", field=name)
     videos = len(np.unique(arrays["video"]))
     for name, array, low, high in (
         ("instrument", arrays["instrument"], -1, len(space.instruments) - 1),
@@ -93,6 +94,6 @@ def _check_values(path: Path, arrays: Mapping[str, Any]) -> None:
     ):
         least, most = int(array.min()), int(array.max())
         if least < low or most > high:
-            raise DataError(path, field=name, found=f"numbers from {least} to {most}", expected=f"{low} to {high}")
+            raise DataError(path, f"found numbers from {least} to {most}, expected {low} to {high}", field=name)
     if not np.isfinite(arrays["boxes"]).all():
-        raise DataError(path, field="boxes", found="NaN or infinity", expected="finite corners")
+        raise DataError(path, "found NaN or infinity, expected finite corners", field="boxes")

@@ -111,7 +111,7 @@ def read_scores(path: Path) -> dict[str, Any]:
 def restored(content: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """The fields of `FocusScores` out of what `scores.json` says; anything odd is named by its key."""
     if content.get("protocol") != "focus":
-        raise DataError(path, field="protocol", found=repr(content.get("protocol")), expected="focus")
+        raise DataError(path, f"found {content.get('protocol')!r}, expected focus", field="protocol")
     key = ""
     try:
         fields: dict[str, Any] = {}
@@ -144,9 +144,9 @@ def restored(content: Mapping[str, Any], path: Path) -> dict[str, Any]:
         fields["summary"] = _frame(content.get(key), SUMMARY, {"level", "name", "count"}, key)
     except _Odd as odd:
         where, found, expected = odd.args
-        raise DataError(path, field=where, found=found, expected=expected) from None
+        raise DataError(path, f"found {found}, expected {expected}", field=where) from None
     except (ValueError, TypeError, OverflowError, RecursionError, pl.exceptions.PolarsError) as error:
-        raise DataError(path, field=key, found=f"damaged values ({error})", expected=_EXPECTED) from None
+        raise DataError(path, f"found damaged values ({error}), expected {_EXPECTED}", field=key) from None
     return fields
 
 

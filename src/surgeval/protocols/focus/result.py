@@ -307,7 +307,7 @@ def outcomes(result: FocusScores) -> pl.DataFrame:
     """
     if result.unrankable:
         found = f"a submission that is not to be ranked: {result.unrankable}"
-        raise NotRankable(result.name, found=found, expected="one that is")
+        raise NotRankable(result.name, f"found {found}, expected one that is")
     table = with_clusters(result.results).select(
         "qID", "video", "group", "ood", "status", "correctness", "reason", "latency"
     )

@@ -86,12 +86,12 @@ def load_intent_cases(folder: Path) -> pl.DataFrame:
         )
     except pl.exceptions.PolarsError as error:
         raise DataError(
-            folder / "cases.parquet", found=str(error)[:120], expected="the cases of an intent run"
+            folder / "cases.parquet", f"found {str(error)[:120]}, expected the cases of an intent run"
         ) from None
     columns = {"item": pl.String, "condition": pl.String}
     parts = pl.DataFrame([split_id(name) for name in cases["id"]], schema=columns, orient="row")
     odd = [name for name in parts["condition"].unique() if not is_condition(name)]
     if odd:
         found = f"the condition {odd[0]!r:.60}"
-        raise DataError(folder / "cases.parquet", field="id", found=found, expected="ITEM@CONDITION")
+        raise DataError(folder / "cases.parquet", f"found {found}, expected ITEM@CONDITION", field="id")
     return cases.with_columns(parts["item"], parts["condition"])

@@ -136,5 +136,5 @@ def load_items(folder: Path) -> ItemSet:
     """The items of a run, checked; their media are not needed."""
     path = folder / ITEMS
     if path.is_symlink():
-        raise DataError(path, found="a link", expected="the items of the run")
+        raise DataError(path, "found a link, expected the items of the run")
     return ItemSet(tuple(read_intent_items(path, root=folder)))

@@ -25,12 +25,20 @@ def load_answers(folder: Path, items: Sequence[IntentQuestion]) -> pl.DataFrame:
     options = {item.id: len(item.options) for item in items}
     for name, item, *choices in cases.select("id", "item", *_CHOICES).iter_rows():
         if item not in options:
-            raise DataError(file, record=f"case {name!r:.60}", field="item", found=repr(item)[:60],
-                            expected="one of the run's items")  # fmt: skip
+            raise DataError(
+                file,
+                f"found {repr(item)[:60]}, expected one of the run's items",
+                record=f"case {name!r:.60}",
+                field="item",
+            )
         for column, choice in zip(_CHOICES, choices, strict=True):
             if choice is not None and not 0 <= choice < options[item]:
-                raise DataError(file, record=f"case {name!r:.60}", field=column, found=str(choice),
-                                expected=f"0 to {options[item] - 1}, or nothing")  # fmt: skip
+                raise DataError(
+                    file,
+                    f"found {choice}, expected 0 to {options[item] - 1}, or nothing",
+                    record=f"case {name!r:.60}",
+                    field=column,
+                )
     if cases.select("item", "condition").is_duplicated().any():
-        raise DataError(file, found="an item twice under one condition", expected="each once")
+        raise DataError(file, "found an item twice under one condition, expected each once")
     return cases

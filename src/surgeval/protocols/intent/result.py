@@ -278,7 +278,7 @@ def load_intent(folder: str | Path, *, invalid: Invalid | None = None, name: str
     rule = invalid or record.manifest.config.get("invalid", "wrong")
     if rule not in ("wrong", "drop"):
         raise DataError(
-            run_folder / "run.json", field="config.invalid", found=repr(rule)[:60], expected="wrong or drop"
+            run_folder / "run.json", f"found {repr(rule)[:60]}, expected wrong or drop", field="config.invalid"
         )
     items = load_items(run_folder).items
     pictures, odd = load_pictures(run_folder)
@@ -315,7 +315,7 @@ def _name(record: RunRecord) -> str:
 def _subset(folder: Path, record: RunRecord) -> str:
     subset = record.manifest.config.get("subset") or ""
     if not isinstance(subset, str):
-        raise DataError(folder / "run.json", field="config.subset", found=repr(subset)[:60], expected="text")
+        raise DataError(folder / "run.json", f"found {repr(subset)[:60]}, expected text", field="config.subset")
     return printable(subset)[:200]
 
 

@@ -129,8 +129,9 @@ def _read(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
         )
     except (pl.exceptions.PolarsError, OSError) as error:
         trouble = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-        raise DataError(folder / "cases.parquet", found=f"a table that cannot be read ({trouble})",
-                        expected="the cases of a run") from None  # fmt: skip
+        raise DataError(
+            folder / "cases.parquet", f"found a table that cannot be read ({trouble}), expected the cases of a run"
+        ) from None
     check_filled(known, kinds, folder / "cases.parquet")
     named = known.rename({"cluster": "video"})
     good = named.filter(pl.col("status") == "ok").select("video", *kinds)
@@ -145,5 +146,5 @@ def _limits(path: Path, record: RunRecord) -> QualityLimits:
     for key, value in limits.items() if isinstance(limits, dict) else [("limits", limits)]:
         number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
         if key not in known or not number:
-            raise DataError(path, field=f"config.limits.{key}", found=repr(value)[:60], expected="a known limit")
+            raise DataError(path, f"found {repr(value)[:60]}, expected a known limit", field=f"config.limits.{key}")
     return QualityLimits(**{**known, **limits})

@@ -164,13 +164,13 @@ def _content(path: Path) -> dict[str, Any]:
     _refuse_link(path)
     content = read_json_object(path, expected="the page's choices of a run", limit=_JSON_BYTES, names=True)
     if content.get("format") != _FORMAT:
-        raise DataError(path, field="format", found=repr(content.get("format"))[:60], expected=f"{_FORMAT}")
+        raise DataError(path, f"found {repr(content.get('format'))[:60]}, expected {_FORMAT}", field="format")
     kinds: Mapping[str, Any] = {
         "name": (str, type(None)), "items": list, "hidings": list, "flow": (str, type(None)), "sha256": dict,
     }  # fmt: skip
     _check(path, "", content, kinds)
     if max(len(content["items"]), len(content["hidings"])) > MOST_ITEMS:
-        raise DataError(path, field="items", found="too many", expected=f"at most {MOST_ITEMS}")
+        raise DataError(path, f"found too many, expected at most {MOST_ITEMS}", field="items")
     return content
 
 
@@ -179,13 +179,13 @@ def _check(path: Path, record: str, row: Any, kinds: Mapping[str, Any]) -> None:
         value = row.get(key, ...) if isinstance(row, dict) else ...  # absent is not null
         if not isinstance(value, kind) or (isinstance(value, bool) and kind in (int, _NUMBER, _MAYBE)):
             found = "nothing" if value is ... else repr(value)[:60]
-            raise DataError(path, record=record or None, field=key, found=found, expected="another value")
+            raise DataError(path, f"found {found}, expected another value", record=record or None, field=key)
 
 
 def _refuse_link(path: Path) -> None:
     """A link would let a stranger's run show a picture of its reader's."""
     if path.is_symlink():
-        raise DataError(path, found="a link", expected="what the run stored")
+        raise DataError(path, "found a link, expected what the run stored")
 
 
 @dataclass(frozen=True)
@@ -216,15 +216,16 @@ class _StoredFiles:
 
     def _texts(self, record: str, key: str, values: list[Any]) -> tuple[str, ...]:
         if not all(isinstance(value, str) for value in values):
-            raise DataError(self.folder / _FILE, record=record, field=key, found="other values", expected="texts")
+            raise DataError(self.folder / _FILE, "found other values, expected texts", record=record, field=key)
         return tuple(values)
 
     def _prompts(self, record: str, key: str, rows: list[Any]) -> tuple[tuple[str, float], ...]:
         fits = all(isinstance(row, list) and len(row) == 2 and isinstance(row[0], str)
                    and isinstance(row[1], float) for row in rows)  # fmt: skip
         if not fits:
-            raise DataError(self.folder / _FILE, record=record, field=key, found="other values",
-                            expected="prompts with their scores")  # fmt: skip
+            raise DataError(
+                self.folder / _FILE, "found other values, expected prompts with their scores", record=record, field=key
+            )
         return tuple((prompt, score) for prompt, score in rows)
 
     def _file(self, name: str, kind: str, most: int, side: int) -> bytes:
@@ -236,16 +237,16 @@ class _StoredFiles:
         _refuse_link(path)
         data = read_bounded(path, most, expected)
         if hashlib.sha256(data).hexdigest() != self.hashes.get(name):
-            raise DataError(path, found="other bytes than were stored", expected=expected)
+            raise DataError(path, f"found other bytes than were stored, expected {expected}")
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of large pictures: refused below
                 with Image.open(io.BytesIO(data), formats=[kind]) as header:
                     size = header.size
         except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
-            raise DataError(path, found="a damaged picture", expected=expected) from None
+            raise DataError(path, f"found a damaged picture, expected {expected}") from None
         if max(size) > side:
-            raise DataError(path, found=f"{size[0]} × {size[1]} pixels", expected=f"at most {side} a side")
+            raise DataError(path, f"found {size[0]} × {size[1]} pixels, expected at most {side} a side")
         return data
 
     def _jpeg(self, name: str) -> bytes:
@@ -255,6 +256,8 @@ class _StoredFiles:
         data = np.frombuffer(self._file(name, "PNG", _FLOW_BYTES, _FLOW_SIDE), dtype=np.uint8)
         array = cv2.imdecode(data, cv2.IMREAD_UNCHANGED)
         if array is None or array.dtype != dtype or array.ndim != 3 or array.shape[2] != 3:
-            raise DataError(self.folder / _FOLDER / name, found="a picture of another kind",
-                            expected=f"three channels of {np.dtype(dtype).itemsize * 8} bits")  # fmt: skip
+            raise DataError(
+                self.folder / _FOLDER / name,
+                f"found a picture of another kind, expected three channels of {np.dtype(dtype).itemsize * 8} bits",
+            )
         return np.asarray(array)

@@ -142,10 +142,10 @@ def join_runs(folders: Sequence[str | Path], *, name: str | None = None) -> Surg
         own, first = record.manifest.config, records[0].manifest.config
         other = sorted(key for key in own.keys() | first.keys() if key not in _APART and own.get(key) != first.get(key))
         if other:
-            raise DataError(file, field="config", found=f"other {', '.join(other)}", expected=f"those of {folders[0]}")
+            raise DataError(file, f"found other {', '.join(other)}, expected those of {folders[0]}", field="config")
     every = pl.concat([_read(Path(folder)) for folder in folders], how="diagonal_relaxed")
     if every["id"].n_unique() != every.height:
-        raise DataError(Path(folders[-1]), found="frames that another run holds too", expected="each frame in one run")
+        raise DataError(Path(folders[-1]), "found frames that another run holds too, expected each frame in one run")
     failed = every.filter(pl.col("status") != "ok").group_by("status", "reason").len("cases").sort("status", "reason")
     stored = [load_page(Path(folder)) for folder in folders]
     first_page = stored[0]
@@ -195,7 +195,7 @@ def _check_record(file: Path, record: RunRecord) -> None:
     for expected, (kind, keys) in _KINDS.items():
         for key in keys:
             if not isinstance(config.get(key), kind):
-                raise DataError(file, field=f"config.{key}", found=repr(config.get(key))[:60], expected=expected)
+                raise DataError(file, f"found {repr(config.get(key))[:60]}, expected {expected}", field=f"config.{key}")
     parts = {"model": (record.manifest.model, ("name", "family", "identity")),
              "dataset": (record.manifest.dataset, ("name", "format"))}  # fmt: skip
     names = {f"{part}.{key}": fields.get(key) if isinstance(fields, Mapping) else None
@@ -203,7 +203,7 @@ def _check_record(file: Path, record: RunRecord) -> None:
     names |= {f"config.{key}[{n}]": name for key in ("tasks", "classes") for n, name in enumerate(config[key])}
     for field, value in {**names, "config.method.name": config["method"].get("name")}.items():
         if not isinstance(value, str) or (field.startswith("config.") and printable(value) != value):
-            raise DataError(file, field=field, found=repr(value)[:60], expected="text")
+            raise DataError(file, f"found {repr(value)[:60]}, expected text", field=field)
 
 
 def _read(folder: Path) -> pl.DataFrame:
@@ -213,16 +213,16 @@ def _read(folder: Path) -> pl.DataFrame:
         cases = load_cases(folder).collect()
         nested = next((name for name, dtype in cases.schema.items() if isinstance(dtype, pl.Struct | pl.Array)), None)
         if nested is not None:
-            raise DataError(file, field=nested, found="a column of records", expected="plain values or lists of them")
+            raise DataError(file, "found a column of records, expected plain values or lists of them", field=nested)
         cases = _complete(cases)
     except (pl.exceptions.PolarsError, OSError) as error:
         trouble = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-        raise DataError(file, found=f"a table that cannot be read ({trouble})", expected="the cases of a run") from None
+        raise DataError(file, f"found a table that cannot be read ({trouble}), expected the cases of a run") from None
     check_filled(cases, ("task", "frame"), file)
     lengths = cases.filter(pl.col("task") == "curves").select(pl.col(name).list.len() for name in _CURVES)
     sizes = {size for row in lengths.iter_rows() for size in row}
     if len(sizes) > 1 or sizes & {None, 0, 1}:
-        raise DataError(file, field="curves", found="lists of other lengths", expected="as many steps each")
+        raise DataError(file, "found lists of other lengths, expected as many steps each", field="curves")
     return cases
 
 

@@ -55,7 +55,7 @@ def fold_record(home: Path, plan: str | None = None) -> FoldRecord | None:
         value = data.get(key)
         negative = isinstance(value, int | float) and value < 0
         if not isinstance(value, kind) or isinstance(value, bool) or negative:
-            raise DataError(path, field=key, found=repr(value)[:60], expected="a value of its kind, not below 0")
+            raise DataError(path, f"found {repr(value)[:60]}, expected a value of its kind, not below 0", field=key)
     if plan is not None and data["plan"] != plan:
         return None
     return FoldRecord(data["fold"], data["boxes"], data["frames"], float(data["seconds"]), data["device"])
@@ -75,11 +75,11 @@ def read_plan(folder: Path) -> dict[str, Any]:
     path = folder / PLAN
     plan = read_json_object(path, expected="a plan of folds", names=True)
     if not isinstance(plan.get("name"), str):
-        raise DataError(path, field="name", found=repr(plan.get("name"))[:60], expected="the name of the detector")
+        raise DataError(path, f"found {repr(plan.get('name'))[:60]}, expected the name of the detector", field="name")
     if not isinstance(plan.get("method"), dict):
-        raise DataError(path, field="method", found=repr(plan.get("method"))[:60], expected="its settings")
+        raise DataError(path, f"found {repr(plan.get('method'))[:60]}, expected its settings", field="method")
     scheme = plan.get("scheme")
     folds = scheme.get("folds") if isinstance(scheme, dict) else None
     if not isinstance(folds, dict) or not folds or not all(isinstance(fold, dict) for fold in folds.values()):
-        raise DataError(path, field="scheme", found=repr(scheme)[:60], expected="a scheme with its folds")
+        raise DataError(path, f"found {repr(scheme)[:60]}, expected a scheme with its folds", field="scheme")
     return plan

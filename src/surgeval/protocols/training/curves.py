@@ -93,7 +93,7 @@ def load_training_folder(folder: str | Path) -> Training:
 
 def _epoch(path: Path, row: Mapping[str, Any], stage: str) -> Epoch:
     if not 0 <= row["epoch"] <= _MOST_EPOCHS:
-        raise DataError(path, field="epoch", found=row["epoch"], expected=f"a number from 0 to {_MOST_EPOCHS}")
+        raise DataError(path, f"found {row['epoch']}, expected a number from 0 to {_MOST_EPOCHS}", field="epoch")
     numbers = _numbers({key: value for key, value in row.items() if key != "epoch"})
     losses = {key.removeprefix(LOSS): value for key, value in numbers.items() if key.startswith(LOSS)}
     rest = {key: value for key, value in numbers.items() if not key.startswith(LOSS)}

@@ -272,14 +272,14 @@ def _picture(path: Path) -> Any:
     try:
         with Image.open(io.BytesIO(data), formats=["JPEG", "PNG"]) as image:
             if max(image.size) > _LONGEST_SIDE:
-                raise DataError(path, found=f"{image.size} pixels", expected=f"at most {_LONGEST_SIDE} on a side")
+                raise DataError(path, f"found {image.size} pixels, expected at most {_LONGEST_SIDE} on a side")
             if image.format == "JPEG" and (many := too_many_scans(data)):
-                raise DataError(path, found=many, expected="a picture of labelled frames")
+                raise DataError(path, f"found {many}, expected a picture of labelled frames")
             return np.asarray(image.convert("RGB"))
     except UnidentifiedImageError:  # whose text names an object in memory
-        raise DataError(path, found="no JPEG or PNG", expected="a picture of labelled frames") from None
+        raise DataError(path, "found no JPEG or PNG, expected a picture of labelled frames") from None
     except (OSError, ValueError, SyntaxError) as error:
-        raise DataError(path, found=str(error)[:80], expected="a picture of labelled frames") from error
+        raise DataError(path, f"found {str(error)[:80]}, expected a picture of labelled frames") from error
 
 
 def _sentence(note: str) -> str:

@@ -45,7 +45,7 @@ def check_scores(
     numbers = tuple(_number(path, number, data["settings"]) for number in data["numbers"])
     keys = [number.key for number in numbers]
     if sorted(keys) != sorted(replicates.keys):
-        raise DataError(folder / "replicates.parquet", found="other numbers", expected="those of scores.json")
+        raise DataError(folder / "replicates.parquet", "found other numbers, expected those of scores.json")
     _check_sheets(folder / "details.json", data["task"], data["settings"], sheets, set(keys))
     for component in drawn:
         expect(component in TITLES, folder / "details.json", "curves", component, f"one of {', '.join(TITLES)}")

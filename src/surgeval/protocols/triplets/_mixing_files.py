@@ -94,7 +94,7 @@ def read_mixable(folder: Path, layout: Layout) -> RankedBoxes | ScoredFrames | N
         return None
     cells = layout.n_videos * sum(layout.n_classes.values())
     if cells > MOST_CELLS:
-        raise DataError(folder / COUNTS, found=f"{cells} videos × classes", expected=f"at most {MOST_CELLS}")
+        raise DataError(folder / COUNTS, f"found {cells} videos × classes, expected at most {MOST_CELLS}")
     counts = _StoredCounts(folder / COUNTS, layout)
     return _read_boxes(folder / RANKED, layout, counts) if layout.task == "detection" else _read_frames(
         folder / RANKED, layout, counts)  # fmt: skip
@@ -158,7 +158,7 @@ class _StoredCounts:
         self._path, self._layout = path, layout
         self._table = read_parquet_file(path, expected="what was counted per video")
         if self._table.schema != _COUNTS or any(self._table.null_count().row(0)):
-            raise DataError(path, found="another table", expected="what was counted per video")
+            raise DataError(path, "found another table, expected what was counted per video")
         _require_range(path, self._table, "value", 0, 2**53)
         self._kinds = {key: part for key, part in self._table.group_by("group", "kind", "component")}  # noqa: C416
 
@@ -180,14 +180,14 @@ class _StoredCounts:
 def _require_range(path: Path, table: pl.DataFrame, column: str, least: float, most: float) -> None:
     inside = table[column].is_between(least, most)
     if not inside.all():
-        raise DataError(path, field=column, found=repr(table[column].filter(~inside)[0]), expected=f"{least} to {most}")
+        raise DataError(path, f"found {table[column].filter(~inside)[0]!r}, expected {least} to {most}", field=column)
 
 
 def _read_boxes(path: Path, layout: Layout, counts: _StoredCounts) -> RankedBoxes:
     expected = "the ranked boxes of scored triplets"
     table = read_parquet_file(path, expected=expected)
     if table.schema != _BOXES or any(table.null_count().row(0)) or len(table) > MOST_CELLS:
-        raise DataError(path, found="another table", expected=expected)
+        raise DataError(path, f"found another table, expected {expected}")
     _require_range(path, table, "group", 0, len(layout.groups) - 1)
     _require_range(path, table, "hits", 0, 2 ** len(_THRESHOLDS) - 1)
     _require_range(path, table, "score", -1e300, 1e300)
@@ -238,16 +238,16 @@ def _read_frames(path: Path, layout: Layout, counts: _StoredCounts) -> ScoredFra
     table = read_parquet_file(path, expected=expected)
     kinds = [pl.Schema([*_FRAMES, ("scores", pl.List(kind))]) for kind in (pl.Float32, pl.Float64)]
     if table.schema not in kinds or any(table.null_count().row(0)) or not len(table):
-        raise DataError(path, found="another table", expected=expected)
+        raise DataError(path, f"found another table, expected {expected}")
     _require_range(path, table, "video", 0, layout.n_videos - 1)
     flat = table["scores"].explode(empty_as_null=False)
     columns = len(table["scores"][0])
     even = bool((table["scores"].list.len() == columns).all()) and columns
     if not even or len(flat) > MOST_CELLS or flat.null_count() or not flat.is_finite().all():
-        raise DataError(path, field="scores", found="other lists", expected="as many finite numbers for every frame")
+        raise DataError(path, "found other lists, expected as many finite numbers for every frame", field="scores")
     labelled = table["labels"].explode(empty_as_null=False)
     if labelled.null_count():
-        raise DataError(path, field="labels", found="an empty cell", expected="the number of a column")
+        raise DataError(path, "found an empty cell, expected the number of a column", field="labels")
     _require_range(path, labelled.to_frame(), "labels", 0, columns - 1)
     targets = np.zeros((len(table), columns), dtype=bool)
     targets[np.repeat(np.arange(len(table)), table["labels"].list.len().to_numpy()), labelled.to_numpy()] = True
@@ -256,7 +256,7 @@ def _read_frames(path: Path, layout: Layout, counts: _StoredCounts) -> ScoredFra
         if component != layout.main:
             classes[component] = counts.whole(0, "column", component, (1, columns))[0] - 1
             if not 0 <= classes[component].min() <= classes[component].max() < MOST_CLASSES:
-                raise DataError(path.with_name(COUNTS), field=component, found="no class", expected="one per column")
+                raise DataError(path.with_name(COUNTS), "found no class, expected one per column", field=component)
     frames = FrameScores(
         targets, flat.to_numpy().reshape(len(table), columns), table["video"].to_numpy(), table["answered"].to_numpy(),
         None, layout.main, classes,

@@ -31,7 +31,7 @@ _KINDS: dict[str, type[pl.DataType]] = {
 def expect(fits: bool, path: Path, where: str, found: object, expected: str) -> None:
     """Raise a DataError about a part of a file unless it fits."""
     if not fits:
-        raise DataError(path, field=where[:120], found=repr(found)[:80], expected=expected)
+        raise DataError(path, f"found {repr(found)[:80]}, expected {expected}", field=where[:120])
 
 
 def is_number(value: object) -> bool:
@@ -89,7 +89,7 @@ def _sheet(path: Path, name: str, columns: Any) -> pl.DataFrame:
         try:
             series.append(pl.Series(head, values, dtype=_KINDS[kind], strict=True))
         except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError) as error:
-            raise DataError(path, field=where[:120], found=str(error)[:80], expected=f"values of {kind}") from error
+            raise DataError(path, f"found {str(error)[:80]}, expected values of {kind}", field=where[:120]) from error
     return pl.DataFrame(series)
 
 

@@ -131,9 +131,11 @@ class _Recalled:
         values = self._values.get(tuple(multiplicity.tolist()))
         if values is None:
             raise DataError(
-                self._label, record="replicates.parquet", found="a draw of videos that is not stored",
-                expected="all videos and all but each: score the predictions again",
-            )  # fmt: skip
+                self._label,
+                "found a draw of videos that is not stored, "
+                "expected all videos and all but each: score the predictions again",
+                record="replicates.parquet",
+            )
         return float(values[self._column])
 
 

@@ -246,7 +246,7 @@ def _require_one_scoring(folder: Path, data: Mapping[str, Any]) -> None:
     for name in known:
         digest = stored.get(name) if isinstance(stored, Mapping) else None
         if not (folder / name).is_file() or digest != file_digest(folder / name):
-            raise DataError(folder / name, found="another scoring's file", expected=f"the one that {SCORES} belongs to")
+            raise DataError(folder / name, f"found another scoring's file, expected the one that {SCORES} belongs to")
     if record.status not in COMPLETE or record.manifest.model != data.get("name"):
         found = f"a run of {record.manifest.model!r:.60} that is {record.status}"
-        raise DataError(folder / "run.json", found=found, expected=f"the finished run that {SCORES} belongs to")
+        raise DataError(folder / "run.json", f"found {found}, expected the finished run that {SCORES} belongs to")

@@ -191,5 +191,5 @@ def read_verdicts(path: str | Path) -> dict[str, bool | None]:
     verdicts = read_json_object(path, expected=expected, limit=_MAX_BYTES, distinct=True)
     for qid, verdict in verdicts.items():
         if verdict is not None and not isinstance(verdict, bool):
-            raise DataError(path, record=f"question {qid}", found=repr(verdict)[:80], expected="true, false or null")
+            raise DataError(path, f"found {repr(verdict)[:80]}, expected true, false or null", record=f"question {qid}")
     return verdicts

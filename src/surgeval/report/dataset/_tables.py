@@ -288,11 +288,10 @@ def problem_tables(
             {
                 "level": [problem.level for problem in problems],
                 "kind": [problem.kind for problem in problems],
-                "file": [_below(root, problem.file) for problem in problems],
+                "file": [_below(root, problem.path) for problem in problems],
                 "record": [problem.record or "" for problem in problems],
                 "field": [problem.field or "" for problem in problems],
-                "found": [problem.found for problem in problems],
-                "expected": [problem.expected for problem in problems],
+                "sentence": [problem.sentence for problem in problems],
             }
         ),
     }

@@ -46,7 +46,7 @@ def read_results(path: str | Path) -> pl.DataFrame:
     table = _with_groups(_unguarded(_read(path), path), path)
     blank = table["video"].is_null() | (table["video"].str.strip_chars() == "")
     if blank.all() and table.height:
-        raise DataError(path, field="video", found="nothing in any row", expected="the video of every question")
+        raise DataError(path, "found nothing in any row, expected the video of every question", field="video")
     return table.with_columns(
         pl.when(blank).then(pl.lit("question ") + pl.col("qID")).otherwise("video").alias("video")
     )
@@ -59,9 +59,9 @@ def _read(path: Path) -> pl.DataFrame:
         return parse_csv(data)
     except BrokenCsv as error:
         if error.empty:
-            raise DataError(path, found=error, expected="a results table") from None
+            raise DataError(path, f"found {error}, expected a results table") from None
         found = f"no CSV table ({error})"
-        raise DataError(path, found=found, expected="one row of cells per question, in UTF-8") from None
+        raise DataError(path, f"found {found}, expected one row of cells per question, in UTF-8") from None
 
 
 def _unguarded(table: pl.DataFrame, path: Path) -> pl.DataFrame:
@@ -70,9 +70,9 @@ def _unguarded(table: pl.DataFrame, path: Path) -> pl.DataFrame:
     for column in (_LEAF_COLUMN if official and name == "group" else name for name in _NEEDED):
         if column not in names:
             found = f"the columns {', '.join(names)}"
-            raise DataError(path, field=column, found=found, expected=f"a column {column} (commas between the cells)")
+            raise DataError(path, f"found {found}, expected a column {column} (commas between the cells)", field=column)
         if names.count(column) > 1 or f"{column}_duplicated_0" in names:  # as polars calls the second
-            raise DataError(path, field=column, found="the column twice", expected="each column once")
+            raise DataError(path, "found the column twice, expected each column once", field=column)
     # Column by column, not by name: polars reads a column name like "^.*$" as a pattern.
     wanted = {name: column for name, column in zip(names, table.get_columns(), strict=True) if name}
     return pl.DataFrame([unguarded(column).alias(name) for name, column in wanted.items()])
@@ -101,7 +101,7 @@ def _with_groups(table: pl.DataFrame, path: Path) -> pl.DataFrame:
         row = int(unknown.to_numpy().argmax())
         value = table[column][row]
         expected = capability_expected(value)
-        raise DataError(path, record=f"row {row}", field=column, found=repr(value), expected=expected)
+        raise DataError(path, f"found {value!r}, expected {expected}", record=f"row {row}", field=column)
     table = table.with_columns(groups.alias("group"))
     if "status" not in table.columns and "timed_out" in table.columns:
         late = pl.col("timed_out").str.to_lowercase() == "true"

@@ -69,7 +69,7 @@ def read_entrants(paths: Sequence[str | Path]) -> Entrants:
     tables = _tables_of(paths, refusals)
     if refusals and len(tables) < _FEWEST:
         raise next(iter(refusals.values()))
-    refused = {name: refusal.found for name, refusal in refusals.items()}
+    refused = {name: refusal.sentence for name, refusal in refusals.items()}
     notes = tuple(visible(f"not ranked: {name}: {reason}") for name, reason in refused.items())
     return Entrants(tables=tables, notes=(*notes, *_left_out(paths)), score_name=_score_name_of(paths), refused=refused)
 
@@ -219,7 +219,7 @@ def _entries(path: Path) -> list[Path]:
     """The path itself, or the runs that can be ranked in a folder that is no entry but holds some."""
     if not path.exists():
         expected = f"a run, a folder of runs or a results file (CSV){name_beside(path)}"
-        raise DataError(path, found="no such file or folder", expected=expected)
+        raise DataError(path, f"found no such file or folder, expected {expected}")
     if not path.is_dir() or is_run(path) or (path / "tables" / "results.csv").exists():
         return [path]
     runs = _runs_of(path)
@@ -230,7 +230,7 @@ def _entries(path: Path) -> list[Path]:
         expected = "a run, a folder of runs that know right and wrong, or one with tables/results.csv"
         if runs:
             expected += f"; {_comparable(' or of '.join(kinds))}"
-        raise DataError(path, found=found, expected=expected)
+        raise DataError(path, f"found {found}, expected {expected}")
     return rankable
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from surgeval.arrays import Floats
-from surgeval.errors import BadInput, sentence
+from surgeval.errors import BadInput, locate
 from surgeval.figures import EstimateBars
 from surgeval.stats._streams import stream
 from surgeval.stats.ranking._options import RankOptions
@@ -85,7 +85,7 @@ def calibration(ranking: Ranking, *, challenges: int = CHALLENGES, resamples: in
     """
     wanted: object = challenges  # a caller without a type checker may pass anything
     if isinstance(wanted, bool) or not isinstance(wanted, (int, np.integer)) or wanted < 1:
-        raise BadInput(sentence("challenges", None, None, repr(challenges), "a whole number above 0"))
+        raise BadInput(locate("challenges", None, None, f"found {challenges!r}, expected a whole number above 0"))
     models = len(ranking.models)
     inner = max(1, min(ranking.options.resamples, max(resamples, ranking.options.needed(models))))
     options = replace(ranking.options, resamples=inner)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from surgeval.arrays import Ints
-from surgeval.errors import BadInput, sentence
+from surgeval.errors import BadInput, locate
 from surgeval.stats.ranking._input import Outcomes
 from surgeval.stats.ranking._order import decide
 from surgeval.stats.ranking._result import Ranking
@@ -50,7 +50,7 @@ def distance_to_next_place(ranking: Ranking, model: str) -> Distance | None:
     Distance(model='prior', place=1, behind=0.25, answers=5, gain=0.3125)
     """
     if model not in ranking.models:
-        raise BadInput(sentence("model", None, None, repr(model), f"one of {', '.join(ranking.models)}"))
+        raise BadInput(locate("model", None, None, f"found {model!r}, expected one of {', '.join(ranking.models)}"))
     m = ranking.models.index(model)
     better = ranking.final_rank[ranking.final_rank < ranking.final_rank[m]]
     if not better.size:

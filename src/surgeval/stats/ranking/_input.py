@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from surgeval.arrays import Bools, Ints, encode
-from surgeval.errors import BadInput, DataError, sentence
+from surgeval.errors import BadInput, DataError, locate
 from surgeval.stats.ranking._tables import MAX_UNSCORED, joined_results
 
 __all__ = ["Bools", "Outcomes", "Rankable", "read_outcomes"]
@@ -63,12 +63,12 @@ class Outcomes:
         lengths |= {name: len(column) for name, column in columns.items()}
         for name, length in lengths.items():
             if length != rows:
-                raise BadInput(sentence(name, None, None, f"{length} values", f"{rows}, one per question"))
+                raise BadInput(locate(name, None, None, f"found {length} values, expected {rows}, one per question"))
         if not rows:
-            raise BadInput(sentence("questions", None, None, "none", "at least one"))
+            raise BadInput(locate("questions", None, None, "found none, expected at least one"))
         if len(ids.keys) < rows:
             twice = ids.keys[int(np.bincount(ids.codes).argmax())]
-            raise BadInput(sentence("questions", None, None, f"{twice!r} more than once", "every id once"))
+            raise BadInput(locate("questions", None, None, f"found {twice!r} more than once, expected every id once"))
         order = np.lexsort((ids.codes, video.codes, bucket.codes))
         return cls(
             models=tuple(columns),
@@ -119,13 +119,15 @@ def read_outcomes(
         return data
     if isinstance(data, pl.DataFrame):
         if "model" not in data.columns:
-            raise DataError("results", field="model", found=f"columns {data.columns}", expected="a column model")
+            raise DataError("results", f"found columns {data.columns}, expected a column model", field="model")
         parts = data.partition_by("model", maintain_order=True, as_dict=True)
         return Outcomes.from_tables({str(name): part for (name,), part in parts.items()}, max_unscored=max_unscored)
     untyped: object = data  # a caller without a type checker may pass anything
     if not isinstance(untyped, Mapping):
         found = type(untyped).__name__
-        raise BadInput(sentence("rank", None, None, found, "a table, or a mapping from model to table or answers"))
+        raise BadInput(
+            locate("rank", None, None, f"found {found}, expected a table, or a mapping from model to table or answers")
+        )
     if data and all(isinstance(value, pl.DataFrame) for value in data.values()):
         return Outcomes.from_tables(data, max_unscored=max_unscored)
     if buckets is None or videos is None:
@@ -135,18 +137,20 @@ def read_outcomes(
 
 def _check_names(models: Mapping[str, Any]) -> None:
     if len(models) < 2:
-        raise BadInput(sentence("models", None, None, str(len(models)), "at least two to rank"))
+        raise BadInput(locate("models", None, None, f"found {len(models)}, expected at least two to rank"))
     names: list[object] = list(models)  # a caller without a type checker may pass anything
     for name in names:
         if not isinstance(name, str) or not name.strip():
-            raise BadInput(sentence("models", None, None, repr(name), "a name"))
+            raise BadInput(locate("models", None, None, f"found {name!r}, expected a name"))
 
 
 def _truth(values: Any, label: str) -> Bools:
     """One model's answers as booleans; anything but 0 and 1 is an error that names its row."""
     array = values if isinstance(values, np.ndarray) else np.array(list(values), dtype=object)
     if array.ndim != 1:
-        raise BadInput(sentence(label, None, None, f"an array of shape {array.shape}", "one answer per question"))
+        raise BadInput(
+            locate(label, None, None, f"found an array of shape {array.shape}, expected one answer per question")
+        )
     if array.dtype == np.bool_:
         return array
     if array.dtype.kind in "iuf":
@@ -156,5 +160,5 @@ def _truth(values: Any, label: str) -> Bools:
         known = np.array([isinstance(value, numbers) and value in (0, 1) for value in array], dtype=np.bool_)
     if not known.all():
         row = int(known.argmin())
-        raise BadInput(sentence(label, f"row {row}", None, str(array[row]), "1 for right or 0 for wrong"))
+        raise BadInput(locate(label, f"row {row}", None, f"found {array[row]}, expected 1 for right or 0 for wrong"))
     return np.asarray(array == 1, dtype=np.bool_)

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from surgeval.errors import BadInput, did_you_mean, sentence
+from surgeval.errors import BadInput, did_you_mean, locate
 from surgeval.stats._interval import FEW_CLUSTERS
 from surgeval.stats._means import Point
 
@@ -70,17 +70,19 @@ class RankOptions:
             known, setting = get_args(kind), getattr(self, name)
             if setting not in known:
                 expected = f"one of {', '.join(known)}{did_you_mean(setting, known)}"
-                raise BadInput(sentence(name, None, None, repr(setting), expected))
+                raise BadInput(locate(name, None, None, f"found {setting!r}, expected {expected}"))
         alpha: object = self.alpha  # a caller without a type checker may pass anything
         if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not _LEAST_ALPHA <= alpha < 1:
             wanted = f"a number between 0 and 1, such as 0.05, and not below {_LEAST_ALPHA:g}"
-            raise BadInput(sentence("alpha", None, None, repr(alpha), wanted))
+            raise BadInput(locate("alpha", None, None, f"found {alpha!r}, expected {wanted}"))
         for name, least in (("resamples", 1), ("min_clusters", 2), ("seed", None)):
             value: object = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-                raise BadInput(sentence(name, None, None, repr(value), "a whole number"))
+                raise BadInput(locate(name, None, None, f"found {value!r}, expected a whole number"))
             if least is not None and value < least:
-                raise BadInput(sentence(name, None, None, repr(value), f"a whole number of at least {least}"))
+                raise BadInput(
+                    locate(name, None, None, f"found {value!r}, expected a whole number of at least {least}")
+                )
         if self.scheme == "question" and self.point == "macro":
             raise BadInput("point: found macro, expected flat, because scheme question knows no videos to average over")
         if self.test == "exchange" and self.scheme != "cluster":

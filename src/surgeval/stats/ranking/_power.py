@@ -14,7 +14,7 @@ import polars as pl
 from scipy.special import ndtri, stdtrit
 
 from surgeval.arrays import Floats
-from surgeval.errors import BadInput, sentence
+from surgeval.errors import BadInput, locate
 from surgeval.figures import EstimateBars
 from surgeval.stats.ranking._options import RankOptions
 from surgeval.stats.ranking._result import PerBucket, Ranking
@@ -76,7 +76,7 @@ def minimum_detectable_difference(ranking: Ranking, *, power: float = 0.8) -> De
     """
     wanted: object = power  # a caller without a type checker may pass anything
     if not isinstance(wanted, (int, float)) or not 0 < wanted < 1:
-        raise BadInput(sentence("power", None, None, repr(power), "a number between 0 and 1, such as 0.8"))
+        raise BadInput(locate("power", None, None, f"found {power!r}, expected a number between 0 and 1, such as 0.8"))
     options, models = ranking.options, len(ranking.models)
     tail = options.alpha / (2 if options.sided == "two" else 1)
     if options.correction != "none":

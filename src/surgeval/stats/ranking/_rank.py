@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from surgeval.errors import BadInput, did_you_mean, sentence
+from surgeval.errors import BadInput, did_you_mean, locate
 from surgeval.results import counted
 from surgeval.stats._interval import FEW_CLUSTERS, FEW_QUESTIONS
 from surgeval.stats._means import Point
@@ -90,7 +90,7 @@ def rank_outcomes(
     unknown = [name for name in baselines if name not in outcomes.models]
     if unknown:
         expected = f"one of {', '.join(outcomes.models)}{did_you_mean(unknown[0], outcomes.models)}"
-        raise BadInput(sentence("baselines", None, None, repr(unknown[0]), expected))
+        raise BadInput(locate("baselines", None, None, f"found {unknown[0]!r}, expected {expected}"))
     by_bucket = buckets_of(outcomes)
     evidence = tuple(examine(bucket, options) for bucket in by_bucket)
     decision = decide(by_bucket, evidence, options)

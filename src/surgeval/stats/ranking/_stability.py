@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from surgeval.arrays import Floats, Ints
-from surgeval.errors import BadInput, sentence
+from surgeval.errors import BadInput, locate
 from surgeval.figures import RankBlobs, StabilityLines
 from surgeval.results import Result
 from surgeval.stats._interval import check_level
@@ -198,7 +198,7 @@ def stability(ranking: Ranking, *, outer: int = OUTER, resamples: int = INNER) -
     """
     wanted: object = outer  # a caller without a type checker may pass anything
     if isinstance(wanted, bool) or not isinstance(wanted, (int, np.integer)) or wanted < 1:
-        raise BadInput(sentence("outer", None, None, repr(outer), "a whole number above 0"))
+        raise BadInput(locate("outer", None, None, f"found {outer!r}, expected a whole number above 0"))
     options = replace(ranking.options, resamples=resamples)
     buckets = buckets_of(ranking.outcomes)
     strata = _strata(buckets, len(ranking.outcomes.videos), options.min_clusters)
@@ -226,7 +226,7 @@ def gate_with_stability(ranking: Ranking, places: Stability) -> Gate:
     {'net': 'clearly better', 'weak': 'worse'}
     """
     if ranking.gate is None:
-        raise BadInput(sentence("gate", None, None, "a ranking without baselines", "one with baselines"))
+        raise BadInput(locate("gate", None, None, "found a ranking without baselines, expected one with baselines"))
     return gate_of(ranking.models, ranking.gate.baselines, ranking.evidence, ranking, places.places)
 
 
@@ -241,7 +241,9 @@ def leave_one_bucket_out(ranking: Ranking) -> Sensitivity:
     (('target|id', 'verb|id'), [[1, 1], [1, 2]])
     """
     if len(ranking.buckets) < 2:
-        raise BadInput(sentence("leave_one_bucket_out", None, None, "one bucket", "a ranking of at least two"))
+        raise BadInput(
+            locate("leave_one_bucket_out", None, None, "found one bucket, expected a ranking of at least two")
+        )
     buckets, rankings = buckets_of(ranking.outcomes), []
     for k in range(len(buckets)):
         evidence = ranking.evidence[:k] + ranking.evidence[k + 1 :]

@@ -55,7 +55,7 @@ def joined_results(tables: Mapping[str, pl.DataFrame], max_unscored: float) -> S
     keep = np.asarray(~empty.any(axis=1))
     if not keep.any():
         found = "no question that every model has a verdict for"
-        raise DataError(reference, field="correctness", found=found, expected="at least one")
+        raise DataError(reference, f"found {found}, expected at least one", field="correctness")
     correct = np.stack([column.fill_null(value=False).to_numpy() for column in verdicts], axis=1)
     return SideBySide(first.select("qID", "video", "bucket").filter(keep), correct[keep], notes)
 
@@ -64,24 +64,24 @@ def _checked(table: pl.DataFrame, name: str) -> pl.DataFrame:
     """qID, video, bucket and correctness of one table."""
     absent = [column for column in COLUMNS if column not in table.columns]
     if absent:
-        raise DataError(name, field=absent[0], found=f"columns {table.columns}", expected=f"a column {absent[0]}")
+        raise DataError(name, f"found columns {table.columns}, expected a column {absent[0]}", field=absent[0])
     if not table.height:
-        raise DataError(name, found="no rows", expected="one row per question")
+        raise DataError(name, "found no rows, expected one row per question")
     table = table.with_columns(pl.col("qID", "video", "group").cast(pl.String))
     for column in ("qID", "video", "group"):
         blank = table[column].is_null() | (table[column].str.strip_chars() == "")
         if blank.any():
             row = int(blank.to_numpy().argmax())
             record = f"row {row}" if column == "qID" else f"qID {table['qID'][row]}"
-            raise DataError(name, record=record, field=column, found="nothing", expected=f"a {column}")
+            raise DataError(name, f"found nothing, expected a {column}", record=record, field=column)
     twice = table["qID"].is_duplicated()
     if twice.any():
         found = f"{table['qID'].filter(twice)[0]} more than once"
-        raise DataError(name, field="qID", found=found, expected="every question once")
+        raise DataError(name, f"found {found}, expected every question once", field="qID")
     ood, right = _flag(table, "ood", name), _flag(table, "correctness", name)
     if ood.null_count():
         record = f"qID {table['qID'].filter(ood.is_null())[0]}"
-        raise DataError(name, record=record, field="ood", found="nothing", expected="true or false")
+        raise DataError(name, "found nothing, expected true or false", record=record, field="ood")
     wrong = pl.lit(value=False)
     if "status" in table.columns:
         wrong = pl.col("status").cast(pl.String).is_in(WRONG).fill_null(value=False)
@@ -103,7 +103,7 @@ def _flag(table: pl.DataFrame, column: str, name: str) -> pl.Series:
     if odd.any():
         row = int(odd.to_numpy().argmax())
         found = repr(table[column][row])
-        raise DataError(name, record=f"qID {table['qID'][row]}", field=column, found=found, expected="true or false")
+        raise DataError(name, f"found {found}, expected true or false", record=f"qID {table['qID'][row]}", field=column)
     return read.rename(column)
 
 
@@ -113,11 +113,11 @@ def _aligned(first: pl.DataFrame, table: pl.DataFrame, reference: str, name: str
     lacking = verdicts["bucket_here"].is_null()
     if lacking.any():
         record, expected = f"qID {verdicts['qID'].filter(lacking)[0]}", f"the questions of {reference}, which has it"
-        raise DataError(name, record=record, found="no row", expected=expected)
+        raise DataError(name, f"found no row, expected {expected}", record=record)
     if table.height > first.height:
         extra = table.join(first, on="qID", how="anti", maintain_order="left")["qID"][0]
         expected = f"the questions of {reference}, which has it not"
-        raise DataError(name, record=f"qID {extra}", found="a row", expected=expected)
+        raise DataError(name, f"found a row, expected {expected}", record=f"qID {extra}")
     for column, field in (("video", "video"), ("bucket", "group and ood")):
         here = verdicts[f"{column}_here"]
         differs = verdicts[column] != here
@@ -127,7 +127,7 @@ def _aligned(first: pl.DataFrame, table: pl.DataFrame, reference: str, name: str
                 shown_bucket(one) if column == "bucket" else one for one in (here[row], verdicts[column][row])
             )
             record, expected = f"qID {verdicts['qID'][row]}", f"{other}, as in {reference}"
-            raise DataError(name, record=record, field=field, found=found, expected=expected)
+            raise DataError(name, f"found {found}, expected {expected}", record=record, field=field)
     return verdicts["correctness_here"]
 
 
@@ -141,7 +141,7 @@ def _unscored(empty: Bools, ids: pl.Series, models: tuple[str, ...], most: float
         found = f"nothing, as for {int(some.sum())} questions ({share:.1%}) that lack a verdict for some models"
         record, expected = f"qID {ids[row]}", f"at most {most:.1%} of such questions"
         raise DataError(
-            models[int(empty[row].argmax())], record=record, field="correctness", found=found, expected=expected
+            models[int(empty[row].argmax())], f"found {found}, expected {expected}", record=record, field="correctness"
         )
     notes = []
     if everywhere.any():

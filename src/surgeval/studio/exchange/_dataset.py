@@ -96,7 +96,9 @@ class StudioDataset:
         """The project's videos, by name."""
         if not self._picture_refs():
             expected = "films or images beside the project's file"
-            on_problem(Problem("images-absent", str(self.root), "no pictures", expected, level="warning"))
+            on_problem(
+                Problem("images-absent", str(self.root), f"found no pictures, expected {expected}", level="warning")
+            )
         return tuple(Video(name, fps=video.fps, frames=None if self._drops_flagged else video.frames)
                      for name, video in self._videos.items())  # fmt: skip
 
@@ -197,7 +199,7 @@ class StudioDataset:
             if picture is not None:
                 check_inside(self.folder, picture.path)
         except DataError as error:
-            tell(Problem("path-escape", error.file, str(error.found), str(error.expected)))
+            tell(Problem("path-escape", error.path, error.sentence))
             return None
         return picture
 

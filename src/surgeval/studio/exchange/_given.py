@@ -42,13 +42,15 @@ def given_instance(
                 f"{annotation.name} {annotation.id} in frame {annotation.frame} of {annotation.video}",
                 f"a name of {classes.space.name}",
             )
-            tell(Problem("class-unknown", "studio.sqlite", repr(name), expected, record))
+            tell(Problem("class-unknown", "studio.sqlite", f"found {name!r}, expected {expected}", record))
             return None
     if UNKNOWN not in ids and classes.space.triplets and classes.space.find(*ids) == UNKNOWN:
         names = f"({', '.join(str(name) for name in wanted)})"
         expected = f"one of the {len(classes.space.triplets)} triplets of {classes.space.name} (the instance is kept)"
         record = f"{annotation.name} {annotation.id} in frame {annotation.frame} of {annotation.video}"
-        tell(Problem("triplet-unknown", "studio.sqlite", names, expected, record, level="warning"))
+        tell(
+            Problem("triplet-unknown", "studio.sqlite", f"found {names}, expected {expected}", record, level="warning")
+        )
     attributes: dict[str, Any] = {key: value for key, value in values.items() if key not in ("action", "target")}
     imported = (annotation.extra or {}).get(ATTRIBUTES)
     for key, value in imported.items() if isinstance(imported, dict) else ():

@@ -40,11 +40,11 @@ def parse_jsonc(text: str, source: str) -> Any:
     surgeval.errors.DataError: schema: found cut off at line 1 column 11 (Expecting value), expected JSON
     """
     if len(text) > MAX_BYTES:
-        raise DataError(source, found=f"{len(text)} characters", expected=f"at most {MAX_BYTES}")
+        raise DataError(source, f"found {len(text)} characters, expected at most {MAX_BYTES}")
     try:
         return parse_json(plain_json(text), distinct=True, finite=True)
     except BrokenJson as error:
-        raise DataError(source, found=error, expected="JSON") from None
+        raise DataError(source, f"found {error}, expected JSON") from None
 
 
 def read_jsonc(path: Path) -> Any:
@@ -59,4 +59,4 @@ def read_jsonc(path: Path) -> Any:
         return parse_jsonc(data.decode("utf-8-sig"), str(path))
     except UnicodeDecodeError as error:
         found = f"byte {data[error.start]:#04x} at offset {error.start}"
-        raise DataError(path, found=found, expected="UTF-8 text") from None
+        raise DataError(path, f"found {found}, expected UTF-8 text") from None

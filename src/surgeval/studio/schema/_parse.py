@@ -136,7 +136,7 @@ class _Parser:
             raise self.error(path, repr(text[:60]), f"a printable name of 1 to {_MAX_LENGTH} characters")
 
     def error(self, path: str, found: str, expected: str) -> DataError:
-        return DataError(self.source, field=path or None, found=found, expected=expected)
+        return DataError(self.source, f"found {found}, expected {expected}", field=path or None)
 
 
 def _shown(value: Any) -> str:

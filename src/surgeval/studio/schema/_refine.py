@@ -145,20 +145,20 @@ def rules_from(data: Any, source: str) -> tuple[SchemaRule, ...]:
     """
     rows = data.get("rules") if isinstance(data, dict) else None
     if not isinstance(rows, list) or len(rows) > _MAX_RULES:
-        raise DataError(source, field="rules", found="no list", expected=f"a list of at most {_MAX_RULES} rules")
+        raise DataError(source, f"found no list, expected a list of at most {_MAX_RULES} rules", field="rules")
     return tuple(_rule(row, f"rules[{number}]", source) for number, row in enumerate(rows))
 
 
 def _rule(row: Any, path: str, source: str) -> SchemaRule:
     if not isinstance(row, dict) or set(row) | {"where"} != _KEYS:
         found = f"the keys {', '.join(sorted(row))}" if isinstance(row, dict) else "no object"
-        raise DataError(source, field=path, found=found, expected=", ".join(sorted(_KEYS)))
+        raise DataError(source, f"found {found}, expected {', '.join(sorted(_KEYS))}", field=path)
     where, sources = row.get("where", {}), row["from"]
     texts = [row["group"], row["name"], row["attribute"], row["to"]]
     texts += list(sources) if isinstance(sources, list) else [None]
     texts += list(where.values()) if isinstance(where, dict) else [None]
     if not all(isinstance(text, str) and text for text in texts):
-        raise DataError(source, field=path, found="a value that is no text", expected="names and values as text")
+        raise DataError(source, "found a value that is no text, expected names and values as text", field=path)
     return SchemaRule(
         row["group"], row["name"], tuple(sorted(where.items())), row["attribute"], tuple(sources), row["to"]
     )

@@ -75,7 +75,7 @@ async def _download(project: Served, asked: Asked) -> Response:
     name = asked.path_params["name"]
     folder = path_inside(project.folder, EXPORTS, name)
     if safe_name(name) != name or not folder.is_dir():
-        raise DataError(f"{EXPORTS}/{name[:80]}", found="no such export", expected="one of those that are listed")
+        raise DataError(f"{EXPORTS}/{name[:80]}", "found no such export, expected one of those that are listed")
 
     def make() -> IO[bytes]:
         stream = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed when it was sent

@@ -78,7 +78,7 @@ async def _guideline(project: Served, asked: Asked) -> Response:
     schema = await project.read(reading.schema)
     member = schema.member(asked.query_params.get("group", ""), asked.query_params.get("name", ""))
     if member is None or not member.picture:
-        raise DataError("guideline", found="no picture for that class", expected="a class that has one")
+        raise DataError("guideline", "found no picture for that class, expected a class that has one")
     picture = await run_in_threadpool(guideline_picture, project.folder, member.picture)
     return picture_answer(asked, picture)
 

@@ -156,7 +156,7 @@ def _outline(id: str, text: str) -> Floats:
         points = np.zeros(0)
     if points.ndim != 2:
         name = f"row {id}"
-        raise DataError("instances", record=name, field="polygons", found="something else", expected="points") from None
+        raise DataError("instances", "found something else, expected points", record=name, field="polygons") from None
     return points
 
 

@@ -126,20 +126,20 @@ class Database(AbstractContextManager["Database"]):
                 self._make_tables()
                 return
         if HEAD.name not in present:
-            raise DataError(self.name, found=f"{len(present)} of {len(known)} tables", expected="a studio project")
+            raise DataError(self.name, f"found {len(present)} of {len(known)} tables, expected a studio project")
         with self.reading() as connection:
             if self._lite:
                 check_rows(connection, self.name, present)
             layout = int(connection.execute(select(HEAD.c.layout)).scalar() or 0)
         if not 1 <= layout <= LAYOUT:
-            raise DataError(self.name, field="layout", found=layout, expected=f"1 to {LAYOUT}")
+            raise DataError(self.name, f"found {layout}, expected 1 to {LAYOUT}", field="layout")
         if layout < LAYOUT:  # later layouts have only added tables, of which readers of labels need none
             if read_only:
                 return
             with self.saying("it could not be brought up to date"):
                 self._make_tables()
         elif present != known:
-            raise DataError(self.name, found=f"{len(present)} of {len(known)} tables", expected="a studio project")
+            raise DataError(self.name, f"found {len(present)} of {len(known)} tables, expected a studio project")
 
     def _cause(self, error: Exception) -> str:
         """What the database said, in one line, without the password that it was sent."""
@@ -173,7 +173,7 @@ def _sqlite(path: Path, *, read_only: bool) -> Engine:
         raise BadInput(f"{path.parent}: found {error.strerror}, expected a folder for the project") from None
     beside = [path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal"))]
     if any(file.is_symlink() for file in beside) or (path.exists() and not path.is_file()):
-        raise DataError(path, found="no regular file", expected="a studio project or a place to make one")
+        raise DataError(path, "found no regular file, expected a studio project or a place to make one")
     address = f"sqlite:///{_reading_address(path)}" if read_only else f"sqlite:///{path}"
     engine = create_engine(address, connect_args={"timeout": _PATIENCE}, **_POOL)
 

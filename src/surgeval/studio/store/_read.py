@@ -365,7 +365,7 @@ def _annotation(row: Row[Any]) -> Annotation:
         polygons = tuple(tuple((float(x), float(y)) for x, y in polygon) for polygon in drawn)
     except (ValueError, TypeError, RecursionError):
         name = f"row {row.id}"
-        raise DataError("instances", record=name, field="polygons", found="something else", expected="points") from None
+        raise DataError("instances", "found something else, expected points", record=name, field="polygons") from None
     return Annotation(
         id=row.id,
         video=row.video,

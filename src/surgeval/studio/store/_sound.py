@@ -79,13 +79,13 @@ def check_layout(connection: Connection, name: str) -> None:
     row = acting.first()
     if row is not None:
         shown = visible(f"the {row.type} {str(row.name)[:60]}")
-        raise DataError(name, found=shown, expected="a studio project, which has tables and indexes only")
+        raise DataError(name, f"found {shown}, expected a studio project, which has tables and indexes only")
     for table in METADATA.tables.values():
         there = {row.name for row in connection.execute(text(f"PRAGMA table_xinfo({table.name})"))}
         if there and there != {column.name for column in table.columns}:
             odd = sorted(map(str, there ^ {column.name for column in table.columns}))[0]
             shown = visible(f"other columns ({odd[:60]})")
-            raise DataError(name, record=table.name, found=shown, expected="those of a studio project")
+            raise DataError(name, f"found {shown}, expected those of a studio project", record=table.name)
 
 
 def check_rows(connection: Connection, name: str, present: Iterable[str]) -> None:
@@ -99,9 +99,11 @@ def check_rows(connection: Connection, name: str, present: Iterable[str]) -> Non
         if row is not None:
             column = next(column for column, broken in zip(odd, row, strict=True) if broken)
             raise DataError(
-                name, record=f"{table.name}, row {_row_name(connection, table, where)}", field=column,
-                found="a value of another kind", expected=_expected(table, column),
-            )  # fmt: skip
+                name,
+                f"found a value of another kind, expected {_expected(table, column)}",
+                record=f"{table.name}, row {_row_name(connection, table, where)}",
+                field=column,
+            )
     if LABELS.name in there:
         _check_labels(connection, name)
     for table, columns in _SHAPES.items():
@@ -164,9 +166,12 @@ def _check_labels(connection: Connection, name: str) -> None:
                 values = None
         if not isinstance(values, dict) or not all(isinstance(value, str) or _own(value) for value in values.values()):
             raise DataError(
-                name, record=f"labels, row {row.id}", field="text", found="something else",
-                expected=f"values by attribute, at most {_LONGEST_LABEL} characters and {MAX_DEPTH} levels",
-            )  # fmt: skip
+                name,
+                "found something else, "
+                f"expected values by attribute, at most {_LONGEST_LABEL} characters and {MAX_DEPTH} levels",
+                record=f"labels, row {row.id}",
+                field="text",
+            )
 
 
 def _own(value: object) -> bool:
@@ -186,9 +191,11 @@ def _check_shape(connection: Connection, name: str, table: Table, column: str, f
         if too_deep(row[-1], 0, len(row[-1])) or not fits(json.loads(row[-1])):
             which = visible(" ".join(map(str, row[:-1]))[:200])
             raise DataError(
-                name, record=f"{table.name}, row {which}", field=column, found="another list",
-                expected="one as the studio writes it",
-            )  # fmt: skip
+                name,
+                "found another list, expected one as the studio writes it",
+                record=f"{table.name}, row {which}",
+                field=column,
+            )
 
 
 def _check_used_labels(connection: Connection, name: str, there: set[str]) -> None:
@@ -198,6 +205,8 @@ def _check_used_labels(connection: Connection, name: str, there: set[str]) -> No
                 missing = connection.execute(select(column).where(column.not_in(select(LABELS.c.id))).limit(1)).scalar()
                 if missing is not None:
                     raise DataError(
-                        name, record=table.name, field=column.name, found=f"label {missing}",
-                        expected="one of the table labels",
-                    )  # fmt: skip
+                        name,
+                        f"found label {missing}, expected one of the table labels",
+                        record=table.name,
+                        field=column.name,
+                    )

@@ -228,7 +228,7 @@ def schema_of(text: str) -> Schema:
     if text not in _SCHEMAS:
         stored = json.loads(text)
         if not isinstance(stored, dict) or not all(isinstance(stored.get(key), str) for key in ("source", "name")):
-            raise DataError("settings", record="schema", found="something else", expected="a schema with its name")
+            raise DataError("settings", "found something else, expected a schema with its name", record="schema")
         if len(_SCHEMAS) > 16:
             _SCHEMAS.clear()
         _SCHEMAS[text] = parse_schema(stored["source"], stored["name"])

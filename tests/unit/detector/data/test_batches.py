@@ -102,7 +102,7 @@ class Slow(ScaledPictures):
         self.read_count += 1
         time.sleep(0.002)
         if number == self.breaks_at:
-            raise DataError("gone.jpg", found="no such file", expected="an image")
+            raise DataError("gone.jpg", "found no such file, expected an image")
         return self.source[number]
 
 

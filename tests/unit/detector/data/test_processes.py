@@ -170,7 +170,7 @@ class WithFunction(Exception):
 
 
 def test_a_file_that_broke_since_it_was_read_is_named() -> None:
-    gone = DataError("gone.jpg", record="frame 9", found="no such file", expected="an image")
+    gone = DataError("gone.jpg", "found no such file, expected an image", record="frame 9")
     with pytest.raises(DataError, match=r"gone\.jpg: frame 9: found no such file, expected an image"):
         made(raising(lambda: gone))
 
@@ -190,7 +190,7 @@ def test_an_error_that_cannot_travel_is_still_told_as_itself(error: Callable[[],
 
 
 def test_after_an_error_nothing_more_is_written_into_the_slots() -> None:
-    with picture_processes(raising(lambda: DataError("x", found="y", expected="z")), 24, 3) as workers:
+    with picture_processes(raising(lambda: DataError("x", "found y, expected z")), 24, 3) as workers:
         with pytest.raises(DataError):
             list(batches(workers.data, batch=24, workers=workers))
         before = workers.slots.copy()

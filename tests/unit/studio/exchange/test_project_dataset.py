@@ -78,8 +78,8 @@ def test_a_frame_of_which_only_the_phase_is_said_is_not_labelled(place: Path) ->
 def test_a_triplet_that_is_no_class_is_a_warning_here_as_it_is_refused_in_an_export(place: Path) -> None:
     told: list[Problem] = []
     found = {frame.name: frame for frame in StudioDataset(place).frames("V1", told.append)}
-    assert [(one.kind, one.level, one.found) for one in told] == [
-        ("triplet-unknown", "warning", "(forceps, bag, gauze)")
+    assert [(one.kind, one.level, one.sentence.partition(", expected")[0]) for one in told] == [
+        ("triplet-unknown", "warning", "found (forceps, bag, gauze)")
     ]
     assert len(found["000004"].instances) == 2, "it is kept"
 

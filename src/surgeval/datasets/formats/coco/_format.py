@@ -59,18 +59,18 @@ class Coco:
         for problem in self._early:
             on_problem(problem)
         if not self._indexes:
-            Place(str(self.root), on_problem).report("labels-missing", "no .json file", "COCO files")
+            Place(str(self.root), on_problem).report("labels-missing", "found no .json file, expected COCO files")
         for index in self._indexes:
             index.tell(on_problem)
             for number, name in index.categories.items():
                 if number not in self._classes or name != self._indexes[0].categories.get(number, name):
                     place = Place(str(index.path), on_problem, f"category {number}")
-                    place.report("class-unknown", shown(name), f"a class of {self.space.name}", "name")
+                    place.report("class-unknown", f"found {shown(name)}, expected a class of {self.space.name}", "name")
         for video, indexes in self._videos.items():
             if len(indexes) > 1:
                 splits = " and ".join(index.split or index.path.name for index in indexes)
                 place = Place(str(self.root), on_problem, f"video {video}")
-                place.warn("split-leak", f"frames in {splits}", "each video in one split")
+                place.warn("split-leak", f"found frames in {splits}, expected each video in one split")
         return tuple(self._video(name, indexes) for name, indexes in self._videos.items())
 
     def _video(self, name: str, indexes: list[CocoIndex]) -> Video:
@@ -136,7 +136,7 @@ class Coco:
         triplet = self._classes.get(number) if isinstance(number, int) else None
         if triplet is None:
             category = shown(record.get("category_id"))
-            place.report("class-unknown", category, "the id of a category", "category_id")
+            place.report("class-unknown", f"found {category}, expected the id of a category", "category_id")
             return None
         outline = self._outline(record.get("segmentation"), size, place)
         if outline is None:

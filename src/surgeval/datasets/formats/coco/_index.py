@@ -63,7 +63,9 @@ class CocoIndex:
             place = self._place.at(f"{key}[{number}]")
             if key in ("images", "annotations", "categories") and (number < 0 or not isinstance(value, dict)):
                 kind = "a JSON list" if number < 0 else "a JSON object"
-                (self._place if number < 0 else place).report("wrong-shape", shown(value), kind, key)
+                (self._place if number < 0 else place).report(
+                    "wrong-shape", f"found {shown(value)}, expected {kind}", key
+                )
             elif key == "images":
                 self._image(value, place, rows, files, spans, start, length)
             elif key == "annotations":
@@ -81,7 +83,7 @@ class CocoIndex:
             whole = all(problem.level == "warning" for problem in self._problems)
             if key not in seen and whole and key != "annotations":
                 content = "an empty list" if key in members.empty else "nothing"
-                self._place.report("wrong-shape", content, "a list of records", key)
+                self._place.report("wrong-shape", f"found {content}, expected a list of records", key)
         self._files = files
         self._spans: Ints = np.asarray(spans, dtype=np.int64).reshape(-1, 2)
         self._sort_images()
@@ -98,12 +100,12 @@ class CocoIndex:
         number = id_of(value.get("id"))
         file = place.text(value.get("file_name"), "file_name")
         if number is None:
-            place.report("id-broken", shown(value.get("id")), "a whole number", "id")
+            place.report("id-broken", f"found {shown(value.get('id'))}, expected a whole number", "id")
         elif number in rows:
-            place.report("id-duplicate", shown(value.get("id")), "an id of its own", "id")
+            place.report("id-duplicate", f"found {shown(value.get('id'))}, expected an id of its own", "id")
         elif file is not None:
             if not isinstance(value.get("id"), int):
-                place.warn("id-not-number", shown(value.get("id")), "a whole number", "id")
+                place.warn("id-not-number", f"found {shown(value.get('id'))}, expected a whole number", "id")
             rows[number] = len(files)
             files.append(file)
             spans.extend((start, length))
@@ -112,12 +114,12 @@ class CocoIndex:
         number = id_of(value.get("id"))
         name = place.text(value.get("name"), "name")
         if not isinstance(number, int):
-            place.report("id-broken", shown(value.get("id")), "a whole number", "id")
+            place.report("id-broken", f"found {shown(value.get('id'))}, expected a whole number", "id")
         elif number in self.categories:
-            place.report("id-duplicate", shown(value.get("id")), "an id of its own", "id")
+            place.report("id-duplicate", f"found {shown(value.get('id'))}, expected an id of its own", "id")
         elif name is not None:
             if not isinstance(value.get("id"), int):
-                place.warn("id-not-number", shown(value.get("id")), "a whole number", "id")
+                place.warn("id-not-number", f"found {shown(value.get('id'))}, expected a whole number", "id")
             self.categories[number] = name
 
     def _sort_images(self) -> None:
@@ -159,12 +161,14 @@ class CocoIndex:
             on_problem(problem)
         if self.images is None and len(self._spans):
             missing = f"none of the {len(self._spans)} images"
-            Place(str(self.path), on_problem).warn("images-absent", missing, "the images beside the file")
+            Place(str(self.path), on_problem).warn(
+                "images-absent", f"found {missing}, expected the images beside the file"
+            )
         lost = int(np.searchsorted(self._owner, 0))
         for record in self._records(self._owned[:lost].tolist(), Place(str(self.path), on_problem)):
             place = Place(str(self.path), on_problem, f"annotation {shown(record.get('id'))}")
             image = shown(record.get("image_id"))
-            place.report("image-unknown", image, "the id of an image of this file", "image_id")
+            place.report("image-unknown", f"found {image}, expected the id of an image of this file", "image_id")
 
     def records(self, video: str, place: Place) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
         """Image record and annotation records of each frame of a video."""
@@ -185,4 +189,6 @@ class CocoIndex:
                     record = json.loads(stream.read(length))
                     yield record if isinstance(record, dict) else {}
         except (OSError, ValueError, RecursionError):
-            place.report("file-unreadable", "a file that changed while it was read", "the file as it was opened")
+            place.report(
+                "file-unreadable", "found a file that changed while it was read, expected the file as it was opened"
+            )

@@ -119,7 +119,7 @@ class _Reader:
         place = self._place.at(f"line {line}")
         if len(self._stack) == 1:
             if tag != "annotations":
-                place.report("wrong-shape", f"<{tag[:60]}>", "<annotations>")
+                place.report("wrong-shape", f"found <{tag[:60]}>, expected <annotations>")
         elif self._stack[1] == "meta":
             if tag in _TASK:
                 self._task = {}
@@ -138,7 +138,7 @@ class _Reader:
         elif depth == 2 and tag == "image":
             self._picture = self._image(attributes, place, line)
         elif depth == 3 and tag in _OTHERS:
-            place.warn("shape-ignored", f"<{tag}>", "a box, a polygon or a mask")
+            place.warn("shape-ignored", f"found <{tag}>, expected a box, a polygon or a mask")
         elif depth == 3 and tag in _SHAPES and (self._track or self._picture):
             self._begin(tag, attributes, place, line)
         elif depth == 3 and tag == "tag" and self._picture:
@@ -167,7 +167,9 @@ class _Reader:
         self._count += 1
         if self._count > MAX_SHAPES:
             if self._count == MAX_SHAPES + 1:
-                self._place.report("file-too-large", f"more than {MAX_SHAPES} shapes", f"at most {MAX_SHAPES}")
+                self._place.report(
+                    "file-too-large", f"found more than {MAX_SHAPES} shapes, expected at most {MAX_SHAPES}"
+                )
             return
         if self._track and attributes.get("keyframe", "1") != "1":
             self._count -= 1
@@ -244,13 +246,13 @@ def _shape(tag: str, attributes: dict[str, str], frame: int, place: Place, line:
 def _points(text: str, place: Place) -> Polygon | None:
     """Points as `x,y;x,y;…`."""
     if text.count(";") >= MAX_POINTS:
-        place.report("outline-points", f"{text.count(';') + 1} points", f"at most {MAX_POINTS}", "points")
+        place.report("outline-points", f"found {text.count(';') + 1} points, expected at most {MAX_POINTS}", "points")
         return None
     rows = [tuple(spelled(word) for word in pair.split(",")) for pair in text.split(";")]
     points = [place.point(row, "points") for row in rows]
     known = tuple(point for point in points if point is not None)
     if len(known) == len(points) and len(points) < 3:
-        place.report("outline-points", f"{len(points)} points", "at least 3", "points")
+        place.report("outline-points", f"found {len(points)} points, expected at least 3", "points")
     return known if len(known) == len(points) >= 3 else None
 
 
@@ -263,7 +265,9 @@ def _runs(attributes: dict[str, str], place: Place) -> RunLengths | None:
     if len(known) < 4:
         return None
     if min(counts) < 0 or sum(counts) != known[2] * known[3]:
-        place.report("mask-counts", shown(attributes.get("rle")), f"a sum of {known[2] * known[3]}", "rle")
+        place.report(
+            "mask-counts", f"found {shown(attributes.get('rle'))}, expected a sum of {known[2] * known[3]}", "rle"
+        )
         return None
     return RunLengths(counts, *known)
 

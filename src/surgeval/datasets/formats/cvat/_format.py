@@ -51,7 +51,7 @@ class Cvat:
             for name, key, count in _tasks(document):
                 if name in self._videos:
                     place = Place(str(file), self._early.append)
-                    place.report("video-duplicate", f"a second video {name}", "distinct names")
+                    place.report("video-duplicate", f"found a second video {name}, expected distinct names")
                 else:
                     self._videos[name], self._counts[name] = (file, key), count
         folder = root if root.is_dir() else root.parent
@@ -78,7 +78,7 @@ class Cvat:
         for problem in self._early:
             on_problem(problem)
         if not self._videos:
-            Place(str(self.root), on_problem).report("labels-missing", "no task", "CVAT XML files")
+            Place(str(self.root), on_problem).report("labels-missing", "found no task, expected CVAT XML files")
         return tuple(Video(name, split=self._split(file), frames=self._counts[name], **video_facts(file.parent))
                      for name, (file, _) in self._videos.items())  # fmt: skip
 
@@ -110,7 +110,7 @@ class Cvat:
         courses = [Course(track.shapes, end) for track in tracks]
         if sum(course.cost() for course in courses) > MAX_VERTICES:
             excess = f"tracks of more than {MAX_VERTICES} vertices between their key frames"
-            place.report("file-too-large", excess, "tracks that end where nothing is seen any more")
+            place.report("file-too-large", f"found {excess}, expected tracks that end where nothing is seen any more")
             return
         size = _task_size(task, place)
         for moment, seen in _swept(listed, tracks, courses):

@@ -92,7 +92,7 @@ def moments(
         frames = [TaskFrame(number, path.stem, number_of(path.stem, number), path)
                   for number, path in zip(numbers, pictures, strict=True)]  # fmt: skip
         return frames, numbers[-1] + 1
-    place.warn("images-absent", "no images", "the frames of the task in images/")
+    place.warn("images-absent", "found no images, expected the frames of the task in images/")
     count = max(size, (last - start) // step + 1)
     every = range(start, start + step * count, step)
     return (TaskFrame(number, f"{number:06d}", number) for number in every), every[-1] + 1 if every else 0
@@ -119,7 +119,7 @@ def _listed(rows: list[Any], folder: Path, space: LabelSpace, on_problem: OnProb
         if number is None or name is None:
             continue
         if number in seen:
-            here.report("id-duplicate", str(number), "an id of its own", "id")
+            here.report("id-duplicate", f"found {number}, expected an id of its own", "id")
             continue
         seen.add(number)
         size = here.size(record.get("width"), record.get("height"))

@@ -128,7 +128,7 @@ def _outline(shape: Shape) -> Polygon:
 def _mask(runs: RunLengths, width: int, height: int, place: Place) -> Mask | None:
     if runs.left + runs.width > width or runs.top + runs.height > height:
         extent = f"{runs.width} × {runs.height} at ({runs.left}, {runs.top})"
-        place.report("mask-size", extent, f"a mask inside the {width} × {height} frame", "mask")
+        place.report("mask-size", f"found {extent}, expected a mask inside the {width} × {height} frame", "mask")
         return None
     values = np.zeros(len(runs.counts), dtype=bool)
     values[1::2] = True
@@ -137,6 +137,6 @@ def _mask(runs: RunLengths, width: int, height: int, place: Place) -> Mask | Non
     canvas[runs.top : runs.top + runs.height, runs.left : runs.left + runs.width] = part
     mask = Mask.from_array(canvas)
     if not mask.area:
-        place.report("mask-counts", shown(runs.counts[:6]), "a mask with at least one pixel", "rle")
+        place.report("mask-counts", f"found {shown(runs.counts[:6])}, expected a mask with at least one pixel", "rle")
         return None
     return mask

@@ -82,7 +82,7 @@ class Labelme:
         for group in label_groups(root):
             if group.video in self._groups:
                 place = Place(str(group.labels), self._early.append)
-                place.report("video-duplicate", f"a second video {group.video}", "distinct names")
+                place.report("video-duplicate", f"found a second video {group.video}, expected distinct names")
             else:
                 self._groups[group.video] = group
         self.space = labels or space_beside(root, self._early.append) or self._space()
@@ -110,7 +110,9 @@ class Labelme:
         for problem in self._early:
             on_problem(problem)
         if not self._groups:
-            Place(str(self.root), on_problem).report("labels-missing", "no labelme file", "FRAME.json files")
+            Place(str(self.root), on_problem).report(
+                "labels-missing", "found no labelme file, expected FRAME.json files"
+            )
         return tuple(Video(group.video, split=group.split, frames=len(group.stems)) for group in self._groups.values())
 
     def frames(self, video: str, on_problem: OnProblem = raise_errors) -> Iterator[Frame]:
@@ -125,7 +127,7 @@ class Labelme:
         for ordinal, stem in enumerate(sorted(labelled | pictured, key=natural)):
             if is_odd(stem):
                 place = Place(str(group.images / stem), on_problem)
-                place.warn("file-odd-name", "the name of a copy", "one file per frame")
+                place.warn("file-odd-name", "found the name of a copy, expected one file per frame")
             elif stem in labelled:
                 frame = self._frame(group, stem, ordinal, on_problem)
                 if frame:
@@ -133,7 +135,7 @@ class Labelme:
             else:
                 image = find_image(group.images, stem)
                 Place(str(image), on_problem).warn(
-                    "frame-unlabelled", "an image without JSON", "labels for every image"
+                    "frame-unlabelled", "found an image without JSON, expected labels for every image"
                 )
                 frame = _unlabelled(video, group.name(stem), ordinal, image)
                 if frame:
@@ -221,7 +223,7 @@ class Labelme:
         points = shape.get("points")
         kind = shape.get("shape_type") or ("rectangle" if isinstance(points, list) and len(points) == 2 else "polygon")
         if kind not in ("rectangle", "polygon"):
-            place.warn("shape-ignored", shown(kind), "a rectangle or a polygon", "shape_type")
+            place.warn("shape-ignored", f"found {shown(kind)}, expected a rectangle or a polygon", "shape_type")
             return None
         least = 2 if kind == "rectangle" else 3
         outline = read_points(points, place, least=least)

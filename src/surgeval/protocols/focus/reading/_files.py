@@ -95,7 +95,9 @@ def _read_focus(requests: Source, references: Source, responses: Source, timed: 
     known, copies = _by_id(lists["references"] or [])
     asked, more_copies = _by_id(lists["requests"] or [])
     if not known:
-        raise FocusProblems([*problems, Problem("empty", _label(references, "references"), "no questions", "some")])
+        raise FocusProblems(
+            [*problems, Problem("empty", _label(references, "references"), "found no questions, expected some")]
+        )
     given = lists["responses"] or []
     untimed = bool(given) and not original and all(record.get("latency") is None for _, (_, record) in given)
     answers, repeated = _responses(given, timed and not untimed)
@@ -111,11 +113,11 @@ def _read_focus(requests: Source, references: Source, responses: Source, timed: 
         _require_scorable([question for question, _ in questions], _label(references, "references"))
     unreferenced = [here for key, (here, _) in asked.items() if key not in known]
     for here in unreferenced:
-        here.warn("reference-missing", "a request without reference", "its reference", "qID")
+        here.warn("reference-missing", "found a request without reference, expected its reference", "qID")
     orphans = [key for key in answers if key not in known]
     for key in orphans:
         Here(_label(responses, "responses"), problems.append, key).warn(
-            "orphan", "a response to no question", "the qID of a reference", "qID"
+            "orphan", "found a response to no question, expected the qID of a reference", "qID"
         )
     return FocusFiles(
         tuple(questions), tuple(problems), untimed, len(orphans), len(unreferenced), copies + more_copies + repeated
@@ -243,9 +245,9 @@ def _key(place: Place, number: int, value: object, compat: bool) -> Hashable:
     if isinstance(value, str) and (value or compat):
         return value
     if isinstance(value, int | float) and (compat or not isinstance(value, bool)):
-        place.at(f"record {number}").warn("id-not-text", shown(value), "text", "qID")
+        place.at(f"record {number}").warn("id-not-text", f"found {shown(value)}, expected text", "qID")
         return value if compat else str(value)
-    place.at(f"record {number}").report("id-missing", shown(value), "the id of a question", "qID")
+    place.at(f"record {number}").report("id-missing", f"found {shown(value)}, expected the id of a question", "qID")
     return None
 
 
@@ -254,7 +256,7 @@ def _by_id(rows: list[tuple[Hashable, Record]]) -> tuple[dict[Hashable, Record],
     result: dict[Hashable, Record] = {}
     for key, (here, record) in rows:
         if key in result:
-            here.report("id-duplicate", "a second record, which is used", "each question once", "qID")
+            here.report("id-duplicate", "found a second record, which is used, expected each question once", "qID")
         result[key] = (here, record)
     return result, len(rows) - len(result)
 
@@ -264,7 +266,7 @@ def _responses(rows: list[tuple[Hashable, Record]], timed: bool) -> tuple[dict[H
     result: dict[Hashable, FocusResponse] = {}
     for key, (here, record) in rows:
         if key in result:
-            here.report("id-duplicate", "a second response", "one response for each question", "qID")
+            here.report("id-duplicate", "found a second response, expected one response for each question", "qID")
             reason = "several responses were given to this question"
             result[key] = replace(result[key], unusable=reason, aborts=reason, repeated=True)
         else:

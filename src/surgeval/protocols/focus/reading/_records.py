@@ -37,15 +37,13 @@ class Here:
     def __init__(self, file: str, tell: OnProblem, key: object) -> None:
         self._file, self._tell, self._key = file, tell, key
 
-    def report(
-        self, kind: str, found: str, expected: str, field: str, level: Literal["error", "warning"] = "error"
-    ) -> None:
-        """Tell a problem of this record."""
-        self._tell(Problem(kind, self._file, found, expected, f"question {self._key!r:.60}", field, level))
+    def report(self, kind: str, sentence: str, field: str, level: Literal["error", "warning"] = "error") -> None:
+        """Report a problem of this record."""
+        self._tell(Problem(kind, self._file, sentence, f"question {self._key!r:.60}", field, level))
 
-    def warn(self, kind: str, found: str, expected: str, field: str) -> None:
-        """Tell something odd but usable."""
-        self.report(kind, found, expected, field, "warning")
+    def warn(self, kind: str, sentence: str, field: str) -> None:
+        """Report something odd but usable."""
+        self.report(kind, sentence, field, "warning")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +99,13 @@ def read_question(
     aborts = _absent(record, REFERENCE)
 
     def fault(field: str, found: object, expected: str) -> None:
-        here.report("reference-unusable", shown(found), expected, field)
+        here.report("reference-unusable", f"found {shown(found)}, expected {expected}", field)
         faults.append(f"the reference's {field} is {shown(found)}, expected {expected}")
 
     if request is None:
-        here.report("request-missing", "a reference without request", "its question in the requests", "qID")
+        here.report(
+            "request-missing", "found a reference without request, expected its question in the requests", "qID"
+        )
         faults.append("it has a reference but no request")
         aborts.append("a reference without request")
     asked = _read_request(*request, aborts) if request else _Request()
@@ -114,7 +114,9 @@ def read_question(
         fault("primary", record.get("primary"), capability_expected(record.get("primary")))
         aborts.append("unknown primary")
     elif primary == group:
-        here.warn("capability-group", shown(record.get("primary")), "a leaf of the taxonomy", "primary")
+        here.warn(
+            "capability-group", f"found {shown(record.get('primary'))}, expected a leaf of the taxonomy", "primary"
+        )
     ood, clinical = record.get("ood", False), record.get("clinical", False)
     for flag, value in (("ood", ood), ("clinical", clinical)):
         if not isinstance(value, bool) and compat is None:
@@ -122,11 +124,15 @@ def read_question(
     secondaries = record.get("secondaries") or []
     for value in secondaries if isinstance(secondaries, list) else [secondaries]:
         if not _capability(value)[1]:
-            here.warn("capability-unknown", shown(value), capability_expected(value), "secondaries")
+            here.warn(
+                "capability-unknown", f"found {shown(value)}, expected {capability_expected(value)}", "secondaries"
+            )
     format, options, answer = record.get("format"), record.get("format_kwargs", {}), record.get("answer")
     unreadable = check_reference(format, options, answer, compat)
     if unreadable:
-        here.report("reference-unusable", unreadable, "a question that can be scored", "format, answer")
+        here.report(
+            "reference-unusable", f"found {unreadable}, expected a question that can be scored", "format, answer"
+        )
         faults.append(unreadable)
     return FocusQuestion(
         name, asked.video, asked.start, asked.end, asked.procedure, asked.text, primary, group, format, options, answer,
@@ -137,13 +143,17 @@ def read_question(
 def _read_request(here: Here, record: dict[str, Any], aborts: list[str]) -> _Request:
     aborts += _absent(record, REQUEST)
     for key in _unknown(record, REQUEST):
-        here.warn("key-unknown", shown(key), f"only the keys {', '.join(REQUEST)}", "keys")
+        here.warn("key-unknown", f"found {shown(key)}, expected only the keys {', '.join(REQUEST)}", "keys")
         aborts.append(f"request key {shown(key)}")
     video = record.get("videoID")
     if isinstance(video, int) and not isinstance(video, bool):
         video = str(video)
     if not isinstance(video, str) or not video.strip():
-        here.report("video-missing", shown(video), "the video's id (the question becomes its own cluster)", "videoID")
+        here.report(
+            "video-missing",
+            f"found {shown(video)}, expected the video's id (the question becomes its own cluster)",
+            "videoID",
+        )
         video = None
     start, end = _seconds(record.get("start_time")), _seconds(record.get("end_time"))
     procedure, text = record.get("procedure_type"), record.get("question")
@@ -154,7 +164,7 @@ def _read_request(here: Here, record: dict[str, Any], aborts: list[str]) -> _Req
         ("question", isinstance(text, str)),
     ):
         if not known:
-            here.warn("request-incomplete", shown(record.get(key)), "what judges are shown", key)
+            here.warn("request-incomplete", f"found {shown(record.get(key))}, expected what judges are shown", key)
     return _Request(
         None if video is None else printable(video), start, end, procedure if isinstance(procedure, str) else "",
         text if isinstance(text, str) else "",
@@ -166,16 +176,16 @@ def read_response(here: Here, record: dict[str, Any], timed: bool) -> FocusRespo
     content, raw = record.get("content"), record.get("latency")
     unusable = "" if isinstance(content, str) else f"the answer is {shown(content)}, expected text"
     if unusable:
-        here.report("content-not-text", shown(content), "text", "content")
+        here.report("content-not-text", f"found {shown(content)}, expected text", "content")
     aborts = _absent(record, RESPONSE[:2])
     for key in _unknown(record, RESPONSE):
-        here.warn("key-unknown", shown(key), f"only the keys {', '.join(RESPONSE)}", "keys")
+        here.warn("key-unknown", f"found {shown(key)}, expected only the keys {', '.join(RESPONSE)}", "keys")
         aborts.append(f"response key {shown(key)}")
     latency, stated, untimed = as_float(raw), "latency" in record, ""
     if latency is None or not 0 <= latency < math.inf:
         untimed = f"the latency is {shown(raw)}, expected seconds, finite and at least 0"
         if raw is not None or timed:
-            here.report("latency-unusable", shown(raw), "seconds, finite and at least 0", "latency")
+            here.report("latency-unusable", f"found {shown(raw)}, expected seconds, finite and at least 0", "latency")
     return FocusResponse(content, latency, stated, untimed, unusable, "; ".join(aborts))
 
 

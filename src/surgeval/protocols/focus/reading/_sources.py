@@ -205,8 +205,11 @@ def scored_sources(
     asked = frozenset(log.asked)
     scored = [question for question in known.questions if question.id in asked]
     if not scored:
-        raise DataError(responses, record=f"sample {log.asked[0]!r:.60}", found="no such question in the data",
-                        expected=f"samples called like {known.questions[0].id!r:.60}")  # fmt: skip
+        raise DataError(
+            responses,
+            f"found no such question in the data, expected samples called like {known.questions[0].id!r:.60}",
+            record=f"sample {log.asked[0]!r:.60}",
+        )
     part = f"the log asked {len(scored)} of {len(known.questions)} questions; the others are not counted"
     notes = (*known.notes, part) if len(scored) < len(known.questions) else known.notes
     return *as_sources(scored, ())[:2], logged_responses(responses, log), notes
@@ -237,7 +240,7 @@ def _published(files: Sequence[RowsFile], source: str) -> _DataSet:
         for question in focus_rows(file.path, raise_errors):
             if question.id in questions:
                 found = "a second row"
-                raise DataError(file.path, record=f"question {question.id}", found=found, expected="each once")
+                raise DataError(file.path, f"found {found}, expected each once", record=f"question {question.id}")
             questions[question.id], splits[question.id] = question, file.split
     return _DataSet(tuple(questions.values()), splits, published=True)
 

@@ -113,11 +113,20 @@ def read_batches(source: Batches | None, known: Sequence[str]) -> tuple[tuple[st
         ids = _ids_of(record, file, place)
         for qid in ids:
             if qid in batch_of:
-                raise DataError(file, record=place, field="qIDs", found=f"{shown(qid)}, also in {batch_of[qid]}",
-                                expected="every question in one batch")  # fmt: skip
+                raise DataError(
+                    file,
+                    f"found {shown(qid)}, also in {batch_of[qid]}, expected every question in one batch",
+                    record=place,
+                    field="qIDs",
+                )
             if qid not in every:
-                raise DataError(file, record=place, field="qIDs", found=f"{shown(qid)}, a question without reference",
-                                expected=f"qIDs of the references, such as {shown(known[0])}")  # fmt: skip
+                raise DataError(
+                    file,
+                    f"found {shown(qid)}, a question without reference, "
+                    f"expected qIDs of the references, such as {shown(known[0])}",
+                    record=place,
+                    field="qIDs",
+                )
             batch_of[qid] = name
         batches.append((name, ids))
     lacking = [qid for qid in known if qid not in batch_of]
@@ -145,11 +154,12 @@ def _batch_records(sources: Sequence[str | Path | Mapping[str, Any]]) -> Iterato
 def _ids_of(record: object, file: str, place: str | None) -> tuple[str, ...]:
     ids = record.get("qIDs") if isinstance(record, Mapping) else None
     if not isinstance(ids, list) or not ids or not all(type(qid) in (str, int) for qid in ids):
-        raise DataError(file, record=place, field="qIDs", found=shown(ids), expected="a list of question ids")
+        raise DataError(file, f"found {shown(ids)}, expected a list of question ids", record=place, field="qIDs")
     size = record.get("batch_size", len(ids)) if isinstance(record, Mapping) else len(ids)
     if size != len(ids):
-        raise DataError(file, record=place, field="batch_size", found=shown(size),
-                        expected=f"{len(ids)}, the number of qIDs")  # fmt: skip
+        raise DataError(
+            file, f"found {shown(size)}, expected {len(ids)}, the number of qIDs", record=place, field="batch_size"
+        )
     return tuple(printable(str(qid)) for qid in ids)
 
 

@@ -70,9 +70,11 @@ class Responses:
         items = tuple(item for item in item_set.items if item.id in asked)
         if not items:
             raise DataError(
-                self._name, record=f"sample {self._log.asked[0]!r:.60}", found="no such item in the data",
-                expected=f"samples called like {case_id(item_set.items[0].id, 'plain')!r:.60}",
-            )  # fmt: skip
+                self._name,
+                "found no such item in the data, "
+                f"expected samples called like {case_id(item_set.items[0].id, 'plain')!r:.60}",
+                record=f"sample {self._log.asked[0]!r:.60}",
+            )
         if len(items) == len(item_set.items):
             return item_set, ""
         return replace(item_set, items=items), f"{len(items)} of {len(item_set.items)} items, those in {self._name}"
@@ -83,14 +85,19 @@ class Responses:
         if unknown:
             first, more = unknown[0], f" (and {len(unknown) - 1} more such replies)" if len(unknown) > 1 else ""
             raise DataError(
-                self._name, record=self._records[first], field="id", found=f"{shown(split_id(first)[0])}{more}",
-                expected=f"the id of an item in the data, such as {shown(item_set.items[0].id)}",
-            )  # fmt: skip
+                self._name,
+                f"found {shown(split_id(first)[0])}{more}, "
+                f"expected the id of an item in the data, such as {shown(item_set.items[0].id)}",
+                record=self._records[first],
+                field="id",
+            )
         if not any(split_id(name)[1] == "plain" for name in self._answers):
             raise DataError(
-                self._name, field="condition", found="no reply under plain",
-                expected="replies to the unchanged items, from which the scores are computed",
-            )  # fmt: skip
+                self._name,
+                "found no reply under plain, "
+                "expected replies to the unchanged items, from which the scores are computed",
+                field="condition",
+            )
 
     def answer(self, question: IntentQuestion, pictures: Sequence[ShownFrame] = ()) -> Answered:
         """What the file says."""
@@ -109,7 +116,7 @@ def _logged(log: EvalAnswers, name: str) -> list[dict[str, Any]]:
     if log.failed:
         sample, reason = next(iter(log.failed.items()))
         found = f"{len(log.failed)} samples without an answer (first {sample!r:.60}: {reason})"
-        raise DataError(name, found=found, expected="all answered; `inspect eval-retry` asks those again")
+        raise DataError(name, f"found {found}, expected all answered; `inspect eval-retry` asks those again")
     rows = []
     for name, answer in log.answers.items():
         item, condition = _item_and_condition(name)
@@ -125,19 +132,23 @@ def _checked(source: Source, name: str) -> Iterator[tuple[str, str | None, Answe
         condition = record.get("condition", "plain")
         if not isinstance(condition, str) or not is_condition(condition):
             expected = f"{', '.join(CONDITIONS)} or rotated-1 to rotated-7"
-            raise DataError(name, record=place.record, field="condition", found=shown(condition), expected=expected)
+            raise DataError(
+                name, f"found {shown(condition)}, expected {expected}", record=place.record, field="condition"
+            )
         case = case_id(item or "", condition)
         if case in seen:
             raise DataError(
-                name, record=place.record, field="id", found=f"{shown(item)} a second time under {condition}",
-                expected="one response for each",
-            )  # fmt: skip
+                name,
+                f"found {shown(item)} a second time under {condition}, expected one response for each",
+                record=place.record,
+                field="id",
+            )
         seen.add(case)
         content = place.text(record.get("content"), "content", empty=True)
         latency = as_float(record["latency"]) if record.get("latency") is not None else None
         if record.get("latency") is not None and (latency is None or not 0 <= latency < float("inf")):
             found = shown(record["latency"])
-            raise DataError(name, record=place.record, field="latency", found=found, expected="seconds, at least 0")
+            raise DataError(name, f"found {found}, expected seconds, at least 0", record=place.record, field="latency")
         yield case, place.record, Answered(content or "", latency)
 
 

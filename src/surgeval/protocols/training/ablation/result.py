@@ -276,16 +276,15 @@ def load_ablation(folder: str | Path) -> AblationScores:
     if plan.get("table") not in get_args(AblationName):
         raise DataError(
             run_folder / ABLATION_FILE,
+            f"found {repr(plan.get('table'))[:60]}, expected components or fusion",
             field="table",
-            found=repr(plan.get("table"))[:60],
-            expected="components or fusion",
         )
     table = cast("AblationName", plan["table"])
     seeds = plan.get("seeds")
     whole = isinstance(seeds, list) and bool(seeds) and all(type(seed) is int and seed >= 0 for seed in seeds)
     if not isinstance(seeds, list) or not whole or len(set(seeds)) != len(seeds):
         raise DataError(
-            run_folder / ABLATION_FILE, field="seeds", found=repr(seeds)[:60], expected="whole numbers, each once"
+            run_folder / ABLATION_FILE, f"found {repr(seeds)[:60]}, expected whole numbers, each once", field="seeds"
         )
     names = [configuration.name for configuration in ABLATIONS[table].configurations]
     runs = {
@@ -299,7 +298,7 @@ def load_ablation(folder: str | Path) -> AblationScores:
             ]
             if other:
                 found = f"scores of another {' and '.join(other)}"
-                raise DataError(run_folder / RUNS, record=name, found=found, expected="the same for all")
+                raise DataError(run_folder / RUNS, f"found {found}, expected the same for all", record=name)
     return AblationScores(
         name=f"Ablation: {table}", table=table, seeds=tuple(seeds), runs=runs, folder=run_folder,
         notes=few_video_notes(len(first.settings["videos"])),

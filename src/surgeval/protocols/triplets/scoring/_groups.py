@@ -133,11 +133,14 @@ def _read_fold(path: Path, fold: str, value: Any) -> Group:
         names = parts.get(key, [] if key == "train" else None)
         if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
             raise DataError(
-                path, record=f"fold {fold[:60]}", field=key, found=json.dumps(names)[:60], expected="a list of videos"
+                path,
+                f"found {json.dumps(names)[:60]}, expected a list of videos",
+                record=f"fold {fold[:60]}",
+                field=key,
             )
         if len(set(names)) != len(names):
             raise DataError(
-                path, record=f"fold {fold[:60]}", field=key, found="a video twice", expected="each video once"
+                path, "found a video twice, expected each video once", record=f"fold {fold[:60]}", field=key
             )
         lists[key] = tuple(names)
     return Group(fold, lists["test"], lists["train"])

@@ -148,14 +148,12 @@ class StoredReplicates:
         """What `table` gave, read back from a file that may hold anything."""
         columns = [name for name in table.columns if name != "draw"]
         if "draw" not in table.columns or table.schema["draw"] != pl.List(pl.Int64):
-            raise DataError(
-                file, field="draw", found="no list of whole numbers", expected="how often videos were drawn"
-            )
+            raise DataError(file, "found no list of whole numbers, expected how often videos were drawn", field="draw")
         for name in columns:
             if name.count("|") != 2 or table.schema[name] != pl.Float64:
-                raise DataError(file, field=name[:60], found=str(table.schema[name]), expected="a column of numbers")
+                raise DataError(file, f"found {table.schema[name]}, expected a column of numbers", field=name[:60])
             if Key.parse(name).component not in NAMES:
-                raise DataError(file, field=name[:60], found="an unknown component", expected=", ".join(NAMES))
+                raise DataError(file, f"found an unknown component, expected {', '.join(NAMES)}", field=name[:60])
         cells = table.select(columns).fill_null(float("nan")).to_numpy().astype(np.float64)
         draws = [tuple(draw or ()) for draw in table["draw"].to_list()]
         return cls(tuple(Key.parse(name) for name in columns), dict(zip(draws, cells, strict=True)))

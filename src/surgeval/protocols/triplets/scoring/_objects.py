@@ -140,14 +140,16 @@ def read_objects(path: Path) -> pl.DataFrame:
     expected = "the objects of scored triplets"
     table = read_parquet_file(path, expected=expected)
     if table.schema != _SCHEMA or any(table.null_count().row(0)):
-        raise DataError(path, found="another table", expected=expected)
+        raise DataError(path, f"found another table, expected {expected}")
     known: Mapping[str, Sequence[str]] = {"side": ("", "label", "said"), "outcome": ("", *_OUTCOMES)}
     for column, values in known.items():
         odd = table.filter(~pl.col(column).is_in(list(values)))
         if odd.height:
-            raise DataError(path, field=column, found=repr(odd[column][0])[:60], expected=f"one of {', '.join(values)}")
+            raise DataError(
+                path, f"found {repr(odd[column][0])[:60]}, expected one of {', '.join(values)}", field=column
+            )
     finite = table.select(pl.all_horizontal(pl.col("score", "x", "y", "w", "h").abs() < 1e9).all()).item()
     sized = table.select(pl.all_horizontal(pl.col("width", "height").is_between(0, 1 << 20)).all()).item()
     if table.height and not (finite and sized):
-        raise DataError(path, found="numbers out of range", expected="boxes and sizes in pixels")
+        raise DataError(path, "found numbers out of range, expected boxes and sizes in pixels")
     return table
