@@ -242,7 +242,7 @@ class AnswerLog(Generic[Line]):
         """Index the lines of another process's file from where the last reading ended."""
         path = self.path / name
         if not path.is_file():
-            raise DataError(path, "not a regular file", code="not-regular")
+            raise DataError(path, "not a regular file", code="file-not-regular")
         if (source := self._sources.get(name)) is None:
             source = self._sources[name] = _OtherFile(len(self._names))
             self._names.append(name)
