@@ -141,7 +141,7 @@ def test_what_runs_scores_and_compares_is_at_the_top_level_and_on_its_api_page(n
 
 def test_what_takes_runs_of_any_protocol_knows_none_by_name() -> None:
     package = Path(surgeval.__file__).parent
-    anybodys = [*(package / "report").rglob("*.py"), *(package / "cli" / f"_{name}.py" for name in ANY_PROTOCOL)]
+    anybodys = [*(package / "report").rglob("*.py"), *(package / "cli" / f"{name}.py" for name in ANY_PROTOCOL)]
     named = re.compile(rf"surgeval\.protocols\.({'|'.join(OURS)})\b")
     assert {path.name: found for path in anybodys if (found := named.findall(path.read_text(encoding="utf-8")))} == {}
 
