@@ -26,7 +26,7 @@ from typing import Any
 
 from surgeval.asking import Asking, ChatAnswerer, ShownFrame, question_units
 from surgeval.models.chat import OpenAIChat
-from surgeval.protocols.focus.asking._prompt import question_messages
+from surgeval.protocols.focus.asking.prompt import question_messages
 from surgeval.qa.chat import Message
 from surgeval.records import VqaQuestion
 

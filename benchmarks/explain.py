@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from surgeval.explain._paste import Paste
+from surgeval.explain.paste import Paste
 from surgeval.explain.regions import box_masks, overlap, top_regions
 from surgeval.explain.rollout import rollout
 from surgeval.models.contrastive import TextBank

@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 
 from surgeval.protocols.focus import RESAMPLES, FocusScores, score_focus
-from surgeval.protocols.focus.scoring._summary import Scheme, focus_numbers
+from surgeval.protocols.focus.scoring.summary import Scheme, focus_numbers
 from surgeval.qa.judging import Panel, TableJudge
 from surgeval.stats import stream
 from surgeval.vocab import capabilities

@@ -11,11 +11,11 @@ import time
 
 import cv2
 
-from surgeval.phantom.scene import _instruments
-from surgeval.phantom.scene._looks import LOOKS
-from surgeval.phantom.scene._render import Renderer
-from surgeval.phantom.script._anatomy import Anatomy, build_anatomy
-from surgeval.phantom.script._state import CameraPose, Pull, SceneState, Spot, ToolState, displaced
+from surgeval.phantom.scene import instruments as _instruments
+from surgeval.phantom.scene.looks import LOOKS
+from surgeval.phantom.scene.render import Renderer
+from surgeval.phantom.script.anatomy import Anatomy, build_anatomy
+from surgeval.phantom.script.state import CameraPose, Pull, SceneState, Spot, ToolState, displaced
 
 FRAMES = 150
 

@@ -25,7 +25,7 @@ from surgeval.stats import (
     stability,
     stream,
 )
-from surgeval.stats.ranking._options import Collapse
+from surgeval.stats.ranking.options import Collapse
 
 MODELS, BUCKETS, QUESTIONS, VIDEOS = 30, 10, 50_000, 200
 MOST_SECONDS, MOST_MEGABYTES = 60, 2048

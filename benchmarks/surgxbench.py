@@ -27,10 +27,10 @@ import torch
 
 from surgeval.datasets import open_dataset
 from surgeval.phantom import write_phantom
-from surgeval.phantom.training._prompts import BEGIN, END, LENGTH, PAD, save_tokenizer, vocabulary
+from surgeval.phantom.training.prompts import BEGIN, END, LENGTH, PAD, save_tokenizer, vocabulary
 from surgeval.protocols.surgxbench import SurgXSettings, profile_settings, run_surgxbench
-from surgeval.protocols.surgxbench.measuring._frames import Reader, batches
-from surgeval.protocols.surgxbench.measuring._worker import VideoWorker
+from surgeval.protocols.surgxbench.measuring.frames import Reader, batches
+from surgeval.protocols.surgxbench.measuring.worker import VideoWorker
 
 
 def main(arguments: list[str]) -> int:

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin
 import typer.core
 import typer.main
 
-from surgeval.cli._main import app
+from surgeval.cli.app import app
 
 _INTRODUCTION = """# Every command
 

@@ -121,9 +121,9 @@ def train(packed: Path, out: Path, device: str, epochs: int, batch: int) -> None
 def _fit(kind: str, images: Any, rows: Sequence[Any], chosen: Any, epochs: int, batch: int, device: str) -> Any:
     import torch
 
-    from surgeval.phantom.training._clip import image_vectors, text_vectors
-    from surgeval.phantom.training._prompts import draw_sentences, encode, space
-    from surgeval.phantom.training._train import multi_positive
+    from surgeval.phantom.training.clip import image_vectors, text_vectors
+    from surgeval.phantom.training.prompts import draw_sentences, encode, space
+    from surgeval.phantom.training.train import multi_positive
 
     torch.manual_seed(1)
     model = _build(kind).to(device).train()
@@ -170,8 +170,8 @@ def _fit(kind: str, images: Any, rows: Sequence[Any], chosen: Any, epochs: int, 
 def _build(kind: str) -> Any:
     from transformers import CLIPConfig, CLIPModel
 
-    from surgeval.models.networks._clip_resnet import PhantomClipResnet
-    from surgeval.phantom.training._prompts import BEGIN, END, LENGTH, PAD, vocabulary
+    from surgeval.models.networks.clip_resnet import PhantomClipResnet
+    from surgeval.phantom.training.prompts import BEGIN, END, LENGTH, PAD, vocabulary
 
     words = vocabulary()
     text = {**TEXT, "vocab_size": len(words), "max_position_embeddings": LENGTH, "pad_token_id": words[PAD],
@@ -215,8 +215,8 @@ def _f1(model: Any, images: Any, rows: Sequence[Any], chosen: Any) -> float:
     """The share of held-out frames whose best instrument prompt names an instrument that is there."""
     import torch
 
-    from surgeval.phantom.training._clip import image_vectors, text_vectors
-    from surgeval.phantom.training._prompts import benchmark_sentences, encode
+    from surgeval.phantom.training.clip import image_vectors, text_vectors
+    from surgeval.phantom.training.prompts import benchmark_sentences, encode
 
     right = total = 0
     with torch.no_grad():
@@ -231,7 +231,7 @@ def _f1(model: Any, images: Any, rows: Sequence[Any], chosen: Any) -> float:
 
 
 def _save(model: Any, folder: Path) -> None:
-    from surgeval.phantom.training._clip import save
+    from surgeval.phantom.training.clip import save
 
     save(model, folder)
     path = folder / "preprocessor_config.json"

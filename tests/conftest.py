@@ -90,7 +90,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     if LONG or item.get_closest_marker("figures"):
         return (yield)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("surgeval.pages._figures.save_figure", _sketch)
+        patch.setattr("surgeval.pages.figures.save_figure", _sketch)
         return (yield)
 
 
@@ -137,7 +137,7 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def same_tissue() -> Iterator[None]:
     """For tests that render the same few operations again and again: their tissue is painted once."""
-    from surgeval.phantom.scene._tissue import build_field
+    from surgeval.phantom.scene.tissue import build_field
 
     painted: dict[str, object] = {}
 
@@ -148,7 +148,7 @@ def same_tissue() -> Iterator[None]:
         return painted[key]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("surgeval.phantom.scene._render.build_field", kept)
+        patch.setattr("surgeval.phantom.scene.render.build_field", kept)
         yield
 
 

@@ -1,7 +1,7 @@
-"""A contract for import-linter: a module whose name starts with an underscore is private to its package.
+"""A contract for import-linter: packages import each other only through `__init__`.
 
-The package is the top-level one (`surgeval.datasets`), or the protocol's own (`surgeval.protocols.focus`): rooms of one
-house may share private modules, houses may not.
+A package is a top-level one (`surgeval.datasets`) or a protocol (`surgeval.protocols.focus`). Its own modules import
+each other freely. Modules that other packages import on purpose are listed as `public`.
 """
 
 from __future__ import annotations
@@ -12,35 +12,43 @@ from grimp import ImportGraph
 from importlinter import Contract, ContractCheck, fields, output
 
 
-class PrivateModules(Contract):
-    """No package imports another's private modules."""
+class PublicModules(Contract):
+    """Packages import each other only through `__init__`, apart from the modules listed as public."""
 
     root = fields.StringField()
-    houses = fields.ListField(subfield=fields.StringField())  # packages whose children are apart
+    nested = fields.ListField(subfield=fields.StringField())  # packages whose children count as packages of their own
+    public = fields.ListField(subfield=fields.StringField())
 
     def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:
-        """Every import whose target is private to another package."""
-        broken = [
+        """Collect every import of a module that is not public, and the public modules that no other package imports."""
+        public = set(cast("list[str]", self.public))
+        foreign = [
             (importer, imported)
             for importer in sorted(graph.modules)
             for imported in sorted(graph.find_modules_directly_imported_by(importer))
-            if self._private_elsewhere(importer, imported)
+            if self._is_foreign(importer, imported) and not self._is_package(graph, imported)
         ]
-        return ContractCheck(kept=not broken, metadata={"broken": broken})
+        broken = [pair for pair in foreign if pair[1] not in public]
+        unused = sorted(public - {imported for _, imported in foreign})
+        return ContractCheck(kept=not broken and not unused, metadata={"broken": broken, "unused": unused})
 
     def render_broken_contract(self, check: ContractCheck) -> None:
-        """One line per import."""
+        """Print one line per import."""
         for importer, imported in check.metadata["broken"]:
-            output.print_error(f"{importer} imports {imported}, which is private to {self._house(imported)}")
+            output.print_error(f"{importer} imports {imported}; import from {self._package(imported)} instead")
+        for module in check.metadata["unused"]:
+            output.print_error(f"{module} is listed as public, but no other package imports it")
 
-    def _private_elsewhere(self, importer: str, imported: str) -> bool:
+    def _is_foreign(self, importer: str, imported: str) -> bool:
         if not imported.startswith(f"{self.root}."):
             return False
-        house = self._house(imported)
-        inner = imported.removeprefix(house)
-        return "._" in inner and not (importer == house or importer.startswith(f"{house}."))
+        package = self._package(imported)
+        return imported != package and not (importer == package or importer.startswith(f"{package}."))
 
-    def _house(self, module: str) -> str:
+    def _is_package(self, graph: ImportGraph, module: str) -> bool:
+        return bool(graph.find_children(module))
+
+    def _package(self, module: str) -> str:
         parts = module.split(".")
-        apart = ".".join(parts[:2]) in cast("list[str]", self.houses)
-        return ".".join(parts[: 3 if apart else 2])
+        nested = ".".join(parts[:2]) in cast("list[str]", self.nested)
+        return ".".join(parts[: 3 if nested else 2])

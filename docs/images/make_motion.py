@@ -8,7 +8,7 @@ from pathlib import Path
 from surgeval.explain.camera import camera_field
 from surgeval.explain.motion import find_motion
 from surgeval.figures import save_figure
-from surgeval.figures._flow import FlowPipeline
+from surgeval.figures.flow import FlowPipeline
 from surgeval.phantom import Footage, make_procedure
 
 SEED, LOOK = 104, "C"

@@ -53,7 +53,7 @@ def slowly() -> Iterator[None]:
     """For the whole run."""
     with pytest.MonkeyPatch.context() as patched:
         if LINE:
-            patched.setattr("surgeval.studio.server._serve.build_app", lambda *given: _slow_line(build_app(*given)))
+            patched.setattr("surgeval.studio.server.serve.build_app", lambda *given: _slow_line(build_app(*given)))
         if MACHINE > 1:
             for owner in (Browser, BrowserContext):
                 patched.setattr(owner, "new_page", _slow_pages(owner.new_page))

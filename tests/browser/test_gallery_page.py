@@ -11,7 +11,7 @@ import pytest
 
 from surgeval.engine import Manifest, RunRecord
 from surgeval.protocols.surgxbench import SurgXSettings
-from surgeval.protocols.surgxbench._item import Item
+from surgeval.protocols.surgxbench.item import Item
 from surgeval.protocols.surgxbench.page import write_page_of
 from surgeval.protocols.surgxbench.result import _SCHEMA, SurgXScores
 

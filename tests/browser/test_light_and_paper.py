@@ -36,7 +36,7 @@ from surgeval.figures import (
     TimelineSpan,
 )
 from surgeval.pages import Card, Fact, Picture, Plot, Section, Table, single_file, write_page
-from surgeval.pages._library import library_name
+from surgeval.pages.library import library_name
 
 pytestmark = pytest.mark.browser
 

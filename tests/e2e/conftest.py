@@ -11,7 +11,7 @@ from typing import TypeAlias
 import pytest
 from tests.conftest import Once
 
-from surgeval.cli._main import run
+from surgeval.cli.app import run
 from surgeval.phantom import write_phantom
 
 Result: TypeAlias = "subprocess.CompletedProcess[str]"

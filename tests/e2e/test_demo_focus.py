@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from surgeval.cli._demo_chapters import ranking_of
+from surgeval.cli.demo_chapters import ranking_of
 from surgeval.datasets import MemoryDataset
 from surgeval.protocols.contract import Demo
 from surgeval.protocols.focus.demo import SKILLS, NoisyAnswerer, chapter

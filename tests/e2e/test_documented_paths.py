@@ -18,7 +18,7 @@ import pytest
 import typer
 from tests.conftest import LONG
 
-from surgeval.cli._main import app
+from surgeval.cli.app import app
 from surgeval.phantom import write_phantom
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from tests.unit.questions.sound import SKILLS
 
 from surgeval.datasets import read_intent_items
 from surgeval.questions import open_set, read_records
-from surgeval.questions._inspect import claims
+from surgeval.questions.inspect import claims
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Quick

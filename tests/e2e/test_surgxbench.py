@@ -19,7 +19,7 @@ from PIL import Image
 from tests.conftest import Once
 from tests.e2e.conftest import Surgeval
 
-from surgeval.cli._main import run
+from surgeval.cli.app import run
 
 SETTINGS = ("--task", "instruments", "--every", "5", "--curves", "0", "--sanity", "0", "--no-occlusion")
 ASKED = ("run", "surgxbench", "--model", "phantom-clip", *SETTINGS, "--gallery", "4")

@@ -20,8 +20,8 @@ import pytest
 import typer
 from tests.e2e.conftest import Quick
 
-from surgeval.cli._demo_chapters import ToldChapter, told_or_left_out
-from surgeval.cli._main import app
+from surgeval.cli.app import app
+from surgeval.cli.demo_chapters import ToldChapter, told_or_left_out
 from surgeval.datasets import MemoryDataset
 from surgeval.protocols.contract import Demo
 from surgeval.protocols.registry import descriptors
@@ -152,7 +152,7 @@ def test_equal_problems_are_counted_and_a_misspelt_kind_is_refused(quick: Quick,
 def test_the_demo_leaves_out_the_chapter_whose_packages_are_absent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("surgeval.console._extras.models_missing", lambda: "torch")
+    monkeypatch.setattr("surgeval.console.extras.models_missing", lambda: "torch")
     given = Demo(dataset=MemoryDataset(load_labels("cholect50"), ()), edition="phantom-v1", out=tmp_path / "chapter")
     told = told_or_left_out(descriptors()["surgxbench"], given)
     assert told.chapter == "surgxbench: found no torch, expected the models extra: pip install 'surgeval[models]'"
@@ -172,7 +172,7 @@ def test_a_demo_with_a_chapter_that_failed_goes_on_and_ends_with_code_1(
 ) -> None:
     told = ToldChapter("bad", "protocol bad: chapter = 'a:b': RuntimeError", failed=True)
     monkeypatch.setattr("surgeval.phantom.write_edition", lambda *given, **named: small_phantom)
-    monkeypatch.setattr("surgeval.cli._demo.telling", lambda *given: nullcontext(iter([told])))
+    monkeypatch.setattr("surgeval.cli.demo.telling", lambda *given: nullcontext(iter([told])))
     monkeypatch.setattr("surgeval.report.write_index", lambda out, **named: out / "index.html")
     code, out, err = quick("demo", "--out", tmp_path, "--json")
     assert (code, err) == (1, f"surgeval: note: {told.chapter}\n")
@@ -190,6 +190,6 @@ def test_too_little_memory_is_one_sentence(quick: Quick, monkeypatch: pytest.Mon
     def needs_more(*_: object, **__: object) -> None:
         raise MemoryError("Unable to allocate 745. GiB")
 
-    monkeypatch.setattr("surgeval.cli._main.app", needs_more)
+    monkeypatch.setattr("surgeval.cli.app.app", needs_more)
     said = "surgeval: memory: found too little (Unable to allocate 745. GiB), expected room for this command"
     assert quick("data", "list") == (2, "", f"{said}\n")

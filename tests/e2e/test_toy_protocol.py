@@ -87,7 +87,7 @@ def test_two_runs_are_compared_and_ranked(toy: Call, runs: Path, tmp_path: Path)
 def test_it_has_a_chapter_of_the_demo(environment: dict[str, str], small_phantom: Path, tmp_path: Path) -> None:
     """Chosen, begun in a process of its own and awaited as `surgeval demo` does it, on a small phantom."""
     script = (
-        "import sys; from pathlib import Path; from surgeval.cli._demo_chapters import telling;"
+        "import sys; from pathlib import Path; from surgeval.cli.demo_chapters import telling;"
         "from surgeval.protocols.registry import descriptors;"
         "last = [one for one in descriptors().values() if one.chapter][-1:];"
         "begun = telling(last, Path(sys.argv[1]), '', Path(sys.argv[2]));"

@@ -18,9 +18,9 @@ PICTURES = """
 import sys, time
 from pathlib import Path
 import numpy as np
-from surgeval.cli import _main, main
-from surgeval.detector._classes import Classes
-from surgeval.detector.data import TrainingSet, _processes, batches, picture_processes
+from surgeval.cli import app as _main, main
+from surgeval.detector.classes import Classes
+from surgeval.detector.data import TrainingSet, batches, picture_processes, processes as _processes
 from surgeval.records import Box, Frame, Instance, Triplet
 from surgeval.vocab import load_labels
 

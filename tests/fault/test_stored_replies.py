@@ -57,7 +57,7 @@ import sys
 from functools import partial
 from pathlib import Path
 from surgeval.models.chat import ChatOptions
-from surgeval.protocols.focus.asking._run import run_focus
+from surgeval.protocols.focus.asking.run import run_focus
 data, model, out = sys.argv[1:4]
 files = {"requests": Path(data) / "requests.json", "references": Path(data) / "references.json"}
 run_focus(None, model, out, **files, options=ChatOptions(tries=1), concurrency=4, progress=False)

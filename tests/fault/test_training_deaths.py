@@ -10,7 +10,7 @@ import pytest
 import torch
 from tests.unit.detector.coloured import coloured
 
-from surgeval.detector._state import load_state
+from surgeval.detector.state import load_state
 from surgeval.detector.training import TrainSettings, load_train_record, read_curves, train_tdnet
 
 FILES = ("last.safetensors", "best.safetensors", "student/last.safetensors", "detector.safetensors")

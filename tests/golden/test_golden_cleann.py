@@ -114,7 +114,7 @@ def test_a_golden_model_is_explained_as_the_file_says(llava_folder: Path) -> Non
     import torch
 
     from surgeval.models import Generated, Preparation
-    from surgeval.models.networks._llava import Llava, load_network
+    from surgeval.models.networks.llava import Llava, load_network
 
     facts = json.loads((llava_folder / "tokens.json").read_text("utf-8"))
     with np.load(llava_folder / "tokens.npz", allow_pickle=False) as stored:

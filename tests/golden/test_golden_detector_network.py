@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from surgeval.detector import STRIDES, Classes, TDNet
-from surgeval.detector._network import empty_tdnet
+from surgeval.detector.network import empty_tdnet
 from surgeval.vocab import LabelSpace
 
 

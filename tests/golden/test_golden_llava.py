@@ -15,7 +15,7 @@ import torch
 
 from surgeval.explain import Paste, joined_map, token_maps
 from surgeval.models import Generated, Preparation
-from surgeval.models.networks._llava import Llava, load_network
+from surgeval.models.networks.llava import Llava, load_network
 
 LLAVA: dict[str, Any] = {"image_processor_type": "LlavaImageProcessor"}
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from surgeval.explain._select import bracketed, count
 from surgeval.explain.flow import open_flow
 from surgeval.explain.heatmaps import heatmaps, method_for
 from surgeval.explain.regions import box_masks, fixed_regions, overlap, top_regions
+from surgeval.explain.select import bracketed, count
 from surgeval.models import open_contrastive
 from surgeval.phantom import write_phantom
 from surgeval.protocols.surgxbench import load_surgxbench, profile_settings, run_surgxbench

@@ -12,15 +12,15 @@ import torch
 from tests.unit.detector.coloured import coloured
 
 from surgeval.detector import build_tdnet, load_detector, teacher_loss
-from surgeval.detector._state import load_state
 from surgeval.detector.data import batches
+from surgeval.detector.state import load_state
 from surgeval.detector.training import TrainSettings, read_curves, train_tdnet
-from surgeval.detector.training._compute import open_compute, ready_batches
-from surgeval.detector.training._ema import Ema
-from surgeval.detector.training._optimiser import Optimiser
-from surgeval.detector.training._schedule import StepSettings
-from surgeval.detector.training._settings import Precision
-from surgeval.detector.training._tally import LossTally
+from surgeval.detector.training.compute import open_compute, ready_batches
+from surgeval.detector.training.ema import Ema
+from surgeval.detector.training.optimiser import Optimiser
+from surgeval.detector.training.schedule import StepSettings
+from surgeval.detector.training.settings import Precision
+from surgeval.detector.training.tally import LossTally
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="found no CUDA device, expected one")
 

@@ -14,7 +14,7 @@ from tests.unit.detector.inference.detectors import scene, train
 from surgeval.detector import Raw
 from surgeval.detector.geometry import Fit, iou_matrix
 from surgeval.detector.inference import Looker, detect_frames, letterbox_on_device, open_detector
-from surgeval.detector.inference._choice import Listing, choose_listed, found_of, list_candidates
+from surgeval.detector.inference.choice import Listing, choose_listed, found_of, list_candidates
 from surgeval.detector.nms import Found, Selecting, class_groups, select
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="found no CUDA device, expected one")

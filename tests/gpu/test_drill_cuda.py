@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
-from surgeval.phantom.training import _drill
-from surgeval.phantom.training._classroom import Classroom
-from surgeval.phantom.training._lessons import lesson_shoots, lessons_of
-from surgeval.phantom.training._recipes import Recipe
-from surgeval.phantom.training._speech import make_tokenizer
-from surgeval.phantom.training._tutor import teach
+from surgeval.phantom.training import drill
+from surgeval.phantom.training.classroom import Classroom
+from surgeval.phantom.training.lessons import lesson_shoots, lessons_of
+from surgeval.phantom.training.recipes import Recipe
+from surgeval.phantom.training.speech import make_tokenizer
+from surgeval.phantom.training.tutor import teach
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="found no CUDA device, expected one")
 
@@ -21,7 +21,7 @@ def test_recorded_steps_lower_the_loss_as_steps_taken_one_by_one_do(monkeypatch:
     words = make_tokenizer(text for lesson in taught.lessons for text in (lesson.text, lesson.pointed, lesson.reply))
     losses = []
     for warm in (2, 10**9):  # steps before a kind of step is recorded; the second never is
-        monkeypatch.setattr(_drill, "_WARM", warm)
+        monkeypatch.setattr(drill, "_WARM", warm)
         room = Classroom([taught], words, "cuda", 1)
         losses.append(teach(("phantom-llava",), room, Recipe(steps=200, batch=32), lambda line: None))
     recorded, plain = (one["phantom-llava"].losses for one in losses)

@@ -7,7 +7,7 @@ import torch
 from tests.unit.detector.networks import pictures, small
 
 from surgeval.detector import HeadOutput, TDNet, student_of
-from surgeval.detector._attention import AreaAttention
+from surgeval.detector.attention import AreaAttention
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="found no CUDA device, expected one")
 

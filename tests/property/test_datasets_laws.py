@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests.run_lengths import encode_counts
 
 from surgeval.datasets import MemoryDataset, MergeMap, merged
-from surgeval.datasets.io._json import Members
-from surgeval.datasets.io._outline import decode_counts
-from surgeval.datasets.io._values import Place
+from surgeval.datasets.io.json import Members
+from surgeval.datasets.io.outline import decode_counts
+from surgeval.datasets.io.values import Place
 from surgeval.records import Frame, Instance, Mask, Triplet, Video
 from surgeval.vocab import LabelSpace, load_labels
 
@@ -49,7 +49,7 @@ values = st.recursive(
 def test_walking_a_file_meets_what_parsing_it_gives(
     document: dict[str, object], indent: int | None, ascii_only: bool, chunk: int
 ) -> None:
-    import surgeval.datasets.io._json as module
+    import surgeval.datasets.io.json as module
 
     text = json.dumps(document, indent=indent, ensure_ascii=ascii_only)
     data = text.encode("utf-8", "surrogatepass")
@@ -78,7 +78,7 @@ def test_walking_a_file_meets_what_parsing_it_gives(
 
 @given(cut=st.floats(0, 1, exclude_max=True), chunk=st.sampled_from([3, 17, 1 << 18]))
 def test_a_cut_file_is_told_once_with_line_and_column_of_the_cut(cut: float, chunk: int) -> None:
-    import surgeval.datasets.io._json as module
+    import surgeval.datasets.io.json as module
 
     text = json.dumps({"images": [{"id": k, "name": "ä" * k} for k in range(6)], "rest": {"a": [1, 2]}}, indent=2,
                       ensure_ascii=False)  # fmt: skip

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.detector.scenes import scene
 
-from surgeval.detector._suppress import suppress
 from surgeval.detector.assign import ASSIGNMENT_RULES, AssignmentRule, assign
 from surgeval.detector.geometry import Fit, ciou, decode, iou
 from surgeval.detector.nms import Selecting, nms, select
+from surgeval.detector.suppress import suppress
 
 Box = tuple[float, float, float, float]
 SEEDS = st.integers(0, 2**32 - 1)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 from surgeval.metrics import Tracks, track_identity
-from surgeval.metrics._pairing import heaviest_pairs
+from surgeval.metrics.pairing import heaviest_pairs
 from surgeval.records import Box
 
 

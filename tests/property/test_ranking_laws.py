@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surgeval.stats import Ranking, kendall_tau, leave_one_bucket_out, leave_one_model_out, rank_outcomes, stream
-from surgeval.stats.ranking._options import Collapse, Correction, RankScheme, Resolve, Sided, Test, WinTies
+from surgeval.stats.ranking.options import Collapse, Correction, RankScheme, Resolve, Sided, Test, WinTies
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from surgeval.records import Box
 from surgeval.studio.schema import builtin_refinement, builtin_schema, parse_schema
 from surgeval.studio.segments import Segment
 from surgeval.studio.store import Annotation, Conflict, OperationOutcome, Track
-from surgeval.studio.store._tables import BEFORE, STATE
+from surgeval.studio.store.tables import BEFORE, STATE
 
 FRAMES = 12
 AUTHORS = st.sampled_from(["amy", "ben"])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import typer.main
 
-from surgeval.cli._main import app
+from surgeval.cli.app import app
 
 HOOK = Path(__file__).parents[2] / "docs" / "command_reference.py"
 

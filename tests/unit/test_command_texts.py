@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from surgeval.cli._main import run
+from surgeval.cli.app import run
 from surgeval.errors import BadInput
 from surgeval.studio.server import serve
 

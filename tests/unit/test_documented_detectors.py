@@ -14,7 +14,7 @@ import pytest
 import typer
 from typer.main import get_command
 
-from surgeval.cli._main import app
+from surgeval.cli.app import app
 from surgeval.protocols.training import choose_folds
 from surgeval.protocols.training.command import run
 from surgeval.records import Video

@@ -13,13 +13,13 @@ WRITERS = {"write_text", "write_bytes", "tofile", "imwrite", "save_file", "Video
 SAVERS = {"save", "savefig", "savez", "savez_compressed", "write_parquet", "write_csv"}  # to an open file, or a path
 # Where something else is written to, and what that is.
 ELSEWHERE = {
-    "console/_screen.py": "the null device",
+    "console/screen.py": "the null device",
     "datasets/formats/": "the folder that `convert` makes whole or not at all",
     "datasets/predictions/": "the partial file or folder that `write_predictions` renames",
-    "phantom/dataset/_write.py": "a folder of frames that is made whole or not at all",
-    "phantom/training/_embedded.py": "a try whether a file could be written, taken away at once",
-    "studio/exchange/_unpack.py": "a folder of an upload that is made whole or not at all",
-    "studio/server/_exchange.py": "a temporary folder",
+    "phantom/dataset/write.py": "a folder of frames that is made whole or not at all",
+    "phantom/training/embedded.py": "a try whether a file could be written, taken away at once",
+    "studio/exchange/unpack.py": "a folder of an upload that is made whole or not at all",
+    "studio/server/exchange.py": "a temporary folder",
 }
 
 

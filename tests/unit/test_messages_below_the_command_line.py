@@ -13,7 +13,7 @@ import typer.main
 from PIL import Image
 
 import surgeval
-from surgeval.cli._main import app, run
+from surgeval.cli.app import app, run
 from surgeval.datasets import open_dataset
 from surgeval.errors import NotScored, UnclearFormat
 

@@ -13,7 +13,7 @@ import pytest
 import typer.main
 
 import surgeval
-from surgeval.cli._main import app
+from surgeval.cli.app import app
 
 RETIRED = {
     "n_boot": "resamples",
@@ -75,7 +75,7 @@ def test_questions_at_a_time_are_concurrency_and_threads_are_workers() -> None:
 
 @pytest.mark.parametrize("group", ["run_", "score_", "train_"])
 def test_what_a_protocol_is_run_on_is_called_data(group: str) -> None:
-    taken = {name: list(inspect.signature(getattr(surgeval, name)).parameters) for name in surgeval.__all__
+    taken = {name: list(inspect.signature(getattr(surgeval, name)).parameters) for name in dir(surgeval)
              if name.startswith(group)}  # fmt: skip
     assert taken and {name for name, words in taken.items() if words[0] in ("path", "folder", "dataset")} == set()
     assert all("out" not in words for name, words in taken.items() if group == "score_")

@@ -16,24 +16,15 @@ _ROOM = "what every protocol has in this room, found by its descriptor or met be
 # Names that several modules have on purpose, and why.
 TWINS = {
     "DESCRIPTOR": _ROOM,
-    "CLAIM": _ROOM,
     "RESAMPLES": _ROOM,
-    "RULES": _ROOM,
-    "check_scores_folder": _ROOM,
-    "facts_of": _ROOM,
-    "floors_of": _ROOM,
-    "judge": _ROOM,
     "outcomes": _ROOM,
-    "reasons_of": _ROOM,
-    "write_page_of": _ROOM,
-    "Detection": "compat stands in for two packages that both call their class so",
 }
 
 
 def public_modules() -> list[str]:
-    """Packages and modules without an underscore on the way to them."""
-    found = [module.name for module in pkgutil.walk_packages(surgeval.__path__, "surgeval.")]
-    return ["surgeval", *(name for name in found if not any(part.startswith("_") for part in name.split(".")))]
+    """The packages: what their `__init__` exports is public."""
+    found = [module.name for module in pkgutil.walk_packages(surgeval.__path__, "surgeval.") if module.ispkg]
+    return ["surgeval", *found]
 
 
 def meanings() -> dict[str, list[tuple[Any, str]]]:
@@ -65,7 +56,7 @@ def test_rooms_alone_share_the_names_of_rooms() -> None:
 
 # Classes that share a name inside, private ones too, and why.
 HOMONYMS = {
-    "Detection": TWINS["Detection"],
+    "Detection": "compat stands in for two packages that both call their class so",
 }
 
 

@@ -52,7 +52,7 @@ def test_an_unknown_name_is_answered_with_a_close_one(tools: Registry[object]) -
 
 def test_the_command_line_loads_no_format_family_or_protocol() -> None:
     code = (
-        "import sys, surgeval.cli._main; from surgeval.protocols.registry import PROTOCOLS\n"
+        "import sys, surgeval.cli.app; from surgeval.protocols.registry import PROTOCOLS\n"
         "kinds = ('datasets', 'models', *(f'protocols.{name}' for name in PROTOCOLS))\n"
         "print([name for name in sys.modules if f'{name}.'.startswith(tuple(f'surgeval.{kind}.' for kind in kinds))])"
     )

@@ -4,19 +4,19 @@
 of questions (`question_units`), `DatasetFrames` and `VideoFiles` hold the pictures.
 """
 
-from surgeval.asking._answerers import Answered, Answerer, Batching, ShownFrame, Unanswered
-from surgeval.asking._blocks import BLOCK, Asking, question_units
-from surgeval.asking._chat_answerer import ChatAnswerer, Prompt
-from surgeval.asking._choices import Rejections, say_choice
-from surgeval.asking._eval_log import EvalAnswers, answer_of_output, is_eval_log, read_eval_log
-from surgeval.asking._guess import object_classes, options_of, random_answer
-from surgeval.asking._media import DatasetFrames, ItemFiles, Media, VideoFiles
-from surgeval.asking._model_spec import open_answerer
-from surgeval.asking._pictures import Decorate, Moment, moments, picture, pictures, shown_record
-from surgeval.asking._question import Asked, Timed
-from surgeval.asking._reference_rows import AlwaysAccept, AlwaysReject, Oracle, PriorAnswerer, RandomAnswerer
-from surgeval.asking._replay import Replay
-from surgeval.asking._sampling import POLICIES, FrameSampling, FrameTimeline, Shown
+from surgeval.asking.answerers import Answered, Answerer, Batching, ShownFrame, Unanswered
+from surgeval.asking.blocks import BLOCK, Asking, question_units
+from surgeval.asking.chat_answerer import ChatAnswerer, Prompt
+from surgeval.asking.choices import Rejections, say_choice
+from surgeval.asking.eval_log import EvalAnswers, answer_of_output, is_eval_log, read_eval_log
+from surgeval.asking.guess import object_classes, options_of, random_answer
+from surgeval.asking.media import DatasetFrames, ItemFiles, Media, VideoFiles
+from surgeval.asking.model_spec import open_answerer
+from surgeval.asking.pictures import Decorate, Moment, moments, picture, pictures, shown_record
+from surgeval.asking.question import Asked, Timed
+from surgeval.asking.reference_rows import AlwaysAccept, AlwaysReject, Oracle, PriorAnswerer, RandomAnswerer
+from surgeval.asking.replay import Replay
+from surgeval.asking.sampling import POLICIES, FrameSampling, FrameTimeline, Shown
 
 __all__ = [
     "BLOCK",

@@ -27,7 +27,7 @@ def main() -> None:
     sys.warnoptions.append("ignore:resource_tracker:UserWarning")
     atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # the first to be registered is the last to be called
     try:
-        from surgeval.cli._main import run
+        from surgeval.cli.app import run
 
         code = run(sys.argv[1:])
     except KeyboardInterrupt:

@@ -1,6 +1,6 @@
 """ivtdmetrics' `Detection` and `Recognition`, same calls: import them from here instead."""
 
-from surgeval.compat._detection import Detection
-from surgeval.compat._recognition import Recognition
+from surgeval.compat.detection import Detection
+from surgeval.compat.recognition import Recognition
 
 __all__ = ["Detection", "Recognition"]

@@ -3,11 +3,11 @@
 Protocols bring their own commands, so this lies below them; the tree of commands is `surgeval.cli`.
 """
 
-from surgeval.console._extras import models_missing, require_models
-from surgeval.console._given import claim_file, claim_folder, open_named, release_folders
-from surgeval.console._progress import Progress, keep_times, progress, say_times
-from surgeval.console._screen import console, print_frame, print_json, print_pieces, print_table, standard_streams
-from surgeval.console._takes import takes
+from surgeval.console.extras import models_missing, require_models
+from surgeval.console.given import claim_file, claim_folder, open_named, release_folders
+from surgeval.console.progress_bars import Progress, keep_times, progress, say_times
+from surgeval.console.screen import console, print_frame, print_json, print_pieces, print_table, standard_streams
+from surgeval.console.takes import takes
 
 __all__ = [
     "Progress",

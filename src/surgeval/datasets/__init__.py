@@ -5,11 +5,20 @@
 `propose_drops` find useless frames.
 """
 
-from surgeval.datasets._base import Dataset, Format, Holds, OnProblem, Problem, held_by, keep_warnings, raise_errors
-from surgeval.datasets._join_boxes import JoinCounts, JoinedBoxes, join_boxes
-from surgeval.datasets._kinds import PROBLEM_KINDS
-from surgeval.datasets._memory import MemoryDataset
-from surgeval.datasets._registry import (
+from surgeval.datasets.base import Dataset, Format, Holds, OnProblem, Problem, held_by, keep_warnings, raise_errors
+from surgeval.datasets.formats.focus import RowsFile, focus_rows, has_focus_columns, read_focus_pair, row_files
+from surgeval.datasets.formats.intent import check_media, intent_record, media_paths
+from surgeval.datasets.formats.intent_items import SKILLS, read_intent_items
+from surgeval.datasets.formats.mapping import BoxMap
+from surgeval.datasets.formats.writing import Output, Writer
+from surgeval.datasets.io.images import image_size, read_image
+from surgeval.datasets.io.letterbox import Letterbox
+from surgeval.datasets.io.outline import instance_mask
+from surgeval.datasets.io.video import VideoIndex, video_index
+from surgeval.datasets.join_boxes import JoinCounts, JoinedBoxes, join_boxes
+from surgeval.datasets.kinds import PROBLEM_KINDS
+from surgeval.datasets.memory import MemoryDataset
+from surgeval.datasets.registry import (
     dataset_formats,
     fits,
     is_dataset,
@@ -18,23 +27,14 @@ from surgeval.datasets._registry import (
     open_video,
     writers,
 )
-from surgeval.datasets._sources import Sources, name_sources
-from surgeval.datasets.formats._focus import RowsFile, focus_rows, has_focus_columns, read_focus_pair, row_files
-from surgeval.datasets.formats._intent import check_media, intent_record, media_paths
-from surgeval.datasets.formats._intent_items import SKILLS, read_intent_items
-from surgeval.datasets.formats._mapping import BoxMap
-from surgeval.datasets.formats._writing import Output, Writer
-from surgeval.datasets.io._images import image_size, read_image
-from surgeval.datasets.io._letterbox import Letterbox
-from surgeval.datasets.io._outline import instance_mask
-from surgeval.datasets.io._video import VideoIndex, video_index
-from surgeval.datasets.tools._check import CheckReport, check
-from surgeval.datasets.tools._convert import ConvertReport, convert, export_losses
-from surgeval.datasets.tools._cut import clip_video, clock, cut_frames, with_clock
-from surgeval.datasets.tools._draw import contact_sheet, draw_frame
-from surgeval.datasets.tools._fingerprint import dataset_fingerprint
-from surgeval.datasets.tools._merge import Merge, MergeMap, merged
-from surgeval.datasets.tools._quality import DropProposal, FrameQuality, QualityLimits, frame_quality, propose_drops
+from surgeval.datasets.sources import Sources, name_sources
+from surgeval.datasets.tools.check import CheckReport, check
+from surgeval.datasets.tools.convert import ConvertReport, convert, export_losses
+from surgeval.datasets.tools.cut import clip_video, clock, cut_frames, with_clock
+from surgeval.datasets.tools.draw import contact_sheet, draw_frame
+from surgeval.datasets.tools.fingerprint import dataset_fingerprint
+from surgeval.datasets.tools.merge import Merge, MergeMap, merged
+from surgeval.datasets.tools.quality import DropProposal, FrameQuality, QualityLimits, frame_quality, propose_drops
 
 __all__ = [
     "PROBLEM_KINDS",

@@ -15,10 +15,10 @@ from typing import Literal, Protocol
 
 import torch
 
-from surgeval.detector._resolve import resolve
-from surgeval.detector._tensors import gather_rows, wide
-from surgeval.detector._truth import BatchTruth, most_marks
 from surgeval.detector.geometry import ciou_matrix, decode, iou_matrix
+from surgeval.detector.resolve import resolve
+from surgeval.detector.tensors import gather_rows, wide
+from surgeval.detector.truth import BatchTruth, most_marks
 from surgeval.errors import BadInput
 
 __all__ = [

@@ -15,9 +15,9 @@ import numpy as np
 import torch
 
 from surgeval.arrays import Floats
-from surgeval.detector._classes import Classes
-from surgeval.detector._interface import Raw
+from surgeval.detector.classes import Classes
 from surgeval.detector.data import PLAIN, PictureProcesses, TrainingSet, batches
+from surgeval.detector.interface import Raw
 from surgeval.detector.nms import Found, Selecting, select
 from surgeval.metrics import Boxes, DetectionSet, mean_of, pooled, rank_detections
 

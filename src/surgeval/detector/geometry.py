@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from surgeval.arrays import Image
-from surgeval.detector._tensors import wide
+from surgeval.detector.tensors import wide
 from surgeval.errors import BadInput
 
 __all__ = ["Fit", "ciou", "ciou_matrix", "decode", "iou", "iou_matrix"]

@@ -15,7 +15,6 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from surgeval.detector._tensors import gather_rows, wide
 from surgeval.detector.assign import (
     ASSIGNMENT_RULES,
     Assignment,
@@ -25,6 +24,7 @@ from surgeval.detector.assign import (
     assign_output,
 )
 from surgeval.detector.geometry import ciou, decode
+from surgeval.detector.tensors import gather_rows, wide
 from surgeval.errors import BadInput
 
 __all__ = ["LossSettings", "Losses", "assign_output", "box_losses", "dfl", "student_loss", "teacher_loss"]

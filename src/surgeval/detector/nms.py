@@ -13,8 +13,8 @@ from typing import Literal
 import torch
 
 from surgeval.arrays import AnyArray
-from surgeval.detector._suppress import suppress
-from surgeval.detector._tensors import gather_rows, wide
+from surgeval.detector.suppress import suppress
+from surgeval.detector.tensors import gather_rows, wide
 from surgeval.errors import BadInput
 
 __all__ = ["SELECTING", "Found", "Selecting", "class_groups", "nms", "select"]

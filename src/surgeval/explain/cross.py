@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 
 from surgeval.errors import BadInput
-from surgeval.explain._maps import Maps, Method, Words, factor, in_chunks
+from surgeval.explain.maps import Maps, Method, Words, factor, in_chunks
 from surgeval.models.contrastive import CrossAttention
 
 if TYPE_CHECKING:

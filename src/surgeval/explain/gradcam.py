@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import torch
 
-from surgeval.explain._maps import Maps, Method, cosines, factor, in_chunks
+from surgeval.explain.maps import Maps, Method, cosines, factor, in_chunks
 from surgeval.models.contrastive import ConvTower
 
 if TYPE_CHECKING:

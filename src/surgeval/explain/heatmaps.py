@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from surgeval.errors import BadInput, bounded
-from surgeval.explain._maps import Maps, Method
 from surgeval.explain.cross import cross_attention
 from surgeval.explain.gradcam import gradcam
+from surgeval.explain.maps import Maps, Method
 from surgeval.explain.rollout import rollout
 from surgeval.models.contrastive import AttentionTower, ConvTower, CrossAttention
 from surgeval.models.generative import Generative

@@ -17,7 +17,7 @@ from surgeval.arrays import AnyFloats, Bools, Image
 from surgeval.errors import BadInput
 from surgeval.explain.camera import corrected_flow, fit_camera, fit_camera_robust
 from surgeval.explain.flow import DisFlow, FlowMethod, FlowPair
-from surgeval.explain.flow._view import round_field
+from surgeval.explain.flow.view import round_field
 from surgeval.records import CameraMotion
 
 __all__ = ["FLOOR", "CameraChoice", "Motion", "MotionMask", "MotionSettings", "find_motion", "flow_magnitude",

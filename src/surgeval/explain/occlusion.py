@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 
 from surgeval.errors import BadInput
-from surgeval.explain._paste import whole
+from surgeval.explain.paste import whole
 from surgeval.explain.regions import top_regions
 from surgeval.stats import stream
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 
 from surgeval.errors import BadInput
-from surgeval.explain._select import count, kth_lowest
+from surgeval.explain.select import count, kth_lowest
 from surgeval.metrics.grounding import FLAT, kept_pixels
 
 __all__ = ["Regions", "box_masks", "fixed_regions", "overlap", "top_regions"]

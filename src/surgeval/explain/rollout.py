@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 
 from surgeval.errors import BadInput
-from surgeval.explain._maps import ORDERS, Maps, Method, cosines, factor, in_chunks
+from surgeval.explain.maps import ORDERS, Maps, Method, cosines, factor, in_chunks
 from surgeval.models.contrastive import AttentionTower
 
 if TYPE_CHECKING:

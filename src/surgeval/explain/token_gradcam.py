@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import torch
 
 from surgeval.errors import BadInput
-from surgeval.explain._maps import WORDS, Words
 from surgeval.explain.gradcam import cam
+from surgeval.explain.maps import WORDS, Words
 
 if TYPE_CHECKING:
     from surgeval.models.generative import Generated, Generative, Picture

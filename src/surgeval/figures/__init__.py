@@ -5,24 +5,24 @@ PNG, byte for byte the same each time. Labels come from data files, so both draw
 no mathematics. A new kind is a new file with the same four members (`Figure`).
 """
 
-from surgeval.figures._bars import Bars
-from surgeval.figures._base import Figure, Series
-from surgeval.figures._blobs import RankBlobs
-from surgeval.figures._boxes import BoxGroup, BoxPlot
-from surgeval.figures._curves import Curve, Curves
-from surgeval.figures._estimates import Estimate, EstimateBars, EstimateGroup
-from surgeval.figures._flow import FlowPipeline
-from surgeval.figures._heatmap import Heatmap
-from surgeval.figures._histogram import Histogram, bin_labels
-from surgeval.figures._lines import Lines
-from surgeval.figures._palette import PALETTE, colour, ink_on
-from surgeval.figures._podium import Podium
-from surgeval.figures._print import save_figure
-from surgeval.figures._scatter import Cloud, Scatter
-from surgeval.figures._significance import SignificanceMap
-from surgeval.figures._stability import StabilityLines
-from surgeval.figures._stacked import StackedBars
-from surgeval.figures._timeline import Timeline, TimelineSpan
+from surgeval.figures.bars import Bars
+from surgeval.figures.base import Figure, Series
+from surgeval.figures.blobs import RankBlobs
+from surgeval.figures.boxes import BoxGroup, BoxPlot
+from surgeval.figures.curves import Curve, Curves
+from surgeval.figures.estimates import Estimate, EstimateBars, EstimateGroup
+from surgeval.figures.flow import FlowPipeline
+from surgeval.figures.heatmap import Heatmap
+from surgeval.figures.histogram import Histogram, bin_labels
+from surgeval.figures.lines import Lines
+from surgeval.figures.palette import PALETTE, colour, ink_on
+from surgeval.figures.podium import Podium
+from surgeval.figures.print import save_figure
+from surgeval.figures.scatter import Cloud, Scatter
+from surgeval.figures.significance import SignificanceMap
+from surgeval.figures.stability import StabilityLines
+from surgeval.figures.stacked import StackedBars
+from surgeval.figures.timeline import Timeline, TimelineSpan
 
 __all__ = [
     "PALETTE",

@@ -6,21 +6,8 @@ classes collect streaming batches for both. What they return keeps the ranked de
 """
 
 from surgeval.metrics import grounding
-from surgeval.metrics._ap import global_ap, pooled, video_ap, video_pooled, weighted_ap
-from surgeval.metrics._mean import mean_along, mean_of
-from surgeval.metrics._operating import OperatingPoint, operating_point
-from surgeval.metrics._visit import (
-    CONVENTIONS,
-    TIES,
-    Convention,
-    Ranked,
-    Ties,
-    Visits,
-    choose_convention,
-    rank_detections,
-    visits,
-)
 from surgeval.metrics.accumulate import DetectionAccumulator, RecognitionAccumulator
+from surgeval.metrics.ap import global_ap, pooled, video_ap, video_pooled, weighted_ap
 from surgeval.metrics.association import ASSOCIATION_COUNTS, Association, associate
 from surgeval.metrics.boxes import Boxes, DetectionSet
 from surgeval.metrics.confusion import Confusion, confusion_matrix, match_boxes
@@ -37,6 +24,8 @@ from surgeval.metrics.identity import (
     id_scores,
     track_identity,
 )
+from surgeval.metrics.mean import mean_along, mean_of
+from surgeval.metrics.operating import OperatingPoint, operating_point
 from surgeval.metrics.ordinal import CostAware, CostScores, cost_aware_f1
 from surgeval.metrics.recognition import (
     RecognitionRanked,
@@ -50,6 +39,17 @@ from surgeval.metrics.recognition import (
     top_k,
     video_average_precision,
     weighted_average_precision,
+)
+from surgeval.metrics.visit import (
+    CONVENTIONS,
+    TIES,
+    Convention,
+    Ranked,
+    Ties,
+    Visits,
+    choose_convention,
+    rank_detections,
+    visits,
 )
 
 __all__ = [

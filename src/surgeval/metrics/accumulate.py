@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from surgeval.arrays import AnyArray, Ints
 from surgeval.errors import BadInput
-from surgeval.metrics._visit import Convention, Ties
 from surgeval.metrics.boxes import Boxes, DetectionSet
 from surgeval.metrics.detection import DetectionResult, evaluate
 from surgeval.metrics.recognition import RecognitionResult, evaluate_recognition
+from surgeval.metrics.visit import Convention, Ties
 from surgeval.vocab import LabelSpace
 
 __all__ = ["DetectionAccumulator", "RecognitionAccumulator"]

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from surgeval.arrays import Floats, Ints
-from surgeval.metrics._match import count_associations, match_groups
-from surgeval.metrics._mean import mean_along
-from surgeval.metrics._visit import Convention, Ties, Visits, choose_convention, visits
 from surgeval.metrics.boxes import DetectionSet
+from surgeval.metrics.match import count_associations, match_groups
+from surgeval.metrics.mean import mean_along
+from surgeval.metrics.visit import Convention, Ties, Visits, choose_convention, visits
 
 __all__ = ["ASSOCIATION_COUNTS", "Association", "associate"]
 

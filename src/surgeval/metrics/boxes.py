@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from surgeval.arrays import Bools, Floats, Ints
 from surgeval.errors import BadInput
-from surgeval.metrics._columns import plain_numbers, video_numbers, whole_numbers
+from surgeval.metrics.columns import plain_numbers, video_numbers, whole_numbers
 from surgeval.vocab import LabelSpace
 
 __all__ = ["Boxes", "DetectionSet"]

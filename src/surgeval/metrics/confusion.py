@@ -14,9 +14,9 @@ import numpy as np
 
 from surgeval.arrays import Floats, Ints
 from surgeval.errors import BadInput
-from surgeval.metrics._match import match_first, match_groups
-from surgeval.metrics._visit import visits
 from surgeval.metrics.boxes import DetectionSet
+from surgeval.metrics.match import match_first, match_groups
+from surgeval.metrics.visit import visits
 
 __all__ = ["Confusion", "confusion_matrix", "match_boxes"]
 

@@ -18,13 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from surgeval.arrays import Floats, Ints
-from surgeval.metrics._ap import pooled, video_pooled
-from surgeval.metrics._bars import class_bars, mean_bars
-from surgeval.metrics._mean import mean_along, mean_of
-from surgeval.metrics._operating import operating_point
-from surgeval.metrics._visit import Convention, Ranked, Ties, choose_convention, rank_detections, visits
+from surgeval.metrics.ap import pooled, video_pooled
 from surgeval.metrics.association import Association, associate
+from surgeval.metrics.bars import class_bars, mean_bars
 from surgeval.metrics.boxes import DetectionSet
+from surgeval.metrics.mean import mean_along, mean_of
+from surgeval.metrics.operating import operating_point
+from surgeval.metrics.visit import Convention, Ranked, Ties, choose_convention, rank_detections, visits
 from surgeval.results import Result
 
 if TYPE_CHECKING:
@@ -55,15 +55,15 @@ class Scores:
         return mean_of(values if classes is None else values[np.asarray(classes, dtype=np.int64)])
 
     @property
-    def mAP(self) -> float:  # noqa: D102
+    def mAP(self) -> float:
         return self.mean("AP")
 
     @property
-    def mAP_5095(self) -> float:  # noqa: D102
+    def mAP_5095(self) -> float:
         return self.mean("AP_5095")
 
     @property
-    def mAR(self) -> float:  # noqa: D102
+    def mAR(self) -> float:
         return self.mean("AR")
 
     def summary(self) -> dict[str, float]:

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from surgeval.arrays import Bools, Floats, Ints
 from surgeval.errors import BadInput
-from surgeval.metrics._columns import plain_numbers, whole_numbers
-from surgeval.metrics._pairing import Pairs, heaviest_pairs, overlapping_pairs, places
+from surgeval.metrics.columns import plain_numbers, whole_numbers
+from surgeval.metrics.pairing import Pairs, heaviest_pairs, overlapping_pairs, places
 
 __all__ = ["HOTA_LEVELS", "Hota", "IdScores", "TrackIdentity", "Tracks", "hota", "id_scores", "track_identity"]
 

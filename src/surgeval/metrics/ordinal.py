@@ -15,9 +15,9 @@ import numpy as np
 
 from surgeval.arrays import Floats, Ints
 from surgeval.errors import BadInput
-from surgeval.metrics._mean import mean_of
 from surgeval.metrics.boxes import DetectionSet
 from surgeval.metrics.confusion import match_boxes
+from surgeval.metrics.mean import mean_of
 
 __all__ = ["PARTS", "WEIGHTS", "CostAware", "CostScores", "cost_aware_f1"]
 

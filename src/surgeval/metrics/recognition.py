@@ -18,10 +18,10 @@ import numpy.typing as npt
 from surgeval._jit import kernel
 from surgeval.arrays import AnyArray, AnyFloats, Bools, Floats, Int32s, Ints, UInt64s
 from surgeval.errors import BadInput
-from surgeval.metrics._bars import class_bars
-from surgeval.metrics._columns import plain_numbers, video_numbers
-from surgeval.metrics._mean import mean_along, mean_of
-from surgeval.metrics._sort import radix_order, sort_keys
+from surgeval.metrics.bars import class_bars
+from surgeval.metrics.columns import plain_numbers, video_numbers
+from surgeval.metrics.mean import mean_along, mean_of
+from surgeval.metrics.sort import radix_order, sort_keys
 from surgeval.results import Result, counted
 from surgeval.vocab import LabelSpace
 

@@ -51,30 +51,28 @@ class ModelFamily:
         return model
 
 
-CLIP = ModelFamily(
-    "clip", "CLIP, a transformers folder or hub name", "surgeval.models.networks._clip:open_clip", "clip"
-)
+CLIP = ModelFamily("clip", "CLIP, a transformers folder or hub name", "surgeval.models.networks.clip:open_clip", "clip")
 BLIP_ITC = ModelFamily(
     "blip-itc", "BLIP image-text contrast, a transformers folder or hub name",
-    "surgeval.models.networks._blip:open_blip", "blip", {"head": "itc"},
+    "surgeval.models.networks.blip:open_blip", "blip", {"head": "itc"},
 )  # fmt: skip
 BLIP_ITM = ModelFamily(
     "blip-itm", "BLIP image-text matching, a transformers folder or hub name",
-    "surgeval.models.networks._blip:open_blip", "blip", {"head": "itm"},
+    "surgeval.models.networks.blip:open_blip", "blip", {"head": "itm"},
 )  # fmt: skip
 SURGVLP = ModelFamily(
     "surgvlp", "SurgVLP checkpoint (.pth or zip), with FILE?vocab=VOCAB or vocab.txt beside it",
-    "surgeval.models.networks._surgvlp:open_surgvlp", options={"family": "surgvlp"},
+    "surgeval.models.networks.surgvlp:open_surgvlp", options={"family": "surgvlp"},
 )  # fmt: skip
 HECVL = ModelFamily("hecvl", "HecVL checkpoint, as surgvlp", SURGVLP.opener, options={"family": "hecvl"})
 PESKAVLP = ModelFamily("peskavlp", "PeskaVLP checkpoint, as surgvlp", SURGVLP.opener, options={"family": "peskavlp"})
 LLAVA = ModelFamily(
     "llava", "LLaVA (it answers in words), a transformers folder or hub name",
-    "surgeval.models.networks._llava:open_llava", "llava",
+    "surgeval.models.networks.llava:open_llava", "llava",
 )  # fmt: skip
 CLIP_RESNET = ModelFamily(
     "clip-resnet", "a CLIP with a residual image tower, as phantom-clip-resnet, a folder",
-    "surgeval.models.networks._clip:open_clip_resnet", "surgeval-clip-resnet",
+    "surgeval.models.networks.clip:open_clip_resnet", "surgeval-clip-resnet",
 )  # fmt: skip
 
 FAMILIES = Registry(

@@ -3,7 +3,7 @@
 Nothing in them is run, no code is fetched, and a network takes no memory before names and shapes of its weights fit.
 """
 
-from surgeval.models.io._checkpoint import read_torch
-from surgeval.models.io._weights import WeightsMismatch, build, digest, read_config, read_safetensors
+from surgeval.models.io.checkpoint import read_torch
+from surgeval.models.io.weights import WeightsMismatch, build, digest, read_config, read_safetensors
 
 __all__ = ["WeightsMismatch", "build", "digest", "read_config", "read_safetensors", "read_torch"]

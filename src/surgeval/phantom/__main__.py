@@ -13,8 +13,8 @@ from pathlib import Path
 from surgeval.errors import SurgevalError
 from surgeval.files import read_json_object, write_atomically
 from surgeval.phantom import Footage, edition_hash, make_procedure, plan_videos, write_edition
-from surgeval.phantom.dataset import _pins
-from surgeval.phantom.dataset._edition import EDITIONS
+from surgeval.phantom.dataset import pins as _pins
+from surgeval.phantom.dataset.edition import EDITIONS
 
 PINNED_FRAME = 625  # 25 s into every video
 PINS = Path(_pins.__file__)

@@ -4,7 +4,7 @@ A command opens one display; whatever it calls reports to that one, also from ot
 second bar. The phases' times are kept and told at the end.
 """
 
-from surgeval.progress._display import Display, advance, forwarded, phases, quiet, restart_clock, start_phase, timed
-from surgeval.progress._text import time_line
+from surgeval.progress.display import Display, advance, forwarded, phases, quiet, restart_clock, start_phase, timed
+from surgeval.progress.text import time_line
 
 __all__ = ["Display", "advance", "forwarded", "phases", "quiet", "restart_clock", "start_phase", "time_line", "timed"]

@@ -4,14 +4,14 @@
 set without seeing one another, `export_set` writes what they accepted. Neither knows a terminal.
 """
 
-from surgeval.questions._folder import QuestionSet, open_set
-from surgeval.questions._gaze_words import gaze_in_words
-from surgeval.questions._inspect import SetReport, inspect_set
-from surgeval.questions._judgements import Judgement, item_fingerprint, read_judgements
 from surgeval.questions.clips import ClipOptions, dataset_clips, table_clips
 from surgeval.questions.draft import Draft, UnreadableReply, read_drafts, reply_schema
 from surgeval.questions.export import Exported, export_set, skills_by_scenario
+from surgeval.questions.folder import QuestionSet, open_set
+from surgeval.questions.gaze_words import gaze_in_words
 from surgeval.questions.images import ImageRegion, dwell_by_region, image_records, regions_while_naming
+from surgeval.questions.inspect import SetReport, inspect_set
+from surgeval.questions.judgements import Judgement, item_fingerprint, read_judgements
 from surgeval.questions.kappas import AgreementRow, agreement
 from surgeval.questions.make import Made, Making, Refusal, make_questions
 from surgeval.questions.probe import Probed, ProbeRow, gaze_confirmed, guessable, probe_items, read_probe

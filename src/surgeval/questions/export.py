@@ -19,9 +19,9 @@ import polars as pl
 
 from surgeval.errors import BadInput
 from surgeval.files import write_atomically
-from surgeval.questions._folder import ITEMS, QuestionSet, copy_media, write_items
-from surgeval.questions._items import draft_of, facts_of, reordered, rules_of
 from surgeval.questions.checks import check_question
+from surgeval.questions.folder import ITEMS, QuestionSet, copy_media, write_items
+from surgeval.questions.items import draft_of, facts_of, reordered, rules_of
 from surgeval.questions.kappas import agreement
 from surgeval.questions.probe import ProbeRow, guessable, least_chosen, read_probe
 from surgeval.questions.review import LEAST, ItemDecision, decide

@@ -12,8 +12,8 @@ from typing import Any
 
 import polars as pl
 
-from surgeval.questions._folder import QuestionSet
-from surgeval.questions._judgements import Judgement, read_judgements
+from surgeval.questions.folder import QuestionSet
+from surgeval.questions.judgements import Judgement, read_judgements
 from surgeval.records import IntentQuestion
 from surgeval.stats import Agreement, cohen_kappa, count_ratings, fleiss_kappa
 

@@ -18,13 +18,13 @@ from typing import Any
 from surgeval.errors import BadInput, RunStopped, SurgevalError
 from surgeval.progress import advance
 from surgeval.qa.chat import ChatError, Message, Reply, SchemaChat, Usage
-from surgeval.questions._folder import write_set
-from surgeval.questions._items import item_of, reordered
-from surgeval.questions._pictures import picture_parts
-from surgeval.questions._replies import Asker, in_threads
 from surgeval.questions.checks import Facts, Fault, check_batch, check_question
 from surgeval.questions.draft import Draft, UnreadableReply, read_drafts, reply_schema
+from surgeval.questions.folder import write_set
+from surgeval.questions.items import item_of, reordered
+from surgeval.questions.pictures import picture_parts
 from surgeval.questions.records import SourceRecord
+from surgeval.questions.replies import Asker, in_threads
 from surgeval.questions.template import Template, assemble, fitting_templates, repair_text, templates
 from surgeval.records import IntentQuestion
 

@@ -21,11 +21,11 @@ from surgeval.files import BrokenJson, parse_json, write_atomically
 from surgeval.progress import advance
 from surgeval.qa.chat import ChatError, Message, SchemaChat, Usage
 from surgeval.qa.choices import choice_prompt, read_choice
-from surgeval.questions._folder import QuestionSet
-from surgeval.questions._gaze_words import gaze_in_words
-from surgeval.questions._judgements import item_fingerprint
-from surgeval.questions._pictures import picture_parts
-from surgeval.questions._replies import Asker, in_threads
+from surgeval.questions.folder import QuestionSet
+from surgeval.questions.gaze_words import gaze_in_words
+from surgeval.questions.judgements import item_fingerprint
+from surgeval.questions.pictures import picture_parts
+from surgeval.questions.replies import Asker, in_threads
 from surgeval.records import IntentQuestion
 
 __all__ = ["CONDITIONS", "Condition", "ProbeRow", "Probed", "gaze_confirmed", "guessable", "least_chosen",

@@ -15,8 +15,8 @@ from typing import Literal
 
 from surgeval.errors import BadInput, printable
 from surgeval.files import path_inside
-from surgeval.questions._folder import QuestionSet
-from surgeval.questions._judgements import (
+from surgeval.questions.folder import QuestionSet
+from surgeval.questions.judgements import (
     ADJUDICATIONS,
     REVIEWS,
     VERDICTS,

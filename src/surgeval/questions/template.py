@@ -17,7 +17,7 @@ from typing import Any
 
 from surgeval.errors import BadInput, printable
 from surgeval.files import parse_toml, read_bounded
-from surgeval.questions._gaze_words import gaze_in_words
+from surgeval.questions.gaze_words import gaze_in_words
 from surgeval.questions.records import SourceRecord, facts_named
 
 __all__ = [

@@ -3,8 +3,7 @@
 The page of one run belongs to its protocol, the page kit to `surgeval.pages`.
 """
 
-from surgeval.report._comparison import own_verdicts, readable_comparison, tally, write_comparison_page
-from surgeval.report._index import write_index, write_run_pages
+from surgeval.report.comparison import own_verdicts, readable_comparison, tally, write_comparison_page
 from surgeval.report.dataset import (
     DatasetStatistics,
     RunCounts,
@@ -13,6 +12,7 @@ from surgeval.report.dataset import (
     dataset_statistics,
     write_dataset_page,
 )
+from surgeval.report.index import write_index, write_run_pages
 from surgeval.report.ranking import (
     Entrants,
     RankingStudy,

@@ -16,9 +16,9 @@ from scipy.sparse import csr_array
 
 from surgeval.arrays import Floats, Ints
 from surgeval.errors import BadInput, locate
-from surgeval.stats._agree import Agreement, Units, assess, number_labels, numeric_ratings, ready
-from surgeval.stats._inputs import is_missing
-from surgeval.stats._resample import NamedDrawing, Resampling
+from surgeval.stats.agree import Agreement, Units, assess, number_labels, numeric_ratings, ready
+from surgeval.stats.inputs import is_missing
+from surgeval.stats.resample import NamedDrawing, Resampling
 
 __all__ = ["cohen_kappa", "count_ratings", "fleiss_kappa"]
 

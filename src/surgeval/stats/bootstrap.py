@@ -15,12 +15,12 @@ import numpy.typing as npt
 
 from surgeval.arrays import Floats, Ints
 from surgeval.errors import BadInput, locate
-from surgeval.stats._inputs import Scores, finite, masks
-from surgeval.stats._interval import Interval, Intervals, wilson
-from surgeval.stats._mean_interval import mean_interval, plan_for, read_clusters, sample_of
-from surgeval.stats._means import Point, Scheme
-from surgeval.stats._resample import Drawing, NamedDrawing
-from surgeval.stats._student import share_ends
+from surgeval.stats.inputs import Scores, finite, masks
+from surgeval.stats.interval import Interval, Intervals, wilson
+from surgeval.stats.mean_interval import mean_interval, plan_for, read_clusters, sample_of
+from surgeval.stats.means import Point, Scheme
+from surgeval.stats.resample import Drawing, NamedDrawing
+from surgeval.stats.student import share_ends
 
 __all__ = ["bootstrap_mean", "bootstrap_slices", "share_interval"]
 

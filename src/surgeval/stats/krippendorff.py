@@ -17,9 +17,9 @@ from scipy.sparse import csr_array
 
 from surgeval.arrays import Floats, Ints
 from surgeval.errors import BadInput, locate
-from surgeval.stats._agree import Agreement, Disagreement, Units, assess, number_labels, numeric_ratings, ready
-from surgeval.stats._resample import NamedDrawing, Resampling
+from surgeval.stats.agree import Agreement, Disagreement, Units, assess, number_labels, numeric_ratings, ready
 from surgeval.stats.agreement import ONE_CATEGORY
+from surgeval.stats.resample import NamedDrawing, Resampling
 
 __all__ = ["krippendorff_alpha"]
 

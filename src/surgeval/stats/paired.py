@@ -23,12 +23,12 @@ import polars as pl
 from surgeval.arrays import Floats, Ints
 from surgeval.figures import Estimate, EstimateBars, EstimateGroup
 from surgeval.results import Result
-from surgeval.stats._exchange import exchange_blocks, exchange_p, is_exact
-from surgeval.stats._inputs import Scores, finite, same_length
-from surgeval.stats._interval import FEW_CLUSTERS, Interval
-from surgeval.stats._mean_interval import plan_for, read_clusters, sample_of
-from surgeval.stats._means import Point, Sample, Scheme, jackknife, replicates
-from surgeval.stats._replicates import (
+from surgeval.stats.exchange import exchange_blocks, exchange_p, is_exact
+from surgeval.stats.inputs import Scores, finite, same_length
+from surgeval.stats.interval import FEW_CLUSTERS, Interval
+from surgeval.stats.mean_interval import plan_for, read_clusters, sample_of
+from surgeval.stats.means import Point, Sample, Scheme, jackknife, replicates
+from surgeval.stats.replicates import (
     Matrix,
     Statistic,
     as_matrix,
@@ -38,8 +38,8 @@ from surgeval.stats._replicates import (
     replicate,
     unmoved,
 )
-from surgeval.stats._resample import NamedDrawing, Resampling, interval_ends, snapped, two_sided_p, usable
-from surgeval.stats._student import UNBOUNDED, Bounds, defined_without, t_ends, t_p
+from surgeval.stats.resample import NamedDrawing, Resampling, interval_ends, snapped, two_sided_p, usable
+from surgeval.stats.student import UNBOUNDED, Bounds, defined_without, t_ends, t_p
 
 __all__ = ["Difference", "paired_difference", "paired_statistic", "paired_vector"]
 

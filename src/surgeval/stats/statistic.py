@@ -15,10 +15,10 @@ from typing import Any, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from surgeval.stats._interval import Interval, Intervals
-from surgeval.stats._replicates import Statistic, as_matrix, check_names, interval_of, replicate, unmoved
-from surgeval.stats._resample import NamedDrawing, Resampling
-from surgeval.stats._student import UNBOUNDED, Bounds
+from surgeval.stats.interval import Interval, Intervals
+from surgeval.stats.replicates import Statistic, as_matrix, check_names, interval_of, replicate, unmoved
+from surgeval.stats.resample import NamedDrawing, Resampling
+from surgeval.stats.student import UNBOUNDED, Bounds
 
 __all__ = ["Statistic", "bootstrap_statistic", "bootstrap_vector", "with_still_parts", "without_bound"]
 

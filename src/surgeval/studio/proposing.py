@@ -17,7 +17,7 @@ from surgeval.studio.store import Database, VideoState
 
 __all__ = ["Looking", "propose_as_job"]
 
-_MODULE = "surgeval.studio._looking_child"
+_MODULE = "surgeval.studio.looking_child"
 _LONGEST = 1 << 20  # bytes of a line
 _LAST_WORDS = 4000
 

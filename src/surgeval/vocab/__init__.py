@@ -4,7 +4,7 @@
 A label space names instruments, verbs and targets and says which combinations are classes; ids are positions.
 """
 
-from surgeval.vocab._focus import (
+from surgeval.vocab.focus import (
     Capability,
     ForeignObject,
     capabilities,
@@ -12,10 +12,10 @@ from surgeval.vocab._focus import (
     foreign_objects,
     track_limits,
 )
-from surgeval.vocab._space import LabelSpace, from_json, label_space_names, load_labels
-from surgeval.vocab._splits import Split, fold_names, folds, source_of
-from surgeval.vocab._spoken import tools_question, triplets_question
-from surgeval.vocab._synonyms import other_instruments, spellings
+from surgeval.vocab.space import LabelSpace, from_json, label_space_names, load_labels
+from surgeval.vocab.splits import Split, fold_names, folds, source_of
+from surgeval.vocab.spoken import tools_question, triplets_question
+from surgeval.vocab.synonyms import other_instruments, spellings
 
 __all__ = [
     "Capability",

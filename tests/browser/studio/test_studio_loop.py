@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser
 from tests.browser.studio.driver import Studio
 
-from surgeval.cli._main import run
+from surgeval.cli.app import run
 from surgeval.detector.training import rehearse
 from surgeval.studio import demo
 from surgeval.studio.server import Running, page_built, serve

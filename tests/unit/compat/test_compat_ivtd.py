@@ -229,7 +229,7 @@ def test_kernels_are_cached_in_the_temporary_folder_where_package_and_home_are_r
         "import numba.core.caching as c\n"
         "c.CacheImpl._locator_classes = [c.UserProvidedCacheLocator]\n"  # neither the package nor a home is writable
         "from surgeval.metrics import average_precision\n"
-        "from surgeval.metrics._sort import radix_order\n"
+        "from surgeval.metrics.sort import radix_order\n"
         "average_precision([[1], [0]], [[0.9], [0.1]])\n"
         "print(sum(radix_order.stats.cache_hits.values()))\n"
     )

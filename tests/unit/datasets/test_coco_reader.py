@@ -10,7 +10,7 @@ from PIL import Image
 from tests.run_lengths import encode_counts
 
 from surgeval.datasets import open_dataset
-from surgeval.datasets.io._outline import decode_counts
+from surgeval.datasets.io.outline import decode_counts
 from surgeval.errors import BadInput
 from surgeval.records import Box, Mask, Triplet
 from surgeval.vocab import load_labels

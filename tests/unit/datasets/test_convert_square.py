@@ -100,7 +100,7 @@ def test_a_mask_moves_with_its_box() -> None:
 
 
 def test_motion_moves_with_the_square(tmp_path: Path, phantom: Path) -> None:
-    from surgeval.datasets.tools._convert import _Squared
+    from surgeval.datasets.tools.convert import _Squared
 
     source = open_dataset(phantom)
     frame = next(iter(source.frames("PA1")))

@@ -12,8 +12,8 @@ import pytest
 from PIL import Image
 
 from surgeval.datasets import check, convert, open_dataset
-from surgeval.datasets.formats.cvat._document import Shape
-from surgeval.datasets.formats.cvat._motion import Course
+from surgeval.datasets.formats.cvat.document import Shape
+from surgeval.datasets.formats.cvat.motion import Course
 from surgeval.records import Box, Frame, Triplet
 from surgeval.vocab import load_labels
 

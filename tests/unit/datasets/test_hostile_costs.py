@@ -17,10 +17,10 @@ import pytest
 from PIL import Image
 
 from surgeval.datasets import Problem, check, image_size, open_dataset, read_image, video_index
-from surgeval.datasets.formats._class_names import read_class_names
-from surgeval.datasets.io._json import Members
-from surgeval.datasets.io._outline import fill
-from surgeval.datasets.io._values import Place
+from surgeval.datasets.formats.class_names import read_class_names
+from surgeval.datasets.io.json import Members
+from surgeval.datasets.io.outline import fill
+from surgeval.datasets.io.values import Place
 from surgeval.errors import DataError
 from surgeval.records import ImageRef, Mask
 

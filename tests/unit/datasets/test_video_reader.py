@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from surgeval.datasets import check, open_dataset, open_video, read_image, video_index
-from surgeval.datasets.io._video import _FrameReader
+from surgeval.datasets.io.video import _FrameReader
 from surgeval.errors import BadInput, DataError
 from surgeval.records import ImageRef
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from surgeval.datasets import MemoryDataset, Problem, convert, open_dataset
-from surgeval.datasets.formats._class_names import read_class_names
+from surgeval.datasets.formats.class_names import read_class_names
 from surgeval.records import Box, Frame, Instance, Triplet
 from surgeval.vocab import LabelSpace
 

@@ -9,9 +9,9 @@ import torch
 from tests.unit.detector.data.small_sets import mixed_set
 
 from surgeval.detector.data import PictureProcesses, batches, can_fork
-from surgeval.detector.training import _hands
-from surgeval.detector.training._compute import Compute
-from surgeval.detector.training._hands import Hands, hand_count
+from surgeval.detector.training import hands as _hands
+from surgeval.detector.training.compute import Compute
+from surgeval.detector.training.hands import Hands, hand_count
 from surgeval.errors import RunError
 
 GPU, CPU = Compute(torch.device("cuda")), Compute(torch.device("cpu"))  # nothing is computed on it here

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.unit.detector.networks import CLASSES, pictures, small
 
 from surgeval.detector import BINS, STRIDES, HeadOutput, build_tdnet, decode
-from surgeval.detector._head import make_grid
+from surgeval.detector.head import make_grid
 from surgeval.errors import BadInput
 
 

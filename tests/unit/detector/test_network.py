@@ -11,8 +11,8 @@ from tests.unit.detector.networks import CLASSES, awake, pictures, small
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from surgeval.detector import SIZES, Classes, HeadOutput, TDNet, build_tdnet
-from surgeval.detector._network import empty_tdnet
-from surgeval.detector._units import AttentionBlock
+from surgeval.detector.network import empty_tdnet
+from surgeval.detector.units import AttentionBlock
 from surgeval.errors import BadInput
 from surgeval.vocab import load_labels
 

@@ -14,7 +14,7 @@ from tests.unit.detector.rtdetr_scene import CLASSES, SIDE, SPACE, scene
 
 from surgeval.detector import Classes
 from surgeval.detector.rtdetr import RTDetr, build_rtdetr, load_rtdetr, pretrained_rtdetr, save_rtdetr
-from surgeval.detector.rtdetr._config import architecture, transformers_config
+from surgeval.detector.rtdetr.config import architecture, transformers_config
 from surgeval.errors import DataError, SurgevalError
 from surgeval.vocab import load_labels
 

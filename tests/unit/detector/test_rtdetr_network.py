@@ -10,9 +10,9 @@ from torch import nn
 from surgeval.detector import Classes, Network
 from surgeval.detector.assign import BatchTruth
 from surgeval.detector.rtdetr import RTDETR_SIZES, DetrLoss, RTDetr, build_rtdetr
-from surgeval.detector.rtdetr._config import architecture, transformers_config
-from surgeval.detector.rtdetr._loss import targets_of
-from surgeval.detector.rtdetr._network import corners
+from surgeval.detector.rtdetr.config import architecture, transformers_config
+from surgeval.detector.rtdetr.loss import targets_of
+from surgeval.detector.rtdetr.network import corners
 from surgeval.errors import BadInput, RunError
 
 

@@ -11,7 +11,6 @@ import pytest
 import torch
 from tests.unit.detector.coloured import coloured
 
-from surgeval.detector._state import load_state
 from surgeval.detector.inference import open_detector
 from surgeval.detector.rtdetr import (
     TrainedRTDetr,
@@ -22,9 +21,10 @@ from surgeval.detector.rtdetr import (
     save_rtdetr,
     train_rtdetr,
 )
-from surgeval.detector.rtdetr._adamw import AdamW
+from surgeval.detector.rtdetr.adamw import AdamW
+from surgeval.detector.state import load_state
 from surgeval.detector.training import load_train_record, read_curves
-from surgeval.detector.training._schedule import StepSettings
+from surgeval.detector.training.schedule import StepSettings
 from surgeval.errors import BadInput, DataError, RunError
 
 SETTINGS = rtdetr_settings(size="tiny", epochs=3, batch=4, image_size=64, rate=1e-3, aux=True, mosaic=0.5)

@@ -16,9 +16,9 @@ import torch
 from tests.unit.detector.coloured import coloured
 
 from surgeval.detector import TDNet, load_detector
-from surgeval.detector._head import HeadOutput
-from surgeval.detector._state import load_state, save_state
 from surgeval.detector.data import epoch_order
+from surgeval.detector.head import HeadOutput
+from surgeval.detector.state import load_state, save_state
 from surgeval.detector.training import NotFinite, TrainSettings, load_train_record, read_curves, train_tdnet
 from surgeval.errors import BadInput, DataError, RunError
 

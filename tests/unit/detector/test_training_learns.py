@@ -11,12 +11,12 @@ from tests.conftest import Once
 from tests.unit.detector.coloured import coloured
 
 from surgeval.detector import Loaded, load_detector
-from surgeval.detector._state import load_state
 from surgeval.detector.data import batches
 from surgeval.detector.evaluation import evaluate_detector
+from surgeval.detector.state import load_state
 from surgeval.detector.training import Trained, TrainSettings, load_train_record, read_curves, train_tdnet
-from surgeval.detector.training._compute import open_compute
-from surgeval.detector.training._tdnet import look_with
+from surgeval.detector.training.compute import open_compute
+from surgeval.detector.training.tdnet import look_with
 
 # Small updates, so that there are many; no mosaics, which a picture of 64 pixels cannot hold.
 SETTINGS = TrainSettings(

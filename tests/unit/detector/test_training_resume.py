@@ -18,7 +18,7 @@ import torch
 from tests.conftest import Once
 from tests.unit.detector.coloured import coloured
 
-from surgeval.detector._state import load_state
+from surgeval.detector.state import load_state
 from surgeval.detector.training import Trained, TrainSettings, load_train_record, read_curves, train_tdnet
 from surgeval.errors import RunError
 from surgeval.files import folder_lock

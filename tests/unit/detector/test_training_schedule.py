@@ -13,10 +13,10 @@ from torch import nn
 from surgeval.detector.assign import ASSIGNMENT_RULES
 from surgeval.detector.losses import LossSettings
 from surgeval.detector.training import TrainSettings
-from surgeval.detector.training._ema import Ema
-from surgeval.detector.training._optimiser import CLIP, DECAY, Optimiser
-from surgeval.detector.training._plan import planned_epochs
-from surgeval.detector.training._schedule import Schedule, StepSettings, plain_epochs
+from surgeval.detector.training.ema import Ema
+from surgeval.detector.training.optimiser import CLIP, DECAY, Optimiser
+from surgeval.detector.training.plan import planned_epochs
+from surgeval.detector.training.schedule import Schedule, StepSettings, plain_epochs
 from surgeval.errors import BadInput
 
 

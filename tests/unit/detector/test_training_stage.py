@@ -14,16 +14,16 @@ from tests.unit.detector.networks import CLASSES, pictures, small
 from torch import Tensor, nn
 
 from surgeval.detector import student_of
-from surgeval.detector._state import load_state
 from surgeval.detector.assign import BatchTruth
 from surgeval.detector.data import PLAIN
 from surgeval.detector.losses import Losses, LossSettings
+from surgeval.detector.state import load_state
 from surgeval.detector.training import TrainSettings, read_curves, train_tdnet
-from surgeval.detector.training._compute import open_compute
-from surgeval.detector.training._hands import Hands
-from surgeval.detector.training._resume import LAST, Counters
-from surgeval.detector.training._stage import VALIDATION, Measured, Stage, run_stage
-from surgeval.detector.training._student import distilling
+from surgeval.detector.training.compute import open_compute
+from surgeval.detector.training.hands import Hands
+from surgeval.detector.training.resume import LAST, Counters
+from surgeval.detector.training.stage import VALIDATION, Measured, Stage, run_stage
+from surgeval.detector.training.student import distilling
 from surgeval.progress import advance, phases
 
 SETTINGS = TrainSettings(size="p", batch=4, image_size=64, workers=0)

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.detector.networks import pictures
 
-from surgeval.detector._attention import AreaAttention
-from surgeval.detector._convolution import Cbs, Norm
-from surgeval.detector._units import A2C2f, C3k2, CspBottleneck
+from surgeval.detector.attention import AreaAttention
+from surgeval.detector.convolution import Cbs, Norm
+from surgeval.detector.units import A2C2f, C3k2, CspBottleneck
 from surgeval.errors import BadInput
 
 torch.set_num_threads(1)

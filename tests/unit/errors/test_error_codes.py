@@ -11,7 +11,7 @@ import surgeval
 from surgeval.datasets import PROBLEM_KINDS
 
 SOURCES = Path(surgeval.__file__).parent
-OTHERS = {"_jit.py", "_onnx_child.py"}  # they catch errors of numba and onnxruntime, which have no codes
+OTHERS = {"_jit.py", "onnx_child.py"}  # they catch errors of numba and onnxruntime, which have no codes
 
 
 def codes() -> Iterator[tuple[bool, str]]:

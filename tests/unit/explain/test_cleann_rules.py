@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surgeval.arrays import Bools, Floats
-from surgeval.explain.cleann import _skeleton as skeleton
-from surgeval.explain.cleann import learn_graph
-from surgeval.explain.cleann._orient import ARROW, CIRCLE, NONE, TAIL, orient
-from surgeval.explain.cleann._tails import orient_selection, orient_tails
+from surgeval.explain.cleann import learn_graph, skeleton
+from surgeval.explain.cleann.orient import ARROW, CIRCLE, NONE, TAIL, orient
+from surgeval.explain.cleann.tails import orient_selection, orient_tails
 
 LEFT = {"o": CIRCLE, "<": ARROW, "-": TAIL}
 RIGHT = {"o": CIRCLE, ">": ARROW, "-": TAIL}

@@ -25,8 +25,8 @@ from surgeval.explain.flow import (
     flow,
     open_flow,
 )
-from surgeval.explain.flow._files import read_flo
-from surgeval.explain.flow._view import round_field
+from surgeval.explain.flow.files import read_flo
+from surgeval.explain.flow.view import round_field
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from surgeval.errors import BadInput
 from surgeval.explain import Paste, box_masks, overlap, top_regions, whole
-from surgeval.explain._select import bracketed, count_words
 from surgeval.explain.regions import fixed_regions
+from surgeval.explain.select import bracketed, count_words
 from surgeval.metrics.grounding import box_mask, fixed_region, pixel_window, top_region
 from surgeval.models.preparation import Preparation, View
 

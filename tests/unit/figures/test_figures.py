@@ -31,8 +31,8 @@ from surgeval.figures import (
     bin_labels,
     save_figure,
 )
-from surgeval.figures._labels import shorten
-from surgeval.figures._palette import colour, hatches
+from surgeval.figures.labels import shorten
+from surgeval.figures.palette import colour, hatches
 
 HOSTILE = ("<b>hook</b> & </text>", "_under", r"$\frac{clip}$", "line\nbreak\x00", "\u202eright to left", "12")
 

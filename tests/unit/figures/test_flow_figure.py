@@ -9,7 +9,7 @@ import pytest
 
 from surgeval.errors import BadInput
 from surgeval.figures import save_figure
-from surgeval.figures._flow import FlowPipeline, flow_colours
+from surgeval.figures.flow import FlowPipeline, flow_colours
 
 
 def pipeline(title: str = "Motion") -> FlowPipeline:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from surgeval.errors import BadInput
 from surgeval.figures import BoxGroup, BoxPlot, Figure, Series, StackedBars, save_figure
-from surgeval.figures._boxes import SHOWN
+from surgeval.figures.boxes import SHOWN
 
 HOSTILE = ("<b>net</b> & </text>", "_under", r"$\frac{a}{b}$", "line\nbreak\x00", "%{x}", "12")
 SPREAD = ((0.1, 0.2, 0.3, 0.4, 1.0), (), (0.7,))

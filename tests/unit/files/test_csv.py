@@ -17,7 +17,7 @@ from surgeval.datasets.predictions import ground_truth, read_detections
 from surgeval.errors import DataError
 from surgeval.files import BrokenCsv, parse_csv
 from surgeval.records import Frame
-from surgeval.report.ranking._results_file import read_results
+from surgeval.report.ranking.results_file import read_results
 from surgeval.vocab import load_labels
 
 BOMB = b"a,b\n" + bytes(200) * 1_000_000

@@ -12,7 +12,7 @@ from transformers import BlipForImageTextRetrieval
 
 from surgeval.errors import SurgevalError
 from surgeval.models import AttentionTower, Contrastive, CrossAttention, check_model, open_contrastive
-from surgeval.models.networks._blip import BlipItc, BlipItm
+from surgeval.models.networks.blip import BlipItc, BlipItm
 from surgeval.protocols.surgxbench import explain_image
 
 PROMPTS = ["The grasper is in the image", "the hook", "I use a hook to retract the gallbladder"]

@@ -15,7 +15,7 @@ from tests.unit.models.tiny_chat import blind_model, picture, seeing_model
 
 from surgeval.asking import Asking, ChatAnswerer, ShownFrame
 from surgeval.models.chat import ChatOptions, open_chat
-from surgeval.models.chat._local import LocalChat
+from surgeval.models.chat.local import LocalChat
 from surgeval.qa.chat import ChatError, Message, Reply
 from surgeval.records import IntentQuestion
 

@@ -18,7 +18,7 @@ from tests.unit.models.wire import ASKED, Wire, reply, response
 
 from surgeval.errors import BadInput
 from surgeval.models.chat import OpenAIChat
-from surgeval.models.chat._replies import FailedReply, error_of, read_reply, retry_after
+from surgeval.models.chat.replies import FailedReply, error_of, read_reply, retry_after
 from surgeval.qa.chat import Reply
 from surgeval.qa.judging import ChatJudge, JudgeItem
 

@@ -14,7 +14,7 @@ import pytest
 from tests.unit.models.wire import ASKED, Wire, read_request, reply
 
 from surgeval.models.chat import ChatOptions, OpenAIChat
-from surgeval.models.chat._http import _context
+from surgeval.models.chat.http import _context
 from surgeval.qa.chat import ChatError
 
 pytestmark = pytest.mark.skipif(not shutil.which("openssl"), reason="needs openssl to make a certificate")

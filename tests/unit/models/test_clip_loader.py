@@ -15,7 +15,7 @@ from transformers import CLIPModel
 
 from surgeval.errors import SurgevalError
 from surgeval.models import AttentionTower, Contrastive, ConvTower, check_model, open_contrastive
-from surgeval.models.networks._clip import Clip, ClipResnet
+from surgeval.models.networks.clip import Clip, ClipResnet
 
 PROMPTS = ["The grasper is in the image", "I use a hook to retract the gallbladder", "the image"]
 

@@ -16,7 +16,7 @@ from tests.unit.models.tiny_chat import blind_model
 
 from surgeval.errors import DataError
 from surgeval.models import open_contrastive
-from surgeval.models.chat._local import LocalChat
+from surgeval.models.chat.local import LocalChat
 from surgeval.qa.chat import ChatError
 
 ASKED = [{"role": "user", "content": "What is seen?"}]
@@ -126,13 +126,13 @@ def test_a_template_that_fails_is_a_reply_that_failed(folder: Path, template: st
 def test_a_template_that_computes_for_ever_is_ended_once_and_not_tried_again(
     folder: Path, whole: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("surgeval.models.text._template._SECONDS", 0.2)
+    monkeypatch.setattr("surgeval.models.text.template._SECONDS", 0.2)
     (folder / "chat_template.jinja").write_text("{{ ('a' * 10**8).count('a' * 10**7 + 'b') }}" * 999)
     hostile, honest = LocalChat(folder), LocalChat(whole)
     said = honest.complete(ASKED).text
     replies = hostile.complete_all([ASKED] * 4)
     assert {str(reply) for reply in replies} == {"model: chat template: no text within 0.2 s of computing"}
-    monkeypatch.setattr("surgeval.models.text._template._child", None)
+    monkeypatch.setattr("surgeval.models.text.template._child", None)
     with pytest.raises(ChatError, match="no text within"):
         hostile.complete(ASKED)
     monkeypatch.undo()

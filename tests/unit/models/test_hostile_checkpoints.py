@@ -19,9 +19,9 @@ from tests.unit.models.surgvlp_checkpoint import surgvlp_tensors
 
 from surgeval.errors import SurgevalError
 from surgeval.models import open_contrastive
-from surgeval.models.io._checkpoint import read_torch
-from surgeval.models.io._pickled import check_pickles
-from surgeval.models.io._weights import build
+from surgeval.models.io.checkpoint import read_torch
+from surgeval.models.io.pickled import check_pickles
+from surgeval.models.io.weights import build
 
 
 def refusal(path: Path, **options: int) -> str:

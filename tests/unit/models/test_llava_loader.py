@@ -218,7 +218,7 @@ def test_what_is_not_understood_is_refused_in_one_sentence(
     case: str, frames: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A slow machine takes two seconds to fill a gigabyte, and which bound is met first is not the claim.
-    monkeypatch.setattr("surgeval.models.text._template._SECONDS", 20.0)
+    monkeypatch.setattr("surgeval.models.text.template._SECONDS", 20.0)
     folder = write_llava(tmp_path / "llava")
     change, said = REFUSED[case]
     change(folder)
@@ -234,7 +234,7 @@ def test_what_is_not_understood_is_refused_in_one_sentence(
 def test_a_template_that_never_ends_is_ended(
     frames: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, template: str
 ) -> None:
-    monkeypatch.setattr("surgeval.models.text._template._SECONDS", 0.2)
+    monkeypatch.setattr("surgeval.models.text.template._SECONDS", 0.2)
     folder = write_llava(tmp_path / "llava")
     (folder / "chat_template.jinja").write_text(template)
     with pytest.raises(SurgevalError, match=r"no text within 0\.2 s of computing"):

@@ -19,12 +19,12 @@ import typer
 from safetensors.torch import load_file, save_file
 from tests.plugins import install_plugin
 
-from surgeval.cli._models import register
+from surgeval.cli.models import register
 from surgeval.errors import BadInput, MissingExtra, SurgevalError
 from surgeval.models import EMBEDDED, FAMILIES, check_model, hub_folder, open_contrastive
-from surgeval.models._embedded import embedded_folder
+from surgeval.models.embedded import embedded_folder
 from surgeval.phantom import edition, plan_videos
-from surgeval.phantom.training._data import Shoot, film
+from surgeval.phantom.training.data import Shoot, film
 from surgeval.vocab import load_labels
 
 PLUGIN = '''
@@ -200,7 +200,7 @@ def test_the_shortcut_is_right_only_where_the_tint_betrays_the_instrument(tint: 
 
 def test_importing_the_package_imports_no_torch() -> None:
     code = (
-        "import sys, surgeval.models, surgeval.models.preparation, surgeval.models._registry, surgeval.cli._models; "
+        "import sys, surgeval.models, surgeval.models.preparation, surgeval.models.registry, surgeval.cli.models; "
         "surgeval.models.open_contrastive, surgeval.models.check_model, surgeval.models.Contrastive; "
         "sys.exit(any(name in sys.modules for name in ('torch', 'transformers')))"
     )

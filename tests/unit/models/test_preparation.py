@@ -14,7 +14,7 @@ from transformers import AutoImageProcessor
 
 from surgeval.errors import SurgevalError
 from surgeval.models import Preparation
-from surgeval.models.networks._surgvlp import PREPARATION as SURGVLP
+from surgeval.models.networks.surgvlp import PREPARATION as SURGVLP
 
 CONFIGS: dict[str, dict[str, Any]] = {
     "clip": {"image_processor_type": "CLIPImageProcessor", "size": {"shortest_edge": 48}, "resample": 3,

@@ -12,10 +12,10 @@ from transformers import BertTokenizer
 
 from surgeval.errors import SurgevalError
 from surgeval.models import ConvTower, check_model, open_contrastive
-from surgeval.models.io._weights import foreign_prefix
-from surgeval.models.networks._resnet import resnet50
-from surgeval.models.networks._surgvlp import SurgVLP, SurgVLPNetwork
-from surgeval.models.text._tokens import WordPieces
+from surgeval.models.io.weights import foreign_prefix
+from surgeval.models.networks.resnet import resnet50
+from surgeval.models.networks.surgvlp import SurgVLP, SurgVLPNetwork
+from surgeval.models.text.tokens import WordPieces
 
 PROMPTS = ["I use a grasper", "the Grasper"]
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from surgeval.errors import DataError
-from surgeval.models import _embedded
-from surgeval.models.chat._folder import open_chat_folder
-from surgeval.models.text._tokenizer_file import check_tokenizer
-from surgeval.models.text._tokens import FolderTokens
+from surgeval.models import embedded
+from surgeval.models.chat.folder import open_chat_folder
+from surgeval.models.text.tokenizer_file import check_tokenizer
+from surgeval.models.text.tokens import FolderTokens
 
 
 def replace(pattern: dict[str, str], content: str) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def test_what_real_tokenizers_do_is_let_pass(number: int, tmp_path: Path) -> Non
 
 
 def test_the_embedded_tokenizers_pass() -> None:
-    folders = [path.parent for path in (Path(_embedded.__file__).parent / "weights").glob("*/tokenizer.json")]
+    folders = [path.parent for path in (Path(embedded.__file__).parent / "weights").glob("*/tokenizer.json")]
     assert len(folders) >= 4
     for folder in folders:
         check_tokenizer(folder)

@@ -13,7 +13,7 @@ from tests.unit.models.surgvlp_checkpoint import write_vocab
 
 from surgeval.errors import BadInput, DataError
 from surgeval.models import check_model, open_contrastive
-from surgeval.models.text._tokens import FolderTokens, WordPieces
+from surgeval.models.text.tokens import FolderTokens, WordPieces
 
 KNOWN = WORDS[4:]
 

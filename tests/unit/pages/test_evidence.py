@@ -12,7 +12,7 @@ import pytest
 
 from surgeval.errors import BadInput
 from surgeval.pages import Evidence, Section, render_page
-from surgeval.pages._evidence_data import evidence_data
+from surgeval.pages.evidence_data import evidence_data
 
 ROW = {"video": "v", "frame": "1", "asked": "?", "reference": "yes", "reason": ""}
 JPEG = b"\xff\xd8\xff one"

@@ -10,7 +10,7 @@ import pytest
 
 from surgeval.figures import Bars, Estimate, EstimateBars, EstimateGroup, Heatmap, Series
 from surgeval.pages import Fact, Section, Table, glossary, glossary_page, render_page
-from surgeval.pages._glossary import Terms
+from surgeval.pages.glossary import Terms
 
 WANTED = (
     "AC AA |A|/HW TP-AA TP-AC FP-AC RAS ARS lift chance bucket Copeland I V T IVT IV IT mAP50 mAP50:95 AP F1 coco ivtd "

@@ -10,8 +10,8 @@ import pytest
 from surgeval.errors import BadInput
 from surgeval.figures import Bars, Series
 from surgeval.pages import Section, single_file, write_page
-from surgeval.pages import _library as library_module
-from surgeval.pages._library import library, library_name
+from surgeval.pages import library as library_module
+from surgeval.pages.library import library, library_name
 
 DRAWN = [Section("Result", figures=(Bars("Instruments", ("hook",), (Series("all", (1,)),), "instances"),))]
 BANNER = "* plotly.js v"

@@ -20,9 +20,9 @@ from PIL import Image
 from surgeval.errors import BadInput
 from surgeval.figures import Bars, Series
 from surgeval.pages import Fact, Finding, Picture, Plot, Section, Table, render_page, write_page
-from surgeval.pages._glossary import Terms
-from surgeval.pages._library import library_name
-from surgeval.pages._safety import inline, script_data, seen
+from surgeval.pages.glossary import Terms
+from surgeval.pages.library import library_name
+from surgeval.pages.safety import inline, script_data, seen
 
 EVIL = "</script><img src=x onerror=alert(1)>\u2028<!--<script>"
 

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from surgeval.phantom import FPS, Procedure, SceneGraph, VideoPlan, make_gaze, make_procedure, plan_videos
-from surgeval.phantom.dataset._truth import LabelledFrame, label
-from surgeval.phantom.script._graph import build_graph, known_things
-from surgeval.phantom.script._state import CameraPose, SceneState, ToolState
+from surgeval.phantom.dataset.truth import LabelledFrame, label
+from surgeval.phantom.script.graph import build_graph, known_things
+from surgeval.phantom.script.state import CameraPose, SceneState, ToolState
 from surgeval.records import Gaze
 
 WIDTH, HEIGHT = 224, 128

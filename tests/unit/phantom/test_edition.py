@@ -265,7 +265,7 @@ def test_the_pixel_hash_is_of_the_pictures_before_jpeg(small: Path) -> None:
 
 def test_pinning_writes_the_file_that_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from surgeval.phantom import __main__ as program
-    from surgeval.phantom.dataset import _pins
+    from surgeval.phantom.dataset import pins as _pins
 
     assert Path(_pins.__file__) == program.PINS and f'"{PHANTOM_V1_SHA256}"' in program.PINS.read_text()
     monkeypatch.setattr(program, "PINS", tmp_path / "_pins.py")

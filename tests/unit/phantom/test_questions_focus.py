@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from surgeval.phantom import make_focus_questions
-from surgeval.phantom.dataset._edition import HELD_OUT_WORDINGS
-from surgeval.phantom.questions._phrases import PHRASES
+from surgeval.phantom.dataset.edition import HELD_OUT_WORDINGS
+from surgeval.phantom.questions.phrases import PHRASES
 from surgeval.records import VqaQuestion
 from surgeval.vocab import capabilities, foreign_objects
 

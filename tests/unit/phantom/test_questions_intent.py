@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from surgeval.phantom import make_intent_questions
-from surgeval.phantom.questions._intent_words import THINGS
-from surgeval.phantom.questions._phrases import REASON
+from surgeval.phantom.questions.intent_words import THINGS
+from surgeval.phantom.questions.phrases import REASON
 from surgeval.records import IntentQuestion
 
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surgeval.errors import BadInput
-from surgeval.phantom.scene._corruptions import KINDS, corrupt
-from surgeval.phantom.scene._looks import LOOKS
-from surgeval.phantom.scene._render import Renderer
-from surgeval.phantom.script._anatomy import build_anatomy
-from surgeval.phantom.script._state import CameraPose, Corruption, SceneState
+from surgeval.phantom.scene.corruptions import KINDS, corrupt
+from surgeval.phantom.scene.looks import LOOKS
+from surgeval.phantom.scene.render import Renderer
+from surgeval.phantom.script.anatomy import build_anatomy
+from surgeval.phantom.script.state import CameraPose, Corruption, SceneState
 
 
 @pytest.fixture(scope="module")

@@ -12,11 +12,11 @@ import cv2
 import numpy as np
 import pytest
 
-from surgeval.phantom.scene._corruptions import KINDS, corrupt
-from surgeval.phantom.scene._looks import LOOKS
-from surgeval.phantom.scene._render import Renderer
-from surgeval.phantom.script._anatomy import build_anatomy
-from surgeval.phantom.script._state import (
+from surgeval.phantom.scene.corruptions import KINDS, corrupt
+from surgeval.phantom.scene.looks import LOOKS
+from surgeval.phantom.scene.render import Renderer
+from surgeval.phantom.script.anatomy import build_anatomy
+from surgeval.phantom.script.state import (
     CameraPose,
     Corruption,
     Mark,

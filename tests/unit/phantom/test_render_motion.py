@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from surgeval.phantom.scene._looks import LOOKS
-from surgeval.phantom.scene._render import Renderer
-from surgeval.phantom.scene._warp import compose, invert
-from surgeval.phantom.script._anatomy import build_anatomy
-from surgeval.phantom.script._state import CameraPose, Pull, SceneState, ToolState
+from surgeval.phantom.scene.looks import LOOKS
+from surgeval.phantom.scene.render import Renderer
+from surgeval.phantom.scene.warp import compose, invert
+from surgeval.phantom.script.anatomy import build_anatomy
+from surgeval.phantom.script.state import CameraPose, Pull, SceneState, ToolState
 
 ANATOMY = build_anatomy(5)
 EMPTY = SceneState(0.0, "preparation", CameraPose())

@@ -9,13 +9,13 @@ import pytest
 
 from surgeval import vocab
 from surgeval.errors import BadInput
-from surgeval.phantom.scene._instruments import INSTRUMENTS
-from surgeval.phantom.scene._looks import LOOKS
-from surgeval.phantom.scene._render import Renderer
-from surgeval.phantom.scene._sheet import caption_sheet
-from surgeval.phantom.scene._tissue import ORGANS
-from surgeval.phantom.script._anatomy import PROCEDURES, REACH, build_anatomy, visible_organ
-from surgeval.phantom.script._state import CameraPose, Mark, ObjectState, SceneState, Spot, ToolState
+from surgeval.phantom.scene.instruments import INSTRUMENTS
+from surgeval.phantom.scene.looks import LOOKS
+from surgeval.phantom.scene.render import Renderer
+from surgeval.phantom.scene.sheet import caption_sheet
+from surgeval.phantom.scene.tissue import ORGANS
+from surgeval.phantom.script.anatomy import PROCEDURES, REACH, build_anatomy, visible_organ
+from surgeval.phantom.script.state import CameraPose, Mark, ObjectState, SceneState, Spot, ToolState
 from surgeval.records import Point
 
 ANATOMY = build_anatomy(2)

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from surgeval.errors import BadInput
 from surgeval.phantom import FPS, PROCEDURES, Procedure, make_procedure
-from surgeval.phantom.scene._render import Renderer
-from surgeval.phantom.script._actions import MOMENTARY
-from surgeval.phantom.script._state import SceneState, displaced
+from surgeval.phantom.scene.render import Renderer
+from surgeval.phantom.script.actions import MOMENTARY
+from surgeval.phantom.script.state import SceneState, displaced
 from surgeval.vocab import load_labels
 
 SEEDS = st.integers(0, 10_000)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from surgeval.phantom import FPS
-from surgeval.phantom.script._graph import graph_from_json
+from surgeval.phantom.script.graph import graph_from_json
 from surgeval.vocab import foreign_objects, load_labels
 
 

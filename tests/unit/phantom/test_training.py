@@ -17,12 +17,12 @@ from surgeval.phantom import edition, plan_videos
 torch = pytest.importorskip("torch", reason="training needs surgeval[models]")
 pytest.importorskip("transformers", reason="training needs surgeval[models]")
 
-from surgeval.cli._phantom import app, show  # noqa: E402
+from surgeval.cli.phantom import app, show  # noqa: E402
 from surgeval.models import open_contrastive  # noqa: E402
 from surgeval.phantom.training import CLIPS, NAMES, RECIPES, Recipe, recipe_for, train_embedded  # noqa: E402
-from surgeval.phantom.training._batches import LessonBatch, Stock  # noqa: E402
-from surgeval.phantom.training._clip import build, image_vectors, save, text_vectors  # noqa: E402
-from surgeval.phantom.training._data import (  # noqa: E402
+from surgeval.phantom.training.batches import LessonBatch, Stock  # noqa: E402
+from surgeval.phantom.training.clip import build, image_vectors, save, text_vectors  # noqa: E402
+from surgeval.phantom.training.data import (  # noqa: E402
     SIZE,
     Frames,
     Shoot,
@@ -31,11 +31,11 @@ from surgeval.phantom.training._data import (  # noqa: E402
     held_out_plans,
     training_shoots,
 )
-from surgeval.phantom.training._evaluate import Examination, examine, heatmaps, top_share  # noqa: E402
-from surgeval.phantom.training._kept import load_frames, save_frames  # noqa: E402
-from surgeval.phantom.training._prompts import LENGTH, benchmark_sentences, encode, save_tokenizer, space  # noqa: E402
-from surgeval.phantom.training._published import compare_models, measure  # noqa: E402
-from surgeval.phantom.training._train import fit, multi_positive  # noqa: E402
+from surgeval.phantom.training.evaluate import Examination, examine, heatmaps, top_share  # noqa: E402
+from surgeval.phantom.training.kept import load_frames, save_frames  # noqa: E402
+from surgeval.phantom.training.prompts import LENGTH, benchmark_sentences, encode, save_tokenizer, space  # noqa: E402
+from surgeval.phantom.training.published import compare_models, measure  # noqa: E402
+from surgeval.phantom.training.train import fit, multi_positive  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -268,7 +268,7 @@ def test_unknown_names_and_numbers_are_refused_in_one_sentence(tmp_path: Path) -
 
 def test_training_needs_neither_tables_nor_video_files() -> None:
     absent = ("polars", "av", "plotly", "rich")
-    code = f"import sys; sys.modules.update(dict.fromkeys({absent!r})); import surgeval.phantom.training._embedded"
+    code = f"import sys; sys.modules.update(dict.fromkeys({absent!r})); import surgeval.phantom.training.embedded"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 

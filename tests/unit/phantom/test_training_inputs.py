@@ -18,10 +18,10 @@ from surgeval.errors import BadInput, DataError, SurgevalError
 pytest.importorskip("torch", reason="training needs surgeval[models]")
 pytest.importorskip("transformers", reason="training needs surgeval[models]")
 
-from surgeval.cli._main import run
+from surgeval.cli.app import run
 from surgeval.phantom.training import Recipe, train_embedded
-from surgeval.phantom.training._data import SIZE, SLOTS, Frames
-from surgeval.phantom.training._kept import load_frames, save_frames
+from surgeval.phantom.training.data import SIZE, SLOTS, Frames
+from surgeval.phantom.training.kept import load_frames, save_frames
 
 NAME = "phantom-clip-resnet"
 RECIPE = Recipe(videos=1, steps=1, batch=2)
@@ -164,7 +164,7 @@ def no_rendering(*_: object) -> None:
 def test_places_that_cannot_be_written_are_told_before_anything_is_rendered(
     bad: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("surgeval.phantom.training._embedded.film_all", no_rendering)
+    monkeypatch.setattr("surgeval.phantom.training.embedded.film_all", no_rendering)
     (tmp_path / "file").touch()
     out, frames = tmp_path / "out", None
     out.mkdir()
@@ -187,7 +187,7 @@ def test_places_that_cannot_be_written_are_told_before_anything_is_rendered(
 def test_a_folder_without_permission_is_told_before_anything_is_rendered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("surgeval.phantom.training._embedded.film_all", no_rendering)
+    monkeypatch.setattr("surgeval.phantom.training.embedded.film_all", no_rendering)
     (tmp_path / "locked").mkdir(mode=stat.S_IRUSR | stat.S_IXUSR)
     with pytest.raises(BadInput, match="permission denied, expected a folder to write to"):
         train_embedded({NAME: RECIPE}, tmp_path / "locked")
@@ -200,6 +200,6 @@ def test_looking_whether_frames_can_be_kept_leaves_no_file(tmp_path: Path, monke
         assert not (tmp_path / "kept.npz").exists()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("surgeval.phantom.training._embedded.film_all", stop)
+    monkeypatch.setattr("surgeval.phantom.training.embedded.film_all", stop)
     with pytest.raises(KeyboardInterrupt):
         train_embedded({NAME: RECIPE}, tmp_path / "out", frames=tmp_path / "kept.npz")

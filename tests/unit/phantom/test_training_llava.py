@@ -13,14 +13,14 @@ pytest.importorskip("transformers", reason="training needs surgeval[models]")
 from PIL import Image  # noqa: E402
 
 from surgeval.phantom.training import recipe_for, train_embedded  # noqa: E402
-from surgeval.phantom.training._classroom import Classroom, circled  # noqa: E402
-from surgeval.phantom.training._lessons import EDGE, Lesson, Lessons, lesson_shoots, lessons_of  # noqa: E402
-from surgeval.phantom.training._llava import TOKENS, build_llava, save_llava  # noqa: E402
-from surgeval.phantom.training._marks import marks  # noqa: E402
-from surgeval.phantom.training._speech import ANSWERS, IMAGE, dialogue, make_tokenizer  # noqa: E402
-from surgeval.phantom.training._tutor import Pupil, teach  # noqa: E402
-from surgeval.protocols.intent.asking._gaze import GazePoint, draw_circle  # noqa: E402
-from surgeval.protocols.intent.asking._prompt import item_messages  # noqa: E402
+from surgeval.phantom.training.classroom import Classroom, circled  # noqa: E402
+from surgeval.phantom.training.lessons import EDGE, Lesson, Lessons, lesson_shoots, lessons_of  # noqa: E402
+from surgeval.phantom.training.llava import TOKENS, build_llava, save_llava  # noqa: E402
+from surgeval.phantom.training.marks import marks  # noqa: E402
+from surgeval.phantom.training.speech import ANSWERS, IMAGE, dialogue, make_tokenizer  # noqa: E402
+from surgeval.phantom.training.tutor import Pupil, teach  # noqa: E402
+from surgeval.protocols.intent.asking.gaze import GazePoint, draw_circle  # noqa: E402
+from surgeval.protocols.intent.asking.prompt import item_messages  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

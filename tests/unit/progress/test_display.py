@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from surgeval.progress import Display, advance, forwarded, phases, quiet, start_phase, time_line
-from surgeval.progress._display import CountedKind, JobPart
+from surgeval.progress.display import CountedKind, JobPart
 
 
 def _terminal() -> tuple[io.StringIO, Console]:

@@ -12,10 +12,10 @@ import numpy as np
 import polars as pl
 
 from surgeval.engine import Manifest, RunRecord, Unit, run
-from surgeval.protocols.intent._items import save_items
+from surgeval.protocols.intent.items import save_items
 from surgeval.protocols.intent.result import IntentScores
-from surgeval.protocols.intent.scoring._scores import answers_of, roles_of
-from surgeval.protocols.intent.scoring._weights import DIMENSIONS, SKILLS
+from surgeval.protocols.intent.scoring.scores import answers_of, roles_of
+from surgeval.protocols.intent.scoring.weights import DIMENSIONS, SKILLS
 from surgeval.protocols.pictures import save_pictures, thumbnail
 from surgeval.records import Case, Gaze, IntentQuestion
 

@@ -131,9 +131,9 @@ def test_the_documentation_lists_the_protocols_as_they_describe_themselves() -> 
 @pytest.mark.parametrize("name", sorted(OURS))
 def test_what_runs_scores_and_compares_is_at_the_top_level_and_on_its_api_page(name: str) -> None:
     package = import_module(f"surgeval.protocols.{name}")
-    wanted = {one for one in package.__all__ if one.startswith(("run_", "score_", "compare_", "train_"))}
+    wanted = {one for one in dir(package) if one.startswith(("run_", "score_", "compare_", "train_"))}
     wanted -= {"run_ablation"}  # of configurations of one detector: no run of the protocol
-    at_top = {one for one in surgeval.__all__ if getattr(surgeval, one) in [getattr(package, each) for each in wanted]}
+    at_top = {one for one in dir(surgeval) if getattr(surgeval, one) in [getattr(package, each) for each in wanted]}
     assert f"compare_{name}" in wanted and at_top == wanted
     (row,) = (line for line in API.read_text(encoding="utf-8").splitlines() if line.startswith(f"| `{name}` |"))
     assert set(re.findall(r"`surgeval\.(\w+)`", row)) - {"explain_image"} == wanted
@@ -141,7 +141,7 @@ def test_what_runs_scores_and_compares_is_at_the_top_level_and_on_its_api_page(n
 
 def test_what_takes_runs_of_any_protocol_knows_none_by_name() -> None:
     package = Path(surgeval.__file__).parent
-    anybodys = [*(package / "report").rglob("*.py"), *(package / "cli" / f"_{name}.py" for name in ANY_PROTOCOL)]
+    anybodys = [*(package / "report").rglob("*.py"), *(package / "cli" / f"{name}.py" for name in ANY_PROTOCOL)]
     named = re.compile(rf"surgeval\.protocols\.({'|'.join(OURS)})\b")
     assert {path.name: found for path in anybodys if (found := named.findall(path.read_text(encoding="utf-8")))} == {}
 
@@ -199,7 +199,7 @@ def result_classes(base: type[Result] = Result) -> Iterator[type[Result]]:
 
 
 def test_what_protocols_give_back_is_a_result_and_made_by_keywords_only() -> None:
-    functions = {name: getattr(surgeval, name) for name in surgeval.__all__}
+    functions = {name: getattr(surgeval, name) for name in dir(surgeval)}
     given = {
         (name, kind)
         for name, one in functions.items()

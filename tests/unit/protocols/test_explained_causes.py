@@ -11,7 +11,7 @@ from PIL import Image
 from tests.unit.models.llava_folder import write_llava
 from typer.testing import CliRunner
 
-from surgeval.cli._main import app
+from surgeval.cli.app import app
 from surgeval.explain.cleann import CausalSettings
 from surgeval.protocols.surgxbench import explain_causes
 

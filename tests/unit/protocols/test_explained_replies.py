@@ -12,7 +12,7 @@ from PIL import Image
 from tests.unit.models.llava_folder import write_llava
 from typer.testing import CliRunner
 
-from surgeval.cli._main import app
+from surgeval.cli.app import app
 from surgeval.errors import BadInput
 from surgeval.explain import Method
 from surgeval.protocols.surgxbench import ExplainedReply, explain_image

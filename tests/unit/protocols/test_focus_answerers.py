@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surgeval.asking import Oracle, PriorAnswerer, RandomAnswerer, Replay, Unanswered
-from surgeval.asking._guess import options_of, random_answer
-from surgeval.asking._pattern import text_matching
+from surgeval.asking.guess import options_of, random_answer
+from surgeval.asking.pattern import text_matching
 from surgeval.errors import DataError
 from surgeval.qa.formats import formats, judge_format
 from surgeval.qa.judging import ExactJudge, JudgeItem, Panel, open_judges

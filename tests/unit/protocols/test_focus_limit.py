@@ -10,8 +10,8 @@ import pytest
 
 from surgeval.errors import RunError
 from surgeval.protocols.focus import run_focus
-from surgeval.protocols.focus.reading._files import as_sources
-from surgeval.protocols.focus.reading._sources import FocusSet
+from surgeval.protocols.focus.reading.files import as_sources
+from surgeval.protocols.focus.reading.sources import FocusSet
 from surgeval.records import VqaQuestion
 
 # As files have them: all questions of the first video, then all of the next; the last one has few.

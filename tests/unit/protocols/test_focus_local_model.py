@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from tests.unit.models.tiny_chat import blind_model, picture, seeing_model
 
-from surgeval.asking._chat_answerer import ChatAnswerer
-from surgeval.models.chat._local import LocalChat
-from surgeval.protocols.focus.asking._prompt import question_messages
+from surgeval.asking.chat_answerer import ChatAnswerer
+from surgeval.models.chat.local import LocalChat
+from surgeval.protocols.focus.asking.prompt import question_messages
 from surgeval.qa.chat import ChatError
 from surgeval.records import VqaQuestion
 

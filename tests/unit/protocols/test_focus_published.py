@@ -10,7 +10,7 @@ import pytest
 from surgeval.datasets import check, open_dataset
 from surgeval.errors import BadInput
 from surgeval.protocols.focus import run_focus, score_focus
-from surgeval.protocols.focus.reading._sources import open_questions
+from surgeval.protocols.focus.reading.sources import open_questions
 
 
 def publish(folder: Path, first: int, procedure: str, track: str = "frame", splits: str = "train test") -> Path:

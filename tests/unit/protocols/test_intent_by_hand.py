@@ -8,9 +8,9 @@ from fractions import Fraction
 import polars as pl
 import pytest
 
-from surgeval.protocols.intent.scoring._estimates import chance_of, estimate_of, weighted_interval
-from surgeval.protocols.intent.scoring._interventions import option_order, trap_removal
-from surgeval.protocols.intent.scoring._scores import answers_of, scored_cells
+from surgeval.protocols.intent.scoring.estimates import chance_of, estimate_of, weighted_interval
+from surgeval.protocols.intent.scoring.interventions import option_order, trap_removal
+from surgeval.protocols.intent.scoring.scores import answers_of, scored_cells
 from surgeval.records import IntentQuestion
 
 FOUR, TWO = ("to cut", "to clip", "to see", "there is none"), ("to cut", "there is none")

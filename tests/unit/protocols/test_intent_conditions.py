@@ -10,9 +10,7 @@ from tests.unit.protocols.intent_world import make_items
 
 from surgeval.datasets import MemoryDataset
 from surgeval.errors import BadInput
-from surgeval.protocols.intent._cases import is_condition, split_id
-from surgeval.protocols.intent._items import ItemSet, OpenedItems
-from surgeval.protocols.intent.asking._conditions import (
+from surgeval.protocols.intent.asking.conditions import (
     INTERVENTIONS,
     asked_again,
     asked_first,
@@ -24,6 +22,8 @@ from surgeval.protocols.intent.asking._conditions import (
     posed,
     stratified,
 )
+from surgeval.protocols.intent.cases import is_condition, split_id
+from surgeval.protocols.intent.items import ItemSet, OpenedItems
 from surgeval.records import Gaze, IntentQuestion, OptionLabel, Video
 from surgeval.vocab import LabelSpace
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from surgeval.datasets.gaze import fixation_at
 from surgeval.errors import BadInput
-from surgeval.protocols.intent.asking._conditions import posed
-from surgeval.protocols.intent.asking._gaze import (
+from surgeval.protocols.intent.asking.conditions import posed
+from surgeval.protocols.intent.asking.gaze import (
     APART,
     GazePoint,
     GazeStyle,
@@ -25,8 +25,8 @@ from surgeval.protocols.intent.asking._gaze import (
     separation,
     spot_at,
 )
-from surgeval.protocols.intent.asking._reading import ReadingWorker
-from surgeval.protocols.intent.asking._scene import Tip, WrongSpot, distractor_option, wrong_spots
+from surgeval.protocols.intent.asking.reading import ReadingWorker
+from surgeval.protocols.intent.asking.scene import Tip, WrongSpot, distractor_option, wrong_spots
 from surgeval.records import Gaze, IntentQuestion
 from surgeval.vocab import load_labels
 

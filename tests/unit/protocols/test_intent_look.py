@@ -18,10 +18,10 @@ from surgeval.asking import Shown, ShownFrame
 from surgeval.errors import DataError
 from surgeval.models.chat import ChatOptions
 from surgeval.protocols.intent import run_intent
-from surgeval.protocols.intent._items import OpenedItems, open_items
-from surgeval.protocols.intent.asking._conditions import posed
-from surgeval.protocols.intent.asking._gaze import GazeMode, GazePoint
-from surgeval.protocols.intent.asking._look import Eyes, GazePicture, Seeing
+from surgeval.protocols.intent.asking.conditions import posed
+from surgeval.protocols.intent.asking.gaze import GazeMode, GazePoint
+from surgeval.protocols.intent.asking.look import Eyes, GazePicture, Seeing
+from surgeval.protocols.intent.items import OpenedItems, open_items
 
 LOCAL = importlib.util.find_spec("transformers") is not None and importlib.util.find_spec("torch") is not None
 FIXATIONS = [{"t": 2.0, "x": 0.2, "y": 0.5, "duration": 1.0}, {"t": 3.5, "x": 0.8, "y": 0.5, "duration": 2.5}]

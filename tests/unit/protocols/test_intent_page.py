@@ -12,14 +12,14 @@ import polars as pl
 import pytest
 from tests.unit.protocols.intent_world import ANSWERERS, make_cases, make_items, scores_of, write_run
 
-from surgeval.cli._main import run as command
+from surgeval.cli.app import run as command
 from surgeval.errors import BadInput, DataError
 from surgeval.protocols.contract import by_key
-from surgeval.protocols.intent._ceiling import gaze_ceiling
-from surgeval.protocols.intent._page_tables import removal_tables
+from surgeval.protocols.intent.ceiling import gaze_ceiling
 from surgeval.protocols.intent.compare import compare_intent
 from surgeval.protocols.intent.evidence import intent_evidence
 from surgeval.protocols.intent.page import _details, _lead, _tables, intent_sections, write_page_of
+from surgeval.protocols.intent.page_tables import removal_tables
 from surgeval.protocols.intent.result import IntentScores, load_intent
 from surgeval.records import Gaze, IntentQuestion
 

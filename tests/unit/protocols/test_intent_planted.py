@@ -12,7 +12,7 @@ from tests.conftest import Once
 
 from surgeval.phantom import write_phantom
 from surgeval.protocols.intent import IntentScores, compare_intent, load_intent, run_intent
-from surgeval.protocols.intent.asking._conditions import Intervention
+from surgeval.protocols.intent.asking.conditions import Intervention
 
 pytestmark = pytest.mark.timeout(3600)  # the full count renders and asks about a hundred operations
 LOOKS, PLEASES, REJECTS, READS = "phantom-llava", "phantom-sycophant", "always-reject", "prior"

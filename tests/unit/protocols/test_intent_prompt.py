@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from surgeval.protocols.intent.asking._conditions import posed
-from surgeval.protocols.intent.asking._gaze import SENTENCES, GazePoint
-from surgeval.protocols.intent.asking._look import GazePicture
-from surgeval.protocols.intent.asking._prompt import item_messages
+from surgeval.protocols.intent.asking.conditions import posed
+from surgeval.protocols.intent.asking.gaze import SENTENCES, GazePoint
+from surgeval.protocols.intent.asking.look import GazePicture
+from surgeval.protocols.intent.asking.prompt import item_messages
 from surgeval.qa.choices import choice_prompt
 from surgeval.records import IntentQuestion, OptionLabel
 
@@ -74,8 +74,8 @@ def test_context_of_any_size_and_shape_stays_one_short_line() -> None:
 
 def test_the_embedded_models_were_taught_these_very_words() -> None:
     pytest.importorskip("torch")
-    from surgeval.phantom.training._lessons import POINTING
-    from surgeval.phantom.training._speech import IMAGE, dialogue
+    from surgeval.phantom.training.lessons import POINTING
+    from surgeval.phantom.training.speech import IMAGE, dialogue
 
     _, user = item_messages(posed(ITEM, "gaze"), SEEN)
     parts: Any = user["content"]

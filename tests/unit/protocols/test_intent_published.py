@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from surgeval.protocols.intent._published import (
+from surgeval.protocols.intent.published import (
     PublishedModel,
     half_up,
     published,
@@ -14,7 +14,7 @@ from surgeval.protocols.intent._published import (
     published_removal,
     published_text_only,
 )
-from surgeval.protocols.intent.scoring._weights import DIMENSIONS, combine
+from surgeval.protocols.intent.scoring.weights import DIMENSIONS, combine
 
 BY_NAME = {model.name: model for model in published()}
 

@@ -10,10 +10,10 @@ import pytest
 from tests.unit.protocols.intent_world import ANSWERERS, CONDITIONS, make_items, oracle, scores_of
 
 from surgeval.protocols.intent.result import IntentScores, outcomes
-from surgeval.protocols.intent.scoring._estimates import difference_of
-from surgeval.protocols.intent.scoring._interventions import trap_removal
-from surgeval.protocols.intent.scoring._scores import Invalid, roles_of, scored_cells
-from surgeval.protocols.intent.scoring._weights import SKILLS
+from surgeval.protocols.intent.scoring.estimates import difference_of
+from surgeval.protocols.intent.scoring.interventions import trap_removal
+from surgeval.protocols.intent.scoring.scores import Invalid, roles_of, scored_cells
+from surgeval.protocols.intent.scoring.weights import SKILLS
 from surgeval.protocols.intent.tables import reference_rows, set_table
 from surgeval.records import IntentQuestion
 

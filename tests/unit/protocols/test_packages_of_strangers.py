@@ -12,7 +12,7 @@ import pytest
 from tests.plugins import install_plugin
 
 HELP = (["--help"], ["run", "--help"], ["data", "phantom", "--help"])
-CALL = "import json, sys\nfrom surgeval.cli._main import run\nprint([run(a) for a in json.loads(sys.argv[1])])"
+CALL = "import json, sys\nfrom surgeval.cli.app import run\nprint([run(a) for a in json.loads(sys.argv[1])])"
 MADE = "from surgeval.protocols.descriptor import Descriptor as C\n"
 
 

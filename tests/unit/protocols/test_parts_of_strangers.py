@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.unit.protocols.test_packages_of_strangers import called, made
 
-from surgeval.cli._demo_chapters import told_or_left_out
+from surgeval.cli.demo_chapters import told_or_left_out
 from surgeval.datasets import MemoryDataset
 from surgeval.engine import Manifest, Unit
 from surgeval.engine import run as run_units

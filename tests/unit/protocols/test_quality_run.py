@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from surgeval.cli._main import run as command
+from surgeval.cli.app import run as command
 from surgeval.datasets import QualityLimits
 from surgeval.errors import BadInput, DataError, RunError
 from surgeval.phantom import write_phantom

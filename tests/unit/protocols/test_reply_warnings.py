@@ -82,7 +82,7 @@ def test_another_model_than_the_one_asked_for_is_named() -> None:
 def test_a_model_that_chooses_one_letter_for_every_item_is_named_on_page_and_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from surgeval.cli._main import run
+    from surgeval.cli.app import run
 
     rows = [
         {"id": f"i{n}", "scenario": "chest_xray", "cluster": f"P{n % 3}", "media": [], "dimension": "spatial",

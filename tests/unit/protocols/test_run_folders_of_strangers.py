@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import surgeval
-from surgeval.cli._main import run as command
+from surgeval.cli.app import run as command
 from surgeval.engine import folder_lock
 from surgeval.errors import BadInput, DataError, RunError, SurgevalError
-from surgeval.models.chat._secrets import HIDDEN, Secrets
+from surgeval.models.chat.secrets import HIDDEN, Secrets
+from surgeval.protocols.triplets import load_triplets
 from surgeval.protocols.triplets.page import write_page_of
 
 KEY = "sk-Attack+9f8e/7d6c5b4a"
@@ -34,7 +35,7 @@ def run(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("linked", ["tables/headline.csv", "figures/curves_ivt.svg", "tables", "figures"])
 def test_a_page_is_not_written_through_links(run: Path, tmp_path: Path, linked: str) -> None:
-    write_page_of([surgeval.load_run(run)], run)
+    write_page_of([load_triplets(run)], run)
     outside = tmp_path / "outside"
     if "." in linked:
         outside.write_text("precious")
@@ -50,7 +51,7 @@ def test_a_page_is_not_written_through_links(run: Path, tmp_path: Path, linked: 
 
 @pytest.mark.timeout(60)
 def test_a_pipe_among_the_tables_does_not_hang(run: Path) -> None:
-    write_page_of([surgeval.load_run(run)], run)
+    write_page_of([load_triplets(run)], run)
     (run / "tables" / "headline.csv").unlink()
     os.mkfifo(run / "tables" / "headline.csv")
     assert command(["report", str(run)]) == 0
@@ -82,7 +83,7 @@ def test_two_scorings_do_not_share_a_folder(run: Path) -> None:
 
 
 def test_a_page_of_earlier_scores_does_not_stay(run: Path) -> None:
-    write_page_of([surgeval.load_run(run)], run)
+    write_page_of([load_triplets(run)], run)
     scored(1, "other").save(run)
     assert not (run / "report.html").exists()
     assert command(["report", str(run.parent)]) == 0
@@ -93,7 +94,7 @@ def test_pages_of_other_things_do_not_land_in_a_run(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     scored(1, "other").save(tmp_path / "other")
-    write_page_of([surgeval.load_run(run)], run)
+    write_page_of([load_triplets(run)], run)
     before = (run / "report.html").read_bytes()
     assert command(["compare", str(run), str(tmp_path / "other"), "--out", str(run)]) == 2
     assert command(["report", str(tmp_path / "other"), "--out", str(run)]) == 2

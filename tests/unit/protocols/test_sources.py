@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from surgeval.cli._main import run as command
+from surgeval.cli.app import run as command
 from surgeval.datasets import name_sources, open_dataset
 from surgeval.errors import BadInput, DataError
 from surgeval.protocols.training.scheme import choose_folds

@@ -17,9 +17,9 @@ from tests.unit.protocols.scripted_model import Scripted
 from surgeval.errors import BadInput
 from surgeval.models import Generative
 from surgeval.protocols.surgxbench import SurgXSettings, load_surgxbench, outcomes, run_surgxbench
-from surgeval.protocols.surgxbench.measuring._asked import AskedModel
-from surgeval.protocols.surgxbench.measuring._checks import check_answers
-from surgeval.protocols.surgxbench.measuring._frames import PreparedFrame
+from surgeval.protocols.surgxbench.measuring.asked import AskedModel
+from surgeval.protocols.surgxbench.measuring.checks import check_answers
+from surgeval.protocols.surgxbench.measuring.frames import PreparedFrame
 from surgeval.protocols.surgxbench.page import write_page_of
 from surgeval.records import Box, Case, Frame, Instance, Triplet
 from surgeval.vocab import LabelSpace

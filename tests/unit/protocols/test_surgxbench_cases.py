@@ -28,10 +28,10 @@ from surgeval.protocols.surgxbench import (
     run_surgxbench,
     tables,
 )
-from surgeval.protocols.surgxbench.gallery._examples import flow_pipeline
-from surgeval.protocols.surgxbench.measuring._frames import PreparedFrame, Reader, batches
-from surgeval.protocols.surgxbench.measuring._instruments import instrument_cases, predicted_classes
-from surgeval.protocols.surgxbench.measuring._worker import VideoWorker
+from surgeval.protocols.surgxbench.gallery.examples import flow_pipeline
+from surgeval.protocols.surgxbench.measuring.frames import PreparedFrame, Reader, batches
+from surgeval.protocols.surgxbench.measuring.instruments import instrument_cases, predicted_classes
+from surgeval.protocols.surgxbench.measuring.worker import VideoWorker
 from surgeval.records import Triplet
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -13,9 +13,9 @@ import torch
 from surgeval.explain.cleann import CausalSettings
 from surgeval.models import Generated, Preparation, Replayed
 from surgeval.protocols.surgxbench import SurgXSettings
-from surgeval.protocols.surgxbench._causal_table import CAUSAL_SCHEMA, causal_table
-from surgeval.protocols.surgxbench.measuring._causal import causal_cases
-from surgeval.protocols.surgxbench.measuring._frames import PreparedFrame
+from surgeval.protocols.surgxbench.causal_table import CAUSAL_SCHEMA, causal_table
+from surgeval.protocols.surgxbench.measuring.causal import causal_cases
+from surgeval.protocols.surgxbench.measuring.frames import PreparedFrame
 from surgeval.records import Box, Case, Frame, Instance, Triplet
 
 CLASSES = ("grasper", "hook", "clipper")

@@ -13,7 +13,7 @@ from surgeval.engine import Manifest, RunRecord
 from surgeval.errors import BadInput
 from surgeval.protocols.contract import by_key
 from surgeval.protocols.surgxbench import SurgXScores, compare_surgxbench, outcomes, profile_settings
-from surgeval.protocols.surgxbench._numbers import NUMBERS
+from surgeval.protocols.surgxbench.numbers import NUMBERS
 from surgeval.protocols.surgxbench.result import _complete, _scores
 
 CLASSES = ("hook", "bag")

@@ -18,7 +18,7 @@ from tests.flow_fields import write_flo
 from tests.unit.models.conftest import TEXT, write_processor, write_tokenizer
 from transformers import CLIPConfig, CLIPModel
 
-from surgeval.cli._main import run as command
+from surgeval.cli.app import run as command
 from surgeval.datasets import MemoryDataset, convert
 from surgeval.errors import RunError
 from surgeval.metrics.grounding import FLAGS

@@ -24,11 +24,11 @@ from surgeval.explain.flow import DisFlow, StoredFlow
 from surgeval.models.contrastive import TextBank
 from surgeval.models.preparation import Preparation, View
 from surgeval.protocols.surgxbench import SurgXSettings
-from surgeval.protocols.surgxbench.measuring._frames import Follower, PreparedFrame, Reader, batches, followed
-from surgeval.protocols.surgxbench.measuring._hide import hidden_scores
-from surgeval.protocols.surgxbench.measuring._instruments import instrument_cases
-from surgeval.protocols.surgxbench.measuring._prompts import TripletPrompts
-from surgeval.protocols.surgxbench.measuring._triplets import triplet_cases
+from surgeval.protocols.surgxbench.measuring.frames import Follower, PreparedFrame, Reader, batches, followed
+from surgeval.protocols.surgxbench.measuring.hide import hidden_scores
+from surgeval.protocols.surgxbench.measuring.instruments import instrument_cases
+from surgeval.protocols.surgxbench.measuring.prompts import TripletPrompts
+from surgeval.protocols.surgxbench.measuring.triplets import triplet_cases
 from surgeval.records import Box, Frame, ImageRef, Instance, Triplet
 from surgeval.vocab import LabelSpace
 

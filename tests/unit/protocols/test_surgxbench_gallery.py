@@ -16,14 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from surgeval.cli._main import run
+from surgeval.cli.app import run
 from surgeval.errors import BadInput
 from surgeval.models import Preparation
 from surgeval.protocols.surgxbench import Explained, explain_image
-from surgeval.protocols.surgxbench.gallery._labels import _font, fold, line_height, name_patches
-from surgeval.protocols.surgxbench.gallery._legend import legend_band
-from surgeval.protocols.surgxbench.gallery._pictures import _choose, side_by_side
-from surgeval.protocols.surgxbench.measuring._frames import PreparedFrame
+from surgeval.protocols.surgxbench.gallery.labels import _font, fold, line_height, name_patches
+from surgeval.protocols.surgxbench.gallery.legend import legend_band
+from surgeval.protocols.surgxbench.gallery.pictures import _choose, side_by_side
+from surgeval.protocols.surgxbench.measuring.frames import PreparedFrame
 from surgeval.records import Box, Frame, Instance, Triplet
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -300,7 +300,7 @@ def test_a_large_picture_is_explained_in_less_than_a_gigabyte(tmp_path: Path) ->
     script = (
         "import re, sys\n"
         "from pathlib import Path\n"
-        "from surgeval.cli._main import run\n"
+        "from surgeval.cli.app import run\n"
         "run(['explain', sys.argv[1], '--model', 'phantom-clip', '--prompt', 'The hook is in the image',"
         " '--prompt', 'The grasper is in the image', '--out', sys.argv[2]])\n"
         "print(int(re.search(r'VmHWM:\\s+(\\d+)', Path('/proc/self/status').read_text())[1]) // 1024)\n"

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from surgeval.metrics.grounding import ground, pixel_window
 from surgeval.models.preparation import View
 from surgeval.protocols.surgxbench import SurgXSettings, profile_settings
-from surgeval.protocols.surgxbench.measuring._frames import PreparedFrame
-from surgeval.protocols.surgxbench.measuring._measure import LabelledScene
+from surgeval.protocols.surgxbench.measuring.frames import PreparedFrame
+from surgeval.protocols.surgxbench.measuring.measure import LabelledScene
 from surgeval.records import Box, Frame, ImageRef, Instance, Triplet
 
 HEIGHT, WIDTH, CLASSES = 12, 18, 3

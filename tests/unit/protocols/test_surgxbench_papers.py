@@ -9,7 +9,7 @@ import pytest
 
 from surgeval.engine import Manifest, RunRecord
 from surgeval.protocols.surgxbench import tables
-from surgeval.protocols.surgxbench._papers import left_out, paper_table_1, paper_table_2
+from surgeval.protocols.surgxbench.papers import left_out, paper_table_1, paper_table_2
 from surgeval.protocols.surgxbench.result import SurgXScores
 
 RECORD = RunRecord(Manifest("surgxbench", config={}, model={}), "done", 1, 1, 0, 1, "", "", 0.0)

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from surgeval.protocols.surgxbench._ratios import Ratio, VideoSums, ratio_of_sums, ratios, share_of
+from surgeval.protocols.surgxbench.ratios import Ratio, VideoSums, ratio_of_sums, ratios, share_of
 from surgeval.stats import bootstrap_mean, wilson
 
 EVERY = pl.lit(True)

@@ -8,7 +8,7 @@ import pytest
 
 from surgeval.errors import BadInput
 from surgeval.protocols.surgxbench import SurgXSettings, profile_settings
-from surgeval.protocols.surgxbench.measuring._prompts import instrument_prompts, spoken, triplet_prompts, verb_prompt
+from surgeval.protocols.surgxbench.measuring.prompts import instrument_prompts, spoken, triplet_prompts, verb_prompt
 from surgeval.records import Triplet
 from surgeval.vocab import LabelSpace, load_labels
 

@@ -15,8 +15,8 @@ from PIL import Image
 from surgeval.errors import BadInput, RunError
 from surgeval.figures import FlowPipeline
 from surgeval.pages import jpeg_bytes
-from surgeval.protocols.surgxbench._item import Extras, Hiding, Item
-from surgeval.protocols.surgxbench._stored import MOST_ITEMS, load_page, save_page
+from surgeval.protocols.surgxbench.item import Extras, Hiding, Item
+from surgeval.protocols.surgxbench.stored import MOST_ITEMS, load_page, save_page
 
 NOISE = np.random.default_rng(0).integers(0, 256, (40, 80, 3), np.uint8)
 ITEMS = (

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from surgeval.protocols.surgxbench import tables
-from surgeval.protocols.surgxbench._numbers import headline_numbers
+from surgeval.protocols.surgxbench.numbers import headline_numbers
 from surgeval.protocols.surgxbench.result import _complete
 
 pytestmark = pytest.mark.usefixtures("one_thread")

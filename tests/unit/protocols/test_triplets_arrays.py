@@ -24,8 +24,8 @@ from surgeval.protocols.triplets import (
     score_recognition,
     score_triplets,
 )
-from surgeval.protocols.triplets._readable import readable_scores
 from surgeval.protocols.triplets.page import write_triplets_page
+from surgeval.protocols.triplets.readable import readable_scores
 from surgeval.vocab import LabelSpace, load_labels
 
 RECORDED = sorted((Path(__file__).parents[2] / "data" / "pycocotools").glob("*.json.gz"))

@@ -17,7 +17,7 @@ from surgeval.errors import SurgevalError
 from surgeval.metrics import mean_of, rank_detections, weighted_ap
 from surgeval.protocols.contract import few_video_notes
 from surgeval.protocols.triplets import compare_triplets, score_triplets
-from surgeval.protocols.triplets.scoring._numbers import StoredReplicates
+from surgeval.protocols.triplets.scoring.numbers import StoredReplicates
 from surgeval.stats import paired_statistic
 
 

@@ -54,7 +54,7 @@ def test_each_planted_error_is_named(scores: TripletScores) -> None:
 
 def test_each_planted_error_is_named_at_a_threshold_that_lets_all_pass(scores: TripletScores) -> None:
     from surgeval.metrics import Boxes, DetectionSet
-    from surgeval.protocols.triplets.scoring._objects import box_objects
+    from surgeval.protocols.triplets.scoring.objects import box_objects
 
     truth = Boxes.of([0] * 4, {"ivt": [t for t, _ in LABELS]}, [[x, 40, 50, 50] for _, x in LABELS])
     said = Boxes.of([0] * 5, {"ivt": [t for t, *_ in SAID]}, [[x, 40, 50, 50] for _, x, *_ in SAID],

@@ -19,8 +19,8 @@ from surgeval.protocols.triplets import (
     score_recognition,
     score_triplets,
 )
-from surgeval.protocols.triplets._mixing_files import Layout, read_mixable
-from surgeval.protocols.triplets.scoring._mixing import RankedBoxes, draws_of, mixture_of
+from surgeval.protocols.triplets.mixing_files import Layout, read_mixable
+from surgeval.protocols.triplets.scoring.mixing import RankedBoxes, draws_of, mixture_of
 
 OPTIONS: list[dict[str, Any]] = [
     {},

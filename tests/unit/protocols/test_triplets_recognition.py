@@ -16,8 +16,8 @@ from surgeval.errors import BadInput
 from surgeval.metrics import RecognitionAccumulator, evaluate_recognition
 from surgeval.protocols.triplets import compare_triplets, score_recognition, score_triplets
 from surgeval.protocols.triplets.page import write_triplets_page
-from surgeval.protocols.triplets.scoring._inputs import find_task
-from surgeval.protocols.triplets.scoring._numbers import Key
+from surgeval.protocols.triplets.scoring.inputs import find_task
+from surgeval.protocols.triplets.scoring.numbers import Key
 
 
 def noisy(dataset: MemoryDataset, seed: int = 0) -> pl.DataFrame:

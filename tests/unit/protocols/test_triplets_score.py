@@ -16,8 +16,8 @@ from surgeval.datasets.predictions import ground_truth, join
 from surgeval.errors import BadInput, DataError, SurgevalError
 from surgeval.metrics import cost_aware_f1, evaluate
 from surgeval.protocols.triplets import TripletScores, score_triplets
-from surgeval.protocols.triplets._readable import readable_scores
 from surgeval.protocols.triplets.page import write_triplets_page
+from surgeval.protocols.triplets.readable import readable_scores
 
 if TYPE_CHECKING:
     from tests.unit.protocols.conftest import Oracle

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.protocols.planted_verdicts import rank_of
 
-from surgeval.pages._parts import MARKS
+from surgeval.pages.parts import MARKS
 from surgeval.protocols.contract import RunResult
 from surgeval.protocols.focus import verdict as focus
 from surgeval.protocols.intent import verdict as intent

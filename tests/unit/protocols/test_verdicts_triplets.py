@@ -19,7 +19,7 @@ from surgeval.protocols.triplets import verdict as triplets
 from surgeval.protocols.triplets.method import score_triplets
 from surgeval.protocols.triplets.page import triplet_sections
 from surgeval.protocols.triplets.result import load_triplets
-from surgeval.protocols.triplets.scoring._constant import SEVERAL_BOXES
+from surgeval.protocols.triplets.scoring.constant import SEVERAL_BOXES
 from surgeval.protocols.verdict import Reason, Verdict, verdict_of
 
 # triplets

@@ -14,7 +14,7 @@ import torch
 from tests.conftest import Once
 from tests.unit.protocols.conftest import SPACE, moment
 
-from surgeval.cli._main import run
+from surgeval.cli.app import run
 from surgeval.datasets import MemoryDataset, open_dataset
 from surgeval.datasets.predictions import read_detections
 from surgeval.errors import BadInput

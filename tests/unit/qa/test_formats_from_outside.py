@@ -49,7 +49,7 @@ def test_the_original_does_not_know_it(tmp_path: Path) -> None:
         ("side = sides:Missing", "cannot be used: AttributeError"),
         ("side = ends:Side", "cannot be used: SystemExit: 3"),
         ("side = sides:__name__", "expected the AnswerFormat 'side', got 'sides'"),
-        ("binary = sides:Side", "surgeval.qa.formats._values:Binary has this name already"),
+        ("binary = sides:Side", "surgeval.qa.formats.values:Binary has this name already"),
     ],
 )
 def test_a_format_that_cannot_be_used_leaves_the_others_alone(tmp_path: Path, entry: str, said: str) -> None:

@@ -9,32 +9,32 @@ from pathlib import Path
 import pytest
 
 from surgeval.qa import judge_format
-from surgeval.qa.formats import _regex
-from surgeval.qa.formats._base import Unreadable
+from surgeval.qa.formats import regex
+from surgeval.qa.formats.base import Unreadable
 
 
 @pytest.mark.parametrize(
     "pattern", ["(a+)+$", "(a|a)*b", "(a|ab)*c", "(.*)(.*)(.*)(.*)=", r"(a*)\1*b", "(a?){40}a{40}", "(x+x+)+y"]
 )
 def test_a_pattern_that_could_explode_is_recognised(pattern: str) -> None:
-    assert _regex.explosive(pattern)
+    assert regex.explosive(pattern)
 
 
 @pytest.mark.parametrize("pattern", ["[A-D]-[1-4](, [A-D]-[1-4])*", "(?i)left|right", "(?s).*", "A|B", r"\d{3}"])
 def test_plain_patterns_are_matched_at_once(pattern: str) -> None:
-    assert not _regex.explosive(pattern)
+    assert not regex.explosive(pattern)
 
 
 def test_an_endless_match_is_ended_and_the_next_one_works(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_regex, "SECONDS", 0.5)
+    monkeypatch.setattr(regex, "SECONDS", 0.5)
     with pytest.raises(Unreadable, match="took more than"):
-        _regex.fullmatch("(a+)+", "a" * 60 + "!")
-    assert _regex.fullmatch("(a+)+", "aaa")
-    assert not _regex.fullmatch("(a+)+b", "aaa")
+        regex.fullmatch("(a+)+", "a" * 60 + "!")
+    assert regex.fullmatch("(a+)+", "aaa")
+    assert not regex.fullmatch("(a+)+b", "aaa")
 
 
 def test_a_pattern_with_lone_surrogates_does_not_break_the_matcher() -> None:
-    assert _regex.fullmatch("(a|\ud800)+", "a\ud800")
+    assert regex.fullmatch("(a|\ud800)+", "a\ud800")
 
 
 def test_an_explosive_pattern_gives_a_verdict() -> None:
@@ -43,9 +43,7 @@ def test_an_explosive_pattern_gives_a_verdict() -> None:
 
 
 def test_no_matcher_outlives_its_program(tmp_path: Path) -> None:
-    code = (
-        "from surgeval.qa.formats import _regex\n_regex.fullmatch('(a+)+', 'aa')\nprint(_regex._matcher._child.pid)\n"
-    )
+    code = "from surgeval.qa.formats import regex\nregex.fullmatch('(a+)+', 'aa')\nprint(regex._matcher._child.pid)\n"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr == ""
     state = Path(f"/proc/{done.stdout.strip()}")
@@ -53,8 +51,8 @@ def test_no_matcher_outlives_its_program(tmp_path: Path) -> None:
 
 
 def test_a_pattern_that_ran_out_of_time_thrice_is_given_up_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_regex, "SECONDS", 0.2)
-    matcher = _regex._Matcher()
+    monkeypatch.setattr(regex, "SECONDS", 0.2)
+    matcher = regex._Matcher()
     ends, end = [0], matcher._end
 
     def counted() -> None:
@@ -65,4 +63,4 @@ def test_a_pattern_that_ran_out_of_time_thrice_is_given_up_at_once(monkeypatch: 
     for length in range(40, 46):
         with pytest.raises(Unreadable, match="expected one that is matched at once"):
             matcher.match("(a|aa)+b", "a" * length)
-    assert ends == [_regex.PATIENCE]
+    assert ends == [regex.PATIENCE]

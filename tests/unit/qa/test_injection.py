@@ -17,8 +17,8 @@ from surgeval.qa.screening import (
     sample_suite,
     screen,
 )
-from surgeval.qa.screening._rules import FOREIGN, RULES
-from surgeval.qa.screening._views import readings
+from surgeval.qa.screening.rules import FOREIGN, RULES
+from surgeval.qa.screening.views import readings
 
 TUNED = [sample for sample in sample_suite() if not sample.held_out]
 HELD_OUT = [sample for sample in sample_suite() if sample.held_out]

@@ -20,7 +20,7 @@ from tests.loopback import Reply, Server, refused, said, serving
 
 from surgeval.errors import RunStopped
 from surgeval.models.chat import ChatOptions, OpenAIChat, open_chat
-from surgeval.models.chat._http import HttpError
+from surgeval.models.chat.http import HttpError
 from surgeval.qa.chat import ChatError
 from surgeval.qa.judging import ChatJudge, JudgeItem, Panel, VerdictCache, open_judges, summarise_verdicts
 
@@ -179,7 +179,7 @@ def test_a_server_that_was_there_is_waited_for(server: Server, monkeypatch: pyte
     server.script = lambda number, count: voted("CORRECT")
     met = judge(server)
     assert met.vote(item(1)).state == "correct"
-    monkeypatch.setattr("surgeval.models.chat._openai.post", gone)
+    monkeypatch.setattr("surgeval.models.chat.openai.post", gone)
     assert met.vote(item(2)).requests == 4
     assert judge(server).vote(item(3)).requests == 1
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from surgeval.asking import Unanswered
-from surgeval.asking._chat_answerer import final_text
+from surgeval.asking.chat_answerer import final_text
 from surgeval.qa import parse_verdict
 from surgeval.qa.chat import Reply
 from surgeval.qa.choices import read_choice

@@ -25,7 +25,7 @@ from surgeval.questions import (
     probe_items,
     read_judgements,
 )
-from surgeval.questions._folder import write_items
+from surgeval.questions.folder import write_items
 from surgeval.records import IntentQuestion, OptionLabel
 from surgeval.stats import cohen_kappa
 

@@ -16,7 +16,7 @@ from surgeval.datasets import Problem
 from surgeval.errors import BadInput, DataError
 from surgeval.records import Video
 from surgeval.report import dataset_sections, dataset_statistics, write_dataset_page
-from surgeval.report.dataset._findings import dataset_findings
+from surgeval.report.dataset.findings import dataset_findings
 from surgeval.vocab import load_labels
 
 A, B, C = (0, 0, 0), (0, 0, 1), (1, 1, 1)

@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 
 from surgeval import score_focus, score_recognition
-from surgeval.cli._main import run as command
+from surgeval.cli.app import run as command
 from surgeval.engine import Manifest, load_record, save_scored
 from surgeval.errors import BadInput, DataError
 from surgeval.pages import Section, render_page, write_page
@@ -27,8 +27,8 @@ from surgeval.protocols.triplets.page import write_triplets_page
 from surgeval.protocols.verdict import Claim, Reason, Rule, Verdict, verdict_of
 from surgeval.protocols.verdict_page import verdict_sections
 from surgeval.report import read_outcomes_of, readable_comparison, write_comparison_page, write_index
-from surgeval.report._comparison import reason, tally, verdict, who
-from surgeval.report._index import _data_of, _range, _Shown, _tables
+from surgeval.report.comparison import reason, tally, verdict, who
+from surgeval.report.index import _data_of, _range, _Shown, _tables
 from surgeval.stats import Difference, Interval, paired_difference
 
 
@@ -357,7 +357,7 @@ def test_the_progress_line_counts_the_runs(
 ) -> None:
     phases: list[str] = []
     shown = nullcontext(SimpleNamespace(phase=phases.append))
-    monkeypatch.setattr("surgeval.cli._report.progress", lambda _unit: shown)
+    monkeypatch.setattr("surgeval.cli.report.progress", lambda _unit: shown)
     monkeypatch.setattr("surgeval.report.write_run_pages", lambda *_, **__: tmp_path / "report.html")
     for number in range(many):
         save_scored(tmp_path / str(number), Manifest("triplets", model="net"), cases=1)

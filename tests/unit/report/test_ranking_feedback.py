@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from surgeval.pages import render_page
-from surgeval.protocols.focus.scoring._summary import _pre_evaluation, _Rows
+from surgeval.protocols.focus.scoring.summary import _pre_evaluation, _Rows
 from surgeval.report import (
     RankingStudy,
     findings,
@@ -24,7 +24,7 @@ from surgeval.report import (
     study_ranking,
     write_feedback,
 )
-from surgeval.report.ranking._feedback import _distance, _place, _sure
+from surgeval.report.ranking.feedback import _distance, _place, _sure
 from surgeval.stats import distance_to_next_place, rank_outcomes, stream
 
 TEAMS = ("Nightingale <b>", "../Osprey", "Pelican", "PELICAN", "prior")

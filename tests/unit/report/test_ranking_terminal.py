@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from surgeval.cli._rank import _print
+from surgeval.cli.rank import _print
 from surgeval.report import RankingStudy, ranking_sections, study_ranking, terminal_tables
 from surgeval.stats import rank_outcomes, stream
 

@@ -8,20 +8,20 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from surgeval.cli._rank import _print
+from surgeval.cli.rank import _print
 from surgeval.pages import glossary, render_page
-from surgeval.pages._glossary import _terms_in
+from surgeval.pages.glossary import _terms_in
 from surgeval.protocols.contract import few_video_notes
 from surgeval.protocols.focus import score_focus
 from surgeval.protocols.focus.command import _print as print_focus
 from surgeval.protocols.focus.page import focus_sections
 from surgeval.report import RankingStudy, leading, ranking_sections, study_ranking
-from surgeval.report._comparison import _METHOD
-from surgeval.report.ranking._feedback import _bucket_text
-from surgeval.report.ranking._words import place_by_tests
+from surgeval.report.comparison import _METHOD
+from surgeval.report.ranking.feedback import _bucket_text
+from surgeval.report.ranking.words import place_by_tests
 from surgeval.stats import FEW_CLUSTERS, RankOptions, rank_outcomes, stream
-from surgeval.stats.ranking._options import Collapse
-from surgeval.stats.ranking._rank import few_videos
+from surgeval.stats.ranking.options import Collapse
+from surgeval.stats.ranking.rank import few_videos
 
 VIDEOS = [k // 10 for k in range(120)]
 

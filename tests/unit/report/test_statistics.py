@@ -17,7 +17,7 @@ from surgeval.errors import DataError
 from surgeval.pages import save_tables
 from surgeval.records import Box, Frame, Instance, IntentQuestion, Triplet, Video, VqaQuestion
 from surgeval.report import dataset_sections, dataset_statistics
-from surgeval.report.dataset._margins import component_counts, pair_counts, together_counts, triplet_counts
+from surgeval.report.dataset.margins import component_counts, pair_counts, together_counts, triplet_counts
 from surgeval.vocab import load_labels
 
 A, B, C = (0, 0, 0), (0, 0, 1), (1, 1, 1)  # grasper grasps liver, grasper grasps gallbladder, hook dissects gallbladder

@@ -17,9 +17,9 @@ import pytest
 from surgeval.engine import Manifest, RunRecord
 from surgeval.errors import BadInput
 from surgeval.protocols.surgxbench import profile_settings
-from surgeval.protocols.surgxbench._item import Extras, Hiding, Item
 from surgeval.protocols.surgxbench.figures import surgxbench_figures
-from surgeval.protocols.surgxbench.gallery._cards import hiding_cards
+from surgeval.protocols.surgxbench.gallery.cards import hiding_cards
+from surgeval.protocols.surgxbench.item import Extras, Hiding, Item
 from surgeval.protocols.surgxbench.page import write_page_of
 from surgeval.protocols.surgxbench.result import SurgXScores, _complete, _scores
 

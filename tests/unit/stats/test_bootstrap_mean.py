@@ -14,7 +14,7 @@ from scipy import stats as scipy_stats
 
 from surgeval.errors import BadInput
 from surgeval.stats import bootstrap_mean, bootstrap_slices, slices_by, stream, wilson
-from surgeval.stats._binomial import BinomialTable, binomial_quantile, cumulative
+from surgeval.stats.binomial import BinomialTable, binomial_quantile, cumulative
 
 Array = npt.NDArray[Any]
 
@@ -68,8 +68,8 @@ def test_the_two_level_interval_is_that_of_a_loop_that_redraws_questions(point: 
 
 
 def test_two_level_replicates_have_the_variance_of_the_formula() -> None:
-    from surgeval.stats._means import Sample, replicates
-    from surgeval.stats._resample import Resampling
+    from surgeval.stats.means import Sample, replicates
+    from surgeval.stats.resample import Resampling
 
     scores, videos = surgery(12)
     groups = groups_of(scores, videos)
@@ -205,7 +205,7 @@ def test_slices_are_the_single_intervals_and_do_not_move_each_other() -> None:
 def test_the_memory_limit_never_moves_an_interval(scheme: Any, binary: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     scores, videos = surgery(9, binary=binary)
     before = bootstrap_mean(scores, videos, scheme=scheme, resamples=300, method="percentile")
-    monkeypatch.setattr("surgeval.stats._resample.BLOCK", 37)
+    monkeypatch.setattr("surgeval.stats.resample.BLOCK", 37)
     after = bootstrap_mean(scores, videos, scheme=scheme, resamples=300, method="percentile")
     assert after == before
 

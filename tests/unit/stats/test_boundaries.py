@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from surgeval.stats import paired_difference
-from surgeval.stats._interval import score_ends
-from surgeval.stats._student import defined_without, quantile, share_ends, t_p
+from surgeval.stats.interval import score_ends
+from surgeval.stats.student import defined_without, quantile, share_ends, t_p
 
 ONE_LONG_VIDEO = np.array([93.0, *[1.0] * 7])  # weighs like 1.16 equal ones
 

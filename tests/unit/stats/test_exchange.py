@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from surgeval.errors import BadInput
 from surgeval.stats import stream
-from surgeval.stats._exchange import exchange_p, exchange_signs
+from surgeval.stats.exchange import exchange_p, exchange_signs
 
 
 def by_hand(differences: list[int]) -> float:

@@ -15,10 +15,10 @@ import pytest
 
 from surgeval.errors import BadInput
 from surgeval.stats import Outcomes, Ranking, multiplicities, rank_outcomes, stream, two_sided_p
-from surgeval.stats.ranking._counts import two_level_counts
-from surgeval.stats.ranking._options import Collapse, RankOptions, RankScheme, WinTies
-from surgeval.stats.ranking._order import bucket_ranks, copeland
-from surgeval.stats.ranking._rank import few_videos
+from surgeval.stats.ranking.counts import two_level_counts
+from surgeval.stats.ranking.options import Collapse, RankOptions, RankScheme, WinTies
+from surgeval.stats.ranking.order import bucket_ranks, copeland
+from surgeval.stats.ranking.rank import few_videos
 
 VIDEOS = [f"v{v:02d}" for v in range(12) for _ in range(5)]
 ONE = ["verb|id"] * len(VIDEOS)

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from surgeval.stats import rank_outcomes
-from surgeval.stats.ranking._calibration import _deviations, _error
-from surgeval.stats.ranking._gate import gate_of
-from surgeval.stats.ranking._options import RankOptions
-from surgeval.stats.ranking._tests import Bucket
+from surgeval.stats.ranking.calibration import _deviations, _error
+from surgeval.stats.ranking.gate import gate_of
+from surgeval.stats.ranking.options import RankOptions
+from surgeval.stats.ranking.tests import Bucket
 
 
 def test_a_videos_deviation_is_weighed_by_its_size_where_videos_count_the_same() -> None:

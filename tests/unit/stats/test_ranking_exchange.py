@@ -17,7 +17,7 @@ from surgeval.stats import (
     stability,
     stream,
 )
-from surgeval.stats.ranking._options import RankOptions
+from surgeval.stats.ranking.options import RankOptions
 
 
 def answers(seed: int, videos: int, models: int = 3, taste: float = 0.5, skill: Any = 0.0) -> tuple[Any, list[int]]:

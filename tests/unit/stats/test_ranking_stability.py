@@ -20,8 +20,8 @@ from surgeval.stats import (
     stability,
     stream,
 )
-from surgeval.stats.ranking._stability import _strata
-from surgeval.stats.ranking._tests import buckets_of
+from surgeval.stats.ranking.stability import _strata
+from surgeval.stats.ranking.tests import buckets_of
 
 BUCKETS = ("a|id", "b|id", "c|ood", "d|ood")
 

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from tests.studio_command import Client
 
 from surgeval.studio.server import Running, serve
-from surgeval.studio.server._served import answering
+from surgeval.studio.server.served import answering
 from surgeval.studio.store import NotStored
 
 TOKEN = "a-token-that-nobody-guesses"
@@ -92,7 +92,7 @@ def status(answer: bytes) -> int:
         "/api/videos/..%2f..%2fsecret/annotations", "/api/videos/%00/spans", "/api/videos/%ff%fe/tracks",
         "/api/search?text=%00", "/api/search?text=%ff", "/api/videos/V1/changes?since=-1",
         "/api/videos/V1/annotations?first=0&last=1e9", "/api/videos/V1/frames?first=%D9%A1", "/studio.sqlite",
-        "/static/../server/_app.py", "/index.html/../../server/_app.py", "/%2e%2e%2f%2e%2e%2fguard.py",
+        "/static/../server/app.py", "/index.html/../../server/app.py", "/%2e%2e%2f%2e%2e%2fguard.py",
         "/guideline?name=../../secret.png", "/guideline?group=tools&name=scissors&file=../../secret.png",
         "/blind/x/y/..%2f..%2f..%2fsecret.txt", "/blind/%2e%2e/%2e%2e/secret.txt", "/blind/x/y/frames/V1/0",
         "/blind/x/amy/api/project", "/questions/picture?item=../../secret.png&number=0",

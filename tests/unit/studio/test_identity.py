@@ -10,7 +10,7 @@ import pytest
 
 from surgeval.errors import BadInput
 from surgeval.studio.identity import Instances, NumberingRule, SectorRule, number_tracks, sectors_of, track_statistics
-from surgeval.studio.identity._chain import _assign
+from surgeval.studio.identity.chain import _assign
 
 Spot: TypeAlias = tuple[float, float]
 SIZE = (200.0, 100.0)

@@ -17,8 +17,8 @@ from tests.unit.studio.study_scene import ADA, BEN, boxes, send
 from tests.unit.studio.test_server import Page
 
 from surgeval.studio.server import Running, serve
-from surgeval.studio.server._app import build_app
-from surgeval.studio.server._blind import BLIND, BLIND_EDITING
+from surgeval.studio.server.app import build_app
+from surgeval.studio.server.blind import BLIND, BLIND_EDITING
 
 # Blindness. Everything that could tell a label has the word `secret` in it; the schema's own names are no secret.
 

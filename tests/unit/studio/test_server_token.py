@@ -14,8 +14,8 @@ from tests.studio_command import Client
 
 from surgeval.errors import BadInput
 from surgeval.studio.server import Running, serve
-from surgeval.studio.server._app import build_app
-from surgeval.studio.server._serve import STATIC
+from surgeval.studio.server.app import build_app
+from surgeval.studio.server.serve import STATIC
 
 
 @pytest.fixture(scope="module", params=["127.0.0.1", "0.0.0.0"])

@@ -19,7 +19,7 @@ def test_component_classes_are_as_many_as_the_reference_metrics_count() -> None:
 
 
 def test_pair_ids_follow_the_published_map() -> None:
-    from surgeval.vocab._data import packaged
+    from surgeval.vocab.packaged import packaged
 
     table = packaged("cholect50_map")
     space = vocab.load_labels("cholect50")
@@ -30,7 +30,7 @@ def test_pair_ids_follow_the_published_map() -> None:
 
 
 def test_names_of_triplets_are_the_published_ones() -> None:
-    from surgeval.vocab._data import packaged
+    from surgeval.vocab.packaged import packaged
 
     assert list(vocab.load_labels("cholect50").triplet_names) == [
         row["name"] for row in packaged("cholect50_map")["triplets"]
@@ -96,7 +96,7 @@ def test_a_users_own_label_space_comes_from_one_file(tmp_path: Path) -> None:
     assert space.name == "mine"
     assert space.triplet_names == ("scissors,cut,thread", "needle driver,null,null")
     assert space.triplet_id("Needle-Driver", "null", "NULL") == 1
-    assert vocab._space.from_json(space.to_json(), "again") == space
+    assert vocab.space.from_json(space.to_json(), "again") == space
 
 
 def test_all_combinations_can_be_classes(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_a_label_space_made_of_too_many_names_is_refused() -> None:
 
 
 def test_triplets_by_name_are_looked_up_not_searched_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from surgeval.vocab import _space
+    from surgeval.vocab import space as _space
 
     calls = 0
     key = _space._key

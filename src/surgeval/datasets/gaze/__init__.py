@@ -5,13 +5,13 @@ JSONL, REFLACX, EyeGaze or Ego-Exo4D files, or any table described by a `GazeMap
 into fixations (I-DT).
 """
 
-from surgeval.datasets.gaze._dictation import SpokenWord, read_dictation
-from surgeval.datasets.gaze._fixation import fixation_at
-from surgeval.datasets.gaze._idt import find_fixations, idt
-from surgeval.datasets.gaze._map import GazeMap
-from surgeval.datasets.gaze._names import match_names
-from surgeval.datasets.gaze._read import read_gaze
-from surgeval.datasets.gaze._track import GazeTrack
+from surgeval.datasets.gaze.dictation import SpokenWord, read_dictation
+from surgeval.datasets.gaze.fixation import fixation_at
+from surgeval.datasets.gaze.idt import find_fixations, idt
+from surgeval.datasets.gaze.map import GazeMap
+from surgeval.datasets.gaze.names import match_names
+from surgeval.datasets.gaze.read import read_gaze
+from surgeval.datasets.gaze.track import GazeTrack
 
 __all__ = [
     "GazeMap",

@@ -5,17 +5,17 @@ dataset into the arrays that `surgeval.metrics` reads. Frames are joined by vide
 predictions is a miss, anything that fits no frame or class is an error that names the record.
 """
 
-from surgeval.datasets.predictions._detections import COLUMNS, HEADS, Detections
-from surgeval.datasets.predictions._join import JoinedDetections, join
-from surgeval.datasets.predictions._read import FORMATS, detect_format, read_detections
-from surgeval.datasets.predictions._recognition import (
+from surgeval.datasets.predictions.detections import COLUMNS, HEADS, Detections
+from surgeval.datasets.predictions.join import JoinedDetections, join
+from surgeval.datasets.predictions.read import FORMATS, detect_format, read_detections
+from surgeval.datasets.predictions.recognition import (
     JoinedRecognition,
     RecognitionTable,
     join_recognition,
     read_recognition,
 )
-from surgeval.datasets.predictions._truth import GroundTruth, ground_truth
-from surgeval.datasets.predictions._write import WriteReport, write_detections, write_recognition
+from surgeval.datasets.predictions.truth import GroundTruth, ground_truth
+from surgeval.datasets.predictions.write import WriteReport, write_detections, write_recognition
 
 __all__ = [
     "COLUMNS",

@@ -16,11 +16,11 @@ import torch
 from torch import nn
 
 from surgeval._version import __version__
-from surgeval.detector._checkpoint import Loaded, load_detector
-from surgeval.detector._classes import Classes
-from surgeval.detector.inference._onnx_check import BOXES, INPUT, KEY, KIND, VERSION, open_onnx
-from surgeval.detector.inference._open import detector_files
-from surgeval.detector.inference._tdnet import fill_of
+from surgeval.detector.checkpoint import Loaded, load_detector
+from surgeval.detector.classes import Classes
+from surgeval.detector.inference.onnx_check import BOXES, INPUT, KEY, KIND, VERSION, open_onnx
+from surgeval.detector.inference.open import detector_files
+from surgeval.detector.inference.tdnet import fill_of
 from surgeval.errors import BadInput, MissingExtra
 from surgeval.files import write_atomically
 
@@ -106,7 +106,7 @@ def _tdnet(loaded: Loaded, aux: bool) -> _Made:
 
 def _rtdetr(folder: Path, aux: bool) -> _Made:
     from surgeval.detector.rtdetr import load_rtdetr
-    from surgeval.detector.rtdetr._onnx import DetrAsRaw, any_batch
+    from surgeval.detector.rtdetr.onnx import DetrAsRaw, any_batch
 
     network = load_rtdetr(folder, aux=aux)
     module = DetrAsRaw(network).eval()

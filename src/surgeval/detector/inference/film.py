@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 
 from surgeval.arrays import Image
-from surgeval.detector.inference._draw import DrawnBox, draw_boxes
+from surgeval.detector.inference.draw import DrawnBox, draw_boxes
 from surgeval.files import atomic_file
 
 __all__ = ["DrawnBox", "draw_boxes", "write_film"]

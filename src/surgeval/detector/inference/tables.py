@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from surgeval.datasets.predictions import HEADS
-from surgeval.detector._classes import Classes
+from surgeval.detector.classes import Classes
 from surgeval.detector.nms import Found
 from surgeval.errors import BadInput
 

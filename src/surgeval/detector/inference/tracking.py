@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from surgeval.arrays import Bools, Floats, Ints
-from surgeval.detector.inference._motion import MotionAssumptions, Moving
+from surgeval.detector.inference.motion import MotionAssumptions, Moving
 from surgeval.errors import BadInput
 
 __all__ = ["NO_TRACK", "Tracker", "Tracking"]

@@ -15,13 +15,13 @@ to look at; `causal_graphs` does all of it for a reply, `draw_graphs` draws it o
 
 from __future__ import annotations
 
-from surgeval.explain.cleann._choice import HeadRule, Nodes, RankedHeads, choose_nodes, rank_heads
-from surgeval.explain.cleann._correlation import Sink, SinkRule, attention_sink, correlation
-from surgeval.explain.cleann._explanation import Explanation, Tester, explain, smallest_explanations
-from surgeval.explain.cleann._graph import Edge, EdgeMark, Graph, Learner, learn_graph
-from surgeval.explain.cleann._ground import Tally, near_boxes, tally_tokens
-from surgeval.explain.cleann._picture import ShownWindow, draw_graphs
-from surgeval.explain.cleann._reply import CausalSettings, HeadGraph, causal_graphs, reply_graphs
+from surgeval.explain.cleann.choice import HeadRule, Nodes, RankedHeads, choose_nodes, rank_heads
+from surgeval.explain.cleann.correlation import Sink, SinkRule, attention_sink, correlation
+from surgeval.explain.cleann.explanation import Explanation, Tester, explain, smallest_explanations
+from surgeval.explain.cleann.graph import Edge, EdgeMark, Graph, Learner, learn_graph
+from surgeval.explain.cleann.ground import Tally, near_boxes, tally_tokens
+from surgeval.explain.cleann.picture import ShownWindow, draw_graphs
+from surgeval.explain.cleann.reply import CausalSettings, HeadGraph, causal_graphs, reply_graphs
 
 __all__ = [
     "CausalSettings",

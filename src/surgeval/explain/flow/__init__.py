@@ -1,6 +1,6 @@
 """Optical flow between two frames: DIS (the default), Farnebäck, RAFT, or files computed elsewhere."""
 
-from surgeval.explain.flow._estimate import (
+from surgeval.explain.flow.estimate import (
     FLOW_METHODS,
     DisFlow,
     FarnebackFlow,

@@ -1,6 +1,6 @@
 """Does a heatmap lie on what the labels say matters? AC, AA, ARS and RAS of one map, and the tables of many."""
 
-from surgeval.metrics.grounding._ground import (
+from surgeval.metrics.grounding.ground import (
     EXCLUDED,
     FLAGS,
     Grounding,
@@ -12,8 +12,8 @@ from surgeval.metrics.grounding._ground import (
     ground_region,
     ras,
 )
-from surgeval.metrics.grounding._region import FLAT, Region, fixed_region, kept_pixels, top_region
-from surgeval.metrics.grounding._tables import (
+from surgeval.metrics.grounding.region import FLAT, Region, fixed_region, kept_pixels, top_region
+from surgeval.metrics.grounding.tables import (
     FOUR_WAY,
     ars_columns,
     f1_parts,
@@ -22,8 +22,8 @@ from surgeval.metrics.grounding._tables import (
     lift,
     prediction_sets,
 )
-from surgeval.metrics.grounding._triplets import MATCH_LEVELS, Match, match_breakdown, match_ras, triplet_match
-from surgeval.metrics.grounding._truth import Label, Truth, Window, box_mask, pixel_window
+from surgeval.metrics.grounding.triplets import MATCH_LEVELS, Match, match_breakdown, match_ras, triplet_match
+from surgeval.metrics.grounding.truth import Label, Truth, Window, box_mask, pixel_window
 
 __all__ = [
     "EXCLUDED",

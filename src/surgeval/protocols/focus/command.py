@@ -31,7 +31,7 @@ from surgeval.qa.chat import MODEL_SPECS
 from surgeval.results import counted
 
 if TYPE_CHECKING:
-    from surgeval.protocols.focus.asking._run import FocusRun
+    from surgeval.protocols.focus.asking.run import FocusRun
     from surgeval.protocols.focus.result import Admission, FocusScores
     from surgeval.qa.chat import Price
     from surgeval.qa.judging import Panel, TiePolicy
@@ -155,7 +155,7 @@ def score(
     """
     from surgeval.protocols.focus.method import score_focus
     from surgeval.protocols.focus.page import write_focus_page
-    from surgeval.protocols.focus.reading._sources import scored_sources
+    from surgeval.protocols.focus.reading.sources import scored_sources
     from surgeval.protocols.focus.result import check_scores_folder, pictured_in
     from surgeval.protocols.pictures import load_pictures
     from surgeval.qa.judging import read_verdicts
@@ -253,7 +253,7 @@ def run(
     with phases(show=not json) as shown:
         shown.phase("reading questions")
         from surgeval.models.chat import ChatOptions
-        from surgeval.protocols.focus.asking._run import run_focus
+        from surgeval.protocols.focus.asking.run import run_focus
 
         _check_judges(judge or [], json)  # before hours of asking
         asked = run_focus(

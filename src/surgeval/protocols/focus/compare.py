@@ -17,7 +17,7 @@ from surgeval.arrays import Bools
 from surgeval.errors import BadInput, visible
 from surgeval.protocols.contract import Compared, Comparison, few_video_notes
 from surgeval.protocols.focus.result import FocusScores, load_focus
-from surgeval.protocols.focus.scoring._summary import bucket_mean, with_clusters
+from surgeval.protocols.focus.scoring.summary import bucket_mean, with_clusters
 from surgeval.results import counted
 from surgeval.stats import Difference, paired_difference, paired_statistic, shown_bucket
 

@@ -11,7 +11,7 @@ from surgeval.figures import Estimate, EstimateBars, EstimateGroup, Figure, Heat
 
 if TYPE_CHECKING:
     from surgeval.protocols.focus.result import FocusScores
-    from surgeval.protocols.focus.scoring._summary import BucketScore
+    from surgeval.protocols.focus.scoring.summary import BucketScore
 
 __all__ = ["focus_figures"]
 

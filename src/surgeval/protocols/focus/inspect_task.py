@@ -18,14 +18,14 @@ from inspect_ai.solver import TaskState
 from surgeval.asking import Shown, ShownFrame, Unanswered, answer_of_output, pictures
 from surgeval.models.chat import open_chat
 from surgeval.protocols.asked import NO_MEDIA, check_limit
-from surgeval.protocols.focus.asking._prompt import PROMPT_VERSION, question_messages
-from surgeval.protocols.focus.asking._run import open_media
+from surgeval.protocols.focus.asking.prompt import PROMPT_VERSION, question_messages
+from surgeval.protocols.focus.asking.run import open_media
 from surgeval.protocols.focus.method import results_table
-from surgeval.protocols.focus.reading._files import as_sources, read_focus
-from surgeval.protocols.focus.reading._sources import open_questions
-from surgeval.protocols.focus.scoring._judge import ask_judges
-from surgeval.protocols.focus.scoring._rules import latency_limit, outcome
-from surgeval.protocols.focus.scoring._summary import RESULTS, focus_numbers
+from surgeval.protocols.focus.reading.files import as_sources, read_focus
+from surgeval.protocols.focus.reading.sources import open_questions
+from surgeval.protocols.focus.scoring.judge import ask_judges
+from surgeval.protocols.focus.scoring.rules import latency_limit, outcome
+from surgeval.protocols.focus.scoring.summary import RESULTS, focus_numbers
 from surgeval.protocols.inspect_kit import asking, names_in, one_sentence, required
 from surgeval.qa.chat import Message
 from surgeval.qa.judging import Panel, open_judges

@@ -14,15 +14,15 @@ from collections.abc import Sequence
 import polars as pl
 
 from surgeval.errors import BadInput, printable
-from surgeval.protocols.focus.reading._files import FocusFiles, FocusProblems, Source, read_focus
-from surgeval.protocols.focus.reading._ood import mark_ood, note_ood
-from surgeval.protocols.focus.reading._records import FocusQuestion, FocusResponse
+from surgeval.protocols.focus.reading.files import FocusFiles, FocusProblems, Source, read_focus
+from surgeval.protocols.focus.reading.ood import mark_ood, note_ood
+from surgeval.protocols.focus.reading.records import FocusQuestion, FocusResponse
 from surgeval.protocols.focus.result import FocusScores
-from surgeval.protocols.focus.scoring._floor import without_looking
-from surgeval.protocols.focus.scoring._judge import Judged, Judging, Progress, ask_judges
-from surgeval.protocols.focus.scoring._pooled import Batches, apply_budgets, read_batches
-from surgeval.protocols.focus.scoring._rules import STATUSES, Outcome, TimeRule, off_track_groups, outcome, time_limit
-from surgeval.protocols.focus.scoring._summary import RESULTS, SAID, Scheme, focus_numbers, small_buckets
+from surgeval.protocols.focus.scoring.floor import without_looking
+from surgeval.protocols.focus.scoring.judge import Judged, Judging, Progress, ask_judges
+from surgeval.protocols.focus.scoring.pooled import Batches, apply_budgets, read_batches
+from surgeval.protocols.focus.scoring.rules import STATUSES, Outcome, TimeRule, off_track_groups, outcome, time_limit
+from surgeval.protocols.focus.scoring.summary import RESULTS, SAID, Scheme, focus_numbers, small_buckets
 from surgeval.qa.formats import check_compat
 from surgeval.qa.screening import FlagPolicy
 from surgeval.results import counted

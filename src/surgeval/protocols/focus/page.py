@@ -15,7 +15,7 @@ import polars as pl
 from surgeval.pages import Fact, Plot, Section, Table, save_figures, save_tables, write_page
 from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.focus.result import FocusScores
-from surgeval.protocols.focus.scoring._pooled import SETUP
+from surgeval.protocols.focus.scoring.pooled import SETUP
 from surgeval.protocols.focus.tables import judge_table
 from surgeval.protocols.verdict_page import verdict_lead, verdict_sections, warning_lead
 from surgeval.results import counted

@@ -24,13 +24,13 @@ from surgeval.files import failure_reason, make_folder
 from surgeval.pages import Evidence
 from surgeval.protocols.asked import was_shown
 from surgeval.protocols.contract import Headline, RunResult, refuse_dataset
-from surgeval.protocols.focus._stored import SCORES, read_scores, restored, write_scores
 from surgeval.protocols.focus.evidence import focus_evidence
 from surgeval.protocols.focus.figures import focus_figures
-from surgeval.protocols.focus.scoring._admission import Admission, admission_gate
-from surgeval.protocols.focus.scoring._agreement import judge_agreement
-from surgeval.protocols.focus.scoring._pooled import PooledTime
-from surgeval.protocols.focus.scoring._summary import BucketScore, with_clusters
+from surgeval.protocols.focus.scoring.admission import Admission, admission_gate
+from surgeval.protocols.focus.scoring.agreement import judge_agreement
+from surgeval.protocols.focus.scoring.pooled import PooledTime
+from surgeval.protocols.focus.scoring.summary import BucketScore, with_clusters
+from surgeval.protocols.focus.stored import SCORES, read_scores, restored, write_scores
 from surgeval.protocols.focus.tables import focus_json, focus_tables
 from surgeval.protocols.focus.verdict import floors_of, judge
 from surgeval.protocols.pictures import load_pictures, save_pictures

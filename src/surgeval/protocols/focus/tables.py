@@ -15,7 +15,7 @@ from surgeval.stats import Interval
 
 if TYPE_CHECKING:
     from surgeval.protocols.focus.result import FocusScores
-    from surgeval.protocols.focus.scoring._admission import Admission
+    from surgeval.protocols.focus.scoring.admission import Admission
     from surgeval.qa.judging import PanelReport
 
 __all__ = ["focus_json", "focus_tables", "judge_table", "plain_interval"]

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from surgeval.errors import visible
-from surgeval.protocols.focus.scoring._summary import with_clusters
+from surgeval.protocols.focus.scoring.summary import with_clusters
 from surgeval.protocols.verdict import Claim, Reason, Rule, Verdict, above, listed, shown_nothing, verdict_of
 from surgeval.results import percent
 from surgeval.stats import FEW_CLUSTERS, Interval, number_text, paired_difference

@@ -16,7 +16,7 @@ from surgeval.progress import phases
 from surgeval.qa.chat import MODEL_SPECS, REJECTING_SPECS
 
 if TYPE_CHECKING:
-    from surgeval.protocols.intent.asking._run import IntentRun
+    from surgeval.protocols.intent.asking.run import IntentRun
     from surgeval.protocols.intent.result import IntentScores
 
 _BLOCK = 32  # questions in flight at most: a run stores blocks of this size
@@ -105,7 +105,7 @@ def run(
 
     Example: [bold]surgeval run intent --data phantom --model always-reject --out runs/reject[/bold]
     """
-    from surgeval.protocols.intent.asking._conditions import chosen_interventions
+    from surgeval.protocols.intent.asking.conditions import chosen_interventions
 
     if retry and not (out / "run.json").is_file():
         raise BadInput(f"--retry: {out}: found no run.json, expected the folder of a run")
@@ -115,7 +115,7 @@ def run(
     with phases(show=not json) as shown:
         shown.phase("reading items")
         from surgeval.models.chat import ChatOptions
-        from surgeval.protocols.intent.asking._run import run_intent
+        from surgeval.protocols.intent.asking.run import run_intent
         from surgeval.protocols.intent.result import load_intent
 
         asked = run_intent(
@@ -216,7 +216,7 @@ def _say(run: IntentRun, scores: IntentScores, page: Path) -> None:
 
 
 def _print(scores: IntentScores, page: Path) -> None:
-    from surgeval.protocols.intent.scoring._weights import LABELS
+    from surgeval.protocols.intent.scoring.weights import LABELS
     from surgeval.results import percent
 
     say = console().print

@@ -14,12 +14,12 @@ import polars as pl
 from surgeval.datasets import intent_record
 from surgeval.errors import BadInput, visible
 from surgeval.protocols.contract import Compared, Comparison, few_video_notes
-from surgeval.protocols.intent._gallery import same_question_sections
+from surgeval.protocols.intent.gallery import same_question_sections
 from surgeval.protocols.intent.result import IntentScores, load_intent
-from surgeval.protocols.intent.scoring._estimates import RESAMPLES, difference_of, gap_of
-from surgeval.protocols.intent.scoring._interventions import GAZE, replied_under
-from surgeval.protocols.intent.scoring._scores import PLAIN
-from surgeval.protocols.intent.scoring._weights import LABELS, NUMBERS, Weights, weights_of
+from surgeval.protocols.intent.scoring.estimates import RESAMPLES, difference_of, gap_of
+from surgeval.protocols.intent.scoring.interventions import GAZE, replied_under
+from surgeval.protocols.intent.scoring.scores import PLAIN
+from surgeval.protocols.intent.scoring.weights import LABELS, NUMBERS, Weights, weights_of
 
 __all__ = ["compare_intent"]
 

@@ -62,7 +62,7 @@ def chapter(demo: Demo) -> Chapter:
 
 def ask(data: Path, out: Path, split: str | None, name: str) -> None:
     """One model's run with its own page."""
-    from surgeval.protocols.intent.asking._run import run_intent
+    from surgeval.protocols.intent.asking.run import run_intent
     from surgeval.protocols.intent.page import write_page_of
     from surgeval.protocols.intent.result import load_intent
 
@@ -90,7 +90,7 @@ def _embedded() -> tuple[str, ...]:
 def _table(scores: Mapping[str, IntentScores]) -> pl.DataFrame:
     import polars as pl
 
-    from surgeval.protocols.intent.scoring._weights import LABELS
+    from surgeval.protocols.intent.scoring.weights import LABELS
 
     rows: Sequence[Mapping[str, str]] = [
         {"": LABELS[number], **{name: _cell(result, number) for name, result in scores.items()}} for number in _ROWS

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from surgeval.pages import Evidence
-from surgeval.protocols.intent.scoring._scores import MISSING
+from surgeval.protocols.intent.scoring.scores import MISSING
 from surgeval.records import IntentQuestion
 
 if TYPE_CHECKING:

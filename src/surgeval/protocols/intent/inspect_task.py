@@ -17,23 +17,23 @@ from surgeval.asking import Shown, ShownFrame, Unanswered, answer_of_output
 from surgeval.errors import BadInput
 from surgeval.protocols.asked import check_limit
 from surgeval.protocols.inspect_kit import asking, names_in, one_sentence, required
-from surgeval.protocols.intent._cases import SCHEMA, split_id
-from surgeval.protocols.intent._items import open_items
-from surgeval.protocols.intent.asking._conditions import (
+from surgeval.protocols.intent.asking.conditions import (
     asked_first,
     chosen_interventions,
     of_split,
     own_option,
     stratified,
 )
-from surgeval.protocols.intent.asking._gaze import GazeMode
-from surgeval.protocols.intent.asking._look import Eyes, Seeing
-from surgeval.protocols.intent.asking._prompt import PROMPT_VERSION, item_messages
-from surgeval.protocols.intent.asking._run import MAX_TOKENS
-from surgeval.protocols.intent.scoring._estimates import estimate_of
-from surgeval.protocols.intent.scoring._interventions import under
-from surgeval.protocols.intent.scoring._scores import PLAIN, answers_of, scored_cells
-from surgeval.protocols.intent.scoring._weights import NUMBERS
+from surgeval.protocols.intent.asking.gaze import GazeMode
+from surgeval.protocols.intent.asking.look import Eyes, Seeing
+from surgeval.protocols.intent.asking.prompt import PROMPT_VERSION, item_messages
+from surgeval.protocols.intent.asking.run import MAX_TOKENS
+from surgeval.protocols.intent.cases import SCHEMA, split_id
+from surgeval.protocols.intent.items import open_items
+from surgeval.protocols.intent.scoring.estimates import estimate_of
+from surgeval.protocols.intent.scoring.interventions import under
+from surgeval.protocols.intent.scoring.scores import PLAIN, answers_of, scored_cells
+from surgeval.protocols.intent.scoring.weights import NUMBERS
 from surgeval.qa.chat import Message
 from surgeval.qa.choices import letters, read_choice
 from surgeval.records import IntentQuestion

@@ -12,10 +12,10 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal
 
 from surgeval.protocols.asked import UNKNOWN_MEDIA
-from surgeval.protocols.intent._items import open_items
-from surgeval.protocols.intent.asking._look import Eyes, Seeing
-from surgeval.protocols.intent.asking._responses import Responses, Source
-from surgeval.protocols.intent.asking._run import IntentRun, ask_items, run_intent
+from surgeval.protocols.intent.asking.look import Eyes, Seeing
+from surgeval.protocols.intent.asking.responses import Responses, Source
+from surgeval.protocols.intent.asking.run import IntentRun, ask_items, run_intent
+from surgeval.protocols.intent.items import open_items
 from surgeval.protocols.pictures import PICTURES
 
 if TYPE_CHECKING:

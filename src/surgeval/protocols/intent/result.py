@@ -16,11 +16,10 @@ from surgeval.files import failure_reason, make_folder, write_parquet_file
 from surgeval.pages import Evidence
 from surgeval.protocols.asked import UNKNOWN_MEDIA, count_models
 from surgeval.protocols.contract import Headline, RecordedResult, refuse_dataset
-from surgeval.protocols.intent._cases import SCHEMA
-from surgeval.protocols.intent._items import load_items, save_items
-from surgeval.protocols.intent._stored import load_answers
-from surgeval.protocols.intent.scoring._estimates import chance_of, estimate_of
-from surgeval.protocols.intent.scoring._interventions import (
+from surgeval.protocols.intent.cases import SCHEMA
+from surgeval.protocols.intent.items import load_items, save_items
+from surgeval.protocols.intent.scoring.estimates import chance_of, estimate_of
+from surgeval.protocols.intent.scoring.interventions import (
     Moved,
     Order,
     Removal,
@@ -32,8 +31,9 @@ from surgeval.protocols.intent.scoring._interventions import (
     trap_removal,
     under,
 )
-from surgeval.protocols.intent.scoring._scores import MISSING, PLAIN, Invalid, answers_of, scored_cells
-from surgeval.protocols.intent.scoring._weights import DIMENSIONS, LABELS, NUMBERS, SKILLS
+from surgeval.protocols.intent.scoring.scores import MISSING, PLAIN, Invalid, answers_of, scored_cells
+from surgeval.protocols.intent.scoring.weights import DIMENSIONS, LABELS, NUMBERS, SKILLS
+from surgeval.protocols.intent.stored import load_answers
 from surgeval.protocols.pictures import load_pictures, save_pictures
 from surgeval.protocols.reply_warnings import find_one_answer, find_other_models
 from surgeval.protocols.verdict import Verdict

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from surgeval.protocols.intent.scoring._estimates import estimate_of
-from surgeval.protocols.intent.scoring._scores import MISSING, PLAIN, roles_of
-from surgeval.protocols.intent.scoring._weights import LABELS, NUMBERS, SKILLS
+from surgeval.protocols.intent.scoring.estimates import estimate_of
+from surgeval.protocols.intent.scoring.scores import MISSING, PLAIN, roles_of
+from surgeval.protocols.intent.scoring.weights import LABELS, NUMBERS, SKILLS
 from surgeval.records import IntentQuestion
 from surgeval.stats import Difference, Interval
 

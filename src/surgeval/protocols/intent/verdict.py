@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from surgeval.protocols.intent.scoring._weights import SKILLS
+from surgeval.protocols.intent.scoring.weights import SKILLS
 from surgeval.protocols.verdict import Claim, Reason, Rule, Verdict, above, changed, share, shown_nothing, verdict_of
 from surgeval.results import percent
 from surgeval.stats import FEW_CLUSTERS, Interval

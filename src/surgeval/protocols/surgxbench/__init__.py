@@ -1,20 +1,8 @@
 """Protocol `surgxbench`: does a model look where it should? (SurgXBench, two papers)."""
 
-from __future__ import annotations
+import lazy_loader as _lazy
 
-from typing import TYPE_CHECKING
-
-from surgeval._lazy import lazy_exports
 from surgeval.protocols.descriptor import Descriptor
-
-if TYPE_CHECKING:
-    from surgeval.protocols.surgxbench._settings import PROFILES, SURGX_TASKS, SurgXSettings, profile_settings
-    from surgeval.protocols.surgxbench.compare import RESAMPLES, compare_surgxbench
-    from surgeval.protocols.surgxbench.measuring._prompts import instrument_prompts, triplet_prompts
-    from surgeval.protocols.surgxbench.method import SurgXRun, run_surgxbench
-    from surgeval.protocols.surgxbench.one_image._causes import ExplainedCauses, explain_causes
-    from surgeval.protocols.surgxbench.one_image._single import Explained, ExplainedReply, explain_image
-    from surgeval.protocols.surgxbench.result import SurgXScores, join_runs, load_surgxbench, outcomes
 
 DESCRIPTOR = Descriptor.of_rooms(
     __name__,
@@ -25,37 +13,5 @@ DESCRIPTOR = Descriptor.of_rooms(
     order=30,
 )
 
-_HOMES = {
-    "_settings": "PROFILES SurgXSettings SURGX_TASKS profile_settings",
-    "compare": "RESAMPLES compare_surgxbench",
-    "measuring._prompts": "instrument_prompts triplet_prompts",
-    "method": "SurgXRun run_surgxbench",
-    "one_image._causes": "ExplainedCauses explain_causes",
-    "one_image._single": "Explained ExplainedReply explain_image",
-    "result": "SurgXScores join_runs load_surgxbench outcomes",
-}
-
-__all__ = [
-    "DESCRIPTOR",
-    "PROFILES",
-    "RESAMPLES",
-    "SURGX_TASKS",
-    "Explained",
-    "ExplainedCauses",
-    "ExplainedReply",
-    "SurgXRun",
-    "SurgXScores",
-    "SurgXSettings",
-    "compare_surgxbench",
-    "explain_causes",
-    "explain_image",
-    "instrument_prompts",
-    "join_runs",
-    "load_surgxbench",
-    "outcomes",
-    "profile_settings",
-    "run_surgxbench",
-    "triplet_prompts",
-]
-
-__getattr__, __dir__ = lazy_exports(__name__, _HOMES)
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
+__all__ += ["DESCRIPTOR"]

@@ -23,8 +23,8 @@ from surgeval.errors import BadInput, visible
 from surgeval.progress import phases
 
 if TYPE_CHECKING:
-    from surgeval.protocols.surgxbench._settings import SurgXSettings
     from surgeval.protocols.surgxbench.result import SurgXScores
+    from surgeval.protocols.surgxbench.settings import SurgXSettings
 
 
 ProfileName: TypeAlias = Literal["surgxbench", "early"]  # whose prompts, threshold and tables
@@ -168,7 +168,7 @@ def _few_threads(model: str) -> None:
 
 
 def _settings(profile: str, options: dict[str, Any], more: dict[str, Any]) -> SurgXSettings:
-    from surgeval.protocols.surgxbench._settings import profile_settings
+    from surgeval.protocols.surgxbench.settings import profile_settings
 
     return profile_settings(profile, **more, **{k: v for k, v in options.items() if v is not None})
 
@@ -217,8 +217,8 @@ def _plain(value: float) -> float | None:
 
 
 def _print(scores: SurgXScores, page: Path) -> None:
-    from surgeval.protocols.surgxbench._numbers import NUMBERS
-    from surgeval.protocols.surgxbench._page_tables import TITLES, readable_table
+    from surgeval.protocols.surgxbench.numbers import NUMBERS
+    from surgeval.protocols.surgxbench.page_tables import TITLES, readable_table
 
     say = console().print
     say(visible(scores.name))

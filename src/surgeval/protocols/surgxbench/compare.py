@@ -15,9 +15,9 @@ import polars as pl
 
 from surgeval.errors import BadInput
 from surgeval.protocols.contract import Compared, Comparison, few_video_notes
-from surgeval.protocols.surgxbench._area import area_is_set
-from surgeval.protocols.surgxbench._numbers import NUMBERS, task_cases, wanted_of
-from surgeval.protocols.surgxbench._ratios import VideoSums
+from surgeval.protocols.surgxbench.area import area_is_set
+from surgeval.protocols.surgxbench.numbers import NUMBERS, task_cases, wanted_of
+from surgeval.protocols.surgxbench.ratios import VideoSums
 from surgeval.protocols.surgxbench.result import SurgXScores, load_surgxbench
 from surgeval.protocols.surgxbench.tables import attended_areas
 from surgeval.stats import FEW_CLUSTERS, Difference, paired_statistic

@@ -75,7 +75,7 @@ def chapter(demo: Demo) -> Chapter:
 def _frames(data: Path) -> int:
     """The frames that each model looks at."""
     from surgeval.datasets import open_dataset
-    from surgeval.protocols.surgxbench.measuring._worker import labelled_frames
+    from surgeval.protocols.surgxbench.measuring.worker import labelled_frames
 
     dataset = open_dataset(data)
     return sum(len(labelled_frames(dataset, video.name, 1)) for video in dataset.videos())
@@ -85,9 +85,9 @@ def look(data: Path, out: Path, name: str) -> None:
     """One model's run with its own page; in a process of its own."""
     import torch
 
-    from surgeval.protocols.surgxbench._settings import profile_settings
     from surgeval.protocols.surgxbench.method import run_surgxbench
     from surgeval.protocols.surgxbench.page import write_page_of
+    from surgeval.protocols.surgxbench.settings import profile_settings
 
     torch.set_num_threads(1)
     tasks = ("instruments", "triplets") if name == MODELS[0] else ("instruments",)
@@ -108,7 +108,7 @@ def _table(scores: list[SurgXScores]) -> pl.DataFrame:
 
 
 def _shown(run: SurgXScores, key: str) -> str:
-    from surgeval.protocols.surgxbench._numbers import NUMBERS
+    from surgeval.protocols.surgxbench.numbers import NUMBERS
 
     interval = run.numbers.get(key)
     return "" if interval is None else interval.cell(NUMBERS[key].unit)

@@ -23,7 +23,7 @@ from surgeval.figures import (
     StackedBars,
 )
 from surgeval.metrics.grounding import MATCH_LEVELS
-from surgeval.protocols.surgxbench._page_tables import layer
+from surgeval.protocols.surgxbench.page_tables import layer
 from surgeval.protocols.surgxbench.tables import FOUR
 from surgeval.stats import with_ends
 

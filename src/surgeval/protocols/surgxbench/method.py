@@ -18,13 +18,13 @@ from surgeval.errors import BadInput
 from surgeval.explain.flow import StoredFlow
 from surgeval.explain.heatmaps import method_for
 from surgeval.protocols.contract import FinishedRun
-from surgeval.protocols.surgxbench._item import Extras, Item
-from surgeval.protocols.surgxbench._settings import SurgXSettings
-from surgeval.protocols.surgxbench._stored import load_page, save_page
-from surgeval.protocols.surgxbench.gallery._examples import flow_pipeline, hidings
-from surgeval.protocols.surgxbench.gallery._pictures import gallery
-from surgeval.protocols.surgxbench.measuring._worker import VideoWorker, labelled_frames, with_boxes
+from surgeval.protocols.surgxbench.gallery.examples import flow_pipeline, hidings
+from surgeval.protocols.surgxbench.gallery.pictures import gallery
+from surgeval.protocols.surgxbench.item import Extras, Item
+from surgeval.protocols.surgxbench.measuring.worker import VideoWorker, labelled_frames, with_boxes
 from surgeval.protocols.surgxbench.result import SurgXScores, load_surgxbench
+from surgeval.protocols.surgxbench.settings import SurgXSettings
+from surgeval.protocols.surgxbench.stored import load_page, save_page
 from surgeval.results import counted
 
 __all__ = ["SurgXRun", "run_surgxbench"]

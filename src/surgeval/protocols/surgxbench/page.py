@@ -13,10 +13,10 @@ from surgeval.errors import BadInput
 from surgeval.pages import Plot, Section, save_figures, save_tables, write_page
 from surgeval.protocols.contract import names_on_page
 from surgeval.protocols.evidence_page import evidence_of
-from surgeval.protocols.surgxbench._page_tables import facts, joint, overview, own, tables_to_save
 from surgeval.protocols.surgxbench.figures import surgxbench_figures
-from surgeval.protocols.surgxbench.gallery._cards import gallery_cards, hiding_cards
-from surgeval.protocols.surgxbench.gallery._legend import picture_keys
+from surgeval.protocols.surgxbench.gallery.cards import gallery_cards, hiding_cards
+from surgeval.protocols.surgxbench.gallery.legend import picture_keys
+from surgeval.protocols.surgxbench.page_tables import facts, joint, overview, own, tables_to_save
 from surgeval.protocols.surgxbench.result import SurgXScores
 from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
 from surgeval.results import counted, percent

@@ -16,12 +16,12 @@ from surgeval.metrics.grounding import FLAGS, prediction_sets
 from surgeval.pages import Evidence
 from surgeval.protocols.contract import Headline, RecordedResult
 from surgeval.protocols.surgxbench import tables
-from surgeval.protocols.surgxbench._causal_table import CAUSAL_SCHEMA, causal_table
-from surgeval.protocols.surgxbench._item import NO_EXTRAS, Extras, Item
-from surgeval.protocols.surgxbench._numbers import LABELS, headline_numbers, headlines_of
-from surgeval.protocols.surgxbench._stored import load_page
+from surgeval.protocols.surgxbench.causal_table import CAUSAL_SCHEMA, causal_table
 from surgeval.protocols.surgxbench.evidence import surgxbench_evidence
 from surgeval.protocols.surgxbench.figures import surgxbench_figures
+from surgeval.protocols.surgxbench.item import NO_EXTRAS, Extras, Item
+from surgeval.protocols.surgxbench.numbers import LABELS, headline_numbers, headlines_of
+from surgeval.protocols.surgxbench.stored import load_page
 from surgeval.protocols.surgxbench.tables import CONTROLS, MOTION_FLAGS
 from surgeval.protocols.surgxbench.verdict import judge
 from surgeval.protocols.verdict import Verdict

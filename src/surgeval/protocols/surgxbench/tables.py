@@ -11,8 +11,8 @@ from collections.abc import Mapping
 import polars as pl
 
 from surgeval.metrics.grounding import FOUR_WAY, ars_columns, f1_parts, four_way_cells, match_breakdown
-from surgeval.protocols.surgxbench._area import without_set_area
-from surgeval.protocols.surgxbench._ratios import ANY, EITHER_WAY, POSITIVE, Ratio, ratio_of_sums, ratios, share_of
+from surgeval.protocols.surgxbench.area import without_set_area
+from surgeval.protocols.surgxbench.ratios import ANY, EITHER_WAY, POSITIVE, Ratio, ratio_of_sums, ratios, share_of
 from surgeval.stats import Interval
 
 __all__ = [

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from surgeval.protocols.surgxbench._numbers import guessing, shares_shown
-from surgeval.protocols.surgxbench._ratios import EITHER_WAY, Ratio, ratios
+from surgeval.protocols.surgxbench.numbers import guessing, shares_shown
+from surgeval.protocols.surgxbench.ratios import EITHER_WAY, Ratio, ratios
 from surgeval.protocols.surgxbench.tables import NONE_NAMED, RIGHT, USED
 from surgeval.protocols.verdict import (
     Claim,

@@ -28,7 +28,10 @@ from surgeval.files import (
 )
 from surgeval.metrics import Convention, Ties, choose_convention
 from surgeval.protocols.contract import refuse_dataset
-from surgeval.protocols.training._stored import (
+from surgeval.protocols.training.detectors import Tell, TrainableDetector
+from surgeval.protocols.training.result import TrainingScores, load_folds
+from surgeval.protocols.training.scheme import Fold, Scheme, SchemeSpec, choose_folds
+from surgeval.protocols.training.stored import (
     BOXES,
     PLAN,
     RECORD,
@@ -38,9 +41,6 @@ from surgeval.protocols.training._stored import (
     fold_record,
     write_plan,
 )
-from surgeval.protocols.training.detectors import Tell, TrainableDetector
-from surgeval.protocols.training.result import TrainingScores, load_folds
-from surgeval.protocols.training.scheme import Fold, Scheme, SchemeSpec, choose_folds
 from surgeval.protocols.triplets import TripletScores, score_triplets
 from surgeval.protocols.triplets.page import write_triplets_page
 from surgeval.results import counted

@@ -15,7 +15,6 @@ from surgeval.figures import Figure
 from surgeval.pages import Fact, Link, Plot, Section, Table, save_figures, save_tables, write_page
 from surgeval.protocols.contract import Comparison, names_on_page
 from surgeval.protocols.evidence_page import evidence_of
-from surgeval.protocols.training._stored import SCORES
 from surgeval.protocols.training.ablation.page import write_ablation_page
 from surgeval.protocols.training.ablation.result import AblationScores
 from surgeval.protocols.training.compare import compare_training
@@ -23,6 +22,7 @@ from surgeval.protocols.training.figures import class_bars, difference_forest
 from surgeval.protocols.training.paper_page import paper_section
 from surgeval.protocols.training.result import TrainingScores
 from surgeval.protocols.training.settings import setting_rows
+from surgeval.protocols.training.stored import SCORES
 from surgeval.protocols.training.tables import fold_table, paper_tables
 from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
 from surgeval.stats import with_ends

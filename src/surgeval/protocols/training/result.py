@@ -18,10 +18,10 @@ from surgeval.engine import load_record
 from surgeval.figures import Figure
 from surgeval.pages import Evidence
 from surgeval.protocols.contract import Headline, RunResult
-from surgeval.protocols.training._stored import SCORES, TRAINING, FoldRecord, fold_home, fold_record, read_plan
 from surgeval.protocols.training.ablation.result import AblationScores, load_ablation
 from surgeval.protocols.training.curves import Training, is_training, load_training_folder
 from surgeval.protocols.training.figures import fold_figures
+from surgeval.protocols.training.stored import SCORES, TRAINING, FoldRecord, fold_home, fold_record, read_plan
 from surgeval.protocols.training.tables import fold_table, paper_tables
 from surgeval.protocols.triplets import TripletScores, load_triplets
 from surgeval.protocols.verdict import Verdict

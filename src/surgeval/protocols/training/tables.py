@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from surgeval.protocols.training._published import (
+from surgeval.protocols.training.published import (
     METRICS,
     SOURCE,
     PaperRow,

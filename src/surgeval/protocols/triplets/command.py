@@ -179,7 +179,7 @@ def _print_problem(problem: Problem) -> None:
 
 
 def _print(scores: TripletScores, page: Path | None, warned: Sequence[str]) -> None:
-    from surgeval.protocols.triplets._readable import readable_scores
+    from surgeval.protocols.triplets.readable import readable_scores
 
     say = console().print
     verdict = scores.verdict()

@@ -13,8 +13,8 @@ from surgeval.arrays import Ints
 from surgeval.errors import BadInput, DataError
 from surgeval.protocols.contract import Compared, Comparison, by_key, few_video_notes
 from surgeval.protocols.triplets.result import TripletScores, load_triplets
-from surgeval.protocols.triplets.scoring._mixing import draws_of, mixture_of
-from surgeval.protocols.triplets.scoring._numbers import Key, StoredReplicates, reading_order
+from surgeval.protocols.triplets.scoring.mixing import draws_of, mixture_of
+from surgeval.protocols.triplets.scoring.numbers import Key, StoredReplicates, reading_order
 from surgeval.stats import Difference, paired_statistic, paired_vector
 
 __all__ = ["RESAMPLES", "TripletComparison", "compare_triplets"]

@@ -30,7 +30,7 @@ def chapter(demo: Demo) -> Chapter:
 
     from surgeval.datasets import MemoryDataset
     from surgeval.phantom import simulate_detector
-    from surgeval.protocols.triplets._demo_network import NETWORK
+    from surgeval.protocols.triplets.demo_network import NETWORK
     from surgeval.protocols.triplets.method import score_triplets
     from surgeval.protocols.triplets.page import write_triplets_page
 
@@ -76,7 +76,7 @@ def chapter(demo: Demo) -> Chapter:
 
 def _looked(dataset: Dataset, sampled: Dataset, out: Path) -> dict[str, Path]:
     """Write what the embedded network finds on all frames that are scored; its film of one operation."""
-    from surgeval.protocols.triplets._demo_network import NETWORK, film_boxes, found_by_network, opened_network
+    from surgeval.protocols.triplets.demo_network import NETWORK, film_boxes, found_by_network, opened_network
 
     videos = sampled.videos()
     shown = next((video for video in videos if video.split == "test"), videos[0]).name
@@ -89,7 +89,7 @@ def _looked(dataset: Dataset, sampled: Dataset, out: Path) -> dict[str, Path]:
 
 def _about_network(scored: Mapping[str, TripletScores], missing: str) -> tuple[str, ...]:
     """What the odd one among them is, or why it is left out."""
-    from surgeval.protocols.triplets._demo_network import NETWORK
+    from surgeval.protocols.triplets.demo_network import NETWORK
 
     if missing:
         return (f"{NETWORK}, a trained network, is left out: {MissingExtra('detect', missing)}",)

@@ -11,7 +11,7 @@ from surgeval.datasets import Dataset, read_image
 from surgeval.errors import DataError
 from surgeval.pages import Evidence
 from surgeval.protocols.pictures import thumbnail
-from surgeval.protocols.triplets.scoring._objects import ERRORS
+from surgeval.protocols.triplets.scoring.objects import ERRORS
 
 if TYPE_CHECKING:
     from surgeval.protocols.triplets.result import TripletScores

@@ -10,12 +10,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from surgeval.arrays import AnyArray, Bools, Ints
 from surgeval.errors import BadInput, printable
 from surgeval.metrics import Convention, DetectionSet, Ties, rare_classes
-from surgeval.protocols.triplets._assemble import ScoringPlan, assemble_detection, assemble_recognition, choose_ties
-from surgeval.protocols.triplets._box_columns import (
+from surgeval.protocols.triplets.assemble import ScoringPlan, assemble_detection, assemble_recognition, choose_ties
+from surgeval.protocols.triplets.box_columns import (
     BoxFormat,
     Columns,
     class_counts,
@@ -28,10 +29,10 @@ from surgeval.protocols.triplets._box_columns import (
 )
 from surgeval.protocols.triplets.method import RECOGNITION
 from surgeval.protocols.triplets.result import TripletScores
-from surgeval.protocols.triplets.scoring._groups import Group, VideoGroups
-from surgeval.protocols.triplets.scoring._inputs import Task, array_fingerprint
-from surgeval.protocols.triplets.scoring._numbers import Progress
-from surgeval.protocols.triplets.scoring._recognition import FrameScores
+from surgeval.protocols.triplets.scoring.groups import Group, VideoGroups
+from surgeval.protocols.triplets.scoring.inputs import Task, array_fingerprint
+from surgeval.protocols.triplets.scoring.numbers import Progress
+from surgeval.protocols.triplets.scoring.recognition import FrameScores
 from surgeval.vocab import LabelSpace
 
 __all__ = ["score_detection", "score_recognition"]
@@ -89,8 +90,8 @@ def score_detection(
 
 
 def score_recognition(
-    targets: AnyArray,
-    scores: AnyArray,
+    targets: ArrayLike,
+    scores: ArrayLike,
     videos: Sequence[str],
     *,
     space: LabelSpace | str | None = None,

@@ -20,7 +20,7 @@ from surgeval.datasets import Dataset, OnProblem, Sources, name_sources, raise_e
 from surgeval.datasets.predictions import GroundTruth, ground_truth
 from surgeval.errors import BadInput
 from surgeval.metrics import Convention, Ties, choose_convention, evaluate, rare_classes
-from surgeval.protocols.triplets._assemble import (
+from surgeval.protocols.triplets.assemble import (
     ScoringPlan,
     assemble_detection,
     assemble_recognition,
@@ -29,9 +29,9 @@ from surgeval.protocols.triplets._assemble import (
 )
 from surgeval.protocols.triplets.evidence import kept_pictures
 from surgeval.protocols.triplets.result import TripletScores, load_triplets
-from surgeval.protocols.triplets.scoring._constant import SEVERAL_BOXES
-from surgeval.protocols.triplets.scoring._groups import Folds, VideoGroups, choose_videos
-from surgeval.protocols.triplets.scoring._inputs import (
+from surgeval.protocols.triplets.scoring.constant import SEVERAL_BOXES
+from surgeval.protocols.triplets.scoring.groups import Folds, VideoGroups, choose_videos
+from surgeval.protocols.triplets.scoring.inputs import (
     Predictions,
     Source,
     Task,
@@ -40,9 +40,9 @@ from surgeval.protocols.triplets.scoring._inputs import (
     open_data,
     truth_fingerprint,
 )
-from surgeval.protocols.triplets.scoring._numbers import Progress
-from surgeval.protocols.triplets.scoring._objects import box_objects, label_objects
-from surgeval.protocols.triplets.scoring._recognition import FrameScores
+from surgeval.protocols.triplets.scoring.numbers import Progress
+from surgeval.protocols.triplets.scoring.objects import box_objects, label_objects
+from surgeval.protocols.triplets.scoring.recognition import FrameScores
 from surgeval.protocols.triplets.tables import class_labels, frame_labels
 
 __all__ = ["DETECTION", "RECOGNITION", "score_triplets"]

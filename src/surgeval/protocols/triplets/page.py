@@ -11,8 +11,8 @@ from pathlib import Path
 
 from surgeval.pages import Fact, Plot, Section, Table, save_figures, save_tables, write_page
 from surgeval.protocols.evidence_page import evidence_of
-from surgeval.protocols.triplets._readable import FLOOR, Readable, readable_scores
 from surgeval.protocols.triplets.figures import MOST_CLASSES, title_of
+from surgeval.protocols.triplets.readable import FLOOR, Readable, readable_scores
 from surgeval.protocols.triplets.result import TripletScores
 from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
 from surgeval.results import counted

@@ -32,15 +32,15 @@ from surgeval.files import (
 from surgeval.pages import Evidence
 from surgeval.protocols.contract import Headline, RunResult, refuse_dataset
 from surgeval.protocols.pictures import load_pictures, save_pictures
-from surgeval.protocols.triplets._check import check_scores
-from surgeval.protocols.triplets._mixing_files import MIXING_FILES, Layout, read_mixable, write_mixable
-from surgeval.protocols.triplets._stored import Confusions, details_json, read_details
+from surgeval.protocols.triplets.check import check_scores
 from surgeval.protocols.triplets.evidence import triplet_evidence
 from surgeval.protocols.triplets.figures import score_figures
-from surgeval.protocols.triplets.scoring._inputs import Task
-from surgeval.protocols.triplets.scoring._mixing import RankedBoxes, ScoredFrames
-from surgeval.protocols.triplets.scoring._numbers import NAMES, Key, ScoreNumber, StoredReplicates, reading_order
-from surgeval.protocols.triplets.scoring._objects import OBJECTS, read_objects, write_objects
+from surgeval.protocols.triplets.mixing_files import MIXING_FILES, Layout, read_mixable, write_mixable
+from surgeval.protocols.triplets.scoring.inputs import Task
+from surgeval.protocols.triplets.scoring.mixing import RankedBoxes, ScoredFrames
+from surgeval.protocols.triplets.scoring.numbers import NAMES, Key, ScoreNumber, StoredReplicates, reading_order
+from surgeval.protocols.triplets.scoring.objects import OBJECTS, read_objects, write_objects
+from surgeval.protocols.triplets.stored import Confusions, details_json, read_details
 from surgeval.protocols.triplets.tables import confusion_table, headline_table
 from surgeval.protocols.triplets.verdict import floors_of, judge
 from surgeval.protocols.verdict import Verdict

@@ -14,9 +14,9 @@ import polars as pl
 
 from surgeval.arrays import Floats, Ints
 from surgeval.metrics import ASSOCIATION_COUNTS, Confusion, mean_along, weighted_average_precision
-from surgeval.protocols.triplets.scoring._detection import METRICS, SCOPES, DetectionPart
-from surgeval.protocols.triplets.scoring._numbers import OUTCOMES, Key, ScoreNumber
-from surgeval.protocols.triplets.scoring._recognition import FrameScores, RecognitionPart
+from surgeval.protocols.triplets.scoring.detection import METRICS, SCOPES, DetectionPart
+from surgeval.protocols.triplets.scoring.numbers import OUTCOMES, Key, ScoreNumber
+from surgeval.protocols.triplets.scoring.recognition import FrameScores, RecognitionPart
 from surgeval.vocab import LabelSpace
 
 __all__ = ["association_table", "class_labels", "component_table", "confusion_table", "convention_table",

@@ -4,7 +4,7 @@
 reading that says why (empty, refused, ambiguous, out_of_range, unreadable).
 """
 
-from surgeval.qa.choices._prompt import choice_prompt, letters
-from surgeval.qa.choices._read import Choice, Reading, read_choice
+from surgeval.qa.choices.prompt import choice_prompt, letters
+from surgeval.qa.choices.read import Choice, Reading, read_choice
 
 __all__ = ["Choice", "Reading", "choice_prompt", "letters", "read_choice"]

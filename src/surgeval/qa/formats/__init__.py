@@ -4,8 +4,8 @@
 the weaknesses of the challenge's package; `compat="orena-focus-0.4"` keeps them, to the last odd digit.
 """
 
-from surgeval.qa.formats._base import AnswerComparison, AnswerFormat, AnswerVerdict, Unreadable
-from surgeval.qa.formats._verdict import ORENA_FOCUS, check_compat, check_reference, formats, judge_format
+from surgeval.qa.formats.base import AnswerComparison, AnswerFormat, AnswerVerdict, Unreadable
+from surgeval.qa.formats.verdict import ORENA_FOCUS, check_compat, check_reference, formats, judge_format
 
 __all__ = [
     "ORENA_FOCUS",

@@ -4,8 +4,8 @@ Synonyms come from `vocab`; what is denied ("I do not see a hook") is no mention
 what the label space does not hold is kept as `unparsed`.
 """
 
-from surgeval.qa.mentions._instruments import instrument_mentions
-from surgeval.qa.mentions._mentions import Mentions
-from surgeval.qa.mentions._triplets import triplet_mentions
+from surgeval.qa.mentions.instruments import instrument_mentions
+from surgeval.qa.mentions.mentions import Mentions
+from surgeval.qa.mentions.triplets import triplet_mentions
 
 __all__ = ["Mentions", "instrument_mentions", "triplet_mentions"]

@@ -1,6 +1,6 @@
 """Screening of answers for attempts to steer the judge: it flags, it never raises, and it never changes a verdict."""
 
-from surgeval.qa.screening._screen import (
+from surgeval.qa.screening.screen import (
     JUDGED_FORMATS,
     FlagPolicy,
     Screening,

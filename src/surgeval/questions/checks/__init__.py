@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from surgeval.questions.checks._batch import BATCH_CHECKS
-from surgeval.questions.checks._imaging import site_hidden, view_words
-from surgeval.questions.checks._kind import Check, Facts, Fault, name_of
-from surgeval.questions.checks._labels import (
+from surgeval.questions.checks.batch import BATCH_CHECKS
+from surgeval.questions.checks.imaging import site_hidden, view_words
+from surgeval.questions.checks.kind import Check, Facts, Fault, name_of
+from surgeval.questions.checks.labels import (
     cognitive_labels,
     gaze_told,
     known_skill,
@@ -20,7 +20,7 @@ from surgeval.questions.checks._labels import (
     source_year,
     trap_reasons,
 )
-from surgeval.questions.checks._options import (
+from surgeval.questions.checks.options import (
     habit_is_wrong,
     no_traction,
     one_answer,
@@ -29,8 +29,8 @@ from surgeval.questions.checks._options import (
     options_distinct,
     options_stand_alone,
 )
-from surgeval.questions.checks._set import SET_CHECKS, LongestBias, longest_bias
-from surgeval.questions.checks._stem import first_person, no_coordinates, stem_names_scene, where_question
+from surgeval.questions.checks.set import SET_CHECKS, LongestBias, longest_bias
+from surgeval.questions.checks.stem import first_person, no_coordinates, stem_names_scene, where_question
 from surgeval.questions.draft import Draft
 from surgeval.questions.template import Rules
 

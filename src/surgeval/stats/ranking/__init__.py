@@ -4,11 +4,11 @@
 trusted.
 """
 
-from surgeval.stats.ranking._calibration import Calibration, calibration
-from surgeval.stats.ranking._distance import Distance, distance_to_next_place
-from surgeval.stats.ranking._gate import STEADY
-from surgeval.stats.ranking._input import Rankable, read_outcomes
-from surgeval.stats.ranking._options import (
+from surgeval.stats.ranking.calibration import Calibration, calibration
+from surgeval.stats.ranking.distance import Distance, distance_to_next_place
+from surgeval.stats.ranking.gate import STEADY
+from surgeval.stats.ranking.input import Rankable, read_outcomes
+from surgeval.stats.ranking.options import (
     RESAMPLES_OF_A_RANKING,
     Collapse,
     Correction,
@@ -18,9 +18,9 @@ from surgeval.stats.ranking._options import (
     Test,
     WinTies,
 )
-from surgeval.stats.ranking._power import Detectable, minimum_detectable_difference
-from surgeval.stats.ranking._rank import Gate, Outcomes, Ranking, RankOptions, rank_outcomes
-from surgeval.stats.ranking._stability import (
+from surgeval.stats.ranking.power import Detectable, minimum_detectable_difference
+from surgeval.stats.ranking.rank import Gate, Outcomes, Ranking, RankOptions, rank_outcomes
+from surgeval.stats.ranking.stability import (
     Sensitivity,
     Stability,
     gate_with_stability,
@@ -29,7 +29,7 @@ from surgeval.stats.ranking._stability import (
     leave_one_model_out,
     stability,
 )
-from surgeval.stats.ranking._tables import MAX_UNSCORED, shown_bucket
+from surgeval.stats.ranking.tables import MAX_UNSCORED, shown_bucket
 
 __all__ = [
     "MAX_UNSCORED",

@@ -5,50 +5,6 @@ dataset into a project, `preview_import` says what that would do; `export_projec
 `preview_export` says beforehand what the format cannot hold.
 """
 
-from __future__ import annotations
+import lazy_loader as _lazy
 
-from typing import TYPE_CHECKING
-
-from surgeval._lazy import lazy_exports
-
-if TYPE_CHECKING:
-    from surgeval.studio.exchange._dataset import Selection, StudioDataset, main_group
-    from surgeval.studio.exchange._export import EXPORT_FORMATS, Export, export_project, preview_export, zipped
-    from surgeval.studio.exchange._format import StudioFormat
-    from surgeval.studio.exchange._import import ImportReport, import_dataset, preview_import
-    from surgeval.studio.exchange._offers import Offer, look, offered_imports, offered_path
-    from surgeval.studio.exchange._space import packaged_space
-    from surgeval.studio.exchange._unpack import unpack
-
-# Loaded on first use: who lists the formats of datasets needs no database.
-_HOMES = {
-    "_dataset": "Selection StudioDataset main_group",
-    "_export": "EXPORT_FORMATS Export export_project preview_export zipped",
-    "_format": "StudioFormat",
-    "_import": "ImportReport import_dataset preview_import",
-    "_offers": "Offer look offered_imports offered_path",
-    "_space": "packaged_space",
-    "_unpack": "unpack",
-}
-__getattr__, __dir__ = lazy_exports(__name__, _HOMES)
-
-__all__ = [
-    "EXPORT_FORMATS",
-    "Export",
-    "ImportReport",
-    "Offer",
-    "Selection",
-    "StudioDataset",
-    "StudioFormat",
-    "export_project",
-    "import_dataset",
-    "look",
-    "main_group",
-    "offered_imports",
-    "offered_path",
-    "packaged_space",
-    "preview_export",
-    "preview_import",
-    "unpack",
-    "zipped",
-]
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

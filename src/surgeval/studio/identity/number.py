@@ -9,9 +9,9 @@ import numpy as np
 from surgeval.arrays import Ints
 from surgeval.detector.inference.tracking import Tracking
 from surgeval.errors import BadInput
-from surgeval.studio.identity._instances import UNNUMBERED, Instances
-from surgeval.studio.identity._peers import bytetrack_identities, centre_identities
-from surgeval.studio.identity._sector import SectorRule, sector_identities
+from surgeval.studio.identity.instances import UNNUMBERED, Instances
+from surgeval.studio.identity.peers import bytetrack_identities, centre_identities
+from surgeval.studio.identity.sector import SectorRule, sector_identities
 
 __all__ = ["NumberingRule", "number_tracks"]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from surgeval.arrays import Ints
 from surgeval.errors import BadInput
-from surgeval.studio.identity._instances import Instances
+from surgeval.studio.identity.instances import Instances
 
 __all__ = ["TrackStatistics", "track_statistics"]
 

@@ -4,12 +4,12 @@
 other admissible triplets; `mismatches` lists what a switch of schema would leave unknown; `SchemaRule`s merge labels.
 """
 
-from surgeval.studio.schema._aliases import attribute_name, folded, spelled
-from surgeval.studio.schema._builtin import builtin_schema, builtin_schema_names, space_schema
-from surgeval.studio.schema._jsonc import parse_jsonc
-from surgeval.studio.schema._model import IMAGE, MAX_TEXT, Attribute, Member, Schema, instrument_group
-from surgeval.studio.schema._parse import parse_schema, read_schema, schema_from
-from surgeval.studio.schema._refine import (
+from surgeval.studio.schema.aliases import attribute_name, folded, spelled
+from surgeval.studio.schema.builtin import builtin_schema, builtin_schema_names, space_schema
+from surgeval.studio.schema.jsonc import parse_jsonc
+from surgeval.studio.schema.model import IMAGE, MAX_TEXT, Attribute, Member, Schema, instrument_group
+from surgeval.studio.schema.parse import parse_schema, read_schema, schema_from
+from surgeval.studio.schema.refine import (
     Counts,
     RuleCounts,
     SchemaRule,
@@ -21,7 +21,7 @@ from surgeval.studio.schema._refine import (
     rule_counts,
     rules_from,
 )
-from surgeval.studio.schema._standing import LabelledValues, Mismatch, Standing, mismatches, standing, standings
+from surgeval.studio.schema.standing import LabelledValues, Mismatch, Standing, mismatches, standing, standings
 
 __all__ = [
     "IMAGE",

@@ -4,13 +4,14 @@
 `preview` says what it would do, `replay` rebuilds the state from the log.
 """
 
-from surgeval.studio.store import _read as reading
-from surgeval.studio.store import _read_study as study_reading
-from surgeval.studio.store._columns import NO_NUMBER, Columns, FrameColumns
-from surgeval.studio.store._commit import apply, apply_all, check_author, preview
-from surgeval.studio.store._engine import STORE_FILE, Database
-from surgeval.studio.store._errors import Conflict, NoRoom, NotStored
-from surgeval.studio.store._records import (
+from surgeval.studio.store import read as reading
+from surgeval.studio.store import read_study as study_reading
+from surgeval.studio.store.columns import NO_NUMBER, Columns, FrameColumns
+from surgeval.studio.store.commit import apply, apply_all, check_author, preview
+from surgeval.studio.store.engine import STORE_FILE, Database
+from surgeval.studio.store.errors import Conflict, NoRoom, NotStored
+from surgeval.studio.store.kinds import check_taken
+from surgeval.studio.store.records import (
     Annotation,
     Flag,
     FrameState,
@@ -25,10 +26,9 @@ from surgeval.studio.store._records import (
     TrackSummary,
     VideoState,
 )
-from surgeval.studio.store._replay import dump, replay
-from surgeval.studio.store._study_records import Decision, Round, Study, StudyAnswer
-from surgeval.studio.store._work import SCHEMA
-from surgeval.studio.store.kinds import check_taken
+from surgeval.studio.store.replay import dump, replay
+from surgeval.studio.store.study_records import Decision, Round, Study, StudyAnswer
+from surgeval.studio.store.work import SCHEMA
 
 __all__ = [
     "NO_NUMBER",

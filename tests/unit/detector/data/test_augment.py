@@ -13,7 +13,7 @@ from tests.unit.detector.data.small_sets import HEIGHT, TOOLS, WIDTH, frame, ins
 from surgeval.arrays import Bools, Singles
 from surgeval.arrays import Image as Pixels
 from surgeval.detector.data import PLAIN, Augment, TrainingSet
-from surgeval.detector.data._augment import Draw, Tile, compose, draw, flipped, recoloured
+from surgeval.detector.data.augment import Draw, Tile, compose, draw, flipped, recoloured
 from surgeval.errors import BadInput
 from surgeval.records import Box, Frame, Instance, Triplet
 

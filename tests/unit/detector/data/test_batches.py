@@ -14,7 +14,7 @@ from tests.unit.detector.data.small_sets import frame, instance, mixed_set, trai
 
 from surgeval.arrays import Image as Pixels
 from surgeval.detector.data import Augment, Batch, TrainingSet, batches, epoch_order
-from surgeval.detector.data._pictures import ScaledPictures
+from surgeval.detector.data.pictures import ScaledPictures
 from surgeval.errors import BadInput, DataError
 
 DATA = mixed_set(size=64, count=14)

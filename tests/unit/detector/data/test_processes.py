@@ -22,8 +22,8 @@ from surgeval.arrays import Image
 from surgeval.datasets import read_image
 from surgeval.detector import Classes
 from surgeval.detector.data import Augment, Batch, TrainingSet, batches, can_fork, epoch_order, picture_processes
-from surgeval.detector.data._pictures import ScaledPictures
-from surgeval.detector.data._processes import SLOTS, PictureProcesses
+from surgeval.detector.data.pictures import ScaledPictures
+from surgeval.detector.data.processes import SLOTS, PictureProcesses
 from surgeval.errors import BadInput, DataError, RunError
 from surgeval.records import Box, Frame, ImageRef, Instance, Triplet
 from surgeval.vocab import load_labels
@@ -250,7 +250,7 @@ def test_there_are_no_more_processes_than_errands() -> None:
 CHILD = """
 import os, sys, time
 from tests.unit.detector.data.test_processes import DATA, children
-from surgeval.detector.data import _processes, batches, picture_processes
+from surgeval.detector.data import batches, picture_processes, processes as _processes
 begin, early = _processes._begin, sys.argv[1] == "early"
 def slowly(*arguments):
     time.sleep(0.5 if early else 0)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.unit.detector.data.small_sets import frame, instance, training_set
 
 from surgeval.detector.data import Augment, epoch_order, repeat_factors
-from surgeval.detector.data._sampling import THRESHOLD, _rounded
+from surgeval.detector.data.sampling import THRESHOLD, _rounded
 from surgeval.errors import BadInput
 
 FRAMES = [frame(k, [instance(17)] + ([instance(60)] if k < 4 else [])) for k in range(96)]

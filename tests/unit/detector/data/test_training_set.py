@@ -28,7 +28,7 @@ from tests.unit.detector.data.small_sets import (
 from surgeval.datasets import MemoryDataset, convert, open_dataset, read_image
 from surgeval.detector import Classes
 from surgeval.detector.data import PLAIN, Augment, TrainingSet
-from surgeval.detector.data._reading import FrameReader
+from surgeval.detector.data.reading import FrameReader
 from surgeval.detector.geometry import Fit
 from surgeval.errors import BadInput, DataError
 from surgeval.records import Box, Frame, ImageRef, Instance, Mask, Triplet

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from surgeval.detector import Raw
 from surgeval.detector.geometry import Fit
-from surgeval.detector.inference._choice import Listing, choose_listed, found_of, list_candidates, on_frames
-from surgeval.detector.inference._recorded import Recorded
+from surgeval.detector.inference.choice import Listing, choose_listed, found_of, list_candidates, on_frames
+from surgeval.detector.inference.recorded import Recorded
 from surgeval.detector.nms import Found, Selecting, class_groups, select
 
 PARTS = np.array([[0, 0, 0], [0, 1, 1], [1, 0, 0], [-1, 0, 0], [-1, 1, 1]])

@@ -14,8 +14,7 @@ from tests.unit.detector.inference.detectors import SPACE, FindsWhite
 from surgeval.datasets import open_video, read_image, video_index
 from surgeval.datasets.predictions import ground_truth, join, read_detections
 from surgeval.detector import Classes, Raw
-from surgeval.detector.inference import Detected, DetectSettings, Tracking, detect, detection_table, open_source
-from surgeval.detector.inference import _parts as parts
+from surgeval.detector.inference import Detected, DetectSettings, Tracking, detect, detection_table, open_source, parts
 from surgeval.detector.inference.film import write_film
 from surgeval.detector.nms import Found
 from surgeval.errors import BadInput, RunError

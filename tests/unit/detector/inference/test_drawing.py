@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surgeval.detector.inference import DrawnBox, draw_boxes
-from surgeval.detector.inference._draw import _common, _free_place, _plate
+from surgeval.detector.inference.draw import _common, _free_place, _plate
 
 BOXES = st.lists(st.tuples(st.integers(0, 700), st.integers(0, 380)), min_size=2, max_size=4)
 

@@ -15,7 +15,7 @@ from tests.unit.detector.inference.detectors import FindsWhite, operation
 from surgeval.detector import Raw, load_detector
 from surgeval.detector.geometry import Fit
 from surgeval.detector.inference import Looker, TDNetDetector, letterbox_on_device, open_detector
-from surgeval.detector.inference._look import unpacked
+from surgeval.detector.inference.look import unpacked
 from surgeval.detector.nms import Selecting, select
 from surgeval.errors import BadInput, RunError
 

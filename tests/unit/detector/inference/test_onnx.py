@@ -22,8 +22,8 @@ from tests.unit.detector.inference.detectors import TINY, operation
 
 from surgeval.detector import Classes
 from surgeval.detector.geometry import iou_matrix
-from surgeval.detector.inference import Looker, _onnx_process, export_onnx, open_detector
-from surgeval.detector.inference._onnx_check import open_onnx
+from surgeval.detector.inference import Looker, export_onnx, onnx_process, open_detector
+from surgeval.detector.inference.onnx_check import open_onnx
 from surgeval.detector.nms import Selecting
 from surgeval.errors import BadInput, DataError
 
@@ -247,8 +247,8 @@ def write_endless(path: Path) -> None:
 def test_a_graph_that_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "late.onnx"
     write_endless(path)
-    monkeypatch.setattr(_onnx_process, "RUN_SECONDS", 1.0)
-    monkeypatch.setattr(_onnx_process, "PICTURE_SECONDS", 0.0)
+    monkeypatch.setattr(onnx_process, "RUN_SECONDS", 1.0)
+    monkeypatch.setattr(onnx_process, "PICTURE_SECONDS", 0.0)
     with pytest.raises(DataError, match=r"late\.onnx: found a graph that took more than 1 s"):
         open_onnx(path)
 
@@ -258,7 +258,7 @@ def test_the_process_of_an_endless_graph_ends_when_its_parent_was_killed(tmp_pat
     path = tmp_path / "late.onnx"
     write_endless(path)
     program = (
-        "import sys\nfrom surgeval.detector.inference._onnx_check import open_onnx\nprint(flush=True)\n"
+        "import sys\nfrom surgeval.detector.inference.onnx_check import open_onnx\nprint(flush=True)\n"
         "open_onnx(sys.argv[1])"
     )
     with subprocess.Popen([sys.executable, "-c", program, path], stdout=subprocess.PIPE) as parent:

@@ -16,8 +16,8 @@ from tests.unit.detector.inference.detectors import operation
 from surgeval.arrays import Image
 from surgeval.detector import Raw, load_detector
 from surgeval.detector.geometry import Fit
-from surgeval.detector.inference import Looker, TDNetDetector, _look
-from surgeval.detector.inference._choice import list_candidates
+from surgeval.detector.inference import Looker, TDNetDetector, look
+from surgeval.detector.inference.choice import list_candidates
 from surgeval.detector.nms import Found, Selecting
 from surgeval.errors import RunError
 
@@ -101,14 +101,14 @@ def test_squares_that_lie_on_the_device_find_the_same(
 def test_more_candidates_than_are_listed_change_nothing(
     most: int, plain: Looker, slotted: Looker, monkeypatch: pytest.MonkeyPatch, batches: list[list[Image]]
 ) -> None:
-    monkeypatch.setattr(_look, "list_candidates", partial(list_candidates, most=most))
+    monkeypatch.setattr(look, "list_candidates", partial(list_candidates, most=most))
     _same(slotted.look(batches[0]), plain.look(batches[0]))
 
 
 def test_shapes_beyond_the_memory_for_recordings_are_looked_at_as_well(
     plain: Looker, slotted: Looker, monkeypatch: pytest.MonkeyPatch, batches: list[list[Image]]
 ) -> None:
-    monkeypatch.setattr(_look, "_MOST_SLOTS", 2)
+    monkeypatch.setattr(look, "_MOST_SLOTS", 2)
     for count in (1, 2, 3, 1):
         _same(slotted.look(batches[0][:count]), plain.look(batches[0][:count]))
     assert sum(map(len, slotted._slots.values())) == 2

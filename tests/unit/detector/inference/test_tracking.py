@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surgeval.arrays import Floats, Ints
-from surgeval.detector.inference._motion import MotionAssumptions
+from surgeval.detector.inference.motion import MotionAssumptions
 from surgeval.detector.inference.tracking import NO_TRACK, Tracker, Tracking, one_each
 from surgeval.errors import BadInput
 

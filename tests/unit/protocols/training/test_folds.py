@@ -16,12 +16,12 @@ from tests.unit.protocols.training.conftest import FOLDS, simulated
 from surgeval.datasets import MemoryDataset
 from surgeval.errors import BadInput, RunError, SurgevalError
 from surgeval.phantom import simulate_detector
-from surgeval.protocols.training._stored import fold_record, read_plan
 from surgeval.protocols.training.compare import compare_training
 from surgeval.protocols.training.curves import load_training_folder
 from surgeval.protocols.training.method import train_folds
 from surgeval.protocols.training.page import write_page_of
 from surgeval.protocols.training.result import TrainingScores, load_training
+from surgeval.protocols.training.stored import fold_record, read_plan
 from surgeval.protocols.training.tables import paper_tables
 from surgeval.protocols.triplets import score_triplets
 

@@ -13,7 +13,7 @@ from PIL import Image
 from tests.unit.protocols.training.conftest import write_curves, write_record
 from typer.testing import CliRunner
 
-from surgeval.cli._main import app
+from surgeval.cli.app import app
 from surgeval.errors import DataError
 from surgeval.protocols import registry
 from surgeval.protocols.registry import descriptors

@@ -15,8 +15,7 @@ from tests.unit.studio.exchange.projects import HEIGHT, WIDTH, fill, held, make_
 from surgeval.datasets import MemoryDataset, convert, open_dataset
 from surgeval.errors import BadInput
 from surgeval.records import Box, Frame, Instance, Mask, Triplet
-from surgeval.studio.exchange import StudioDataset, export_project, import_dataset, preview_import
-from surgeval.studio.exchange import _import as importing
+from surgeval.studio.exchange import StudioDataset, export_project, import_dataset, importing, preview_import
 from surgeval.studio.media import find_films, register
 from surgeval.studio.store import STORE_FILE, Conflict, Database
 from surgeval.vocab import load_labels

@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import stat
 import zipfile
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from surgeval.errors import BadInput
-from surgeval.studio.exchange import _unpack, unpack
+from surgeval.studio.exchange import unpack
 
 
 def archive(tmp_path: Path, *members: tuple[str | zipfile.ZipInfo, bytes], kind: int = zipfile.ZIP_DEFLATED) -> Path:
@@ -39,13 +40,14 @@ def test_a_member_that_would_leave_or_is_odd_is_refused(tmp_path: Path, name: st
 
 def test_an_upload_is_there_when_all_of_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[list[Path]] = []
-    extract = _unpack._extract
+    unpacking = import_module("surgeval.studio.exchange.unpack")
+    extract = unpacking._extract
 
     def watched(upload: Path, target: Path, most: int) -> None:
         extract(upload, target, most)
         seen.append(list((tmp_path / "imports" / "x").iterdir()))
 
-    monkeypatch.setattr(_unpack, "_extract", watched)
+    monkeypatch.setattr(unpacking, "_extract", watched)
     target = unpack(archive(tmp_path, ("a.json", b"{}"), ("V/b.json", b"{}")), "x.zip", tmp_path / "imports")
     assert seen == [[]]
     assert sorted(path.name for path in target.rglob("*.json")) == ["a.json", "b.json"]

@@ -15,11 +15,11 @@ from sqlalchemy import select
 from tests.postgres import postgres
 from tests.studio_command import Client
 
-from surgeval.cli._main import run
+from surgeval.cli.app import run
 from surgeval.errors import BadInput
 from surgeval.studio.server import serve
 from surgeval.studio.store import Database, NotStored
-from surgeval.studio.store._tables import METADATA
+from surgeval.studio.store.tables import METADATA
 
 SECRET = "hunter22"
 UNREADABLE = [

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import pytest
 from PIL import Image
 
-from surgeval.cli._main import run
+from surgeval.cli.app import run
 from surgeval.errors import SurgevalError
 from surgeval.studio.store import Database, NotStored
 
@@ -154,9 +154,9 @@ def error_of(address: str) -> str:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seconds instead of minutes."""
-    monkeypatch.setattr("surgeval.studio.store._engine._PATIENCE", 2)
-    monkeypatch.setattr("surgeval.studio.store._postgres._LOGIN", 3.0)
-    monkeypatch.setattr("surgeval.studio.store._postgres._ANSWER", 3.0)
+    monkeypatch.setattr("surgeval.studio.store.engine._PATIENCE", 2)
+    monkeypatch.setattr("surgeval.studio.store.postgres._LOGIN", 3.0)
+    monkeypatch.setattr("surgeval.studio.store.postgres._ANSWER", 3.0)
 
 
 @pytest.mark.parametrize("how", [*ODD, *AT_LOGIN])

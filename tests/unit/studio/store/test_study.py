@@ -17,7 +17,7 @@ from surgeval.studio.agreement import UNANSWERED
 from surgeval.studio.consensus import find_disagreements, measure_study
 from surgeval.studio.segments import Segment
 from surgeval.studio.store import Annotation, Conflict, Request, reading, study_reading
-from surgeval.studio.store._tables import LAYOUT
+from surgeval.studio.store.tables import LAYOUT
 
 HALVES = (Segment("v", 0, 9), Segment("v", 20, 29))
 

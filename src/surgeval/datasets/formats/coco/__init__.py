@@ -1,5 +1,5 @@
 """COCO JSON: its reader, the index of its tables, and its writer."""
 
-from surgeval.datasets.formats.coco._format import CocoFormat
+from surgeval.datasets.formats.coco.format import CocoFormat
 
 __all__ = ["CocoFormat"]

@@ -1,5 +1,5 @@
 """CVAT's XML, tracks and images: its reader and its writer."""
 
-from surgeval.datasets.formats.cvat._format import CvatFormat
+from surgeval.datasets.formats.cvat.format import CvatFormat
 
 __all__ = ["CvatFormat"]

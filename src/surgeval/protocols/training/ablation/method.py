@@ -15,7 +15,6 @@ from surgeval.errors import BadInput, RunError
 from surgeval.files import path_inside, read_json_object
 from surgeval.metrics import Convention, Ties
 from surgeval.protocols.contract import refuse_dataset
-from surgeval.protocols.training._stored import SCORES, write_plan
 from surgeval.protocols.training.ablation.result import (
     ABLATION_FILE,
     ABLATIONS,
@@ -28,6 +27,7 @@ from surgeval.protocols.training.ablation.result import (
 from surgeval.protocols.training.detectors import Tell, TrainableDetector
 from surgeval.protocols.training.method import train_folds
 from surgeval.protocols.training.scheme import SchemeSpec
+from surgeval.protocols.training.stored import SCORES, write_plan
 from surgeval.protocols.triplets import load_triplets
 
 __all__ = ["run_ablation"]

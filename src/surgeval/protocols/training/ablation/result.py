@@ -22,8 +22,8 @@ from surgeval.errors import DataError
 from surgeval.figures import Estimate, EstimateBars, EstimateGroup, Figure
 from surgeval.files import read_json_object, safe_name
 from surgeval.protocols.contract import Headline, RunResult, few_video_notes
-from surgeval.protocols.training._published import PaperRow, published
-from surgeval.protocols.training._stored import SCORES
+from surgeval.protocols.training.published import PaperRow, published
+from surgeval.protocols.training.stored import SCORES
 from surgeval.protocols.training.tables import PaperTable
 from surgeval.protocols.triplets import TripletScores, load_triplets
 from surgeval.stats import Difference, paired_vector

@@ -9,22 +9,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from surgeval.studio.store._checks import Fields
-from surgeval.studio.store._effect import Effect
-from surgeval.studio.store._work import Work
+from surgeval.studio.store.checks import Fields
+from surgeval.studio.store.effect import Effect
 from surgeval.studio.store.kinds import (
-    _fill,
-    _identity,
-    _import,
-    _instances,
-    _project,
-    _proposals,
-    _review,
-    _spans,
-    _study,
-    _values,
+    fill,
+    identity,
+    importing,
+    review,
+    spans,
+    values,
 )
-from surgeval.studio.store.kinds._import import check_taken
+from surgeval.studio.store.kinds import (
+    instances as _instances,
+)
+from surgeval.studio.store.kinds import (
+    project as _project,
+)
+from surgeval.studio.store.kinds import (
+    proposals as _proposals,
+)
+from surgeval.studio.store.kinds import (
+    study as _study,
+)
+from surgeval.studio.store.kinds.importing import check_taken
+from surgeval.studio.store.work import Work
 
 __all__ = ["KINDS", "Kind", "check_taken"]
 
@@ -52,36 +60,36 @@ KINDS = {
         Kind("instances.reshape", _instances.reshape),
         Kind("instances.delete", _instances.delete),
         Kind("instances.duplicate", _instances.duplicate),
-        Kind("instances.values", _values.set_values),
-        Kind("instances.classify", _values.classify),
-        Kind("instances.mark", _review.mark_instances),
-        Kind("image.values", _values.set_image_values),
-        Kind("project.replace", _values.replace),
-        Kind("project.map", _values.replace_several),
-        Kind("project.refine", _values.refine_labels),
-        Kind("project.import", _import.take_in),
-        Kind("span.add", _spans.add),
-        Kind("span.edges", _spans.edges),
-        Kind("span.values", _spans.values),
-        Kind("span.cut", _spans.cut),
-        Kind("span.join", _spans.join),
-        Kind("span.delete", _spans.delete),
-        Kind("track.set", _identity.set_track),
-        Kind("track.range", _identity.set_range),
-        Kind("track.swap", _identity.swap),
-        Kind("track.merge", _identity.merge),
-        Kind("track.split", _identity.split),
-        Kind("track.renumber", _identity.renumber),
-        Kind("track.extend", _fill.extend),
-        Kind("boxes.paste", _fill.paste),
-        Kind("boxes.interpolate", _fill.interpolate),
+        Kind("instances.values", values.set_values),
+        Kind("instances.classify", values.classify),
+        Kind("instances.mark", review.mark_instances),
+        Kind("image.values", values.set_image_values),
+        Kind("project.replace", values.replace),
+        Kind("project.map", values.replace_several),
+        Kind("project.refine", values.refine_labels),
+        Kind("project.import", importing.take_in),
+        Kind("span.add", spans.add),
+        Kind("span.edges", spans.edges),
+        Kind("span.values", spans.values),
+        Kind("span.cut", spans.cut),
+        Kind("span.join", spans.join),
+        Kind("span.delete", spans.delete),
+        Kind("track.set", identity.set_track),
+        Kind("track.range", identity.set_range),
+        Kind("track.swap", identity.swap),
+        Kind("track.merge", identity.merge),
+        Kind("track.split", identity.split),
+        Kind("track.renumber", identity.renumber),
+        Kind("track.extend", fill.extend),
+        Kind("boxes.paste", fill.paste),
+        Kind("boxes.interpolate", fill.interpolate),
         Kind("proposals.add", _proposals.add),
-        Kind("proposals.accept", _review.accept),
-        Kind("proposals.reject", _review.reject),
-        Kind("frames.flag", _review.flag),
-        Kind("frames.clear", _review.clear_flags),
-        Kind("frames.mark", _review.mark_frames),
-        Kind("round.begin", _review.begin_round),
+        Kind("proposals.accept", review.accept),
+        Kind("proposals.reject", review.reject),
+        Kind("frames.flag", review.flag),
+        Kind("frames.clear", review.clear_flags),
+        Kind("frames.mark", review.mark_frames),
+        Kind("round.begin", review.begin_round),
         Kind("study.add", _study.add, undoable=False),
         Kind("study.remove", _study.remove),
         Kind("study.answer", _study.answer, blind=True),

@@ -1,0 +1,199 @@
+"""What `surgeval train` does: data and videos as the options say, then a dry run, a training, or all folds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from surgeval.console import claim_folder, console, open_named, print_json, print_table, require_models
+from surgeval.errors import BadInput, visible
+from surgeval.progress import phases
+from surgeval.results import counted
+
+if TYPE_CHECKING:
+    from surgeval.cli.train.options import TaskName, TrainOptions
+    from surgeval.datasets import Dataset
+    from surgeval.detector.data import TrainingSet
+    from surgeval.detector.training import Rehearsal, Trained, TrainSettings
+    from surgeval.protocols.training import Fold
+
+__all__ = ["train"]
+
+ModelName: TypeAlias = Literal["tdnet", "rtdetr"]
+_MOST_CLASSES = 25
+
+
+def train(model: ModelName, options: TrainOptions) -> None:
+    """Train, rehearse or hand over to the protocol, and print what came of it."""
+    require_models(f"train {model}")
+    if options.all_folds:
+        _all_folds(model, options)
+        return
+    from surgeval.detector.data import told_problems
+    from surgeval.protocols.training.settings import with_changes, with_texts
+
+    if model == "tdnet":
+        from surgeval.detector import SIZES
+        from surgeval.detector.training import TrainSettings, train_tdnet
+
+        start, sizes, learn = TrainSettings(), tuple(SIZES), train_tdnet
+    else:
+        from surgeval.detector import rtdetr
+
+        start, sizes, learn = rtdetr.rtdetr_settings(), rtdetr.RTDETR_SIZES, rtdetr.train_rtdetr
+    settings: TrainSettings = with_texts(with_changes(start, options.settings()), options.set or [])
+    _check_early(settings, sizes)
+    with phases(show=not options.json, eager=True) as shown:
+        shown.phase("reading labels and pictures")
+        dataset = open_named(options.data, options.format, options.labels)
+        fold = _videos(dataset, options)
+        frames, validation = _sets(dataset, fold, options.task, settings)
+        for line in (*_about(fold, frames, validation), *told_problems(frames, validation)):
+            shown.note(line)
+        if options.dry_run:
+            if not (options.out / "train.json").exists():
+                claim_folder(options.out, "labels.png")
+            rehearsal = _rehearse(frames, options.out, settings)
+        else:
+            trained = learn(
+                frames, validation, frames.classes, options.out, settings, weights=options.weights, progress=shown.note
+            )
+    if options.dry_run:
+        _print_rehearsal(rehearsal, options.json)
+        return
+    page = _page(trained)
+    if options.json:
+        print_json({"out": str(trained.folder), "detector": str(trained.detector), "report": str(page),
+                    "held_out": list(fold.test), "result": trained.result})  # fmt: skip
+        return
+    _print(trained, fold, page)
+
+
+def _check_early(settings: TrainSettings, sizes: Sequence[str]) -> None:
+    """What is wrong whatever the data holds is told before thousands of frames are read."""
+    from surgeval.models import usable_device
+
+    if settings.size not in sizes:
+        raise BadInput(f"size: found {settings.size!r}, expected one of {', '.join(sizes)}")
+    usable_device(settings.device)
+
+
+def _videos(dataset: Dataset, options: TrainOptions) -> Fold:
+    from surgeval.protocols.training.single import choose_videos, usual_scheme
+
+    named = [name.strip() for name in (options.val_videos or "").split(",") if name.strip()]
+    if options.folds is not None and options.fold is None:
+        raise BadInput("--folds: found no --fold, expected the one to train, or --all-folds")
+    scheme = options.folds or usual_scheme(dataset.space.name)
+    return choose_videos(
+        dataset.videos(), scheme=scheme, fold=options.fold, source=options.leave_source_out,
+        sources=options.sources, validation=named,
+        split=options.split,
+    )  # fmt: skip
+
+
+def _sets(
+    dataset: Dataset, fold: Fold, task: TaskName | None, settings: TrainSettings
+) -> tuple[TrainingSet, TrainingSet | None]:
+    """The frames to learn from, and those to choose the best epoch on."""
+    from surgeval.detector import Classes
+    from surgeval.detector.data import TrainingSet
+
+    classes = Classes.of(dataset.space, task)
+    train = TrainingSet.of(dataset, classes, image_size=settings.image_size, videos=fold.train)
+    if not fold.val:
+        return train, None
+    return train, TrainingSet.of(dataset, classes, image_size=settings.image_size, videos=fold.val)
+
+
+def _about(fold: Fold, train: TrainingSet, validation: TrainingSet | None) -> list[str]:
+    told = [
+        f"learns from {counted(len(train), 'frame')} of {counted(len(fold.train), 'video')} with "
+        f"{int(train.counts.sum())} boxes"
+    ]
+    if validation is not None:
+        frames, videos = counted(len(validation), "frame"), counted(len(fold.val), "video")
+        told.append(f"the best epoch is chosen on {frames} of {videos}")
+    else:
+        told.append("no videos for validation: the last epoch is kept (--val-videos names some)")
+    if fold.test:
+        told.append(f"held out: {', '.join(fold.test)}")
+    return told
+
+
+def _all_folds(model: ModelName, options: TrainOptions) -> None:
+    """Hand over to the protocol: every fold is trained, and all of them are scored together."""
+    for name, value in (
+        ("--dry-run", options.dry_run), ("--fold", options.fold), ("--weights", options.weights),
+        ("--split", options.split), ("--val-videos", options.val_videos), ("--task", options.task),
+    ):  # fmt: skip
+        if value:
+            raise BadInput(f"--all-folds and {name}: expected one of them")
+    from json import dumps
+
+    from surgeval.protocols.training.command import run
+    from surgeval.protocols.training.single import usual_scheme
+
+    scheme = options.folds
+    if scheme is None:
+        space = open_named(options.data, options.format, options.labels).space.name
+        scheme = "sources" if options.leave_source_out else usual_scheme(space)
+        if scheme is None:
+            raise BadInput(f"--all-folds: found no published folds for {space}, expected --folds with a scheme")
+    settings = options.settings()
+    own = [f"{name}={dumps(value)}" for name, value in settings.items() if name not in ("device", "seed")]
+    run(
+        data=options.data, out=options.out, detector=model, folds=scheme, sources=options.sources,
+        set=[*own, *(options.set or [])], device=options.device, seed=options.seed,
+        format=options.format, labels=options.labels, json=options.json,
+    )  # fmt: skip
+
+
+def _rehearse(train: TrainingSet, out: Path, settings: TrainSettings) -> Rehearsal:
+    from surgeval.detector import SIZES
+    from surgeval.detector.training import rehearse
+
+    usable = settings if settings.size in SIZES else replace(settings, size="p")  # RT-DETR's sizes have other names
+    return rehearse(train, out, usable)
+
+
+def _print_rehearsal(told: Rehearsal, json: bool) -> None:
+    if json:
+        print_json({"classes": [asdict(row) for row in told.classes], "problems": list(told.problems),
+                    "labels": str(told.mosaic), "boxes": told.boxes, "found": told.detected, "learns": told.learns,
+                    "first_loss": told.first_loss, "last_loss": told.last_loss, "says": str(told)})  # fmt: skip
+        return
+    rows = sorted(told.classes, key=lambda row: -row.boxes)
+    met = [row for row in rows if row.boxes]
+    print_table(
+        f"{len(met)} of {len(rows)} classes have boxes", ("class", "boxes", "frames", "videos"),
+        [(row.name, row.boxes, row.frames, row.videos) for row in met[:_MOST_CLASSES]],
+    )  # fmt: skip
+    if len(met) > _MOST_CLASSES:
+        console().print(f"and {len(met) - _MOST_CLASSES} more")
+    console().print(visible(str(told)))
+    console().print(f"open {visible(str(told.mosaic))}")
+
+
+def _page(trained: Trained) -> Path:
+    from surgeval.protocols.training import write_training_page
+
+    return write_training_page(trained.folder)
+
+
+def _print(trained: Trained, fold: Fold, page: Path) -> None:
+    names = [name for name in ("mAP50", "mAP50:95", "i mAP50", "v mAP50", "t mAP50")
+             if any(name in row for row in trained.result.values())]  # fmt: skip
+    rows = [
+        (stage, f"{row['epoch']}/{row['epochs']}", *(row.get(name) for name in names), row["images_per_second"],
+         row["total_seconds"] / 60)
+        for stage, row in trained.result.items()
+    ]  # fmt: skip
+    title = "Best epochs on the validation videos" if names else "Last epochs"
+    print_table(title, ("stage", "epoch", *names, "images/s", "minutes"), rows)
+    console().print(f"detector: {visible(str(trained.detector))}")
+    if fold.test:
+        console().print(f"not seen yet, for the test: {visible(', '.join(fold.test))}")
+    console().print(f"open {visible(str(page))}")

@@ -1,0 +1,10 @@
+from .config import RTDETR_SIZES as RTDETR_SIZES
+from .folder import load_rtdetr as load_rtdetr
+from .folder import pretrained_rtdetr as pretrained_rtdetr
+from .folder import save_rtdetr as save_rtdetr
+from .loss import DetrLoss as DetrLoss
+from .network import RTDetr as RTDetr
+from .network import build_rtdetr as build_rtdetr
+from .train import TrainedRTDetr as TrainedRTDetr
+from .train import rtdetr_settings as rtdetr_settings
+from .train import train_rtdetr as train_rtdetr

@@ -1,0 +1,11 @@
+from .curves import read_curves as read_curves
+from .folder import TrainRecord as TrainRecord
+from .folder import load_train_record as load_train_record
+from .rehearsal import Rehearsal as Rehearsal
+from .rehearsal import rehearse as rehearse
+from .schedule import Schedule as Schedule
+from .settings import PRESETS as PRESETS
+from .settings import TrainSettings as TrainSettings
+from .tally import NotFinite as NotFinite
+from .tdnet import Trained as Trained
+from .tdnet import train_tdnet as train_tdnet

@@ -1,0 +1,161 @@
+"""Jargon explained where it stands: the terms of `glossary.toml`, found in a page's own words.
+
+A term in a text becomes a link to its entry in the glossary at the end of the page, which lists only the terms the page
+uses; the sentence itself appears on hovering, focus or touch. Cells of tables hold names from data files and are left
+alone, unless a table says that its first column is our own words.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Literal, get_args
+
+from markupsafe import Markup, escape
+
+from surgeval.pages.breaks import unbroken
+from surgeval.pages.parts import Section, Term
+from surgeval.pages.safety import seen
+
+__all__ = ["Terms", "glossary", "glossary_page"]
+
+_Kind = Literal["word", "symbol", "head"]
+
+
+@cache
+def _entries() -> tuple[tuple[Term, _Kind, tuple[str, ...]], ...]:
+    source = (files("surgeval.pages") / "glossary.toml").read_text(encoding="utf-8")
+    entries = []
+    for entry in tomllib.loads(source)["term"]:
+        kind = entry.get("as", "word")
+        if kind not in get_args(_Kind) or set(entry) - {"name", "also", "as", "says"}:
+            raise ValueError(f"glossary.toml: {entry['name']!r}: expected name, says, also, as (word, symbol or head)")
+        entries.append((Term(entry["name"], entry["says"]), kind, (entry["name"], *entry.get("also", ()))))
+    return tuple(entries)
+
+
+def glossary() -> tuple[Term, ...]:
+    """Every term that pages explain, in the order of the alphabet.
+
+    >>> next(term.says for term in glossary() if term.name == "IoU")
+    'Intersection over union: the area two boxes share, divided by the area they cover together.'
+    """
+    return tuple(sorted((term for term, _, _ in _entries()), key=_alphabetical))
+
+
+def glossary_page() -> str:
+    """The terms as a page of the documentation.
+
+    >>> glossary_page().splitlines()[0]
+    '# Glossary'
+    """
+    head = "# Glossary\n\nThe terms of pages and tables; every page explains those it uses where they stand.\n\n"
+    rows = (f"| {term.name} | {term.says} |".replace("|A|", r"\|A\|") for term in glossary())
+    return "\n".join([f"{head}| term | what it says |", "| --- | --- |", *rows, ""])
+
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    spellings = [
+        (spelling, re.escape(spelling) if kind == "symbol" else f"(?i:{re.escape(spelling)})")
+        for _, kind, names in _entries()
+        if kind != "head"
+        for spelling in names
+    ]
+    longest_first = sorted(spellings, key=lambda pair: -len(pair[0]))
+    return re.compile(rf"(?<![\w|-])(?:{'|'.join(pattern for _, pattern in longest_first)})(?![\w|]|-\w)")
+
+
+@cache
+def _by_spelling() -> dict[str, Term]:
+    terms = {}
+    for term, kind, names in _entries():
+        for spelling in names:
+            terms[spelling if kind != "word" else spelling.casefold()] = term
+    return terms
+
+
+def _term_of(spelling: str) -> Term:
+    known = _by_spelling()
+    return known.get(spelling) or known[spelling.casefold()]
+
+
+def _terms_in(text: str) -> Iterator[Term]:
+    """The terms of a text; one that is a heading is a term as a whole."""
+    if any(kind == "head" and text in names for _, kind, names in _entries()):
+        yield _term_of(text)
+        return
+    for match in _pattern().finditer(text):
+        yield _term_of(match.group())
+
+
+class Terms:
+    """Marks the terms of one page; in running text the first time in each section, so that text stays text."""
+
+    def __init__(self) -> None:
+        self._seen: set[tuple[int, str]] = set()
+
+    def mark(self, text: str, section: int = -1, *, whole: bool = False) -> Markup:
+        """The text, escaped, with links to the glossary; `whole` keeps each number on one line with its sign.
+
+        >>> Terms().mark("<b> AC and AC")
+        Markup('&lt;b&gt; <a class="term" href="#term-ac" aria-describedby="term-ac">AC</a> and AC')
+        """
+        text, marked, end = seen(text), Markup(), 0
+        written = unbroken if whole else str
+        for match in _pattern().finditer(text):
+            term = _term_of(match.group())
+            if (section, term.key) not in self._seen:
+                self._seen.add((section, term.key))
+                marked += escape(written(text[end : match.start()])) + _link(term, match.group())
+                end = match.end()
+        return marked + escape(written(text[end:]))
+
+    def cell(self, text: str) -> Markup:
+        """A cell of our own words."""
+        whole = next(iter(_terms_in(text)), None)
+        return _link(whole, text) if whole is not None and whole.name == text else Terms().mark(text)
+
+    def described(self, head: str) -> str:
+        """The entries that explain a heading, for `aria-describedby`."""
+        return " ".join(dict.fromkeys(f"term-{term.key}" for term in _terms_in(head)))
+
+
+def _link(term: Term, text: str) -> Markup:
+    link = '<a class="term" href="#term-{key}" aria-describedby="term-{key}">{text}</a>'
+    return Markup(link).format(key=term.key, text=text)  # noqa: S704 - ours; format escapes
+
+
+def with_glossary(sections: Sequence[Section], lead: str = "") -> list[Section]:
+    """The sections, and behind them the terms that they use."""
+    used = {term for text in (lead, *(text for section in sections for text in _texts(section)))
+            for term in _terms_in(text)}  # fmt: skip
+    # An explanation may use terms itself; their entries stand beside it.
+    used |= {term for known in used for term in _terms_in(known.says)}
+    listed = tuple(sorted(used, key=_alphabetical))
+    return [*sections, Section("Glossary", terms=listed)] if listed else list(sections)
+
+
+def _texts(section: Section) -> Iterable[str]:
+    yield section.text
+    for fact in section.facts:
+        yield from (fact.label, fact.note)
+    for finding in section.findings:
+        yield from (finding.text, finding.rule)
+    for picture in section.images:
+        yield picture.note
+    for card in section.cards:
+        yield from (card.title, *card.lines, *section.orders)
+    for plot in section.plots:
+        yield from (plot.figure.title, plot.note, plot.reading)
+    for table in section.tables:
+        yield from (table.title, table.note, *table.frame.columns)
+        if table.explained:
+            yield from (str(text) for text in table.frame.to_series(0))
+
+
+def _alphabetical(term: Term) -> str:
+    return term.name.casefold().strip("|")

@@ -1,0 +1,282 @@
+"""`run_focus`: ask a model every question of a set, in a folder that can be killed and resumed.
+
+The folder ends with `responses.json` beside `requests.json` and `references.json`, which is what `score_focus` reads. A
+question whose model failed is not in it: until `retry` has asked it again, scoring would count it as wrong.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+
+import polars as pl
+
+from surgeval.asking import (
+    BLOCK,
+    Answerer,
+    Asking,
+    DatasetFrames,
+    Media,
+    Replay,
+    Shown,
+    VideoFiles,
+    open_answerer,
+    pictures,
+    question_units,
+)
+from surgeval.engine import Manifest, fingerprint, load_cases, run
+from surgeval.errors import BadInput, DataError, RunError, printable
+from surgeval.files import holds_bytes, write_atomically
+from surgeval.models.chat import ChatOptions
+from surgeval.protocols.asked import NO_MEDIA, UNKNOWN_MEDIA, AskedRun, check_limit, was_shown
+from surgeval.protocols.focus.asking.prompt import PROMPT_VERSION, question_messages
+from surgeval.protocols.focus.method import score_focus
+from surgeval.protocols.focus.reading.files import as_sources
+from surgeval.protocols.focus.reading.sources import DataSets, FocusSet, open_questions
+from surgeval.protocols.focus.result import FocusScores, load_focus
+from surgeval.protocols.focus.scoring.rules import latency_limit
+from surgeval.protocols.focus.stored import SCORES
+from surgeval.protocols.pictures import film_strip, save_pictures
+from surgeval.qa.chat import public_name
+from surgeval.qa.formats import formats
+from surgeval.records import Answer, VqaQuestion
+from surgeval.results import counted
+
+__all__ = ["FocusRun", "open_media", "run_focus"]
+
+_BESIDE = 4  # frames of a question that its kept picture shows
+
+_SCHEMA = {
+    "content": pl.String, "latency": pl.Float64, "requests": pl.Int64, "prompt_tokens": pl.Int64,
+    "completion_tokens": pl.Int64, "answered_by": pl.String,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class FocusRun(AskedRun):
+    """A finished run: one row per question in `answers` (`qID`, `video`, `status`, `reason`, `content`, `latency`, …).
+
+    `media` says what the model saw (`none`; `unknown` of answers made elsewhere), `judged` whether some answers need
+    judges, `subset` which part of the questions was asked (empty: all), `track` which latency limit holds.
+    """
+
+    media: str
+    judged: bool
+    subset: str = ""
+    track: str | None = None
+    look: Callable[[str], bytes | None] = field(default=lambda _question: None)
+
+    @cached_property
+    def loaded(self) -> FocusScores:
+        """The scores in the folder; before there are any, those that need no judge.
+
+        They are not to be had while questions wait for an answer, because each would count as wrong.
+        """
+        if (self.folder / SCORES).exists():
+            return load_focus(self.folder)
+        if self.unasked:
+            waiting = counted(self.unasked, "question")
+            raise RunError(f"{self.folder}: found {waiting} without an answer, expected all: retry asks only those")
+        return score_focus(
+            *self.sources, track=self.track, name=self.folder.resolve().name, pictured=was_shown(self.media)
+        )
+
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """`answers` first, one row per question; then those of the scores, where there can be any, and `failures`."""
+        scored = not self.unasked or (self.folder / SCORES).exists()
+        return super().tables if scored else {"answers": self.answers, "failures": self.summary.to_frame()}
+
+    def pictures(self, count: int, results: pl.DataFrame | None = None) -> dict[str, bytes]:
+        """Small pictures of what the model was shown, frames side by side; with `results`, of wrong answers first."""
+        names = self.answers["qID"]
+        if results is not None:
+            names = results.with_columns(pl.col("correctness").fill_null(False)).sort(
+                "correctness", maintain_order=True
+            )["qID"]
+        looks = {question: self.look(question) for question in names.head(count)}
+        return {question: picture for question, picture in looks.items() if picture is not None}
+
+    def keep_pictures(self, count: int) -> None:
+        """Store pictures of the first questions, for a page that is made when judges have spoken."""
+        save_pictures(self.folder, self.pictures(count))
+
+    @property
+    def sources(self) -> tuple[Path, Path, Path]:
+        """Requests, references and responses: what `score_focus` takes."""
+        return self.folder / "requests.json", self.folder / "references.json", self.folder / "responses.json"
+
+    def __str__(self) -> str:
+        shown = {True: "frames shown", False: "no frames shown", None: "made elsewhere"}[was_shown(self.media)]
+        subset = (f"a subset: {self.subset}",) if self.subset else ()
+        said = f"{self.model}: {self.said}; {shown}"
+        return "\n".join((str(self.summary), said, *subset, *self.server_notes, *self.notes))
+
+
+def run_focus(
+    data: DataSets | None,
+    model: str | Answerer[VqaQuestion],
+    out: str | Path,
+    *,
+    requests: str | Path | None = None,
+    references: str | Path | None = None,
+    split: str | None = None,
+    prefix: Sequence[str] = (),
+    ood: Sequence[str] = (),
+    media: str | Path | None = None,
+    frames: int = 8,
+    overlay: bool = False,
+    track: str | None = None,
+    concurrency: int = 8,
+    limit: int | None = None,
+    seed: int = 0,
+    options: ChatOptions | None = None,
+    retry: bool = False,
+    progress: bool = True,
+) -> FocusRun:
+    """Ask a model the questions of `data` (or of a requests and references pair) and write its responses to `out`.
+
+    `model` is a name (`openai:MODEL@URL`, `hf:PATH`, `replay:FILE`, `prior[:TRAIN]`, `random[:SEED]`, `oracle`) or any
+    `Answerer`. Frames come from the dataset or from video files in `media`: one on the track `frame`, else up to
+    `frames`, with the time burnt in when `overlay` is set. `limit` asks only so many questions, drawn by `seed` evenly
+    from the videos. `data` may be several data sets, each with a `prefix` for its ids; of published rows the `split`
+    `test` is asked where there is one (`all`: every split), and `ood` says which questions are out of distribution:
+    data:NAME, procedure:TEXT or list:FILE. `retry` asks again what failed. The same call resumes a run that was
+    stopped; nothing stored is asked again.
+
+    >>> from tempfile import mkdtemp
+    >>> folder = Path(mkdtemp())
+    >>> question = VqaQuestion("q1", "v1", 3, 3, "cholecystectomy", "Is a clip visible?", "1a", "binary", "Yes")
+    >>> for name, rows in zip(("requests", "references"), as_sources([question], [])):
+    ...     _ = (folder / f"{name}.json").write_text(json.dumps(rows))
+    >>> files = {"requests": folder / "requests.json", "references": folder / "references.json"}
+    >>> run_focus(None, "oracle", folder / "run", **files, progress=False)
+    FocusRun of oracle: 1 answered
+    """
+    if not 1 <= concurrency <= BLOCK:
+        raise BadInput(f"concurrency: found {concurrency}, expected 1 to {BLOCK}")
+    check_limit(limit)
+    latency_limit(track, None)
+    shown = Shown(1 if track == "frame" else frames, overlay)
+    question_set = open_questions(data, requests, references, track=track, split=split, prefix=prefix, ood=ood)
+    questions, subset = question_set.drawn(limit, seed)
+    answerer = (
+        open_answerer(
+            model,
+            question_messages,
+            lambda name: (open_questions(name, track=track) if name else question_set).learnable,
+            options,
+        )
+        if isinstance(model, str)
+        else model
+    )
+    films = Path(media) if media is not None else None
+    eyes = open_media(question_set, questions, films, looks=answerer.looks)
+    seen = eyes.identity if eyes else UNKNOWN_MEDIA if isinstance(answerer, Replay) else NO_MEDIA
+    config = {
+        "media": seen, "limit": limit, "track": track,
+        "frames": shown.frames if eyes else 0, "overlay": overlay and eyes is not None,
+        "prompt": PROMPT_VERSION if answerer.costly else 0, **({"subset": subset} if subset else {}),
+    }  # fmt: skip
+    manifest = Manifest("focus", config, _fingerprint(questions), answerer.identity)
+    folder = Path(out)
+    worker = Asking(
+        answerer, {question.id: question for question in questions}, folder,
+        look=partial(pictures, eyes, shown=shown) if eyes else None, concurrency=concurrency,
+    )  # fmt: skip
+    try:
+        summary = run(
+            question_units(questions), worker, folder=folder, manifest=manifest, retry=retry, progress=progress
+        )
+    finally:
+        worker.close()
+    answers = _answers(folder, questions)
+    _write(folder, questions, answers)
+    judged = any(question.format in formats() and formats()[question.format].judged for question in questions)
+    name = public_name(model) if isinstance(model, str) else answerer.identity
+    return FocusRun(
+        folder=folder, model=name, media=seen, answers=answers, summary=summary, judged=judged, subset=subset,
+        track=track,
+        look=_Window(eyes, question_set, {question.id: question for question in questions}, shown),
+        notes=(*question_set.notes, *_notes(answerer, eyes)),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Window:
+    """The frames that a question is about, small and side by side, also where the model did not look at them."""
+
+    eyes: Media[VqaQuestion] | None
+    question_set: FocusSet
+    questions: Mapping[str, VqaQuestion]
+    shown: Shown
+
+    @cached_property
+    def media(self) -> Media[VqaQuestion] | None:
+        """What the model looked through, or the frames of the dataset."""
+        return self.eyes or _frames_of(self.question_set, {question.video for question in self.questions.values()})
+
+    def __call__(self, name: str) -> bytes | None:
+        """Up to `_BESIDE` frames of a question's window in one picture; None where there are none."""
+        if self.media is None or name not in self.questions:
+            return None
+        try:
+            frames = pictures(self.media, self.questions[name], replace(self.shown, frames=_BESIDE))
+        except DataError:
+            return None  # the answer says what was wrong with the frame
+        return film_strip([frame.jpeg for frame in frames])
+
+
+def open_media(
+    question_set: FocusSet, questions: Sequence[VqaQuestion], folder: Path | None, *, looks: bool
+) -> Media[VqaQuestion] | None:
+    """What a model looks through: video files of a folder, or the frames of the dataset; None where it does not."""
+    videos = {question.video for question in questions}
+    if folder is not None:
+        films = VideoFiles(folder, videos)  # checked also for a model that does not look: it was named for a reason
+        return films if looks else None
+    return _frames_of(question_set, videos) if looks else None
+
+
+def _frames_of(question_set: FocusSet, videos: set[str]) -> Media[VqaQuestion] | None:
+    """The frames of the dataset that the questions are of, where it has any."""
+    if question_set.dataset is None or question_set.dataset.format == "focus":
+        return None
+    return DatasetFrames(question_set.dataset, videos)
+
+
+def _notes(answerer: Answerer[VqaQuestion], eyes: Media[VqaQuestion] | None) -> tuple[str, ...]:
+    if eyes is not None or not answerer.costly:
+        return ()
+    if answerer.looks:
+        return ("warning: no media: the model was asked in text alone; a folder of videos can be given",)
+    return ("warning: the model takes no pictures: it was asked in text alone",)
+
+
+def _fingerprint(questions: tuple[VqaQuestion, ...]) -> str:
+    return fingerprint([printable(json.dumps(asdict(question), sort_keys=True)) for question in questions], "questions")
+
+
+def _answers(folder: Path, questions: tuple[VqaQuestion, ...]) -> pl.DataFrame:
+    """The cases in the order of the questions, with all columns also where every case failed."""
+    cases = load_cases(folder).collect()
+    absent = [pl.lit(None, dtype=dtype).alias(name) for name, dtype in _SCHEMA.items() if name not in cases.columns]
+    order = pl.DataFrame({"id": [question.id for question in questions]})
+    columns = [pl.col("id").alias("qID"), pl.col("cluster").alias("video"), "status", "reason"]
+    columns += [pl.col(name).cast(dtype) for name, dtype in _SCHEMA.items()]
+    return order.join(cases.with_columns(absent), on="id", how="left", maintain_order="left").select(columns)
+
+
+def _write(folder: Path, questions: tuple[VqaQuestion, ...], answers: pl.DataFrame) -> None:
+    rows = answers.filter(pl.col("status") == "ok").select("qID", "content", "latency").iter_rows()
+    answered = [Answer(qid, content, latency) for qid, content, latency in rows]
+    for name, records in zip(("requests", "references", "responses"), as_sources(questions, answered), strict=True):
+        # A lone surrogate becomes its escape, which inside a JSON text is what it was.
+        data = f"{printable(json.dumps(records, indent=1, ensure_ascii=False))}\n".encode()
+        path = folder / f"{name}.json"
+        if not holds_bytes(path, data):
+            (folder / SCORES).unlink(missing_ok=True)  # scores of other answers are not this run's
+            write_atomically(path, data)

@@ -1,0 +1,261 @@
+"""From scored questions to numbers: two accuracies that are never confused, each with an interval over videos.
+
+`flat_accuracy` weighs every question the same, `accuracy_mean_of_video_means` every video; the pre-evaluation score is
+the plain mean of the buckets' flat accuracies, a bucket being a capability group, in or out of distribution. Questions
+without correctness (bad references, judge errors) are counted but take no part.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from surgeval.arrays import Bools, Floats, Ints
+from surgeval.protocols.focus.scoring.rules import STATUSES
+from surgeval.results import counted
+from surgeval.stats import (
+    FEW_QUESTIONS,
+    Interval,
+    bootstrap_mean,
+    bootstrap_slices,
+    bootstrap_statistic,
+    number_text,
+    shown_bucket,
+    with_still_parts,
+)
+from surgeval.vocab import capabilities
+
+__all__ = [
+    "RESULTS", "SAID", "SUMMARY", "BucketScore", "Numbers", "Scheme", "bucket_mean", "focus_numbers", "small_buckets",
+    "with_clusters",
+]  # fmt: skip
+
+
+Scheme: TypeAlias = Literal["cluster", "two_level"]
+RESULTS: dict[str, pl.DataType | type[pl.DataType]] = {
+    "qID": pl.String, "video": pl.String, "group": pl.String, "primary": pl.String, "ood": pl.Boolean,
+    "clinical": pl.Boolean, "answer_format": pl.String, "latency": pl.Float64, "status": pl.String,
+    "correctness": pl.Boolean, "reason": pl.String,
+}  # fmt: skip
+# What was asked, when, answered and expected, beside each row of the results.
+SAID: dict[str, pl.DataType | type[pl.DataType]] = dict.fromkeys(
+    ("qID", "when", "question", "answer", "reference"), pl.String
+)
+_FLAT, _MACRO, _SCORE = "flat_accuracy", "accuracy_mean_of_video_means", "mean_of_bucket_accuracies"
+SUMMARY: dict[str, pl.DataType | type[pl.DataType]] = {
+    "level": pl.String, "name": pl.String, "parent": pl.String, "count": pl.Int64, "scored": pl.Int64,
+    "videos": pl.Int64,
+    **{f"{name}{end}": pl.Float64 for name in (_FLAT, _MACRO, _SCORE) for end in ("", "_low", "_high")},
+    "few_videos": pl.Boolean, "scheme": pl.String, "note": pl.String,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class BucketScore:
+    """A capability group, in or out of distribution: the unit of the pre-evaluation score and of the ranking."""
+
+    group: str
+    ood: bool
+    accuracy: float
+    count: int
+    interval: Interval
+
+    @property
+    def name(self) -> str:
+        """`group/id` or `group/ood`."""
+        return f"{self.group}/{'ood' if self.ood else 'id'}"
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Everything that is computed from the results table."""
+
+    summary: pl.DataFrame
+    buckets: tuple[BucketScore, ...]
+    flat: Interval | None
+    video_mean: Interval | None
+    pre_evaluation: Interval | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Columns of the scored questions."""
+
+    right: Floats
+    cluster: list[str]
+    in_video: Bools  # a question without video is its own cluster
+
+
+class _Plan(NamedTuple):
+    scheme: Scheme
+    resamples: int
+    seed: int
+
+
+def focus_numbers(
+    results: pl.DataFrame, *, limit: float | None, scheme: Scheme, drop_videoless: bool, resamples: int, seed: int
+) -> Numbers:
+    """The summary of a results table; `drop_videoless` leaves questions without video out of the mean over videos."""
+    scored = results.filter(pl.col("correctness").is_not_null())
+    right = scored["correctness"].cast(pl.Float64).to_numpy()
+    cluster = with_clusters(scored)["video"].to_list()
+    in_video = scored["video"].is_not_null().to_numpy() if drop_videoless else np.ones(len(right), dtype=bool)
+    slices = {key: mask for key, mask in _slices(scored) if mask.any()}
+    rows = _Rows(right, cluster, in_video)
+    plan = _Plan(scheme, resamples, seed)
+    flat = _intervals(rows, slices, np.ones(len(right), dtype=bool), "flat", plan)
+    macro = _intervals(rows, slices, in_video, "macro", plan)
+    buckets = tuple(
+        BucketScore(group, ood == "ood", flat[key].estimate, flat[key].n, flat[key])
+        for key in sorted(slices)
+        if key.startswith("bucket/")
+        for _, group, ood in [key.split("/")]
+    )
+    score = _pre_evaluation(rows, [slices[f"bucket/{bucket.name}"] for bucket in buckets], resamples, seed)
+    table = [_row(key, count, flat.get(key), macro.get(key)) for key, count in _counts(results)]
+    table += [{"level": "status", "name": name, "count": results["status"].eq(name).sum()} for name in STATUSES]
+    if limit is not None:
+        table.append({"level": "latency", "name": "timed_out", "count": results["status"].eq("late").sum()})
+    table.append(_score_row(score, len(buckets)))
+    summary = pl.DataFrame(table, schema=SUMMARY, orient="row")
+    overall = "overall/MEAN"
+    return Numbers(summary, buckets, flat.get(overall), macro.get(overall), score)
+
+
+def small_buckets(buckets: Sequence[BucketScore]) -> tuple[str, ...]:
+    """A note on buckets with very few questions, which weigh as much as the others, and the score without them.
+
+    >>> none = Interval(estimate=0.5, low=0.0, high=1.0, clusters=1)
+    >>> fine, tiny = (BucketScore("aggregation", False, 0.5, count, none) for count in (40, 1))
+    >>> small_buckets([fine, tiny])
+    ('1 of the 2 buckets has fewer than 5 questions: aggregation/id (1); pre-evaluation score without it: 0.500',)
+    >>> small_buckets([fine])
+    ()
+    """
+    small = [bucket for bucket in buckets if bucket.count < FEW_QUESTIONS]
+    if not small or len(buckets) == 1:
+        return ()
+    listed = ", ".join(f"{shown_bucket(bucket.name)} ({bucket.count})" for bucket in small)
+    one = len(small) == 1
+    note = (
+        f"{len(small)} of the {counted(len(buckets), 'bucket')} {'has' if one else 'have'} fewer than {FEW_QUESTIONS} "
+        f"questions: {listed}"
+    )
+    rest = [bucket.accuracy for bucket in buckets if bucket.count >= FEW_QUESTIONS]
+    if rest:
+        note += f"; pre-evaluation score without {'it' if one else 'them'}: {number_text(float(np.mean(rest)))}"
+    return (note,)
+
+
+def with_clusters(results: pl.DataFrame) -> pl.DataFrame:
+    """The results with a video in every row: a question without one is a cluster of its own.
+
+    >>> with_clusters(pl.DataFrame({"qID": ["q1", "q2"], "video": ["v", None]}))["video"].to_list()
+    ['v', 'question q2']
+    """
+    own = pl.lit("question ") + pl.col("qID")
+    return results.with_columns(pl.coalesce("video", own).alias("video"))
+
+
+def _slices(frame: pl.DataFrame) -> Iterator[tuple[str, Bools]]:
+    """Level/name → rows, from the whole to its parts."""
+    yield "overall/MEAN", np.ones(len(frame), dtype=bool)
+    robustness = frame["ood"].replace_strict({True: "ood", False: "id"}, return_dtype=pl.String)
+    columns = {
+        "group": frame["group"], "leaf": frame["primary"], "bucket": frame["group"] + "/" + robustness,
+        "robustness": robustness, "answer_format": frame["answer_format"],
+        "clinical": frame["clinical"].replace_strict({True: "clinical", False: "other"}, return_dtype=pl.String),
+    }  # fmt: skip
+    for level, column in columns.items():
+        for name in sorted(column.unique().to_list()):
+            yield f"{level}/{name}", column.eq(name).to_numpy()
+
+
+def _counts(results: pl.DataFrame) -> Iterator[tuple[str, int]]:
+    for key, mask in _slices(results):
+        yield key, int(mask.sum())
+
+
+def _intervals(
+    rows: _Rows, slices: dict[str, Bools], usable: Bools, point: Literal["flat", "macro"], plan: _Plan
+) -> dict[str, Interval]:
+    masks = {key: mask[usable] for key, mask in slices.items() if mask[usable].any()}
+    if not masks:
+        return {}
+    clusters = [name for name, use in zip(rows.cluster, usable, strict=True) if use]
+    intervals = bootstrap_slices(
+        rows.right[usable], clusters, masks, point=point, scheme=plan.scheme, resamples=plan.resamples, seed=plan.seed
+    )
+    return {interval.name: interval for interval in intervals}
+
+
+def _pre_evaluation(rows: _Rows, buckets: list[Bools], resamples: int, seed: int) -> Interval | None:
+    """Mean of the buckets' flat accuracies; a resample in which a bucket has no video is left out."""
+    if not buckets:
+        return None
+    videos, code = np.unique(np.array(rows.cluster), return_inverse=True)
+    interval = bootstrap_statistic(
+        bucket_mean(rows.right, code, len(videos), buckets), videos.tolist(), batched=True, resamples=resamples,
+        seed=seed, name="pre_evaluation/SCORE", sizes=np.bincount(code), bounds=(0.0, 1.0),
+    )  # fmt: skip
+    still = [mask for mask in buckets if np.ptp(rows.right[mask]) == 0]
+    parts = [(1 / len(buckets), bootstrap_mean(rows.right[mask], code[mask].tolist())) for mask in still]
+    return with_still_parts(interval, parts, (0.0, 1.0))
+
+
+def bucket_mean(right: Floats, video: Ints, videos: int, buckets: Sequence[Bools]) -> Callable[[Ints], Floats]:
+    """The mean of the buckets' flat accuracies as a function of how often each video was drawn (a row per resample).
+
+    >>> both = [np.array([True, True, False]), np.array([False, False, True])]
+    >>> mean = bucket_mean(np.array([1.0, 0.0, 1.0]), np.array([0, 1, 1]), 2, both)
+    >>> mean(np.array([[1, 1], [0, 2]])).tolist()
+    [0.75, 0.5]
+    """
+    correct = np.stack([np.bincount(video[mask], right[mask], videos) for mask in buckets], axis=1)
+    asked = np.stack([np.bincount(video[mask], minlength=videos) for mask in buckets], axis=1)
+
+    def mean(drawn: Ints) -> Floats:
+        total = drawn @ asked
+        share = np.divide(drawn @ correct, total, out=np.full(total.shape, np.nan), where=total > 0)
+        return np.asarray(share.mean(axis=1))
+
+    return mean
+
+
+def _row(key: str, count: int, flat: Interval | None, macro: Interval | None) -> dict[str, object]:
+    level, name = key.split("/", 1)
+    row: dict[str, object] = {"level": level, "name": name, "parent": _parent(level, name), "count": count, "scored": 0}
+    for column, interval in ((_FLAT, flat), (_MACRO, macro)):
+        row |= _cells(column, interval)
+    if flat is not None:
+        notes = [flat.note, macro.note if macro else ""]
+        row |= {
+            "scored": flat.n, "videos": flat.clusters, "few_videos": flat.few_clusters, "scheme": flat.scheme,
+            "note": "; ".join(dict.fromkeys(filter(None, notes))),
+        }  # fmt: skip
+    return row
+
+
+def _score_row(score: Interval | None, buckets: int) -> dict[str, object]:
+    row: dict[str, object] = {"level": "pre_evaluation", "name": "SCORE", "count": buckets}
+    if score is not None:
+        row |= {"videos": score.clusters, "few_videos": score.few_clusters, "scheme": score.scheme, "note": score.note}
+    return row | _cells(_SCORE, score)
+
+
+def _cells(column: str, interval: Interval | None) -> dict[str, float | None]:
+    if interval is None:
+        return {}
+    values = {"": interval.estimate, "_low": interval.low, "_high": interval.high}
+    return {f"{column}{end}": None if math.isnan(value) else value for end, value in values.items()}
+
+
+def _parent(level: str, name: str) -> str | None:
+    if level == "leaf":
+        return next((leaf.group for leaf in capabilities() if name in (leaf.value, leaf.group)), None)
+    return {"bucket": name.split("/")[0], "overall": None}.get(level, "MEAN")

@@ -1,0 +1,27 @@
+import surgeval.protocols.descriptor
+
+from .ablation.method import run_ablation as run_ablation
+from .ablation.result import ABLATIONS as ABLATIONS
+from .ablation.result import AblationScores as AblationScores
+from .ablation.result import Configuration as Configuration
+from .ablation.result import load_ablation as load_ablation
+from .compare import compare_training as compare_training
+from .curves import Training as Training
+from .curves import is_training as is_training
+from .curves import load_training_folder as load_training_folder
+from .detectors import FoldDetections as FoldDetections
+from .detectors import TrainableDetector as TrainableDetector
+from .detectors import rtdetr as rtdetr
+from .detectors import tdnet as tdnet
+from .method import train_folds as train_folds
+from .overview import trainings_section as trainings_section
+from .published import published as published
+from .published import published_notes as published_notes
+from .result import TrainingScores as TrainingScores
+from .result import load_training as load_training
+from .scheme import Fold as Fold
+from .scheme import Scheme as Scheme
+from .scheme import choose_folds as choose_folds
+from .training_page import write_training_page as write_training_page
+
+DESCRIPTOR: surgeval.protocols.descriptor.Descriptor
