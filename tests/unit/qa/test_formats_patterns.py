@@ -14,7 +14,8 @@ from surgeval.qa.formats import regex
 from surgeval.qa.formats.base import Unreadable
 
 ENDLESS = r"(?:(a*)*\1?)*(?:a|aa)+c"
-ATOMS = ["a", "b", ".", "[ab]", "[^a]", r"\d", "(?i:a)", "a|b", "(a)", "a{1,2}", "a*", "b+", "a?", r"\b", "^", "$",
+ATOMS = ["a", "b", ".", "[ab]", "[^a]", r"\d",
+         "(?i:a)", "a|b", "(a)", "a{1,2}", "a*", "b+", "a?", r"\b", "^", "$",
          "(?=a)", "(?!b)", "{", "}", "[[]", "[]a]", "a{e}", "x{1e}", "(?P<n>a)(?P=n)", "a{,2}", r"\.", "[a&&b]", "[a--b]",
          "[a||b]", "[[:alpha:]]", r"\1"]  # fmt: skip
 
