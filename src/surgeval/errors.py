@@ -120,7 +120,16 @@ class NotScored(RunError):
 
 
 class NotRankable(DataError):
-    """A submission that its own protocol excludes from a ranking, for example a disqualified one."""
+    """A submission that its own protocol excludes from a ranking, for example a disqualified one; `reason` says why.
+
+    >>> error = NotRankable("net", "no question could be scored")
+    >>> str(error), error.reason
+    ('net: not to be ranked: no question could be scored', 'no question could be scored')
+    """
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(name, f"not to be ranked: {reason}")
+        self.reason = reason
 
 
 class LeftOut(UserWarning):

@@ -176,11 +176,15 @@ def test_a_submission_that_must_not_be_ranked_is_reported_and_the_others_are_ran
         ranked = json.loads(done.stdout)
         assert len(ranked["models"]) == 3
         assert "1 of 1 judged answers" in next(iter(ranked["not_ranked"].values()))
-        assert any("a submission that is not to be ranked" in note for note in ranked["notes"])
+        assert any(
+            "not ranked: " in note and ": 1 of 1 judged answers have no verdict" in note for note in ranked["notes"]
+        )
         alone = surgeval("rank", given, three[0])
         assert alone.returncode == 2
-        assert "net: found a submission that is not to be ranked: 1 of 1 judged answers" in alone.stderr
-    assert "Not ranked: run: a submission that is not" in " ".join(surgeval("rank", "run", *three).stdout.split())
+        assert "net: not to be ranked: 1 of 1 judged answers" in alone.stderr
+    assert "Not ranked: run: 1 of 1 judged answers have no verdict" in " ".join(
+        surgeval("rank", "run", *three).stdout.split()
+    )
     (run / "scores.json").write_text("[")
     assert surgeval("rank", "run/tables/results.csv", *three).returncode == 2
 

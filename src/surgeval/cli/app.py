@@ -197,7 +197,7 @@ def _advice(error: SurgevalError) -> str:
         return f"; `surgeval score {error.protocol}` does that"
     if isinstance(error, UnclearFormat):
         return f", here --format {error.formats[0]}" if error.formats else " (`surgeval data list` describes them)"
-    return ""
+    return " with --labels" if error.code == "labels-unknown" else ""
 
 
 def _complain(message: str, code: int, more: Sequence[str] = ()) -> int:

@@ -86,9 +86,8 @@ def _read_rules(sources: Sources | None) -> tuple[dict[str, str], dict[str, str]
 def _add(rules: dict[str, str], entries: Iterable[tuple[object, object]], where: str) -> None:
     for pattern, name in entries:
         if not (isinstance(pattern, str) and isinstance(name, str) and pattern.strip() and name.strip()):
-            raise BadInput(
-                f"{where}: {pattern!r:.80}: the source is {name!r:.80}. Give each video a name as its source."
-            )
+            given = "empty" if name in (None, "") else f"{name!r:.80}"
+            raise BadInput(f"{where}: {pattern!r:.80}: the source is {given}. Give each video a name as its source.")
         if rules.setdefault(pattern, name.strip()) != name.strip():
             raise BadInput(
                 f"{where}: {pattern!r:.80} has the sources {rules[pattern]:.40} and {name:.40}. Give it one."

@@ -110,7 +110,7 @@ def test_a_flagged_answer_is_listed_wrong_or_disqualifying_as_the_organiser_says
     assert wrong.results["correctness"].to_list() == [False, True]
     assert wrong.judge_calls == (1,)
     out = score(answers, panel, flags=FlagPolicy.DISQUALIFY)
-    assert out.unrankable.startswith("1 answers try to steer the judges (first a: ")
+    assert out.unrankable.startswith("1 answer tries to steer the judges (first a: ")
     assert out.flat_accuracy == 1.0
     assert score(answers, panel, flags=None).counts["flags"] == 0
 

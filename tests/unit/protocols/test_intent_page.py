@@ -19,7 +19,7 @@ from surgeval.protocols.intent.ceiling import gaze_ceiling
 from surgeval.protocols.intent.compare import compare_intent
 from surgeval.protocols.intent.evidence import intent_evidence
 from surgeval.protocols.intent.page import _details, _lead, _tables, intent_sections, write_page_of
-from surgeval.protocols.intent.page_tables import removal_tables
+from surgeval.protocols.intent.page_tables import competency_tables, reading_tables, removal_tables
 from surgeval.protocols.intent.result import IntentScores, load_intent
 from surgeval.records import Gaze, IntentQuestion
 
@@ -317,3 +317,15 @@ def test_differences_of_removed_traps_are_points_and_one_sided_intervals_say_so(
     assert row["trap taken away adds"].split(" [")[0].endswith(" points")
     assert row["failed, asked again"] == f"{scores.removal['cognitive'].again.cell('share')}, one-sided"  # type: ignore[union-attr]
     assert "the bound of the number" in table.note
+
+
+def test_a_difference_of_two_skills_is_in_points(runs: dict[str, Path]) -> None:
+    scores, other = load_intent(runs["discriminating"]), load_intent(runs["sycophant"])
+    for results in ((scores,), (scores, other)):
+        rows = [table.frame.to_dicts() for table in (*competency_tables(results), *reading_tables(results))]
+        asymmetry = [row for table in rows for row in table if "prospective − retrospective" in row.values()]
+        cells = [str(cell) for row in asymmetry for cell in row.values()]
+        assert asymmetry and not any("%" in cell for cell in cells)
+        assert sum(" points" in cell for cell in cells) >= 3
+    both = compare_intent(runs["discriminating"], runs["sycophant"])
+    assert (by_key(both.numbers, "asymmetry").unit, by_key(both.numbers, "overall").unit) == ("points", "share")

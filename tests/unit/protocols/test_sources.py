@@ -75,7 +75,7 @@ def test_the_commands_take_sources_by_pattern_and_by_file(tmp_path: Path, capsys
         ("C*=Bern", "sources: 'C*' matches no video. The dataset has A1, B1."),
         ("A*=Bern,?1=Lyon", r"video A1 matches 'A*' (Bern) and '?1' (Lyon). Give it one source."),
         ("A*", "sources 'A*': expected PATTERN=NAME"),
-        ("A*=", "sources: 'A*': the source is ''. Give each video a name as its source."),
+        ("A*=", "sources: 'A*': the source is empty. Give each video a name as its source."),
         (["A*=Bern", "A*=Lyon"], "'A*' has the sources Bern and Lyon. Give it one."),
         ({"A1": 3}, "sources: 'A1': the source is 3."),
     ],

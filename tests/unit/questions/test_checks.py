@@ -63,6 +63,10 @@ FAULTS: list[tuple[str, str, dict[str, object]]] = [
     ("no-coordinates", "open_surgery", {"question": "What do I see at .62, .41 and behind it?"}),
     ("no-coordinates", "open_surgery", {"question": "What do I see at row 120, column 300?"}),
     ("no-coordinates", "open_surgery", {"question": "What do I see in column 12 and row 7?"}),
+    ("no-coordinates", "open_surgery", {"question": "What do I see at 0.62 and 0.41?"}),
+    ("no-coordinates", "open_surgery", {"question": "What do I see at 0.62 × 0.41?"}),
+    ("no-coordinates", "open_surgery", {"question": "What do I see at [120 300]?"}),
+    ("no-coordinates", "open_surgery", {"question": "What do I see at pixel 120 300?"}),
     ("where-question", "chest_xray", {"question": "What disease do I see?"}),
     ("stem-names-scene", "perceptual_trap", {"question": "Which instrument do I see in the area I am looking at?"}),
     ("options-distinct", "open_surgery", {"options": options("Clamp it.", "clamp  it", *FIVE[2:])}),
@@ -85,6 +89,7 @@ FAULTS: list[tuple[str, str, dict[str, object]]] = [
     ("view-words", "mammography", {"options": options("the upper part", *FIVE[1:])}),
     ("view-words", "mammography", {"options": options("the superolateral part", *FIVE[1:])}),
     ("view-words", "mammography", {"options": options("an antero-inferior mass", *FIVE[1:])}),
+    ("view-words", "mammography", {"options": options("a cranial mass", *FIVE[1:])}),
     ("perceptual-labels", "perceptual_trap",
      {"options": options(*FIVE, labels=("visible", "visible", "absent", "absent", "absent"))}),
     ("perceptual-labels", "perceptual_trap", {"answer": "B"}),
@@ -146,7 +151,7 @@ def test_doses_ranges_and_years_are_no_coordinates() -> None:
         "At 5 cm dilation, what do I do?",
         "I see a 2 x 3 cm mass in the area I am watching: what do I check?",
         "I have passed grade 3 of the left side: what do I do?",
-        "I give 0.5/0.25 mg, then 0.5 0.25 ml: what do I check?",
+        "I give 0.5/0.25 mg, then 0.5 0.25 ml, then 0.5 and 0.25 ml: what do I check?",
         "I see 2 rows of staples, the second row 5 mm away, and 120/80 on the monitor: what do I do?",
     ):
         assert failed("open_surgery", drafted("open_surgery", question=text)) == set(), text
@@ -179,6 +184,8 @@ def test_an_mlo_view_has_superior_and_inferior_and_no_lateral() -> None:
     both = drafted("mammography", options=options("superolateral part", *FIVE[1:]))
     assert failed("mammography", named, record) == set()
     assert failed("mammography", both, record) == {"view-words"}
+    quadrant = drafted("mammography", options=options("the UOQ", *FIVE[1:]))  # upper outer
+    assert failed("mammography", quadrant, record) == {"view-words"}
 
 
 def test_right_is_also_a_word_for_correct_and_left_one_for_remaining() -> None:

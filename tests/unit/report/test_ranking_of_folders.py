@@ -119,7 +119,7 @@ def test_the_protocol_says_whether_a_results_file_in_its_run_may_be_ranked(tmp_p
     truth = [{**row, "format": "open_ended"} for row in TRUTH]  # which nobody judged
     answers = [{"qID": f"q{n}", "content": "3"} for n in range(16)]
     write_focus_page(score_focus(ASKED, truth, answers, name="net", resamples=20), tmp_path / "net")
-    with pytest.raises(DataError, match="net: found a submission that is not to be ranked: 16 of 16 judged answers"):
+    with pytest.raises(DataError, match="net: not to be ranked: 16 of 16 judged answers"):
         read_results(tmp_path / "net" / place)
     shutil.copy(tmp_path / "net" / "tables" / "results.csv", tmp_path / "net.csv")  # on its own it says what it holds
     assert read_results(tmp_path / "net.csv").height == 16

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -69,13 +70,22 @@ def records(
             scenes = table_clips(data, videos, out, options, looked, announce=notes.append)
         else:
             scenes = dataset_clips(open_named(data, format, labels), out, options, looked, announce=notes.append)
-    bare = sum(not record.gaze for record in scenes)
+    bare, notes = sum(not record.gaze for record in scenes), [_name_flag(note) for note in notes]
     if json:
         print_json({"out": str(out), "records": len(scenes), "without_gaze": bare, "notes": notes})
         return
     console().print(f"{counted(len(scenes), 'record')} in {out / 'records.jsonl'}, {bare} of them without gaze")
     for note in notes:
         console().print(f"note: {visible(note)}")
+
+
+def _name_flag(note: str) -> str:
+    """The note with the option as it is typed.
+
+    >>> _name_flag("7 of 14 fixations are left out (option all_fixations)")
+    '7 of 14 fixations are left out (--all-fixations)'
+    """
+    return re.sub(r"\(option (\w+)\)$", lambda option: f"(--{option[1].replace('_', '-')})", note)
 
 
 def _gaze(path: Path | None, mapping: Path | None, notes: list[str]) -> dict[str, Sequence[Gaze]] | None:

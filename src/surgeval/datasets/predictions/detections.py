@@ -173,14 +173,15 @@ def _classes(raw: RawTable, space: LabelSpace) -> tuple[Ints, Ints, Ints, Ints]:
 
 
 def _refuse_unknown_classes(raw: RawTable, truth: GroundTruth) -> None:
-    """Triplets cannot be read where the dataset has no label from which its label space could be known."""
-    if truth.instances or truth.space.instruments not in _UNNAMED or "triplet" not in raw.columns:
+    """Classes cannot be read where the dataset has no label from which its label space could be known."""
+    if truth.instances or truth.space.instruments not in _UNNAMED:
         return
-    cells = raw.columns["triplet"]
-    if np.any(~absent(cells) & (as_floats(cells) != -1)):
-        raise BadInput(
-            f"{truth.dataset.root}: no frame has a label, so its classes are not known. Give its label space"
-        )
+    highest = dict.fromkeys(IDS, -1) | {"instrument": 0}  # a detector of one class needs no names
+    for name in (name for name in IDS if name in raw.columns):
+        cells = raw.columns[name]
+        if np.any(~absent(cells) & ~(as_floats(cells) <= highest[name])):
+            sentence = "no frame has a label, so its classes are not known. Give its label space"
+            raise BadInput(f"{truth.dataset.root}: {sentence}", code="labels-unknown")
 
 
 def _own_parts(raw: RawTable) -> Bools:

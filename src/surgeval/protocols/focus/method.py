@@ -184,7 +184,8 @@ def _counts(files: FocusFiles, results: pl.DataFrame, judged: Judged) -> dict[st
 def _unrankable(counts: dict[str, int], judged: Judged, flags: FlagPolicy | None, allowed: float) -> str:
     if flags is FlagPolicy.DISQUALIFY and judged.flags:
         first = next(iter(judged.flags))
-        return f"{len(judged.flags)} answers try to steer the judges (first {first}: {judged.flags[first]})"
+        steering = f"{counted(len(judged.flags), 'answer')} {'tries' if len(judged.flags) == 1 else 'try'}"
+        return f"{steering} to steer the judges (first {first}: {judged.flags[first]})"
     if counts["judge_error"] > allowed * judged.pending:
         return f"{counts['judge_error']} of {judged.pending} judged answers have no verdict, {allowed:.1%} are allowed"
     return "" if counts["scored"] else "no question could be scored"

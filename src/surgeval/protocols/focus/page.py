@@ -223,7 +223,7 @@ def _problems(scores: FocusScores) -> Section | None:
     if not scores.problems:
         return None
     frame = scores.tables["problems"]
-    listed = frame.select("kind", "level", "record", "field", "found", "expected", "file")
+    listed = frame.select("kind", "level", "record", "field", "sentence", "path")
     kinds = frame.group_by("kind", "level").len("problems").sort("problems", "kind", descending=[True, False])
     return Section(
         "Problems in the files", "All three files are checked before the first answer is read.",

@@ -306,8 +306,7 @@ def outcomes(result: FocusScores) -> pl.DataFrame:
     ('q1', 'v', 'aggregation', False, 'ok', True, 'answered 3, the reference is 3', None, '0 s', '?', '3', '3')
     """
     if result.unrankable:
-        found = f"a submission that is not to be ranked: {result.unrankable}"
-        raise NotRankable(result.name, f"found {found}, expected one that is")
+        raise NotRankable(result.name, result.unrankable)
     table = with_clusters(result.results).select(
         "qID", "video", "group", "ood", "status", "correctness", "reason", "latency"
     )

@@ -215,17 +215,30 @@ def _say(run: IntentRun, scores: IntentScores, page: Path) -> None:
     _print(scores, page)
 
 
-def _print(scores: IntentScores, page: Path) -> None:
-    from surgeval.protocols.intent.scoring.weights import LABELS
+def _guessed(scores: IntentScores, name: str) -> str:
+    """What guessing reaches, in whole per cent; "" where that is not known."""
+    from surgeval.protocols.intent.scoring.weights import number_unit
     from surgeval.results import percent
+    from surgeval.stats import number_text
+
+    if name not in scores.chances:
+        return ""
+    unit, chance = number_unit(name), scores.chances[name]
+    return percent(chance) if unit == "share" else number_text(chance, unit)
+
+
+def _print(scores: IntentScores, page: Path) -> None:
+    from surgeval.protocols.intent.scoring.weights import LABELS, number_unit
 
     say = console().print
     for warning in scores.reply_warnings:
         say(f"warning: {visible(warning)}")
     for line in str(scores).splitlines():
         say(visible(line))
-    rows = [(LABELS[name], interval.cell("share"), percent(scores.chances[name]) if name in scores.chances else "")
-            for name, interval in scores.numbers.items()]  # fmt: skip
+    rows = [
+        (LABELS[name], interval.cell(number_unit(name)), _guessed(scores, name))
+        for name, interval in scores.numbers.items()
+    ]
     if rows:
         print_table("accuracy", ["number", "share", "guessing"], rows)
     for note in scores.notes:

@@ -19,7 +19,7 @@ from surgeval.protocols.intent.result import IntentScores, load_intent
 from surgeval.protocols.intent.scoring.estimates import RESAMPLES, difference_of, gap_of
 from surgeval.protocols.intent.scoring.interventions import GAZE, replied_under
 from surgeval.protocols.intent.scoring.scores import PLAIN
-from surgeval.protocols.intent.scoring.weights import LABELS, NUMBERS, Weights, weights_of
+from surgeval.protocols.intent.scoring.weights import LABELS, NUMBERS, Weights, number_unit, weights_of
 
 __all__ = ["compare_intent"]
 
@@ -70,7 +70,7 @@ def _numbers(first: IntentScores, second: IntentScores, **drawing: int) -> Itera
         difference = difference_of(first.plain, second.plain, number, **drawing)
         if difference is not None:
             better = None if number in _NEITHER else number not in _LOWER
-            yield Compared(number, LABELS[number], difference, higher_is_better=better, unit="share")
+            yield Compared(number, LABELS[number], difference, higher_is_better=better, unit=number_unit(number))
     gain = _gain(first, second, **drawing)
     if gain is not None:
         yield gain

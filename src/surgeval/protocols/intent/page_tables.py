@@ -20,9 +20,9 @@ from surgeval.protocols.intent.published import (
     published_text_only,
 )
 from surgeval.protocols.intent.result import IntentScores
-from surgeval.protocols.intent.scoring.weights import DIMENSIONS, LABELS, SKILLS
+from surgeval.protocols.intent.scoring.weights import DIMENSIONS, LABELS, SKILLS, number_unit
 from surgeval.protocols.intent.tables import reference_rows
-from surgeval.stats import NOTHING, Interval, number_text, with_ends
+from surgeval.stats import NOTHING, Interval, NumberUnit, number_text, with_ends
 
 __all__ = ["competency_tables", "gaze_tables", "order_tables", "reading_tables", "reliability_tables", "removal_tables",
            "scenario_tables", "text_only_tables"]  # fmt: skip
@@ -64,8 +64,8 @@ def _layouts(
     )
 
 
-def _cell(interval: Interval | None) -> str:
-    return NOTHING if interval is None else interval.cell("share")
+def _cell(interval: Interval | None, unit: NumberUnit = "share") -> str:
+    return NOTHING if interval is None else interval.cell(unit)
 
 
 def _gap(interval: Interval) -> str:
@@ -102,15 +102,16 @@ def _with_intervals(results: Sequence[IntentScores], numbers: Sequence[str], tit
         (result,) = results
         heads: tuple[str, ...] = ("number", "accuracy", "guessing", "videos")
         rows = [
-            (LABELS[number], _cell(result.numbers[number]), number_text(result.chances.get(number), "share"),
+            (LABELS[number], result.numbers[number].cell(number_unit(number)),
+             number_text(result.chances.get(number), number_unit(number)),
              result.numbers[number].clusters) for number in known
         ]  # fmt: skip
     else:
         heads = ("number", *(result.name for result in results), "guessing")
         rows = [
-            (LABELS[number], *(_cell(result.numbers.get(number)) for result in results),
+            (LABELS[number], *(_cell(result.numbers.get(number), number_unit(number)) for result in results),
              number_text(next((result.chances[number] for result in results if number in result.chances), None),
-                         "share"))
+                         number_unit(number)))
             for number in known
         ]  # fmt: skip
     return (_table(title, heads, rows, file="tables/numbers.csv", explained=True),) if rows else ()
@@ -281,8 +282,8 @@ def scenario_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
 def reading_tables(results: Sequence[IntentScores]) -> tuple[Table, ...]:
     """Usual and strict reading by condition and by number, and both denominators by kind of item."""
     both = [
-        (result.name, LABELS[number], number_text(interval.estimate, "share"),
-         number_text(result.strict[number].estimate, "share"))
+        (result.name, LABELS[number], *(number_text(reading.estimate, number_unit(number))
+                                        for reading in (interval, result.strict[number])))
         for result in results for number, interval in result.numbers.items() if number in result.strict
     ]  # fmt: skip
     reads = [

@@ -17,7 +17,7 @@ from typing import Any
 from surgeval.qa.formats.base import HUGE, AnswerComparison, AnswerFormat, Unreadable
 from surgeval.qa.formats.judged import LENGTH
 from surgeval.qa.formats.lists import NONE, FoClass, Time
-from surgeval.qa.formats.regex import compiled, fullmatch
+from surgeval.qa.formats.regex import check_pattern, fullmatch
 from surgeval.qa.formats.text import plain_norm, shown, split_list
 from surgeval.qa.formats.values import Binary, CountFormat
 from surgeval.vocab import foreign_objects
@@ -195,7 +195,7 @@ def _matches(pattern: object, text: str) -> bool:
     if not isinstance(pattern, str):
         raise Aborts(f"option pattern is {shown(pattern)}, not a regular expression")
     try:
-        compiled(pattern)
+        check_pattern(pattern)
     except Unreadable as error:
         raise Aborts(str(error)) from None
     return fullmatch(pattern, text)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from surgeval.qa.formats.base import AnswerComparison, Unreadable, check_names, whole
-from surgeval.qa.formats.regex import compiled, fullmatch
+from surgeval.qa.formats.regex import check_pattern, fullmatch
 from surgeval.qa.formats.text import clean, norm, shown, typed
 
 __all__ = ["MULTIPLE_CHOICE", "Matching", "OpenEnded"]
@@ -67,7 +67,7 @@ class Matching:
         check_names(kwargs, ("pattern", "max_length"))
         if not isinstance(kwargs.get("pattern"), str):
             raise Unreadable(f"option pattern is {shown(kwargs.get('pattern'))}, expected a regular expression")
-        compiled(kwargs["pattern"])
+        check_pattern(kwargs["pattern"])
         return Pattern(kwargs["pattern"], whole(kwargs.get("max_length", LENGTH), "max_length"))
 
     def read(self, text: str, options: Pattern) -> str:

@@ -38,11 +38,11 @@ _COMMON = frozenset(
 )
 _VIEW_NAMES = re.compile(r"\bcranio ?caudal\b|\bmedio ?lateral(?: oblique)?\b")
 _UP_DOWN = re.compile(  # also in compounds: superolateral, anteroinferior
-    r"\b(?:upper|lower)(?:most)?\b|\b[ul][oi]q\b|\b(?:supero|infero|cranio|caudo)\w{0,20}"
+    r"\b(?:upper|lower)(?:most)?\b|\b[ul][oi]q\b|\b(?:supero|infero|cranio|caudo)\w{0,20}|\b(?:crani|caud)a[ld](?:ly)?\b"
     r"|\b\w{0,12}(?:superior|inferior)(?:ly|most)?\b"
 )
 _SIDES = re.compile(
-    r"\b(?:inner|outer)(?:most)?\b|\b(?:medio|latero)\w{0,20}"
+    r"\b(?:inner|outer)(?:most)?\b|\b[ul][oi]q\b|\b(?:medio|latero)\w{0,20}"
     r"|\b(?:supero|infero|antero|postero|cranio|caudo)?(?:medial|lateral)(?:ly|most)?\b"
 )
 

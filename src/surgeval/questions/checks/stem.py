@@ -24,9 +24,10 @@ _UNIT = (
 )
 _COORDINATES = re.compile(
     rf"(?<!\d )\b[xy]\s*(?:[=:≈~]|is|at|of|coordinate)?\s*{_NUMBER}(?![\w])"  # x = 0.5, y 0.3
-    rf"|[(\[]\s*{_NUMBER}\s*[,;]\s*{_NUMBER}\s*[)\]]"  # (0.4, 0.6)
-    rf"|(?<![\w.,/]){_FRACTION}(?:\s{{0,3}}[,;/|]\s{{0,3}}|\s{{1,3}}){_FRACTION}"  # 0.4 0.6, and no unit after it
-    rf"(?![\w/]|[.,]\d|\s?{_UNIT})"
+    rf"|[(\[]\s*{_NUMBER}(?:\s*[,;]\s*|\s{{1,3}}){_NUMBER}\s*[)\]]"  # (0.4, 0.6), [120 300]
+    rf"|(?<![\w.,/]){_FRACTION}(?:\s{{0,3}}[,;/|×]\s{{0,3}}|\s{{1,3}}(?:(?:and|by|x)\s{{1,3}})?){_FRACTION}"  # 0.4 0.6
+    rf"(?![\w/]|[.,]\d|\s?{_UNIT})"  # and no unit after it
+    rf"|\bpixels?\s+{_NUMBER}"  # pixel 120 300
     r"|\b(?:rows?|lines?)\W{0,3}\d{1,9}\W{1,3}(?:and\s)?col(?:umn)?s?\W{0,3}\d{1,9}|\b(?:row|column)s?\s\d{3,9}\b"
     r"|\bcol(?:umn)?s?\W{0,3}\d{1,9}\W{1,3}(?:and\s)?(?:row|line)s?\W{0,3}\d{1,9}"
     rf"|\b(?:gaze |fixation |eye )?points?\s*(?:#|no\.?|number|index)?\s*{_DIGIT_WORD}\b"

@@ -69,7 +69,7 @@ def read_entrants(paths: Sequence[str | Path]) -> Entrants:
     tables = _tables_of(paths, refusals)
     if refusals and len(tables) < _FEWEST:
         raise next(iter(refusals.values()))
-    refused = {name: refusal.sentence for name, refusal in refusals.items()}
+    refused = {name: refusal.reason for name, refusal in refusals.items()}
     notes = tuple(visible(f"not ranked: {name}: {reason}") for name, reason in refused.items())
     return Entrants(tables=tables, notes=(*notes, *_left_out(paths)), score_name=_score_name_of(paths), refused=refused)
 

@@ -12,7 +12,10 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import TypeAlias
 
-__all__ = ["ASYMMETRY", "DIMENSIONS", "LABELS", "NUMBERS", "SKILLS", "TWINS", "Weights", "combine", "weights_of"]
+from surgeval.stats import NumberUnit
+
+__all__ = ["ASYMMETRY", "DIMENSIONS", "LABELS", "NUMBERS", "SKILLS", "TWINS", "Weights", "combine", "number_unit",
+           "weights_of"]  # fmt: skip
 
 Weights: TypeAlias = Mapping[str, Fraction]
 
@@ -59,6 +62,15 @@ LABELS: Mapping[str, str] = MappingProxyType(
         ASYMMETRY: "prospective − retrospective",
     }
 )
+
+
+def number_unit(number: str) -> NumberUnit:
+    """The unit in which a number is printed: a difference of two shares is in points.
+
+    >>> number_unit("overall"), number_unit(ASYMMETRY)
+    ('share', 'points')
+    """
+    return "points" if number == ASYMMETRY else "share"
 
 
 def weights_of(number: str, cells: Iterable[str]) -> Weights:
