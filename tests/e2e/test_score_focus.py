@@ -213,7 +213,7 @@ def test_a_flagged_submission_can_be_disqualified(surgeval: Surgeval, tmp_path: 
     (tmp_path / "j.json").write_text('{"a": true}')
     command = ("score", "focus", *options, "--judge", "table:j.json", "--json")
     found = json.loads(surgeval(*command, "--out", "run", "--flags", "disqualify").stdout)
-    assert "try to steer the judges" in found["unrankable"]
+    assert "1 answer tries to steer the judges" in found["unrankable"]
     assert found["counts"]["flagged"] == 1
     wrong = json.loads(surgeval(*command, "--out", "wrong", "--flags", "incorrect").stdout)
     assert (wrong["flat_accuracy"], wrong["unrankable"]) == (0, "")

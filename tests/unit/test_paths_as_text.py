@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections.abc
 import inspect
-import pkgutil
 import types
 import typing
 from collections.abc import Callable, Iterator
@@ -16,7 +15,6 @@ import polars as pl
 import pytest
 from tests.unit.test_public_examples import packages
 
-import surgeval
 from surgeval import datasets, detector, engine, explain, figures, files, pages, questions, report
 from surgeval.errors import DataError
 from surgeval.figures import Bars, Series
@@ -62,21 +60,8 @@ def wants_a_path(hint: Any) -> bool:
     return any(wants_a_path(one) for one in inner)
 
 
-def rooms() -> Iterator[str]:
-    """Packages, and the modules that people import by name.
-
-    Commands and chapters of the demo are given paths by us; tasks of Inspect need its package, which loads slowly.
-    """
-    yield from packages()
-    for module in pkgutil.walk_packages(surgeval.__path__, "surgeval."):
-        names = module.name.split(".")
-        private = any(name.startswith("_") for name in names) or "cli" in names
-        if not private and not module.ispkg and names[-1] not in ("command", "demo", "inspect_task"):
-            yield module.name
-
-
 def public_callables(room: str) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """The functions that a package or module exports, and how its exported classes are made.
+    """The functions that a package exports, and how its exported classes are made.
 
     Results and records (dataclasses) hold a Path and are made by functions.
     """
@@ -98,7 +83,7 @@ def public_callables(room: str) -> Iterator[tuple[str, Callable[..., Any]]]:
 def test_every_exported_function_takes_a_path_as_text() -> None:
     deaf = [
         f"{room}.{name}({parameter})"
-        for room in rooms()
+        for room in packages()
         for name, function in public_callables(room)
         for parameter, hint in hints(function).items()
         if wants_a_path(hint)
@@ -129,7 +114,6 @@ def test_constructors_and_classmethods_are_among_them() -> None:
         name for name, _ in public_callables("surgeval.datasets")
     }
     assert "load_run" in dict(public_callables("surgeval"))
-    assert "write_page_of" in dict(public_callables("surgeval.protocols.surgxbench.page"))
 
 
 def test_files_of_text_names(tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ def test_another_package_adds_a_format_by_entry_point(tmp_path: Path, monkeypatc
 
 def test_the_documentation_names_every_kind_of_problem() -> None:
     project = Path(__file__).parents[3]
-    modules = (project / "src/surgeval/datasets").rglob("_*.py")
+    modules = (project / "src/surgeval/datasets").rglob("*.py")
     source = "\n".join(path.read_text(encoding="utf-8") for path in modules if "predictions" not in path.parts)
     kinds = set(re.findall(r"\.(?:report|warn)\(\s*\"([a-z-]+)\"", source)) | set(
         re.findall(r"Problem\(\"([a-z-]+)\"", source)

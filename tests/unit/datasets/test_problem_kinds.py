@@ -9,7 +9,8 @@ from pathlib import Path
 import surgeval.datasets
 from surgeval.datasets import PROBLEM_KINDS
 
-NO_KINDS = {"utf-8", "utf-8-sig", "cholec80-bbox", "surgeval-phantom"}  # encodings and formats
+# Encodings, formats, and the code of an error.
+NO_KINDS = {"utf-8", "utf-8-sig", "cholec80-bbox", "surgeval-phantom", "labels-unknown"}
 
 
 def test_every_kind_of_the_sources_is_listed_and_no_other() -> None:
