@@ -103,6 +103,4 @@ def error_code(error: Mapping[str, Any]) -> str:
     kind = str(error["type"])
     if kind in _TYPES:
         return _TYPES[kind][1]
-    return {"missing": "key-missing", "extra_forbidden": "key-unknown"}.get(
-        kind, kind if "-" in kind else "wrong-value"
-    )
+    return _OTHER_TYPES.get(kind, kind if "-" in kind else "wrong-value")
