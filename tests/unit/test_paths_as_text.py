@@ -120,7 +120,7 @@ def test_files_of_text_names(tmp_path: Path) -> None:
     file = f"{tmp_path}/new/scores.json"
     files.make_folder(f"{tmp_path}/new")
     files.write_atomically(file, b'{"a": 1}')
-    assert files.read_json_object(file, expected="scores") == {"a": 1}
+    assert files.read_json_object(file) == {"a": 1}
     assert files.path_inside(str(tmp_path), "new", "scores.json") == Path(file)
     with files.folder_lock(str(tmp_path)):
         assert (tmp_path / files.LOCK).is_file()

@@ -96,9 +96,9 @@ def _add(rules: dict[str, str], entries: Iterable[tuple[object, object]], where:
 
 def _read_file(path: Path) -> list[tuple[object, object]]:
     if path.suffix.lower() == ".json":
-        return list(read_json_object(path, expected="sources by video", limit=_LIMIT, distinct=True).items())
+        return list(read_json_object(path, limit=_LIMIT, distinct=True).items())
     try:
-        table = parse_csv(read_bounded(path, _LIMIT, "a CSV file with the columns video and source"))
+        table = parse_csv(read_bounded(path, _LIMIT))
     except BrokenCsv as error:
         raise DataError(path, f"found {error}, expected a CSV file with the columns video and source") from error
     missing = [name for name in ("video", "source") if name not in table.columns]

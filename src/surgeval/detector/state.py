@@ -160,7 +160,7 @@ class StateFile(AbstractContextManager["StateFile"]):
             limit = f"at most {min(size - 8, _HEADER_LIMIT)} in a file of {size}"
             raise self.refusal(f"a header of {length} bytes", f"{limit} bytes ({self.expected})")
         try:
-            header = parse_json(self._file.read(length).decode(), _distinct)
+            header = parse_json(self._file.read(length).decode(), distinct=True)
         except (BrokenJson, UnicodeDecodeError) as error:
             reason = error if isinstance(error, BrokenJson) else "no UTF-8 text"
             raise self.refusal(f"a header that cannot be read ({reason})") from None
@@ -173,7 +173,7 @@ class StateFile(AbstractContextManager["StateFile"]):
         if not isinstance(text, str):
             raise self.refusal(f"no {KEY!r} among its metadata")
         try:
-            metadata = parse_json(text, _distinct, finite=True, names=True)
+            metadata = parse_json(text, distinct=True, finite=True)
         except BrokenJson as error:
             raise self.refusal(f"text that cannot be read ({error})", "a JSON object", field="metadata") from None
         if not isinstance(metadata, dict):
@@ -214,8 +214,3 @@ def _counts(value: object) -> tuple[int, ...] | None:
     return tuple(value) if isinstance(value, list) and whole else None
 
 
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise BrokenJson("a name twice in one object")
-    return members

@@ -26,8 +26,8 @@ from typing import Any, Generic, Literal, Self, TypeVar
 from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 
 from surgeval.errors import DataError, RunError, RunStopped, printable
-from surgeval.files._atomic import failure_reason, make_folder, sync_folder
-from surgeval.files._names import safe_name
+from surgeval.files.atomic import failure_reason, make_folder, sync_folder
+from surgeval.files.names import safe_name
 
 __all__ = ["FOLDER", "MAX_LINE", "AnswerLine", "AnswerLog"]
 

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Self
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from surgeval.errors import DataError
-from surgeval.files._atomic import write_atomically
-from surgeval.files._regular import read_bounded
+from surgeval.files.atomic import write_atomically
+from surgeval.files.reading import read_bounded
 from surgeval.files.validate import describe_error, error_code, format_field
 
 __all__ = ["EARLIER_VERSION", "StoredFile"]
@@ -54,7 +54,7 @@ class StoredFile(BaseModel):
         """
         path = Path(folder) / cls.file_name
         try:
-            content = json.loads(read_bounded(path, cls.size_limit, "a JSON file"))
+            content = json.loads(read_bounded(path, cls.size_limit))
         except (ValueError, RecursionError) as error:
             raise DataError(path, f"not valid JSON: {error}", code="json-broken") from None
         if not isinstance(content, dict):

@@ -28,7 +28,7 @@ def frame_hash(seed: int, procedure: str, source: str, index: int = PINNED_FRAME
 
 def pins(folder: Path) -> str:
     """The text of `_pins.py` for a written edition."""
-    index = read_json_object(folder / "phantom.json", expected="the index of a phantom dataset")
+    index = read_json_object(folder / "phantom.json")
     fixed = EDITIONS["phantom-v1"]
     frames = {
         f"{plan.name}/{PINNED_FRAME:06d}": frame_hash(plan.seed, plan.procedure, plan.source)

@@ -81,7 +81,7 @@ def load_pictures(folder: str | Path) -> tuple[dict[str, bytes], tuple[str, ...]
     try:
         if path.is_symlink():
             raise DataError(path, "found a link, expected the pictures of the run")
-        table = read_parquet_file(path, expected="the pictures of the run")
+        table = read_parquet_file(path)
         if table.schema != _SCHEMA or table.height > _MOST or any(table.null_count().row(0)):
             raise DataError(path, f"found another table, expected at most {_MOST} cases with a picture each")
     except DataError as error:

@@ -309,7 +309,7 @@ def in_words(name: str) -> str:
 
 def _rows(table: Path) -> Iterator[tuple[int, dict[str, str]]]:
     try:
-        text = read_bounded(table, _LARGEST_TABLE, "a table of phases").decode("utf-8-sig")
+        text = read_bounded(table, _LARGEST_TABLE).decode("utf-8-sig")
         rows = csv.DictReader(io.StringIO(text, newline=""), strict=True)
         missing = [key for key in ("video", "start", "end", "phase") if key not in (rows.fieldnames or ())]
         if missing:

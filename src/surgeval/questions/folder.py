@@ -129,6 +129,6 @@ def copy_media(folder: Path, out: Path, names: set[str]) -> dict[str, str]:
         copy = path_inside(out, "media", group, target)
         copy.parent.mkdir(parents=True, exist_ok=True)
         if not copy.is_file() or not filecmp.cmp(source, copy, shallow=False):
-            copy_atomically(source, copy, "the media of a question")
+            copy_atomically(source, copy)
         copies[name] = f"media/{group}/{target}"
     return copies

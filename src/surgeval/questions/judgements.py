@@ -109,7 +109,7 @@ def read_own(path: Path, questions: QuestionSet, reviewer: str | None = None) ->
 
 def _lines(path: Path) -> list[str]:
     """The whole lines of a file: what stands after the last line break is half a line."""
-    data = read_bounded(path, _LARGEST, "a file of judgements")
+    data = read_bounded(path, _LARGEST)
     try:
         return data[: data.rfind(b"\n") + 1].decode().split("\n")[:-1]  # comments may hold other ends of lines
     except UnicodeDecodeError:

@@ -6,6 +6,7 @@ new kind of question is a new file. Values of a record are put in literally: a b
 
 from __future__ import annotations
 
+import tomllib
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from surgeval.errors import BadInput, printable
-from surgeval.files import parse_toml, read_bounded
+from surgeval.files import read_bounded
 from surgeval.questions.gaze_words import gaze_in_words
 from surgeval.questions.records import SourceRecord, facts_named
 
@@ -117,8 +118,8 @@ def parse_template(text: str, file: str) -> Template:
     surgeval.errors.BadInput: mine.toml: found no prompt, expected a template of questions
     """
     try:
-        data = parse_toml(text)
-    except ValueError as error:
+        data = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
         raise BadInput(f"{file}: found broken TOML ({error}), expected a template of questions") from None
     try:
         prompt, rules = data["prompt"], dict(data.get("rules", {}))
@@ -153,7 +154,7 @@ def open_template(name: str) -> Template:
         return templates()[name]
     if not name.endswith(".toml"):
         raise BadInput(f"template {name!r}: expected a TOML file, or {', '.join(templates())}")
-    data = read_bounded(Path(name), _LARGEST_FILE, "a template of questions")
+    data = read_bounded(Path(name), _LARGEST_FILE)
     try:
         template = parse_template(data.decode(), name)
     except UnicodeDecodeError:

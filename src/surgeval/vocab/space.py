@@ -165,7 +165,7 @@ def load_labels(name: str | Path) -> LabelSpace:
             f"label space {str(name)!r}: found neither name nor file, "
             f"expected {', '.join(label_space_names())} or a JSON file{did_you_mean(name, label_space_names())}"
         )
-    return from_json(read_json_file(path, expected="a JSON label space"), path)
+    return from_json(read_json_file(path), path)
 
 
 @cache

@@ -31,7 +31,7 @@ def _begins_with_data(descriptor: int) -> bool:
 @pytest.mark.parametrize("data", [b"{}", b""])
 def test_a_file_of_holes_is_not_read(tmp_path: Path, data: bytes) -> None:
     path = holes(tmp_path / "a.json", data)
-    for read in (lambda: read_bounded(path, 1 << 50, "a file"), lambda: read_json_file(path, expected="a file")):
+    for read in (lambda: read_bounded(path, 1 << 50), lambda: read_json_file(path)):
         with pytest.raises(DataError, match="found a file that is almost nothing but holes"):
             read()
     with pytest.raises(OSError, match="almost nothing but holes"):
@@ -42,5 +42,5 @@ def test_a_file_of_holes_is_not_read(tmp_path: Path, data: bytes) -> None:
 def test_a_file_of_holes_is_not_copied(tmp_path: Path, data: bytes) -> None:
     path = holes(tmp_path / "a.mp4", data)
     with pytest.raises(DataError, match=r"a\.mp4: found a file that is almost nothing but holes, expected a film"):
-        copy_atomically(path, tmp_path / "copy.mp4", "a film")
+        copy_atomically(path, tmp_path / "copy.mp4")
     assert not (tmp_path / "copy.mp4").exists()

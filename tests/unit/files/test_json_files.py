@@ -45,7 +45,7 @@ def test_what_is_wrong_with_a_file_is_one_sentence(tmp_path: Path, data: bytes, 
     path.write_bytes(data)
     limit = 1000 if words.startswith("2000") else 1 << 20
     with pytest.raises(DataError) as error:
-        read_json_file(path, expected="a label file", limit=limit)
+        read_json_file(path, limit=limit)
     assert words in str(error.value)
     assert str(error.value).startswith(f"{path}: found ")
     assert "expected a label file" in str(error.value)
@@ -56,7 +56,7 @@ def test_ordinary_json_is_read_as_the_standard_library_reads_it(tmp_path: Path) 
     value = {"a": [1, -2, 3.5, 1e300, True, None, "x[[{{", 'q"\\[' * 100], "b": {"c": [[]] * 1000}, "ü": 10**299}
     path = tmp_path / "a.json"
     path.write_text("\ufeff" + json.dumps(value), encoding="utf-8")
-    assert read_json_file(path, expected="anything") == value
+    assert read_json_file(path) == value
 
 
 def test_surrogate_pairs_are_ordinary_text() -> None:
@@ -79,18 +79,18 @@ def test_brackets_in_texts_are_no_nesting() -> None:
 def test_repeated_keys_and_nan_are_refused_where_asked(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text('{"a": 1, "b": {"x": NaN, "x": 2}}')
-    assert read_json_object(path, expected="it")["b"] == {"x": 2}
+    assert read_json_object(path)["b"] == {"x": 2}
     with pytest.raises(DataError, match="found the key 'x' twice in one object"):
-        read_json_object(path, expected="it", distinct=True)
+        read_json_object(path, distinct=True)
     with pytest.raises(DataError, match="found the value NaN"):
-        read_json_object(path, expected="it", finite=True)
+        read_json_object(path, finite=True)
 
 
 @pytest.mark.parametrize(("text", "kind"), [("[]", "list"), ("1", "number"), ('"a"', "text"), ("null", "null")])
 def test_what_is_no_object_is_named(tmp_path: Path, text: str, kind: str) -> None:
     (tmp_path / "a.json").write_text(text)
     with pytest.raises(DataError, match=f"found a JSON {kind}, expected folds: an object"):
-        read_json_object(tmp_path / "a.json", expected="folds")
+        read_json_object(tmp_path / "a.json")
 
 
 def test_pipes_devices_and_folders_are_refused_instead_of_waited_for(tmp_path: Path) -> None:
@@ -99,12 +99,12 @@ def test_pipes_devices_and_folders_are_refused_instead_of_waited_for(tmp_path: P
     for name, words in (("pipe", "a named pipe"), ("endless", "a named pipe, a device"), (".", "a folder"),
                         ("no\0name", "no such file")):  # fmt: skip
         with pytest.raises(DataError, match=f"found {words}"):
-            read_bounded(tmp_path / name, 10, "a file")
+            read_bounded(tmp_path / name, 10)
 
 
 def test_a_file_that_grows_while_it_is_read_stays_bounded() -> None:
     with pytest.raises(DataError, match="expected a status of at most 10 bytes"):
-        read_bounded(Path("/proc/self/status"), 10, "a status")  # its size is given as 0
+        read_bounded(Path("/proc/self/status"), 10)  # its size is given as 0
 
 
 def test_a_long_text_costs_no_more_than_its_length() -> None:

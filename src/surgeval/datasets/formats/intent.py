@@ -151,7 +151,7 @@ class _Copies:
         if _leaves(self._out.source, source):
             raise DataError(source, f"found {LINK_OUT}, expected the media of a question")
         target.parent.mkdir(parents=True, exist_ok=True)
-        copy_atomically(source, target, "the media of a question")
+        copy_atomically(source, target)
 
 
 def intent_record(question: IntentQuestion, media: list[str] | None = None) -> dict[str, Any]:

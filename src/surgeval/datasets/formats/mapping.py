@@ -6,6 +6,7 @@ is spelled and where the images lie. `_box_table` reads the table by it; `_chole
 
 from __future__ import annotations
 
+import tomllib
 import math
 import re
 from collections.abc import Mapping
@@ -17,7 +18,6 @@ from surgeval.datasets.base import raise_errors
 from surgeval.datasets.io.json import UNREAD, read_text, told_json
 from surgeval.datasets.io.values import MAX_SIDE, Place, as_float, shown
 from surgeval.errors import DataError
-from surgeval.files import parse_toml
 
 LAYOUTS = ("xywh", "xyxy", "cxcywh")
 UNLISTED = ("skip", "empty", "unlabelled")
@@ -157,8 +157,8 @@ def parsed(path: Path) -> dict[str, Any] | None:
         data = told_json(text, Place(str(path), lambda _: None))
     else:
         try:
-            data = parse_toml(text)
-        except ValueError:
+            data = tomllib.loads(text)
+        except (ValueError, RecursionError):
             return None
     return data if data is not UNREAD and isinstance(data, dict) else None
 
@@ -167,8 +167,8 @@ def _why(path: Path, text: str) -> str:
     if path.suffix.lower() == ".json":
         return "no JSON object"
     try:
-        parse_toml(text)
-    except ValueError as error:
+        tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
         return f"broken TOML ({str(error).splitlines()[0]})"
     return "no table"
 

@@ -23,7 +23,7 @@ from surgeval.datasets.io.values import MAX_PIXELS, MAX_SIDE, fits
 from surgeval.datasets.io.video import read_video_frame
 from surgeval.datasets.io.whole import missing_rows, without_end
 from surgeval.errors import DataError
-from surgeval.files import NotRegular, open_regular, too_many_scans
+from surgeval.files import NotRegular, open_regular
 from surgeval.records import ImageRef
 
 SUFFIXES = IMAGES
@@ -111,10 +111,8 @@ def _strict(stream: BufferedReader, path: Path) -> BinaryIO:
         return stream
     data = stream.read(_MAX_JPEG + 1)
     stream.seek(0)
-    wrong = "a picture that is too large" if len(data) > _MAX_JPEG else too_many_scans(data)
-    if wrong:
-        expected = f"a JPEG of at most {_MAX_JPEG} bytes, as cameras write it"
-        raise DataError(path, f"found {wrong}, expected {expected}", code="image-broken")
+    if len(data) > _MAX_JPEG:
+        raise DataError(path, f"more than {_MAX_JPEG} bytes, the limit for a JPEG", code="image-broken")
     return BytesIO(without_end(data))
 
 

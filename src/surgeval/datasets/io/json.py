@@ -16,7 +16,7 @@ from typing import Any
 from surgeval.datasets.base import OnProblem
 from surgeval.datasets.io.files import bounded_size, tell_unreadable
 from surgeval.datasets.io.values import Place, shown
-from surgeval.files import BrokenJson, open_regular, parse_json, too_deep
+from surgeval.files import BrokenJson, open_regular, parse_json
 
 MAX_BYTES = 1 << 30  # of a file that is held whole; COCO files are walked and may be larger
 UNREAD = object()  # returned instead of a value after a problem was told (null is a value)
@@ -261,8 +261,6 @@ class Members:
                 if (rest and not number) or not self._more(grow):
                     break
             grow *= 2
-        if too_deep(self._text, self._at, end):
-            raise self._broken("too deep or too long")
         start = self._byte
         length = end - self._at if self._text.isascii() else len(self._text[self._at : end].encode())
         self._at, self._byte = end, start + length

@@ -25,7 +25,6 @@ from surgeval.detector.data.training_set import TrainingSet, check_size
 from surgeval.detector.geometry import Fit
 from surgeval.detector.state import StateFile, save_state
 from surgeval.errors import BadInput, DataError
-from surgeval.files import too_many_scans
 
 __all__ = ["load_packed", "save_packed"]
 
@@ -204,8 +203,6 @@ class _Unpacked:
                     if image.size != (width, height):
                         found = f"a picture of {image.size[0]} × {image.size[1]}"
                         raise self._refusal(f"picture {number}", found, f"{width} × {height} pixels")
-                    if image.format == "JPEG" and (many := too_many_scans(stored)):
-                        raise self._refusal(f"picture {number}", many, "a picture as it was packed")
                     return np.array(image.convert("RGB"))
             except _DECODING as error:
                 found = f"what cannot be decoded ({str(error)[:80]})"

@@ -61,7 +61,7 @@ class OnnxGraph:
 
 def open_onnx(path: Path, *, cuda: bool = False, threads: int = 1) -> OnnxGraph:
     """Read, check and try a file; whatever is wrong raises `DataError`."""
-    data = read_bounded(path, _LIMIT, EXPECTED)
+    data = read_bounded(path, _LIMIT)
     with _name_file(path):
         process = GraphProcess(data, key=KEY, cuda=cuda, threads=threads)
     try:

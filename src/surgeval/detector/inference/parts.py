@@ -42,7 +42,7 @@ class Block:
 
     def scan(self) -> pl.LazyFrame:
         """Its rows, read when they are needed; `seconds` is when the frame is shown."""
-        return scan_parquet_file(self.path, "detections of an unfinished run")
+        return scan_parquet_file(self.path)
 
     def store(self, table: pl.DataFrame) -> None:
         """Write its rows, all or none."""
@@ -169,6 +169,6 @@ def empty_work(folder: Path) -> None:
 
 def _read(note: Path) -> object:
     try:
-        return read_json_file(note, expected="the settings of an unfinished run")
+        return read_json_file(note)
     except DataError:  # changed by somebody: whatever lies beside it is not trusted either
         return None

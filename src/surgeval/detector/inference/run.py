@@ -21,7 +21,7 @@ from surgeval.detector.interface import Network
 from surgeval.detector.nms import Selecting
 from surgeval.errors import BadInput
 from surgeval.figures import Bars, Series
-from surgeval.files import check_text_path, folder_lock, make_folder
+from surgeval.files import folder_lock, make_folder
 from surgeval.results import Result, counted
 
 __all__ = ["DetectSettings", "Detected", "detect"]
@@ -163,7 +163,6 @@ def _make_own(work: Path) -> None:
 
 def _check_target(target: Path, how: DetectSettings, source: Source) -> None:
     """Refuse at once what could not be written in the end."""
-    check_text_path(target)
     if target.suffix.lower() not in ("", ".parquet", ".csv", ".json"):
         raise BadInput(f"{target}: found suffix {target.suffix!r}, expected .parquet, .csv, .json or a folder")
     if how.components == "heads" and target.suffix.lower() not in (".parquet", ".csv"):

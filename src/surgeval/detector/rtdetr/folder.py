@@ -110,7 +110,7 @@ def load_rtdetr(folder: str | Path, *, aux: bool = True) -> RTDetr:
 
     root = Path(folder)
     path = root / OURS
-    ours = read_json_object(path, expected="what save_rtdetr wrote", limit=_LIMIT)
+    ours = read_json_object(path, limit=_LIMIT)
     if ours.get("kind") != _KIND or ours.get("version") != _VERSION:
         kind, version = ours.get("kind"), ours.get("version")
         raise DataError(path, f"found {kind!r:.40} {version!r:.40}, expected {_KIND!r} {_VERSION}", field="kind")

@@ -44,7 +44,7 @@ def read_curves(folder: Path | str) -> list[dict[str, Any]]:
     surgeval.errors.DataError: nowhere/curves.jsonl: found no such file, expected the curves of a training
     """
     path = Path(folder) / CURVES
-    data = read_bounded(path, _LIMIT, "the curves of a training")
+    data = read_bounded(path, _LIMIT)
     whole = data[: data.rfind(b"\n") + 1].decode(errors="replace")
     rows = []
     for number, line in enumerate(whole.splitlines(), start=1):

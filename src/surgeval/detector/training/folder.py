@@ -74,7 +74,7 @@ def load_train_record(folder: Path | str) -> TrainRecord:
     surgeval.errors.DataError: nowhere/train.json: found no such file, expected the record of a training
     """
     path = Path(folder) / RECORD
-    record = read_json_object(path, expected=_EXPECTED, limit=_LIMIT, finite=True)
+    record = read_json_object(path, limit=_LIMIT, finite=True)
     if record.get("kind") != _KIND:
         raise DataError(path, f"found {json.dumps(record.get('kind'))[:60]}, expected {_KIND}", field="kind")
     for name in ("settings", "classes", "data", "versions"):

@@ -132,7 +132,7 @@ class _TDNetTraining:
             ended = self._distil(ended.seconds)
             result["student"] = best_row(self.path / STUDENT, ended)
             source = self.path / STUDENT / BEST
-        write_atomically(self.path / DETECTOR, read_bounded(source, LIMIT, "the best detector of this training"))
+        write_atomically(self.path / DETECTOR, read_bounded(source, LIMIT))
         return result
 
     def _teach(self, weights: str | Path | None) -> Counters:

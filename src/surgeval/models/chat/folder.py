@@ -47,7 +47,7 @@ def open_chat_folder(path: Path) -> ChatFolder:
     if not (path / "config.json").is_file():
         raise DataError(path, "found no config.json, expected a folder with a transformers model")
     for file in sorted(path.glob("*.json")):
-        read_json_object(file, expected="a JSON file of a transformers folder", limit=_MOST_JSON, names=True)
+        read_json_object(file, limit=_MOST_JSON)
     check_tokenizer(path)
     _check_parts(path / "config.json")
     stored = _check_weights(path)
@@ -63,7 +63,7 @@ def open_chat_folder(path: Path) -> ChatFolder:
 
 
 def _check_parts(config: Path) -> None:
-    settings = read_json_object(config, expected="a configuration", limit=_MOST_JSON, names=True)
+    settings = read_json_object(config, limit=_MOST_JSON)
     refuse_kernels(settings, config)
     for name, value in all_settings(settings):
         if _REPEATED.search(name) and isinstance(value, int | float) and value > _MOST_PARTS:
@@ -73,7 +73,7 @@ def _check_parts(config: Path) -> None:
 def _check_weights(folder: Path) -> int:
     """The bytes of the weights; pickles are read through, and other folders are not read at all."""
     for index in folder.glob("*.index.json"):
-        files = read_json_object(index, expected="an index of weights", limit=_MOST_JSON, names=True).get("weight_map")
+        files = read_json_object(index, limit=_MOST_JSON).get("weight_map")
         if not isinstance(files, dict) or any(_elsewhere(name) for name in files.values()):
             raise DataError(index, "found something else, expected file names inside the folder", field="weight_map")
     safe = [path for path in folder.glob("*.safetensors") if path.is_file()]

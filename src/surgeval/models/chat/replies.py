@@ -47,7 +47,7 @@ def read_reply(body: bytes, max_tokens: int = 0) -> Reply | FailedReply:
     'a reply without choices'
     """
     try:
-        data = parse_json(body.decode("utf-8-sig"), lenient=True)
+        data = parse_json(body.decode("utf-8-sig"))
     except (BrokenJson, UnicodeDecodeError):
         foreign = body.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"{", b"[")
         return FailedReply(f"a body that is no JSON ({body[:_SHOWN].decode(errors='replace')})", foreign=foreign)
@@ -83,7 +83,7 @@ def error_of(body: Any) -> dict[str, Any]:
     """The `error` object of a body, in whichever of the usual shapes."""
     if isinstance(body, bytes):
         try:
-            body = parse_json(body.decode("utf-8-sig"), lenient=True)
+            body = parse_json(body.decode("utf-8-sig"))
         except (BrokenJson, UnicodeDecodeError):
             return {}
     error = body.get("error") if isinstance(body, dict) else None

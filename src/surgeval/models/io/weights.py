@@ -77,7 +77,7 @@ def read_config(path: str | Path) -> dict[str, Any]:
     ...     read_config(f"{folder}/config.json")
     {'model_type': 'clip'}
     """
-    settings = read_json_object(path, expected="a JSON file", limit=_CONFIG_LIMIT)
+    settings = read_json_object(path, limit=_CONFIG_LIMIT)
     refuse_kernels(settings, path)
     return settings
 

@@ -45,12 +45,12 @@ def check_tokenizer(folder: Path) -> None:
             raise DataError(path, f"found {error}, expected {_EXPECTED}") from None
         if path.suffix == ".json":
             program = path.name == "tokenizer.json"
-            content = read_json_file(path, expected=_EXPECTED, limit=_MOST_BYTES, names=True, distinct=program)
+            content = read_json_file(path, limit=_MOST_BYTES, distinct=program)
             if program:
                 _check(_object(content), path)
     for path in (folder / "chat_template.jinja", *sorted(folder.glob("additional_chat_templates/*.jinja"))):
         if path.exists():
-            read_bounded(path, _MOST_TEMPLATE, "a chat template")
+            read_bounded(path, _MOST_TEMPLATE)
 
 
 def _check(content: Mapping[str, Any], path: Path) -> None:

@@ -182,7 +182,7 @@ class WordPieces(Tokens):
         if not path.is_file():
             raise BadInput(f"{path}: found no such file, expected Bio_ClinicalBERT's vocab.txt beside the checkpoint "
                            f"or named as surgvlp:{self.beside.name}?vocab=FILE")  # fmt: skip
-        data = read_bounded(path, _VOCAB_LIMIT, "a WordPiece vocabulary")
+        data = read_bounded(path, _VOCAB_LIMIT)
         try:
             lines = data.decode().split("\n")
         except UnicodeDecodeError as error:

@@ -198,7 +198,7 @@ def _finished(out: Path, job: WriteSettings, mp4: bool) -> bool:
 
 
 def _read_truth(path: Path) -> dict[str, Any]:
-    return read_json_object(path, expected="the truth of a phantom video", limit=1 << 30)
+    return read_json_object(path, limit=1 << 30)
 
 
 # ── one video ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -335,7 +335,7 @@ def edition_hash(path: str | Path) -> str:
     True
     """
     path = Path(path)
-    index = read_json_object(path / "phantom.json", expected="the index of a phantom dataset")
+    index = read_json_object(path / "phantom.json")
     try:
         names = [row["name"] for row in index["videos"]]
         strange = [name for name in names if safe_name(str(name)) != name]
@@ -346,7 +346,7 @@ def edition_hash(path: str | Path) -> str:
             path / "phantom.json", f"found {strange[0]!r}, expected the name of a video's file", field="name"
         )
     texts = [
-        read_bounded(path / "questions" / name, 1 << 30, "questions of a phantom dataset").decode()
+        read_bounded(path / "questions" / name, 1 << 30).decode()
         for name in ("focus_requests.json", "focus_references.json", "intent/items.jsonl")
     ]
     return _combined([truth_hash(_read_truth(path / "truth" / f"{name}.json")) for name in names], texts)

@@ -105,7 +105,7 @@ def _dump(value: object) -> str:
 
 def read_scores(path: Path) -> dict[str, Any]:
     """What `scores.json` says, as plain values of a bounded file."""
-    return read_json_object(path, expected=_EXPECTED, limit=_MAX_BYTES, names=True)
+    return read_json_object(path, limit=_MAX_BYTES)
 
 
 def restored(content: Mapping[str, Any], path: Path) -> dict[str, Any]:

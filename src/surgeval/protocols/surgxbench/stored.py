@@ -162,7 +162,7 @@ def _png(array: AnyArray) -> bytes:
 def _content(path: Path) -> dict[str, Any]:
     """page.json, checked as far as `_StoredFiles` does not."""
     _refuse_link(path)
-    content = read_json_object(path, expected="the page's choices of a run", limit=_JSON_BYTES, names=True)
+    content = read_json_object(path, limit=_JSON_BYTES)
     if content.get("format") != _FORMAT:
         raise DataError(path, f"found {repr(content.get('format'))[:60]}, expected {_FORMAT}", field="format")
     kinds: Mapping[str, Any] = {
@@ -235,7 +235,7 @@ class _StoredFiles:
         path, expected = self.folder / _FOLDER / name, f"the {kind} that was stored"
         _refuse_link(path.parent)
         _refuse_link(path)
-        data = read_bounded(path, most, expected)
+        data = read_bounded(path, most)
         if hashlib.sha256(data).hexdigest() != self.hashes.get(name):
             raise DataError(path, f"found other bytes than were stored, expected {expected}")
         try:

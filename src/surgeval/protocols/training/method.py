@@ -134,7 +134,7 @@ def _claim(folder: Path, dataset: Dataset, scheme: Scheme, method: TrainableDete
     known: dict[str, Any] = json.loads(json.dumps(plan, allow_nan=False))
     path = folder / PLAN
     if path.exists():
-        there = read_json_object(path, expected="a plan of folds")
+        there = read_json_object(path)
         differ = [key for key in known if key != "surgeval" and there.get(key) != known[key]]
         if differ:
             raise RunError(f"{folder}: found folds of another {', '.join(differ)}, expected the same or a new folder")

@@ -147,7 +147,7 @@ def _own(names: Sequence[str], scheme: SchemeSpec) -> Scheme:
         if not path.is_file():
             known = ", ".join((*fold_names(), "sources", "videos", "split"))
             raise BadInput(f"folds {scheme}: found neither name nor file, expected {known} or a JSON file")
-        title, table = path.name, read_json_object(path, expected="a JSON file of folds", limit=_LIMIT, distinct=True)
+        title, table = path.name, read_json_object(path, limit=_LIMIT, distinct=True)
     return Scheme(title, "folds", tuple(_own_fold(title, fold, value, names) for fold, value in table.items()))
 
 

@@ -47,7 +47,7 @@ def fold_record(home: Path, plan: str | None = None) -> FoldRecord | None:
     path = home / RECORD
     if not path.exists() or not (home / BOXES).exists():
         return None
-    data = read_json_object(path, expected="the record of a fold", finite=True)
+    data = read_json_object(path, finite=True)
     kinds: dict[str, type | tuple[type, ...]] = {
         "plan": str, "fold": str, "boxes": int, "frames": int, "seconds": (int, float), "device": str
     }  # fmt: skip
@@ -73,7 +73,7 @@ def write_plan(path: Path, plan: Mapping[str, Any], name: str) -> None:
 def read_plan(folder: Path) -> dict[str, Any]:
     """The plan of a folder of folds, checked as far as it is used."""
     path = folder / PLAN
-    plan = read_json_object(path, expected="a plan of folds", names=True)
+    plan = read_json_object(path)
     if not isinstance(plan.get("name"), str):
         raise DataError(path, f"found {repr(plan.get('name'))[:60]}, expected the name of the detector", field="name")
     if not isinstance(plan.get("method"), dict):

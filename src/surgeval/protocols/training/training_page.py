@@ -14,7 +14,7 @@ from PIL import Image, UnidentifiedImageError
 from surgeval.detector.training import TrainRecord
 from surgeval.errors import DataError
 from surgeval.figures import Bars, Curve, Figure, Lines, Series
-from surgeval.files import read_bounded, too_many_scans
+from surgeval.files import read_bounded
 from surgeval.pages import Fact, Finding, Picture, Section, Table, save_figures, save_tables, write_page
 from surgeval.protocols.training.curves import Epoch, Training, load_training_folder
 from surgeval.protocols.training.figures import loss_lines, metric_lines, placed
@@ -268,13 +268,11 @@ def _pictures(folder: Path) -> tuple[Picture, ...]:
 
 
 def _picture(path: Path) -> Any:
-    data = read_bounded(path, _MOST_PICTURE, "a picture of labelled frames")
+    data = read_bounded(path, _MOST_PICTURE)
     try:
         with Image.open(io.BytesIO(data), formats=["JPEG", "PNG"]) as image:
             if max(image.size) > _LONGEST_SIDE:
                 raise DataError(path, f"found {image.size} pixels, expected at most {_LONGEST_SIDE} on a side")
-            if image.format == "JPEG" and (many := too_many_scans(data)):
-                raise DataError(path, f"found {many}, expected a picture of labelled frames")
             return np.asarray(image.convert("RGB"))
     except UnidentifiedImageError:  # whose text names an object in memory
         raise DataError(path, "found no JPEG or PNG, expected a picture of labelled frames") from None

@@ -156,7 +156,7 @@ class _StoredCounts:
 
     def __init__(self, path: Path, layout: Layout) -> None:
         self._path, self._layout = path, layout
-        self._table = read_parquet_file(path, expected="what was counted per video")
+        self._table = read_parquet_file(path)
         if self._table.schema != _COUNTS or any(self._table.null_count().row(0)):
             raise DataError(path, "found another table, expected what was counted per video")
         _require_range(path, self._table, "value", 0, 2**53)
@@ -185,7 +185,7 @@ def _require_range(path: Path, table: pl.DataFrame, column: str, least: float, m
 
 def _read_boxes(path: Path, layout: Layout, counts: _StoredCounts) -> RankedBoxes:
     expected = "the ranked boxes of scored triplets"
-    table = read_parquet_file(path, expected=expected)
+    table = read_parquet_file(path)
     if table.schema != _BOXES or any(table.null_count().row(0)) or len(table) > MOST_CELLS:
         raise DataError(path, f"found another table, expected {expected}")
     _require_range(path, table, "group", 0, len(layout.groups) - 1)
@@ -235,7 +235,7 @@ def _extras(layout: Layout, counts: _StoredCounts, group: int, videos: int) -> t
 
 def _read_frames(path: Path, layout: Layout, counts: _StoredCounts) -> ScoredFrames:
     expected = "labels and scores of frames"
-    table = read_parquet_file(path, expected=expected)
+    table = read_parquet_file(path)
     kinds = [pl.Schema([*_FRAMES, ("scores", pl.List(kind))]) for kind in (pl.Float32, pl.Float64)]
     if table.schema not in kinds or any(table.null_count().row(0)) or not len(table):
         raise DataError(path, f"found another table, expected {expected}")

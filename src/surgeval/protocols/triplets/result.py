@@ -223,7 +223,7 @@ def load_triplets(folder: str | Path) -> TripletScores:
     run_folder = Path(folder)
     if "\0" in str(folder) or not (run_folder / SCORES).exists():
         raise BadInput(f"{folder}: found no {SCORES}, expected a folder of scored triplets")
-    data = read_json_object(run_folder / SCORES, expected="the numbers of scored triplets", finite=True, names=True)
+    data = read_json_object(run_folder / SCORES, finite=True)
     sheets, curves, confusions = read_details(run_folder / DETAILS)
     replicates = StoredReplicates.of_table(read_parquet_file(run_folder / REPLICATES), run_folder / REPLICATES)
     numbers = check_scores(run_folder, data, SCHEMA, sheets, [*curves, *confusions], replicates)

@@ -66,7 +66,7 @@ def details_json(
 
 def read_details(path: Path) -> tuple[dict[str, pl.DataFrame], dict[str, tuple[Curve, ...]], Confusions]:
     """Tables, curves and confusion matrices by name."""
-    data = read_json_object(path, expected="the tables of scored triplets", finite=True, names=True)
+    data = read_json_object(path, finite=True)
     for part in ("sheets", "curves", "confusions"):
         expect(isinstance(data.get(part), dict), path, part, data.get(part), "an object")
     return (

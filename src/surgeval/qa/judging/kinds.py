@@ -188,7 +188,7 @@ def read_verdicts(path: str | Path) -> dict[str, bool | None]:
     """
     path = Path(path)
     expected = "a verdict file: a JSON object of question id → verdict"
-    verdicts = read_json_object(path, expected=expected, limit=_MAX_BYTES, distinct=True)
+    verdicts = read_json_object(path, limit=_MAX_BYTES, distinct=True)
     for qid, verdict in verdicts.items():
         if verdict is not None and not isinstance(verdict, bool):
             raise DataError(path, f"found {repr(verdict)[:80]}, expected true, false or null", record=f"question {qid}")

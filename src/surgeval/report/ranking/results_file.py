@@ -54,7 +54,7 @@ def read_results(path: str | Path) -> pl.DataFrame:
 
 def _read(path: Path) -> pl.DataFrame:
     # The bytes, not the path: polars takes brackets and stars in a path for a pattern, and wants it in UTF-8.
-    data = read_bounded(path, _MAX_BYTES, "a results file: a CSV table with a row per question")
+    data = read_bounded(path, _MAX_BYTES)
     try:
         return parse_csv(data)
     except BrokenCsv as error:

@@ -54,7 +54,7 @@ def read_jsonc(path: Path) -> Any:
     Traceback (most recent call last):
     surgeval.errors.DataError: schema.jsonc: found no such file, expected a label schema in JSON
     """
-    data = read_bounded(path, MAX_BYTES, "a label schema in JSON")
+    data = read_bounded(path, MAX_BYTES)
     try:
         return parse_jsonc(data.decode("utf-8-sig"), str(path))
     except UnicodeDecodeError as error:

@@ -112,7 +112,7 @@ def _claim(folder: Path, plan: Mapping[str, Any]) -> None:
     """Write the plan, or check that the folder's is the same but for more seeds."""
     path = folder / ABLATION_FILE
     if path.exists():
-        there = read_json_object(path, expected="the plan of an ablation")
+        there = read_json_object(path)
         if there.get("table") != plan["table"]:
             found = f"the ablation {there.get('table')}"
             raise RunError(f"{folder}: found {found}, expected {plan['table']} or a new folder")

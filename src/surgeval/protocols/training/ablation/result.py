@@ -272,7 +272,7 @@ def load_ablation(folder: str | Path) -> AblationScores:
     surgeval.errors.DataError: no/such/folder/ablation.json: found no such file, expected the plan of an ablation
     """
     run_folder = Path(folder)
-    plan = read_json_object(run_folder / ABLATION_FILE, expected="the plan of an ablation")
+    plan = read_json_object(run_folder / ABLATION_FILE)
     if plan.get("table") not in get_args(AblationName):
         raise DataError(
             run_folder / ABLATION_FILE,

@@ -122,7 +122,7 @@ def _read_folds(path: Path) -> dict[str, Group]:
     """A file of folds: `{"fold1": ["VID01", …]}`, or `{"fold1": {"train": […], "test": […]}}`."""
     if not path.is_file():
         raise BadInput(f"folds {path}: found neither name nor file, expected {', '.join(fold_names())} or a JSON file")
-    data = read_json_object(path, expected="a JSON file of folds", limit=_MAX_BYTES, distinct=True)
+    data = read_json_object(path, limit=_MAX_BYTES, distinct=True)
     return {fold: _read_fold(path, fold, value) for fold, value in data.items()}
 
 

@@ -138,7 +138,7 @@ def write_objects(path: Path, objects: pl.DataFrame) -> None:
 def read_objects(path: Path) -> pl.DataFrame:
     """The table, checked cell by cell: whoever reads on may rely on it."""
     expected = "the objects of scored triplets"
-    table = read_parquet_file(path, expected=expected)
+    table = read_parquet_file(path)
     if table.schema != _SCHEMA or any(table.null_count().row(0)):
         raise DataError(path, f"found another table, expected {expected}")
     known: Mapping[str, Sequence[str]] = {"side": ("", "label", "said"), "outcome": ("", *_OUTCOMES)}
