@@ -17,10 +17,10 @@ from typing import Any
 import polars as pl
 
 from surgeval.datasets import Problem
-from surgeval.engine import COMPLETE, Manifest, folder_lock, load_record, save_scored
+from surgeval.engine import COMPLETE, Manifest, load_record, save_scored
 from surgeval.errors import BadInput, NotRankable, NotScored
 from surgeval.figures import Figure
-from surgeval.files import failure_reason, make_folder
+from surgeval.files import failure_reason, folder_lock, make_folder
 from surgeval.pages import Evidence
 from surgeval.protocols.asked import was_shown
 from surgeval.protocols.contract import Headline, RunResult, refuse_dataset

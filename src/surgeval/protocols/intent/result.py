@@ -9,10 +9,10 @@ from pathlib import Path
 
 import polars as pl
 
-from surgeval.engine import RunRecord, folder_lock, load_record, save_record
+from surgeval.engine import RunRecord, load_record, save_record
 from surgeval.errors import BadInput, DataError, printable
 from surgeval.figures import Figure
-from surgeval.files import failure_reason, make_folder, write_parquet_file
+from surgeval.files import failure_reason, folder_lock, make_folder, write_parquet_file
 from surgeval.pages import Evidence
 from surgeval.protocols.asked import UNKNOWN_MEDIA, count_models
 from surgeval.protocols.contract import Headline, RecordedResult, refuse_dataset

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from surgeval._version import __version__
-from surgeval.engine import COMPLETE, Manifest, folder_lock, load_record, save_scored
+from surgeval.engine import COMPLETE, Manifest, load_record, save_scored
 from surgeval.errors import BadInput, DataError, RunError
 from surgeval.figures import Curve, Figure
 from surgeval.files import (
     failure_reason,
     file_digest,
+    folder_lock,
     make_folder,
     read_json_object,
     read_parquet_file,

@@ -15,12 +15,22 @@ from pathlib import Path
 from typing import Any
 
 from surgeval._version import __version__
-from surgeval.engine._canonical import canonical_json, plain
+from surgeval.engine.units import canonical_json, to_json_value
 from surgeval.errors import DataError
 from surgeval.files import make_folder, name_beside, read_json_object, write_atomically
 
-__all__ = ["COMPLETE", "FORMAT", "Manifest", "RunRecord", "differences", "library_versions", "load_record",
-           "save_record", "save_scored"]  # fmt: skip
+__all__ = [
+    "COMPLETE",
+    "FORMAT",
+    "Manifest",
+    "RunRecord",
+    "differences",
+    "library_versions",
+    "load_record",
+    "now",
+    "save_record",
+    "save_scored",
+]
 
 FORMAT = 1
 _STATUSES = ("running", "interrupted", "stopped", "failed", "done")
@@ -58,7 +68,7 @@ class Manifest:
 
     def stored(self) -> dict[str, Any]:
         """The manifest as one map: what run.json holds."""
-        return {key: plain(getattr(self, key), key) for key in _IDENTITY}
+        return {key: to_json_value(getattr(self, key), key) for key in _IDENTITY}
 
     def identity(self) -> dict[str, Any]:
         """What unit names hash and what a folder met again must agree with.
@@ -121,10 +131,15 @@ def save_scored(folder: str | Path, manifest: Manifest, *, cases: int, seconds: 
     """
     folder = Path(folder)
     make_folder(folder)
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    record = RunRecord(manifest, "done", 1, 1, 0, cases, now, now, seconds)
+    time = now()
+    record = RunRecord(manifest, "done", 1, 1, 0, cases, time, time, seconds)
     save_record(folder, record)
     return record
+
+
+def now() -> str:
+    """The time as run.json has it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 _STATE: dict[str, type | tuple[type, ...]] = {
