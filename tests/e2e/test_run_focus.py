@@ -314,7 +314,7 @@ def test_bad_input_is_one_sentence(quick: Quick, tmp_path: Path) -> None:
         (("--data", "D", "--model", "replay:null.json"), "content: found nothing, expected text"),
         (("--data", "D", "--model", "hf:D"), "D: found no config.json"),
         (("--data", "D", "--model", "oracle", "--judge", "gpt"), "judge 'gpt': found no kind"),
-        (("--data", "D", "--model", "oracle", "--judge", "table:absent.json"), "absent.json: found no such file"),
+        (("--data", "D", "--model", "oracle", "--judge", "table:absent.json"), "absent.json: no such file"),
         (("--data", "D", "--model", "oracle", "--judge", "manual", "--json"), "found beside --json"),
         (("--data", "D", "--model", chat, "--media", "films"), "films: video v0: found no such file, expected v0.mp4"),
         (("--data", "D", "--model", chat, "--media", "absent"), "media absent: found no such folder"),

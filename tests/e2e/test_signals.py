@@ -30,7 +30,7 @@ def test_ctrl_c_while_rendering_is_one_line_and_130_and_the_rest_is_done_later(t
     settings = ("data", "phantom", "--out", "D", "--videos", "4", "--seconds", "6", "--processes", "2")
     process = _start(tmp_path, *settings)
     deadline = time.monotonic() + 240
-    while not list((tmp_path / "D" / "frames").glob(".*.partial/*.jpg")) and time.monotonic() < deadline:
+    while not list((tmp_path / "D" / "frames").glob(".*.tmp/*.jpg")) and time.monotonic() < deadline:
         time.sleep(0.02)
     for _ in range(times):
         os.killpg(process.pid, signal.SIGINT)

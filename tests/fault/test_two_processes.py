@@ -18,7 +18,7 @@ def test_the_second_process_is_refused_naming_the_first(tmp_path: Path, executor
         wait_until(lambda: parts(tmp_path / "run") > 0, "a first part")
         second = finished(tmp_path / "run", *options)
         assert second.returncode == 2
-        assert f"found process {first.pid} on {socket.gethostname()} at work on it" in second.stderr
+        assert f"process {first.pid} on {socket.gethostname()} is working in this folder" in second.stderr
         assert "Traceback" not in second.stderr
         (tmp_path / "free").touch()
         assert first.wait(PATIENCE) == 0

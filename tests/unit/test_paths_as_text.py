@@ -126,7 +126,6 @@ def test_files_of_text_names(tmp_path: Path) -> None:
         assert (tmp_path / files.LOCK).is_file()
     assert files.remove_temporary(str(tmp_path)) == 0
     pl.DataFrame({"score": [0.5]}).write_parquet(tmp_path / "scores.parquet")
-    files.trust_parquet(f"{tmp_path}/scores.parquet")
     assert files.read_parquet_file(f"{tmp_path}/scores.parquet")["score"].to_list() == [0.5]
 
 

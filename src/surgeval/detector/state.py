@@ -212,5 +212,3 @@ class StateFile(AbstractContextManager["StateFile"]):
 def _counts(value: object) -> tuple[int, ...] | None:
     whole = isinstance(value, list) and all(type(number) is int and number >= 0 for number in value)
     return tuple(value) if isinstance(value, list) and whole else None
-
-

@@ -76,8 +76,8 @@ def load_cases(folder: str | Path) -> pl.LazyFrame:
     path = folder / "cases.parquet"
     if not path.exists():
         raise RunError(f"{path} is missing; run the same command again to rebuild it")
-    cases = scan_parquet_file(path, "the cases of the run")
-    stored = int(collect_parquet(cases.select(pl.len()), path, "the cases of the run").item())
+    cases = scan_parquet_file(path)
+    stored = int(collect_parquet(cases.select(pl.len()), path).item())
     if stored != record.cases:
         raise DataError(path, f"holds {stored} cases, but run.json counts {record.cases}")
     _check_fixed_columns(cases, path)
@@ -107,10 +107,10 @@ def check_filled(cases: pl.DataFrame, columns: Iterable[str], path: str | Path, 
 
 def _check_fixed_columns(cases: pl.LazyFrame, path: Path) -> None:
     """The columns that all runs have are text; id, cluster and status have no gaps."""
-    schema = collect_parquet(cases.head(0), path, "the cases of the run").schema
+    schema = collect_parquet(cases.head(0), path).schema
     for name, dtype in BASE.items():
         actual = schema.get(name)
         if actual != dtype and (name in _FILLED or actual is not None):
             problem = "no such column" if actual is None else f"a column of {actual} instead of text"
             raise DataError(path, problem, field=name)
-    check_filled(collect_parquet(cases.select(_FILLED), path, "the cases of the run"), _FILLED, path, failed=True)
+    check_filled(collect_parquet(cases.select(_FILLED), path), _FILLED, path, failed=True)

@@ -165,7 +165,7 @@ def load_record(folder: str | Path, protocol: str | None = None) -> RunRecord:
     if not Path(folder).is_dir():
         found, close = ("a file", "") if Path(folder).exists() else ("no such folder", name_beside(Path(folder)))
         raise DataError(Path(folder), f"found {found}, expected the folder of a run{close}")
-    content = read_json_object(path, expected="the record of a run", names=True)
+    content = read_json_object(path)
     if content.get("format") != FORMAT:
         raise DataError(path, f"found {content.get('format')}, expected {FORMAT}", field="format")
     for key, kind in {**_IDENTITY, **_STATE}.items():

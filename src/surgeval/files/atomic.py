@@ -257,9 +257,9 @@ def _reserve(path: Path, create: Callable[[Path], int | None], suffix: str = "")
 
 def _create_file(path: Path) -> int | None:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)  # never through a link out of the folder
-    if sys.platform != "win32":
+    if os.name != "nt":
         return descriptor
-    os.close(descriptor)  # an open file cannot be renamed there
+    os.close(descriptor)  # Windows cannot rename an open file
     return None
 
 

@@ -1,7 +1,7 @@
-r"""Names that come from data as names of files: always inside the folder, on every disk, and no two the same.
+r"""File names made from names in data: inside their folder, valid on every disk, and distinct.
 
-A video may be called `../../x`, `/etc/x`, `CON` or have a name of a megabyte. What can be a file name anywhere stays as
-it is; anything else is changed to something that can.
+A video may be called `../../x`, `/etc/x` or `CON`, or have a name of a megabyte. A name that is a valid file name
+everywhere is not changed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DEVICES = frozenset({"CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$",
 
 
 def name_beside(path: str | Path) -> str:
-    """For a path that leads nowhere: `; did you mean …?` with a name in the same folder that is close, else nothing.
+    """For a path that does not exist: `; did you mean …?` with a similar name in the same folder, else nothing.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -41,7 +41,7 @@ def name_beside(path: str | Path) -> str:
 
 
 def safe_name(text: str, longest: int = _LONGEST) -> str:
-    r"""The text as the name of one file or folder, on any disk; a name that is fit already stays as it is.
+    r"""The text as the name of one file or folder, valid on any disk; a valid name is not changed.
 
     >>> [safe_name(text) for text in ("VID01", "../../etc/x", r"C:\films\a", "nul.json", "..")]
     ['VID01', 'etc-x', 'C--films-a', 'nul-.json', 'unnamed']
@@ -59,7 +59,7 @@ def safe_name(text: str, longest: int = _LONGEST) -> str:
 
 
 def path_inside(folder: str | Path, *names: str) -> Path:
-    """The path below `folder` that these names lead to, each made safe; refused where a link is in the way.
+    """The path of these names below `folder`, each made safe. A link among them is refused.
 
     >>> path_inside(Path("out"), "../../x", "7.jpg").as_posix()
     'out/x/7.jpg'
@@ -68,29 +68,28 @@ def path_inside(folder: str | Path, *names: str) -> Path:
     for name in names:
         path = path / safe_name(name)
         if path.is_symlink():
-            shown = visible(str(path))
-            raise BadInput(f"{shown}: found a link, expected a file or folder (nothing is written through links)")
+            raise BadInput(f"{visible(str(path))}: is a link, and nothing is written through links")
     return path
 
 
 def check_text_path(path: str | Path) -> None:
-    r"""Raise `BadInput` where a path holds bytes that are no text: polars and JSON take none.
+    r"""Raise `BadInput` for a path that is not valid UTF-8: polars and JSON cannot hold it.
 
     >>> check_text_path("/runs/größe")
     >>> check_text_path(b"/runs/\xff".decode("utf-8", "surrogateescape"))
     Traceback (most recent call last):
-    surgeval.errors.BadInput: /runs/\xff: found a path with bytes that are no text, expected UTF-8
+    surgeval.errors.BadInput: /runs/\xff: the path is not valid UTF-8
     """
     whole = os.path.abspath(path)  # noqa: PTH100 (`resolve` follows links)
     try:
         whole.encode()
     except UnicodeEncodeError:
-        shown = os.fsencode(path).decode("utf-8", "backslashreplace")
-        raise BadInput(f"{visible(shown)}: found a path with bytes that are no text, expected UTF-8") from None
+        text = os.fsencode(path).decode("utf-8", "backslashreplace")
+        raise BadInput(f"{visible(text)}: the path is not valid UTF-8") from None
 
 
 def leads_out(path: str | Path, home: str | Path) -> bool:
-    """Whether a path that stands inside `home` really ends elsewhere, because of a link.
+    """Whether a path inside `home` leads out of it through a link.
 
     >>> leads_out(Path("data/frames/1.jpg"), Path("data"))
     False
@@ -101,7 +100,7 @@ def leads_out(path: str | Path, home: str | Path) -> bool:
 
 
 class DistinctNames:
-    """File names for one folder: safe, and different on every disk, also where case does not count.
+    """File names for one folder: safe, and distinct also on disks that ignore case.
 
     >>> names = DistinctNames("labels.json")
     >>> [names.claim(name) for name in ("a/b", "a-b", "A-B", "labels.json")]
@@ -110,10 +109,10 @@ class DistinctNames:
 
     def __init__(self, *used: str, longest: int = _LONGEST - 60) -> None:
         self._longest = longest
-        self._last = {_folded(name): 1 for name in used}  # name as a disk may see it → the last number given to it
+        self._last = {_folded(name): 1 for name in used}  # name as a disk may see it → last number given
 
     def claim(self, name: str, suffix: str = "") -> str:
-        """A file name for this name, which nobody else gets; `suffix` ends it."""
+        """A file name for this name that was not given out before; `suffix` ends it."""
         clean, suffix = safe_name(name, self._longest), safe_name(f"x{suffix}", self._longest)[1:]
         key = _folded(clean + suffix)
         number = self._last.get(key, 0) + 1

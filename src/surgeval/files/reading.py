@@ -8,10 +8,10 @@ import math
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from surgeval.errors import DataError
 
@@ -34,6 +34,8 @@ NOT_REGULAR = "a named pipe, a device or the like"
 _LIMIT = 1 << 26
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # escaped: bytes in UTF-8 cannot hold one
 
+MakeObject: TypeAlias = Callable[[list[tuple[str, Any]]], Any]
+
 
 class NotRegular(OSError):
     """A path that leads to something other than a regular file; `code` is the kind of problem."""
@@ -50,7 +52,8 @@ class BrokenJson(ValueError):
 def check_regular(path: str | Path) -> None:
     """Raise `NotRegular` for a folder, a pipe or a device: a pipe may never send anything, a device may never end.
 
-    >>> check_regular(Path("."))
+    >>> check_regular(os.__file__)
+    >>> check_regular(".")
     Traceback (most recent call last):
     surgeval.files.reading.NotRegular: a folder
     """
@@ -200,10 +203,13 @@ def read_json_lines(path: str | Path, *, limit: int = _LIMIT, finite: bool = Fal
                 raise DataError(path, str(error), record=f"line {number}", code="json-broken") from None
 
 
-def parse_json(text: str, *, finite: bool = False, distinct: bool = False) -> Any:
+def parse_json(
+    text: str, *, finite: bool = False, distinct: bool = False, make_object: MakeObject | None = None
+) -> Any:
     """The value of a JSON text. Half of a surrogate pair, which UTF-8 cannot hold, becomes a question mark.
 
     `finite` refuses NaN, Infinity and numbers that are too large; `distinct` refuses a key that an object has twice.
+    `make_object` makes each object from its pairs of key and value, and has to check the texts in them itself.
 
     >>> parse_json('{"folds": [1, 2]}')
     {'folds': [1, 2]}
@@ -211,7 +217,7 @@ def parse_json(text: str, *, finite: bool = False, distinct: bool = False) -> An
     Traceback (most recent call last):
     surgeval.files.reading.BrokenJson: cut off at line 1 column 14 (Expecting value)
     """
-    options: dict[str, Any] = {"object_pairs_hook": _distinct_keys if distinct else None}
+    options: dict[str, Any] = {"object_pairs_hook": _distinct_keys if distinct else make_object}
     if finite:
         options |= {"parse_constant": _refuse_constant, "parse_float": _parse_finite}
     try:
@@ -226,7 +232,7 @@ def parse_json(text: str, *, finite: bool = False, distinct: bool = False) -> An
         raise BrokenJson("nested too deeply") from None
     except ValueError:  # the interpreter's limit on digits
         raise BrokenJson("a number has thousands of digits") from None
-    if _SURROGATE.search(text):
+    if make_object is None and _SURROGATE.search(text):
         value = json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
     return value
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from surgeval.errors import DataError
 from surgeval.files.atomic import write_atomically
-from surgeval.files.reading import read_bounded
+from surgeval.files.reading import read_json_object
 from surgeval.files.validate import describe_error, error_code, format_field
 
 __all__ = ["EARLIER_VERSION", "StoredFile"]
@@ -53,12 +53,7 @@ class StoredFile(BaseModel):
         Raises `DataError` for a missing, oversized or invalid file, and for a file of another format.
         """
         path = Path(folder) / cls.file_name
-        try:
-            content = json.loads(read_bounded(path, cls.size_limit))
-        except (ValueError, RecursionError) as error:
-            raise DataError(path, f"not valid JSON: {error}", code="json-broken") from None
-        if not isinstance(content, dict):
-            raise DataError(path, "expected a JSON object", code="wrong-shape")
+        content = read_json_object(path, limit=cls.size_limit)
         if content.pop("format", None) != cls.file_format:
             raise DataError(path, EARLIER_VERSION, code="earlier-version")
         try:

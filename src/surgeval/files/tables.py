@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from surgeval.errors import DataError
 from surgeval.files.atomic import atomic_file
+from surgeval.files.names import check_text_path
 from surgeval.files.reading import check_regular, read_error
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ def scan_parquet_file(path: str | Path) -> pl.LazyFrame:
     import polars as pl
 
     path = Path(path)
+    check_text_path(path)
     with _parquet_errors(path):
         check_regular(path)
         table = pl.scan_parquet(path.absolute(), glob=False)  # absolute: polars expands `~`
@@ -220,8 +222,6 @@ def _parquet_errors(path: str | Path) -> Iterator[None]:
         yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, RecursionError) as error:
         raise DataError(path, f"not a readable Parquet file: {_first_line(error)}", code="table-broken") from None
-    except UnicodeEncodeError:
-        raise DataError(path, "the path is not valid UTF-8", code="file-unreadable") from None
     except OSError as error:
         if error.errno is None and not hasattr(error, "code"):  # polars' own
             raise DataError(path, f"not a readable Parquet file: {_first_line(error)}", code="table-broken") from None

@@ -158,7 +158,7 @@ def table_clips(
     [('V1-001', 'suturing', 2)]
     >>> table_clips(Path("no.csv"), Path("."), Path("out"), ClipOptions("open_surgery"))
     Traceback (most recent call last):
-    surgeval.errors.DataError: no.csv: found no such file, expected a table of phases
+    surgeval.errors.DataError: no.csv: no such file
     """
     table, videos, out = Path(table), Path(videos), Path(out)
     rows = list(_rows(table))

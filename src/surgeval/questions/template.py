@@ -6,7 +6,6 @@ new kind of question is a new file. Values of a record are put in literally: a b
 
 from __future__ import annotations
 
-import tomllib
 import re
 import tomllib
 from collections.abc import Mapping, Sequence

@@ -124,8 +124,8 @@ def test_by_default_an_error_stops_the_reading_and_a_warning_does_not(write: Cal
     ("text", "words"),
     [
         ('{"annotations": {"1": [[1, 2', "cut off at line 1 column 29"),
-        ('{"annotations":\n {"1": oops}}', "not JSON at line 2 column 8"),
-        ("[" * 100_000, "nesting deeper than 64 levels"),
+        ('{"annotations":\n {"1": oops}}', "not valid JSON at line 2 column 8"),
+        ("[" * 100_000, "nested too deeply"),
         ('{"annotations": [1, 2]}', "annotations: found [1, 2], expected a JSON object"),
         ('{"annotations": {"1": {"a": 1}}}', "expected a JSON list"),
         ('{"annotations": {"1": [[1, 2, 3]]}}', "found 3 items, expected a row of 15 items"),
@@ -133,7 +133,7 @@ def test_by_default_an_error_stops_the_reading_and_a_warning_does_not(write: Cal
         ('{"annotations": {"1": [], "01": []}}', "found '01', expected a frame number, once"),
         ("[]", "found [], expected a JSON object"),
         ("", "cut off at line 1 column 1"),
-        ('{"a": ' + "9" * 5000 + "}", "a number with thousands of digits"),
+        ('{"a": ' + "9" * 5000 + "}", "a number has thousands of digits"),
     ],
 )
 def test_broken_files_are_named_with_the_place(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import struct
 import time
 import tracemalloc
@@ -16,7 +15,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from surgeval.datasets import Problem, check, image_size, open_dataset, read_image, video_index
+from surgeval.datasets import Problem, check, image_size, open_dataset, read_image
 from surgeval.datasets.formats.class_names import read_class_names
 from surgeval.datasets.io.json import Members
 from surgeval.datasets.io.outline import fill
@@ -120,18 +119,6 @@ def test_a_progressive_jpeg_is_read_as_before(tmp_path: Path) -> None:
     assert (read_image(ImageRef(tmp_path / "a.jpg")) == expected).all()
 
 
-def test_a_jpeg_of_many_scans_is_refused_before_it_is_decoded(tmp_path: Path) -> None:
-    stream = io.BytesIO()
-    Image.new("L", (64, 48), 90).save(stream, "JPEG", progressive=True)
-    data, path = stream.getvalue(), tmp_path / "a.jpg"
-    scan = data[data.rfind(b"\xff\xda") : -2]
-    path.write_bytes(data[:-2] + 5 * scan + b"\xff\xd9" + 500 * b"\xff\xda and a film")  # after the end: no scans
-    assert read_image(ImageRef(path)).shape == (48, 64, 3)
-    path.write_bytes(data[:-2] + 500 * scan + b"\xff\xd9")  # 0.1 s each of a large picture
-    with pytest.raises(DataError, match=r"found a picture of 5\d\d scans, expected a JPEG"):
-        read_image(ImageRef(path))
-
-
 def test_a_check_finds_the_image_whose_rows_end_early(exported: Export) -> None:
     root = exported("yolo8")
     image = sorted(root.rglob("*.jpg"))[1]
@@ -213,7 +200,7 @@ def test_text_outside_ascii_is_walked_as_fast_as_ascii(tmp_path: Path) -> None:
 
 def test_deep_nesting_in_a_walked_file_is_told(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
-    path.write_text('{"images": [{"id": ' + "[" * 200 + "]" * 200 + "}]}")
+    path.write_text('{"images": [{"id": ' + "[" * 5000 + "]" * 5000 + "}]}")
     heard: list[Problem] = []
     assert list(Members(path, Place(str(path), heard.append))) == []
     assert [problem.kind for problem in heard] == ["json-broken"]
@@ -225,20 +212,6 @@ def test_names_of_a_megabyte_leave_a_sentence() -> None:
     assert len(str(problem)) < 3000
     assert max(map(len, (problem.sentence, str(problem.record), str(problem.field)))) < 1000
     assert len(str(DataError(long, f"found {long}, expected {long}", record=long, field=long))) < 3500
-
-
-def test_media_of_holes_are_refused_before_they_are_decoded(tmp_path: Path) -> None:
-    picture, film = tmp_path / "a.tif", tmp_path / "a.mpg"
-    Image.new("L", (64, 48)).save(picture)
-    film.write_bytes(b"\0\0\1\xba\x44" + bytes(20))
-    for path in (picture, film):
-        os.truncate(path, 1 << 40)
-    if not 0 < film.stat().st_blocks < 1000:
-        pytest.skip("a disk that fills holes or does not tell")
-    with pytest.raises(DataError, match="found a file that is almost nothing but holes"):
-        read_image(ImageRef(picture))
-    with pytest.raises(DataError, match="found a file that is almost nothing but holes"):
-        video_index(film)
 
 
 def test_a_bmp_of_runs_that_make_no_pixel_is_refused(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def test_a_damaged_parquet_file_is_one_sentence(tmp_path: Path) -> None:
     data = path.read_bytes()
     path.write_bytes(data[:4] + b"\x00" * 200 + data[204:])
     report = check(open_dataset(path, "focus"))
-    assert report.counts == {"parquet-broken": 1}
+    assert report.counts == {"table-broken": 1}
 
 
 def test_intent_items_survive_a_round_trip_with_their_media(tmp_path: Path, item: IntentQuestion) -> None:

@@ -67,7 +67,7 @@ def test_what_is_saved_is_loaded_and_other_tools_read_it(tmp_path: Path) -> None
     save_state(file, TENSORS, {"epoch": 3, "rate": 0.01, "name": "müde \ud800"})
     tensors, metadata = load_state(file)
     theirs = load_file(file)
-    assert metadata == {"epoch": 3, "rate": 0.01, "name": "müde \ud800"}
+    assert metadata == {"epoch": 3, "rate": 0.01, "name": "müde ?"}
     assert set(tensors) == set(theirs) == set(TENSORS)
     for name, value in TENSORS.items():
         for found in (tensors[name], theirs[name]):
@@ -155,10 +155,13 @@ def test_bytes_behind_the_last_tensor_are_refused(tmp_path: Path) -> None:
         ({"__metadata__": {"surgeval": 3}}, "found no 'surgeval'"),
         ({"__metadata__": {"surgeval": "[1]"}}, "metadata: found a list, expected a JSON object"),
         ({"__metadata__": {"surgeval": "{"}}, "metadata: found text that cannot be read"),
-        ({"__metadata__": {"surgeval": '{"a": NaN}'}}, "metadata: found text that cannot be read (the value NaN)"),
+        (
+            {"__metadata__": {"surgeval": '{"a": NaN}'}},
+            "metadata: found text that cannot be read (the number NaN",
+        ),
         ([], "found a header that is a list"),
         (b"\xff\xfe", "a header that cannot be read (no UTF-8 text)"),
-        (b'{"a": 1, "a": 2}', "a header that cannot be read (a name twice in one object)"),
+        (b'{"a": 1, "a": 2}', "a header that cannot be read (the key 'a' occurs twice in one object)"),
         (b"[" * 100_000, "a header that cannot be read"),
         (b'{"a": ' + b"9" * 5000 + b"}", "a header that cannot be read (a number"),
     ],

@@ -11,10 +11,9 @@ import polars as pl
 import pytest
 from tests.unit.engine import engine_workers as w
 
-from surgeval.engine import Manifest, RunSummary, Unit, load_cases, load_record, run
+from surgeval.engine import Manifest, RunSummary, load_cases, load_record, run
 from surgeval.errors import DataError
-from surgeval.files import read_regular, write_atomically
-from surgeval.records import Case
+from surgeval.files import write_atomically
 
 MANIFEST = Manifest("triplets", {"iou": 0.5})
 
@@ -94,29 +93,10 @@ def test_a_record_that_is_no_file_is_named(tmp_path: Path) -> None:
     os.mkfifo(pipe / "run.json")
     (inner / "run.json").mkdir(parents=True)
     for folder, found in ((pipe, "a named pipe, a device or the like"), (inner, "a folder")):
-        message = f"{folder / 'run.json'}: found {found}, expected the record of a run"
+        message = f"{folder / 'run.json'}: expected a file, got {found}"
         with pytest.raises(DataError) as error:
             load_record(folder)
         assert str(error.value) == message
         with pytest.raises(DataError) as error:
             go(folder)
         assert str(error.value) == message
-
-
-def test_a_link_to_a_file_is_read_like_the_file(tmp_path: Path) -> None:
-    (tmp_path / "a").write_bytes(b"content")
-    (tmp_path / "b").symlink_to(tmp_path / "a")
-    assert read_regular(tmp_path / "b") == b"content"
-
-
-def test_a_table_with_other_cases_than_the_run_counted_is_refused(tmp_path: Path) -> None:
-    def worker(payload: str) -> list[Case]:
-        return [Case(f"{payload}/{frame}", payload, values={"right": frame > 2}) for frame in range(6)]
-
-    run([Unit("VID01", "VID01")], worker, folder=tmp_path / "run", manifest=Manifest("demo"), progress=False)
-    path = tmp_path / "run" / "cases.parquet"
-    whole = load_cases(path.parent).collect()
-    for rows in (whole.filter("right"), pl.concat([whole, whole.head(1)]), whole.head(0)):
-        rows.write_parquet(path)
-        with pytest.raises(DataError, match=f"holds {rows.height} cases, but run.json counts 6"):
-            load_cases(path.parent)

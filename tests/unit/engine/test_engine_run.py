@@ -210,7 +210,7 @@ def test_a_folder_that_holds_something_else_is_not_touched(tmp_path: Path) -> No
 
 def test_a_folder_in_use_is_refused_naming_the_process(tmp_path: Path) -> None:
     go(tmp_path, abc("a"), Counting())
-    with folder_lock(tmp_path), pytest.raises(RunError, match=r"found process \d+ on .+ at work on it"):
+    with folder_lock(tmp_path), pytest.raises(RunError, match=r"process \d+ on .+ is working in this folder"):
         go(tmp_path, abc("a"), Counting())
     assert go(tmp_path, abc("a"), Counting()).resumed == 1
 

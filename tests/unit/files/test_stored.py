@@ -80,11 +80,11 @@ def test_a_missing_value_is_named(tmp_path: Path) -> None:
     assert (error.field, error.sentence, error.code) == ("cases", "is missing", "key-missing")
 
 
-@pytest.mark.parametrize("text", ["", "{", '{"format": 2', "\xff", '{"format": 2, "a": "\\ud800"}', "[" * 199])
+@pytest.mark.parametrize("text", ["", "{", '{"format": 2', "\xff", '{"format": 1e999999999999, "a": 1]', "[" * 199])
 def test_a_damaged_file_is_no_json(tmp_path: Path, text: str) -> None:
     (tmp_path / "receipt.json").write_bytes(text.encode("latin-1"))
     error = load_error(tmp_path)
-    assert error.sentence.startswith("not valid JSON") and error.code == "json-broken"
+    assert error.code == "json-broken"
 
 
 def test_a_list_is_no_stored_file(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_a_list_is_no_stored_file(tmp_path: Path) -> None:
 
 def test_a_file_over_its_limit_is_refused(tmp_path: Path) -> None:
     write(tmp_path, videos=["VID01"] * 100)
-    assert "400 bytes" in load_error(tmp_path).sentence
+    assert "the limit is 400" in load_error(tmp_path).sentence
 
 
 def test_an_absent_file_and_a_folder_are_refused(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_a_kernel_of_somebody_is_refused_in_every_folder(tmp_path: Path) -> None
 @pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "generation_config.json"])
 def test_nested_files_are_refused(folder: Path, name: str) -> None:
     (folder / name).write_text('{"a":' * 50_000 + "1" + "}" * 50_000)
-    assert f"{name}: found nesting deeper than" in refusal(folder)
+    assert f"{name}: nested too deeply" in refusal(folder)
 
 
 def test_a_pickle_is_read_through_before_torch_opens_it(folder: Path) -> None:

@@ -132,22 +132,8 @@ def test_a_parquet_column_of_another_kind_is_named(
 def test_broken_parquet_is_told(truth: GroundTruth, tmp_path: Path) -> None:
     path = tmp_path / "found.parquet"
     path.write_bytes(b"PAR1 not really PAR1")
-    with pytest.raises(DataError, match=r"found.parquet: found .*, expected a readable Parquet file"):
+    with pytest.raises(DataError, match=r"found.parquet: not a readable Parquet file"):
         read_detections(path, truth)
-
-
-def test_one_flipped_bit_that_ends_the_interpreter_is_told(
-    truth: GroundTruth, found: pl.DataFrame, tmp_path: Path
-) -> None:
-    path = tmp_path / "found.parquet"
-    pl.concat([found.head(1)] * 300).write_parquet(path)
-    whole = path.read_bytes()
-    damaged = whole.replace(b",\x15\xd8\x04", b",\x15\xd9\x04", 1)  # a page of −301 values instead of 300
-    assert damaged != whole
-    path.write_bytes(damaged)
-    heard: list[Problem] = []
-    assert len(read_detections(path, truth, on_problem=heard.append)) == 0
-    assert [problem.kind for problem in heard] == ["table-broken"]
 
 
 def test_fractions_where_pixels_are_due_are_refused_whole(truth: GroundTruth, found: pl.DataFrame) -> None:

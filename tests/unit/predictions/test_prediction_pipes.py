@@ -50,5 +50,5 @@ def test_a_run_whose_files_are_pipes_is_refused(tmp_path: Path) -> None:
     for name in ("scores.json", "details.json", "replicates.parquet", "run.json"):
         os.mkfifo(tmp_path / name)
     for load in (load_record, load_triplets):
-        with pytest.raises(SurgevalError, match="found a named pipe"):
+        with pytest.raises(SurgevalError, match="a named pipe"):
             load(tmp_path)

@@ -280,8 +280,8 @@ def test_options_that_cannot_be_used_are_refused_in_one_sentence(
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("{", "expected a JSON file of folds"),
-        ("[]", "found a JSON list, expected a JSON file of folds: an object"),
+        ("{", "cut off"),
+        ("[]", "expected a JSON object"),
         ('{"a": 3}', "fold a: test: found 3, expected a list of videos"),
         ('{"a": ["v1", "v1"]}', "fold a: test: found a video twice"),
         ('{"a": {"train": ["v2"]}}', "fold a: test: found null"),

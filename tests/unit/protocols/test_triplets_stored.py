@@ -186,14 +186,14 @@ def test_no_damage_to_a_file_is_a_traceback(
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("details.json", None, "details.json: found no such file"),
-        ("replicates.parquet", None, "replicates.parquet: found no such file"),
-        ("details.json", b"[]", "details.json: found a JSON list"),
-        ("scores.json", b"{", "expected the numbers of scored triplets"),
-        ("scores.json", b'{"schema": NaN}', "found the value NaN"),
-        ("scores.json", b"[" * 100_000, "nesting deeper than 64 levels"),
+        ("details.json", None, "details.json: no such file"),
+        ("replicates.parquet", None, "replicates.parquet: no such file"),
+        ("details.json", b"[]", "details.json: expected a JSON object"),
+        ("scores.json", b"{", "cut off"),
+        ("scores.json", b'{"schema": NaN}', "the number NaN is not allowed"),
+        ("scores.json", b"[" * 100_000, "nested too deeply"),
         ("scores.json", b"\xff", "no UTF-8 text"),
-        ("replicates.parquet", b"PAR1", "expected a readable Parquet file"),
+        ("replicates.parquet", b"PAR1", "not a readable Parquet file"),
     ],
 )
 def test_a_damaged_file_is_named(

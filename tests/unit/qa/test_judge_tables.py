@@ -56,8 +56,8 @@ def test_the_same_table_twice_is_two_judges(tmp_path: Path) -> None:
     [
         ('{"q1": 1}', "question q1: found 1, expected true, false or null"),
         ('{"q1": "true"}', "question q1: found 'true'"), ('{"q1": {"a": 1}}', "question q1: found {'a': 1}"),
-        ('{"q1": true, "q1": false}', "found the key 'q1' twice"), ("[true]", "found a JSON list"),
-        ('{"q1": tr', "found not JSON"), ("", "found cut off"), ("[" * 100_000, "nesting deeper"),
+        ('{"q1": true, "q1": false}', "the key 'q1' occurs twice"), ("[true]", "expected a JSON object"),
+        ('{"q1": tr', "not valid JSON"), ("", "cut off"), ("[" * 100_000, "nested too deeply"),
     ],
 )  # fmt: skip
 def test_a_broken_table_is_named_in_one_sentence(tmp_path: Path, text: str, words: str) -> None:
@@ -72,7 +72,7 @@ def test_a_table_that_is_absent_or_no_text_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such file"):
         TableJudge(tmp_path / "none.json")
     (tmp_path / "b.json").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(DataError, match="byte 0xff at offset 0, which is no UTF-8 text"):
+    with pytest.raises(DataError, match="not valid UTF-8: byte 0xff at offset 0"):
         TableJudge(tmp_path / "b.json")
 
 

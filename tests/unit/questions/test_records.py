@@ -322,6 +322,6 @@ def test_a_template_with_a_mistake_is_refused(old: str, new: str, why: str) -> N
 @pytest.mark.parametrize("text", ["a = " + "[" * 5000, "a = " + "{a = " * 5000, "version = inf"])
 def test_a_template_of_odd_values_is_one_sentence(text: str) -> None:
     rest = '\nname = "x"\nscenarios = []\n[placeholders]\n[prompt]\nrole = "a"\npurpose = "b"\ncontent = []\n'
-    told = r"mine\.toml: found (broken TOML \((nesting too deep|a dotted key)|a wrong value)"
+    told = r"mine\.toml: found (broken TOML|a wrong value)"
     with pytest.raises(BadInput, match=told):
         parse_template(text + rest, "mine.toml")

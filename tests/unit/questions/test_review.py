@@ -131,7 +131,7 @@ def line(**changed: object) -> str:
 @pytest.mark.parametrize(
     ("written", "why"),
     [
-        ("{broken", "not JSON|cut off"),
+        ("{broken", "not valid JSON|cut off"),
         ('{"item": "q0"}', "a judgement"),
         ("[1, 2]", "a judgement"),
         (line(item=1), "values of another kind"),

@@ -343,7 +343,7 @@ def test_a_folder_that_is_no_run_is_named_for_what_it_is(tmp_path: Path, monkeyp
     with pytest.raises(DataError, match="data: found a dataset, expected the folder of a run"):
         load_run(tmp_path / "data")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match=r"run\.json: found no such file"):
+    with pytest.raises(DataError, match=r"run\.json: no such file"):
         load_run(tmp_path / "empty")
     monkeypatch.setitem(load_run.__globals__, "folder_kind_of", lambda _: SimpleNamespace(noun="training"))
     with pytest.raises(DataError, match="empty: found a training, expected the folder of a run"):

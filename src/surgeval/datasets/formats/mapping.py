@@ -6,9 +6,9 @@ is spelled and where the images lie. `_box_table` reads the table by it; `_chole
 
 from __future__ import annotations
 
-import tomllib
 import math
 import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

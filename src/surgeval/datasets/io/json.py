@@ -92,7 +92,7 @@ def told_json(text: str, place: Place) -> Any:
     """
     pairs = _ObjectMaker()
     try:
-        value = parse_json(text, pairs, lenient=True)
+        value = parse_json(text, make_object=pairs)
     except BrokenJson as error:
         place.report("json-broken", f"found {error}, expected complete JSON")
         return UNREAD

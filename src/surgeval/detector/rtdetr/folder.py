@@ -104,7 +104,7 @@ def load_rtdetr(folder: str | Path, *, aux: bool = True) -> RTDetr:
     ('tiny', 64, 'ivt')
     >>> load_rtdetr("nowhere")
     Traceback (most recent call last):
-    surgeval.errors.DataError: nowhere/surgeval.json: found no such file, expected what save_rtdetr wrote
+    surgeval.errors.DataError: nowhere/surgeval.json: no such file
     """
     from surgeval.detector.classes import Classes
 

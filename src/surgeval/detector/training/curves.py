@@ -41,7 +41,7 @@ def read_curves(folder: Path | str) -> list[dict[str, Any]]:
     [{'epoch': 1, 'loss': 2.5}]
     >>> read_curves("nowhere")
     Traceback (most recent call last):
-    surgeval.errors.DataError: nowhere/curves.jsonl: found no such file, expected the curves of a training
+    surgeval.errors.DataError: nowhere/curves.jsonl: no such file
     """
     path = Path(folder) / CURVES
     data = read_bounded(path, _LIMIT)

@@ -33,7 +33,6 @@ _KIND = "surgeval training"
 _OWN = {LABELS, RECORD, LOCK, f".{LABELS}.tmp", f".{RECORD}.tmp"}
 _MOST = 8  # differences named
 _PACKAGES = ("surgeval", "torch", "numpy", "opencv-python-headless")
-_EXPECTED = "the record of a training"
 _LIMIT = 32 << 20
 
 
@@ -71,7 +70,7 @@ def load_train_record(folder: Path | str) -> TrainRecord:
     True
     >>> load_train_record("nowhere")
     Traceback (most recent call last):
-    surgeval.errors.DataError: nowhere/train.json: found no such file, expected the record of a training
+    surgeval.errors.DataError: nowhere/train.json: no such file
     """
     path = Path(folder) / RECORD
     record = read_json_object(path, limit=_LIMIT, finite=True)

@@ -91,7 +91,7 @@ def load_folds(folder: str | Path) -> TrainingScores:
 
     >>> load_folds(Path("no/such/folder"))
     Traceback (most recent call last):
-    surgeval.errors.DataError: no/such/folder/folds.json: found no such file, expected a plan of folds
+    surgeval.errors.DataError: no/such/folder/folds.json: no such file
     """
     folder = Path(folder)
     plan = read_plan(folder)

@@ -187,7 +187,6 @@ def read_verdicts(path: str | Path) -> dict[str, bool | None]:
     {'q1': True, 'q2': None}
     """
     path = Path(path)
-    expected = "a verdict file: a JSON object of question id → verdict"
     verdicts = read_json_object(path, limit=_MAX_BYTES, distinct=True)
     for qid, verdict in verdicts.items():
         if verdict is not None and not isinstance(verdict, bool):

@@ -22,13 +22,13 @@ from sqlalchemy import Connection
 
 from surgeval.datasets import Dataset, Problem, open_dataset
 from surgeval.errors import BadInput, visible
-from surgeval.files import too_deep
 from surgeval.records import Frame
 from surgeval.studio.exchange.dataset import main_group
 from surgeval.studio.exchange.match import Matcher, ProjectFrame
 from surgeval.studio.exchange.taken import Taker
 from surgeval.studio.schema import IMAGE, LabelledValues, Mismatch, Schema, mismatches
 from surgeval.studio.store import Database, Request, apply_all, check_taken, reading
+from surgeval.studio.store.checks import too_deep
 from surgeval.vocab import LabelSpace
 
 __all__ = ["ImportReport", "import_dataset", "preview_import"]
@@ -262,7 +262,7 @@ class _Import:
             check_taken(name, row)
             text = json.dumps({name: [row]}, ensure_ascii=False, allow_nan=False)
             text.encode()
-            if not too_deep(text, 0, len(text)):
+            if not too_deep(text):
                 return True
             why = f"{name}: found deep nesting, expected less of it"
         except BadInput as error:

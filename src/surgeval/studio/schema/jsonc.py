@@ -52,7 +52,7 @@ def read_jsonc(path: Path) -> Any:
 
     >>> read_jsonc(Path("schema.jsonc"))
     Traceback (most recent call last):
-    surgeval.errors.DataError: schema.jsonc: found no such file, expected a label schema in JSON
+    surgeval.errors.DataError: schema.jsonc: no such file
     """
     data = read_bounded(path, MAX_BYTES)
     try:

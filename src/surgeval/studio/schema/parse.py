@@ -34,7 +34,7 @@ def read_schema(path: Path | str) -> Schema:
     ('mine', ['hook'])
     >>> read_schema("nowhere.jsonc")
     Traceback (most recent call last):
-    surgeval.errors.DataError: nowhere.jsonc: found no such file, expected a label schema in JSON
+    surgeval.errors.DataError: nowhere.jsonc: no such file
     """
     path = Path(path)
     return schema_from(read_jsonc(path), path.stem, str(path))

@@ -119,7 +119,7 @@ def read_refinement(path: Path | str) -> tuple[SchemaRule, ...]:
     [(('fat',), 'tissue')]
     >>> read_refinement("nowhere.json")
     Traceback (most recent call last):
-    surgeval.errors.DataError: nowhere.json: found no such file, expected a label schema in JSON
+    surgeval.errors.DataError: nowhere.json: no such file
     """
     return rules_from(read_jsonc(Path(path)), str(path))
 

@@ -13,7 +13,9 @@ from surgeval.errors import BadInput, visible
 from surgeval.studio.schema import MAX_TEXT, attribute_name
 from surgeval.studio.store.records import Track
 
-__all__ = ["Fields"]
+__all__ = ["MAX_DEPTH", "Fields", "too_deep"]
+
+MAX_DEPTH = 64  # of lists and objects in one another
 
 _ID = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9_.:#@-]{1,160}")  # ids become parts of addresses, where . and .. are steps
 _PERSON = re.compile(r"[^\s/\\.](?:[^/\\]{0,58}[^\s/\\])?")
@@ -25,6 +27,28 @@ _MAX_POINTS = 20_000  # of one instance
 _MAX_COORDINATE = 1e7
 _MAX_EXTRA = 200_000  # characters
 _NO_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"')  # possessive: backtracking would take 120 bytes per character
+_BRACKETS = str.maketrans({"{": "[", "}": "]"})
+_NO_BRACKET = re.compile(r"[^\[\]{}]+")
+
+
+def too_deep(text: str) -> bool:
+    """Whether this valid JSON nests more than `MAX_DEPTH` levels; each pass removes the innermost brackets.
+
+    Python's parser takes up to a thousand levels, depending on where it is called: what one call stored, another
+    could fail to read.
+
+    >>> too_deep("[[]]"), too_deep("[" * 65 + "]" * 65)
+    (False, True)
+    """
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return False
+    brackets = _NO_BRACKET.sub("", _STRING.sub("", text)).translate(_BRACKETS)
+    for _ in range(MAX_DEPTH):
+        if not brackets:
+            return False
+        brackets = brackets.replace("[]", "")
+    return bool(brackets)
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, insert, select, update
 
 from surgeval.errors import BadInput, visible
-from surgeval.files import MAX_DEPTH, too_deep
-from surgeval.studio.store.checks import Fields
+from surgeval.studio.store.checks import MAX_DEPTH, Fields, too_deep
 from surgeval.studio.store.effect import Effect
 from surgeval.studio.store.engine import Database
 from surgeval.studio.store.errors import Conflict
@@ -186,6 +185,6 @@ def _checked(request: Request) -> str:
     except (TypeError, ValueError, RecursionError) as error:
         problem = f"a payload that is no JSON ({str(error)[:60]})"
         raise BadInput(visible(f"{request.kind[:60]}: found {problem}, expected an object")) from None
-    if too_deep(payload, 0, len(payload)):
+    if too_deep(payload):
         raise BadInput(visible(f"{request.kind[:60]}: found deep nesting, expected at most {MAX_DEPTH} levels"))
     return payload

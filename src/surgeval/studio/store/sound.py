@@ -26,7 +26,7 @@ from sqlalchemy import (
 )
 
 from surgeval.errors import DataError, visible
-from surgeval.files import MAX_DEPTH, too_deep
+from surgeval.studio.store.checks import MAX_DEPTH, too_deep
 from surgeval.studio.store.tables import (
     ANSWERS,
     DECISIONS,
@@ -159,7 +159,7 @@ def _check_labels(connection: Connection, name: str) -> None:
     """Combinations of values: text by attribute, or text (or nothing) and the operation that said it."""
     for row in connection.execution_options(yield_per=500).execute(text("SELECT id, text FROM labels")):
         values = None
-        if len(row.text) <= _LONGEST_LABEL and not too_deep(row.text, 0, len(row.text)):
+        if len(row.text) <= _LONGEST_LABEL and not too_deep(row.text):
             try:
                 values = json.loads(row.text)
             except ValueError:
@@ -188,7 +188,7 @@ def _fits(value: object, *kinds: Any) -> bool:
 def _check_shape(connection: Connection, name: str, table: Table, column: str, fits: Callable[[Any], bool]) -> None:
     rows = connection.execution_options(yield_per=500).execute(select(*table.primary_key.columns, table.c[column]))
     for row in rows:
-        if too_deep(row[-1], 0, len(row[-1])) or not fits(json.loads(row[-1])):
+        if too_deep(row[-1]) or not fits(json.loads(row[-1])):
             which = visible(" ".join(map(str, row[:-1]))[:200])
             raise DataError(
                 name,

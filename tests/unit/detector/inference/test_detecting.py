@@ -99,7 +99,7 @@ def test_a_second_process_leaves_the_first_ones_blocks_alone(film: Film, tmp_pat
     work = tmp_path / ".found.parquet.parts"
     work.mkdir()
     (work / "00000-0000000.parquet").write_bytes(b"what the first one has done")
-    with folder_lock(work), pytest.raises(RunError, match=r"\.found\.parquet\.parts: found process \d+ on .* at work"):
+    with folder_lock(work), pytest.raises(RunError, match=r"\.found\.parquet\.parts: process \d+ on .* is working"):
         run(FindsWhite(), path, out, identity="v2")
     assert (work / "00000-0000000.parquet").read_bytes() == b"what the first one has done"
     run(FindsWhite(), path, out, identity="v2")

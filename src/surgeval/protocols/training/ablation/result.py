@@ -269,7 +269,7 @@ def load_ablation(folder: str | Path) -> AblationScores:
 
     >>> load_ablation("no/such/folder")
     Traceback (most recent call last):
-    surgeval.errors.DataError: no/such/folder/ablation.json: found no such file, expected the plan of an ablation
+    surgeval.errors.DataError: no/such/folder/ablation.json: no such file
     """
     run_folder = Path(folder)
     plan = read_json_object(run_folder / ABLATION_FILE)
