@@ -94,7 +94,7 @@ def test_a_record_that_is_no_file_is_named(tmp_path: Path) -> None:
     os.mkfifo(pipe / "run.json")
     (inner / "run.json").mkdir(parents=True)
     for folder, found in ((pipe, "a named pipe, a device or the like"), (inner, "a folder")):
-        message = f"{folder / 'run.json'}: found {found}, expected the record of a run"
+        message = f"{folder / 'run.json'}: found {found}, expected a JSON file"
         with pytest.raises(DataError) as error:
             load_record(folder)
         assert str(error.value) == message
