@@ -21,7 +21,7 @@ from surgeval.engine.executors import Executor, Stop, Worker, graceful_stop, ser
 from surgeval.engine.executors import processes as processes_executor
 from surgeval.engine.parts import CorruptPart, Failure, PartInfo, RunSchema, compact, part_path, read_part
 from surgeval.engine.run_folder import open_folder
-from surgeval.engine.run_record import Manifest, RunRecord, now, save_record
+from surgeval.engine.run_record import Manifest, RunRecord, RunStatus, now
 from surgeval.engine.units import Job, Unit, name_jobs
 from surgeval.errors import BadInput, RunError, visible
 from surgeval.files import NO_ROOM, write_atomically
@@ -278,7 +278,7 @@ class _RecordKeeper:
     def __init__(self, folder: Path, manifest: Manifest, tally: RunTally) -> None:
         self._folder, self._manifest, self._tally = folder, manifest, tally
         self._started, self._clock = now(), time.perf_counter()
-        self.status = "running"
+        self.status: RunStatus = "running"
 
     def __enter__(self) -> _RecordKeeper:
         self._save()
@@ -294,10 +294,8 @@ class _RecordKeeper:
 
     def _save(self) -> None:
         tally = self._tally
-        save_record(
-            self._folder,
-            RunRecord(
-                self._manifest, self.status, tally.units, tally.finished, tally.failed, tally.cases,
-                self._started, now(), round(time.perf_counter() - self._clock, 3),
-            ),
-        )  # fmt: skip
+        RunRecord(
+            **self._manifest.stored(), status=self.status, units=tally.units, finished=tally.finished,
+            failed=tally.failed, cases=tally.cases, started=self._started, updated=now(),
+            seconds=round(time.perf_counter() - self._clock, 3),
+        ).save(self._folder)  # fmt: skip

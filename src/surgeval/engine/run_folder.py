@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from surgeval.engine.parts import BASE
-from surgeval.engine.run_record import COMPLETE, Manifest, differences, load_record
+from surgeval.engine.run_record import Manifest, differences, load_record
 from surgeval.errors import DataError, RunError
 from surgeval.files import LOCK, collect_parquet, folder_lock, make_folder, remove_temporary, scan_parquet_file
 
@@ -71,7 +71,7 @@ def load_cases(folder: str | Path) -> pl.LazyFrame:
     """
     folder = Path(folder)
     record = load_record(folder)
-    if record.status not in COMPLETE:
+    if not record.complete:
         raise RunError(f"{folder}: the run is not complete ({record.status}); run the same command again")
     path = folder / "cases.parquet"
     if not path.exists():

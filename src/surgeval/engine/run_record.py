@@ -1,6 +1,6 @@
-"""`run.json`: what a run is (its identity) and how far it came (its status).
+"""`run.json`: what determines a run's cases (its manifest), and how far it is (its status).
 
-The identity is compared key by key when a folder is met again; the status never takes part in that comparison.
+When a folder is used again, the manifests are compared key by key; the status does not take part in the comparison.
 """
 
 from __future__ import annotations
@@ -12,29 +12,53 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
+
+from pydantic import NonNegativeInt
 
 from surgeval._version import __version__
 from surgeval.engine.units import canonical_json, to_json_value
 from surgeval.errors import DataError
-from surgeval.files import make_folder, name_beside, read_json_object, write_atomically
+from surgeval.files import StoredFile, make_folder, name_beside
 
-__all__ = [
-    "COMPLETE",
-    "FORMAT",
-    "Manifest",
-    "RunRecord",
-    "differences",
-    "library_versions",
-    "load_record",
-    "now",
-    "save_record",
-    "save_scored",
-]
+__all__ = ["Manifest", "RunRecord", "RunStatus", "differences", "library_versions", "load_record", "now", "save_scored"]
 
-FORMAT = 1
-_STATUSES = ("running", "interrupted", "stopped", "failed", "done")
-COMPLETE = ("done", "failed")  # the statuses of a run whose cases.parquet holds every unit
+RunStatus: TypeAlias = Literal["running", "interrupted", "stopped", "failed", "done"]
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """Everything that determines the cases of a run, as JSON values.
+
+    `dataset` is its fingerprint and `model` its identity: text, or a map where there is more than one thing to say.
+    """
+
+    protocol: str
+    config: Mapping[str, Any] = field(default_factory=dict)
+    dataset: Any = ""
+    model: Any = ""
+    seeds: Mapping[str, int] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=lambda: library_versions())
+
+    def stored(self) -> dict[str, Any]:
+        """The manifest as one map, as run.json holds it: what is not Unicode in a path becomes a question mark."""
+        content = {key: to_json_value(getattr(self, key), key) for key in self.__slots__}
+        stored: dict[str, Any] = json.loads(json.dumps(content, ensure_ascii=False).encode(errors="replace"))
+        return stored
+
+    def identity(self) -> dict[str, Any]:
+        """The part of the manifest that unit names are made from and that a folder used again must agree with.
+
+        A model with an `identity`, a hash of its weights, is the same model under any name and path.
+
+        >>> one, other = (Manifest("surgxbench", model={"name": name, "identity": "5f"}) for name in ("clip", "copy"))
+        >>> one.identity() == other.identity(), one.stored() == other.stored()
+        (True, False)
+        """
+        manifest = self.stored()
+        if isinstance(manifest["model"], dict) and manifest["model"].get("identity"):
+            manifest["model"] = {"identity": manifest["model"]["identity"]}
+        return manifest
 
 
 def library_versions(*distributions: str) -> dict[str, str]:
@@ -52,76 +76,49 @@ def library_versions(*distributions: str) -> dict[str, str]:
     return versions
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    """Everything that determines the cases of a run, as JSON values.
+class RunRecord(StoredFile, name="run.json", format=1):
+    """The content of run.json.
 
-    `dataset` is its fingerprint and `model` its identity: text, or a map where there is more than one thing to say.
+    `status` is `running` (also after a kill), `interrupted`, `stopped` (an error ended the run), `failed` (complete,
+    with failed cases) or `done`. Times (UTC) and seconds are those of the latest call; they are here so that no case
+    has to hold one.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     record = save_scored(folder, Manifest("triplets", model="net"), cases=120)
+    ...     record.model_copy(update={"status": "running"}).save(folder)
+    ...     RunRecord.load(folder).complete
+    False
     """
 
     protocol: str
-    config: Mapping[str, Any] = field(default_factory=dict)
-    dataset: Any = ""
-    model: Any = ""
-    seeds: Mapping[str, int] = field(default_factory=dict)
-    versions: Mapping[str, str] = field(default_factory=library_versions)
+    config: dict[str, Any]
+    dataset: Any
+    model: Any
+    seeds: dict[str, int]
+    versions: dict[str, str]
+    status: RunStatus
+    units: NonNegativeInt
+    finished: NonNegativeInt
+    failed: NonNegativeInt
+    cases: NonNegativeInt
+    started: str = ""
+    updated: str = ""
+    seconds: float = 0.0
 
-    def stored(self) -> dict[str, Any]:
-        """The manifest as one map: what run.json holds."""
-        return {key: to_json_value(getattr(self, key), key) for key in _IDENTITY}
+    @property
+    def manifest(self) -> Manifest:
+        """Everything that determines the cases of the run."""
+        return Manifest(self.protocol, self.config, self.dataset, self.model, self.seeds, self.versions)
 
-    def identity(self) -> dict[str, Any]:
-        """What unit names hash and what a folder met again must agree with.
-
-        A model that states its `identity`, a hash of its weights, is that whatever it is called and wherever it lies.
-
-        >>> one, other = (Manifest("surgxbench", model={"name": name, "identity": "5f"}) for name in ("clip", "copy"))
-        >>> one.identity() == other.identity(), one.stored() == other.stored()
-        (True, False)
-        """
-        manifest = self.stored()
-        if isinstance(manifest["model"], dict) and manifest["model"].get("identity"):
-            manifest["model"] = {"identity": manifest["model"]["identity"]}
-        return manifest
-
-
-@dataclass(frozen=True, slots=True)
-class RunRecord:
-    """What run.json says: the manifest, and the run's state.
-
-    `status` is `running` (also what a killed run leaves), `interrupted`, `stopped` (an error ended it), `failed`
-    (complete, with failed cases) or `done`. Times (UTC) and seconds are those of the latest call; they are here so that
-    no case has to hold one.
-    """
-
-    manifest: Manifest
-    status: str
-    units: int
-    finished: int
-    failed: int
-    cases: int
-    started: str
-    updated: str
-    seconds: float
-
-
-def save_record(folder: str | Path, record: RunRecord) -> None:
-    """Write run.json in one step.
-
-    >>> import dataclasses, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     record = save_scored(folder, Manifest("triplets", model="net"), cases=120)
-    ...     save_record(folder, dataclasses.replace(record, status="running"))
-    ...     load_record(folder).status
-    'running'
-    """
-    state = {key: getattr(record, key) for key in _STATE}
-    text = json.dumps({"format": FORMAT, **record.manifest.stored(), **state}, indent=2, allow_nan=False)
-    write_atomically(Path(folder) / "run.json", (text + "\n").encode())
+    @property
+    def complete(self) -> bool:
+        """Whether cases.parquet holds the cases of every unit; some of them may have failed."""
+        return self.status in ("done", "failed")
 
 
 def save_scored(folder: str | Path, manifest: Manifest, *, cases: int, seconds: float = 0.0) -> RunRecord:
-    """Write run.json for cases that were scored in one go, without units of work; the folder is made where absent.
+    """Write run.json for cases that were scored in one go, without units; creates the folder if it does not exist.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -129,11 +126,35 @@ def save_scored(folder: str | Path, manifest: Manifest, *, cases: int, seconds: 
     >>> record.status, record.cases
     ('done', 120)
     """
-    folder = Path(folder)
     make_folder(folder)
     time = now()
-    record = RunRecord(manifest, "done", 1, 1, 0, cases, time, time, seconds)
-    save_record(folder, record)
+    record = RunRecord(
+        **manifest.stored(), status="done", units=1, finished=1, failed=0, cases=cases, started=time, updated=time,
+        seconds=seconds,
+    )  # fmt: skip
+    record.save(folder)
+    return record
+
+
+def load_record(folder: str | Path, protocol: str | None = None) -> RunRecord:
+    """Read run.json; if a protocol is named, the run must belong to it.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = save_scored(Path(folder), Manifest("triplets", model="net"), cases=120)
+    ...     record = load_record(folder)
+    >>> record.protocol, record.model, record.status
+    ('triplets', 'net', 'done')
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        problem = "a file, not the folder of a run" if folder.exists() else f"no such folder{name_beside(folder)}"
+        raise DataError(folder, problem)
+    record = RunRecord.load(folder)
+    if protocol is not None and record.protocol != protocol:
+        raise DataError(
+            folder / RunRecord.file_name, f"a run of {record.protocol}, not of {protocol}", field="protocol"
+        )
     return record
 
 
@@ -142,49 +163,11 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-_STATE: dict[str, type | tuple[type, ...]] = {
-    "status": str, "units": int, "finished": int, "failed": int, "cases": int, "started": str, "updated": str,
-    "seconds": (int, float),
-}  # fmt: skip
-_IDENTITY: dict[str, type | tuple[type, ...]] = {
-    "protocol": str, "config": dict, "dataset": object, "model": object, "seeds": dict, "versions": dict,
-}  # fmt: skip
-
-
-def load_record(folder: str | Path, protocol: str | None = None) -> RunRecord:
-    """Read and check run.json; where a protocol is named, the run must be one of its own.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = save_scored(Path(folder), Manifest("triplets", model="net"), cases=120)
-    ...     record = load_record(folder)
-    >>> record.manifest.protocol, record.manifest.model, record.status
-    ('triplets', 'net', 'done')
-    """
-    path = Path(folder) / "run.json"
-    if not Path(folder).is_dir():
-        found, close = ("a file", "") if Path(folder).exists() else ("no such folder", name_beside(Path(folder)))
-        raise DataError(Path(folder), f"found {found}, expected the folder of a run{close}")
-    content = read_json_object(path)
-    if content.get("format") != FORMAT:
-        raise DataError(path, f"found {content.get('format')}, expected {FORMAT}", field="format")
-    for key, kind in {**_IDENTITY, **_STATE}.items():
-        if key not in content:
-            raise DataError(path, "found nothing, expected a value", field=key)
-        if not isinstance(content[key], kind) or (kind is int and isinstance(content[key], bool)):
-            raise DataError(path, f"found {type(content[key]).__name__}, expected {_names(kind)}", field=key)
-        if kind is int and content[key] < 0:
-            raise DataError(path, f"found {content[key]}, expected a whole number of at least 0", field=key)
-    if content["status"] not in _STATUSES:
-        raise DataError(path, f"found {content['status']}, expected one of {', '.join(_STATUSES)}", field="status")
-    manifest = Manifest(**{key: content[key] for key in _IDENTITY})
-    if protocol is not None and manifest.protocol != protocol:
-        raise DataError(path, f"found {manifest.protocol}, expected {protocol}", field="protocol")
-    return RunRecord(manifest, **{key: content[key] for key in _STATE})
+# ── comparing manifests ─────────────────────────────────────────────────────────────────────────────────────────
 
 
 def differences(old: Manifest, new: Manifest) -> list[str]:
-    """Where two manifests differ, as `key: old → new`.
+    """The differences of two manifests, as `key: old → new`.
 
     >>> differences(Manifest("focus", seeds={"order": 1}), Manifest("focus", seeds={"order": 2}, model="clip"))
     ['model: "" → "clip"', 'seeds.order: 1 → 2']
@@ -192,16 +175,16 @@ def differences(old: Manifest, new: Manifest) -> list[str]:
     >>> differences(one, other)
     ['model: "clip" → "blip"']
     """
-    before, after = dict(_leaves(_named(old, new))), dict(_leaves(_named(new, old)))
+    before, after = dict(_leaves(_with_name(old, new))), dict(_leaves(_with_name(new, old)))
     return [
-        f"{key}: {_short(before.get(key, 'absent'))} → {_short(after.get(key, 'absent'))}"
+        f"{key}: {_shorten(before.get(key, 'absent'))} → {_shorten(after.get(key, 'absent'))}"
         for key in dict.fromkeys([*before, *after])
         if before.get(key) != after.get(key)
     ]
 
 
-def _named(manifest: Manifest, other: Manifest) -> dict[str, Any]:
-    """What makes the run this run; of two models with different names the name, which says more than its hash."""
+def _with_name(manifest: Manifest, other: Manifest) -> dict[str, Any]:
+    """The manifest's identity; of two models with different names the name, which says more than its hash."""
     identity, models = manifest.identity(), (manifest.model, other.model)
     hashes = [model.get("identity") for model in models if isinstance(model, dict)]
     names = [model.get("name") for model in models if isinstance(model, dict)]
@@ -210,17 +193,13 @@ def _named(manifest: Manifest, other: Manifest) -> dict[str, Any]:
     return identity
 
 
-def _leaves(value: object, where: str = "") -> Iterator[tuple[str, str]]:
+def _leaves(value: object, path: str = "") -> Iterator[tuple[str, str]]:
     if isinstance(value, Mapping) and value:
         for key in value:
-            yield from _leaves(value[key], f"{where}.{key}" if where else str(key))
+            yield from _leaves(value[key], f"{path}.{key}" if path else str(key))
     else:
-        yield where, canonical_json(value)
+        yield path, canonical_json(value)
 
 
-def _short(text: str, limit: int = 60) -> str:
+def _shorten(text: str, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-def _names(kind: type | tuple[type, ...]) -> str:
-    return " or ".join(accepted.__name__ for accepted in (kind if isinstance(kind, tuple) else (kind,)))

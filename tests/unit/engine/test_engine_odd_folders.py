@@ -11,9 +11,10 @@ import polars as pl
 import pytest
 from tests.unit.engine import engine_workers as w
 
-from surgeval.engine import Manifest, RunSummary, load_cases, load_record, run
+from surgeval.engine import Manifest, RunSummary, Unit, load_cases, load_record, run
 from surgeval.errors import DataError
 from surgeval.files import write_atomically
+from surgeval.records import Case
 
 MANIFEST = Manifest("triplets", {"iou": 0.5})
 
@@ -100,3 +101,16 @@ def test_a_record_that_is_no_file_is_named(tmp_path: Path) -> None:
         with pytest.raises(DataError) as error:
             go(folder)
         assert str(error.value) == message
+
+
+def test_a_table_with_other_cases_than_the_run_counted_is_refused(tmp_path: Path) -> None:
+    def worker(payload: str) -> list[Case]:
+        return [Case(f"{payload}/{frame}", payload, values={"right": frame > 2}) for frame in range(6)]
+
+    run([Unit("VID01", "VID01")], worker, folder=tmp_path / "run", manifest=Manifest("demo"), progress=False)
+    path = tmp_path / "run" / "cases.parquet"
+    whole = load_cases(path.parent).collect()
+    for rows in (whole.filter("right"), pl.concat([whole, whole.head(1)]), whole.head(0)):
+        rows.write_parquet(path)
+        with pytest.raises(DataError, match=f"holds {rows.height} cases, but run.json counts 6"):
+            load_cases(path.parent)

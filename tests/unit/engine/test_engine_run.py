@@ -53,7 +53,7 @@ def test_cases_come_in_the_order_of_the_units_with_no_time_in_them(tmp_path: Pat
     assert frame["unit"].to_list() == ["VID00"] * 3 + ["VID01"] * 3 + ["VID02"] * 3
     assert (summary.units, summary.done, summary.resumed, summary.cases, summary.exit_code) == (3, 3, 0, 9, 0)
     assert load_record(tmp_path / "r").status == "done"
-    assert load_record(tmp_path / "r").manifest.config == {"iou": 0.5}
+    assert load_record(tmp_path / "r").config == {"iou": 0.5}
 
 
 def test_the_bytes_do_not_depend_on_the_order_in_which_units_finish(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_the_same_weights_by_another_name_resume_the_run(tmp_path: Path) -> None
     again = Counting()
     go(tmp_path / "r", abc(), again, manifest=moved)
     assert again.seen == []
-    assert load_record(tmp_path / "r").manifest.model["name"] == "copies/clip"
+    assert load_record(tmp_path / "r").model["name"] == "copies/clip"
     for name, told in (("copies/clip", r"model\.identity"), ("blip", r'model: "copies/clip" → "blip"')):
         other = Manifest("surgxbench", model={"name": name, "family": "clip", "identity": "60"})
         with pytest.raises(RunError, match=told):
