@@ -84,7 +84,7 @@ class UnclearFormat(BadInput):
 
 
 class DataError(SurgevalError):
-    """A file or record that cannot be used. `sentence` says why; its `code` is a kind of `datasets.PROBLEM_KINDS`.
+    """A file or record that cannot be used. `sentence` says why; its `code` is one of `files.PROBLEM_KINDS`.
 
     >>> error = DataError("broken.json", "expected 4 numbers, got 3", record="frame 12", field="box")
     >>> str(error), error.sentence

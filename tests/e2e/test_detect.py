@@ -47,7 +47,7 @@ def test_from_weights_to_a_score_and_a_film(quick: Quick, detector: Path, small_
     code, out, err = quick("score", "triplets", "--data", small_phantom, "--pred", "found.parquet", "--out", "scored",
                            "--json")  # fmt: skip
     assert code == 0, err
-    assert "column-unknown" not in err
+    assert "key-unknown" not in err
 
 
 def test_the_embedded_detector_finds_instruments_on_operations_it_never_saw(quick: Quick, small_phantom: Path) -> None:

@@ -15,7 +15,7 @@ from tests.run_lengths import encode_counts
 from surgeval.datasets import MemoryDataset, MergeMap, merged
 from surgeval.datasets.io.json import Members
 from surgeval.datasets.io.outline import decode_counts
-from surgeval.datasets.io.values import Place
+from surgeval.files import Location
 from surgeval.records import Frame, Instance, Mask, Triplet, Video
 from surgeval.vocab import LabelSpace, load_labels
 
@@ -63,7 +63,7 @@ def test_walking_a_file_meets_what_parsing_it_gives(
         path.write_bytes(data)
         found: dict[str, object] = {key: [] for key, value in document.items() if isinstance(value, list)}
         told: list[object] = []
-        for key, number, value, start, length in Members(path, Place("x", told.append)):
+        for key, number, value, start, length in Members(path, Location("x", told.append)):
             assert json.loads(data[start : start + length]) == value
             if number < 0:
                 found[key] = value
@@ -88,7 +88,7 @@ def test_a_cut_file_is_told_once_with_line_and_column_of_the_cut(cut: float, chu
         path = Path(folder) / "x.json"
         path.write_text(short, encoding="utf-8")
         told: list[str] = []
-        list(Members(path, Place("x", lambda problem: told.append(str(problem)))))
+        list(Members(path, Location("x", lambda problem: told.append(str(problem)))))
     assert len(told) == 1
     if short.strip():
         line = int(told[0].split("line ")[1].split()[0])

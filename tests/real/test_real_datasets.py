@@ -172,7 +172,7 @@ def test_cholec_instance_seg_is_the_same_in_labelme_and_coco(data: Path) -> None
     assert (report.frames, report.instances, report.errors, report.warnings) == (10, 23, 0, 0)
     report = check(coco)
     assert (report.frames, report.instances, report.errors) == (10, 23, 0)
-    assert dict(report.counts) == {"id-not-number": 7, "images-absent": 1}
+    assert dict(report.counts) == {"id-type": 7, "images-absent": 1}
     first = [f for video in labelme.videos() for f in labelme.frames(video.name)]
     second = [f for video in coco.videos() for f in coco.frames(video.name)]
     for one, other in zip(first, second, strict=True):
@@ -208,7 +208,7 @@ def test_real_labels_survive_every_format(data: Path, tmp_path: Path, format: st
     assert (report.frames, report.instances_written) == (1082, 1192)
     back = check(open_dataset(tmp_path / "out"), images=False)
     assert back.instances == 1192
-    assert not {"class-unknown", "triplet-unknown", "json-broken"} & back.counts.keys()
+    assert not {"class-unknown", "triplet-unknown", "file-broken"} & back.counts.keys()
 
 
 def test_few_real_frames_are_proposed_to_be_dropped(data: Path) -> None:

@@ -11,8 +11,9 @@ from surgeval.asking.answerers import Answered, ShownFrame, Unanswered
 from surgeval.asking.eval_log import is_eval_log, read_eval_log
 from surgeval.asking.question import Asked
 from surgeval.datasets import raise_errors
-from surgeval.datasets.io import Place, as_float, read_json, shown
+from surgeval.datasets.io import read_json
 from surgeval.errors import DataError
+from surgeval.files import Location, as_float, preview
 
 __all__ = ["Replay"]
 
@@ -48,7 +49,7 @@ def _responses(path: Path) -> Iterable[tuple[str, Answered]]:
     if is_eval_log(path):
         yield from read_eval_log(path).answers.items()
         return
-    place = Place(str(path), raise_errors)
+    place = Location(str(path), raise_errors)
     seen = set[str]()
     for number, row in enumerate(place.items(read_json(path, raise_errors)) or ()):
         record: dict[str, Any] = place.at(f"record {number}").mapping(row) or {}
@@ -57,16 +58,16 @@ def _responses(path: Path) -> Iterable[tuple[str, Answered]]:
             name = str(name)
         if not isinstance(name, str) or not name:
             raise DataError(
-                path, f"found {shown(name)}, expected a question's id", record=f"record {number}", field="qID"
+                path, f"found {preview(name)}, expected a question's id", record=f"record {number}", field="qID"
             )
         where = f"question {name[:60]!r}"
         if name in seen:
             raise DataError(path, "found a second response, expected one for each question", record=where, field="qID")
         if not isinstance(content, str):
-            raise DataError(path, f"found {shown(content)}, expected text", record=where, field="content")
+            raise DataError(path, f"found {preview(content)}, expected text", record=where, field="content")
         latency = as_float(record["latency"]) if "latency" in record else None
         if "latency" in record and (latency is None or not 0 <= latency < float("inf")):
-            found = shown(record["latency"])
+            found = preview(record["latency"])
             raise DataError(path, f"found {found}, expected seconds, at least 0", record=where, field="latency")
         seen.add(name)
         yield name, Answered(content, latency)

@@ -5,7 +5,7 @@
 `propose_drops` find useless frames.
 """
 
-from surgeval.datasets.base import Dataset, Format, Holds, OnProblem, Problem, held_by, keep_warnings, raise_errors
+from surgeval.datasets.base import Dataset, Format, Holds, held_by
 from surgeval.datasets.formats.focus import RowsFile, focus_rows, has_focus_columns, read_focus_pair, row_files
 from surgeval.datasets.formats.intent import check_media, intent_record, media_paths
 from surgeval.datasets.formats.intent_items import SKILLS, read_intent_items
@@ -16,7 +16,6 @@ from surgeval.datasets.io.letterbox import Letterbox
 from surgeval.datasets.io.outline import instance_mask
 from surgeval.datasets.io.video import VideoIndex, video_index
 from surgeval.datasets.join_boxes import JoinCounts, JoinedBoxes, join_boxes
-from surgeval.datasets.kinds import PROBLEM_KINDS
 from surgeval.datasets.memory import MemoryDataset
 from surgeval.datasets.registry import (
     dataset_formats,
@@ -35,6 +34,7 @@ from surgeval.datasets.tools.draw import contact_sheet, draw_frame
 from surgeval.datasets.tools.fingerprint import dataset_fingerprint
 from surgeval.datasets.tools.merge import Merge, MergeMap, merged
 from surgeval.datasets.tools.quality import DropProposal, FrameQuality, QualityLimits, frame_quality, propose_drops
+from surgeval.files import PROBLEM_KINDS, OnProblem, Problem, keep_warnings, raise_errors
 
 __all__ = [
     "PROBLEM_KINDS",

@@ -6,74 +6,15 @@ raises at the first error and lets warnings pass; `surgeval data check` collects
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar, Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
-from surgeval.errors import DataError, bounded, locate
+from surgeval.files import OnProblem, raise_errors
 from surgeval.records import Frame, Question, Video
 from surgeval.vocab import LabelSpace
 
-Level: TypeAlias = Literal["error", "warning"]
 Holds: TypeAlias = Literal["labels", "questions", "media"]
-_LONGEST = 900  # characters of each part of a problem
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Something wrong in a dataset, with the place where it is.
-
-    `kind` is a short slug (`image-missing`, `json-broken`, `box-not-finite`, `box-outside`, …) by which problems are
-    counted and tolerated. An *error* makes the record unusable (it is skipped); a *warning* is odd but usable.
-    """
-
-    kind: str
-    path: str
-    sentence: str
-    record: str | None = None
-    field: str | None = None
-    level: Level = "error"
-
-    def __post_init__(self) -> None:
-        for name in ("sentence", "record", "field"):  # names in a file can be a megabyte long
-            text = getattr(self, name)
-            if text is not None and len(text) > _LONGEST:
-                object.__setattr__(self, name, bounded(text, _LONGEST))
-
-    def __str__(self) -> str:
-        return locate(self.path, self.record, self.field, self.sentence)
-
-
-OnProblem: TypeAlias = Callable[[Problem], None]
-
-
-def raise_errors(problem: Problem) -> None:
-    """The default: an error stops the reading, a warning does not.
-
-    >>> raise_errors(Problem("image-missing", "VID01/0.jpg", "found no such file, expected an image", level="warning"))
-    >>> raise_errors(Problem("image-missing", "VID01/0.jpg", "found no such file, expected an image"))
-    Traceback (most recent call last):
-    surgeval.errors.DataError: VID01/0.jpg: found no such file, expected an image
-    """
-    if problem.level == "error":
-        raise DataError(problem.path, problem.sentence, record=problem.record, field=problem.field, code=problem.kind)
-
-
-def keep_warnings(kept: list[Problem]) -> OnProblem:
-    """As `raise_errors`, and appends each warning to a list.
-
-    >>> kept = []
-    >>> keep_warnings(kept)(Problem("image-missing", "VID01/0.jpg", "no such file", level="warning"))
-    >>> len(kept)
-    1
-    """
-
-    def on_problem(problem: Problem) -> None:
-        raise_errors(problem)
-        kept.append(problem)
-
-    return on_problem
 
 
 class Dataset(Protocol):

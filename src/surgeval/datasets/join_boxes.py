@@ -13,9 +13,9 @@ from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import ClassVar
 
-from surgeval.datasets.base import Dataset, OnProblem, left_out, raise_errors
-from surgeval.datasets.io.values import Place
+from surgeval.datasets.base import Dataset, left_out
 from surgeval.errors import BadInput
+from surgeval.files import Location, OnProblem, raise_errors
 from surgeval.records import UNKNOWN, Box, Frame, Instance, Question, Triplet, Video
 
 NEAR = 0.1  # of a frame step: how far two times may lie apart and still be the same frame
@@ -73,8 +73,8 @@ class JoinedBoxes:
         self._boxes.videos(on_problem)
         for video in videos:
             if video.name not in self._pairs():
-                place = Place(str(self._boxes.root), on_problem, f"video {video.name}")
-                place.warn("video-unboxed", "found no video of this number, expected boxes for every video")
+                place = Location(str(self._boxes.root), on_problem, f"video {video.name}")
+                place.warn("frame-unboxed", "found no video of this number, expected boxes for every video")
         return videos
 
     @property
@@ -125,10 +125,10 @@ class JoinedBoxes:
                 yield frame
                 continue
             counts["frames_with"] += 1
-            place = Place(str(self._boxes.root), on_problem, f"{video} frame {frame.name}")
+            place = Location(str(self._boxes.root), on_problem, f"{video} frame {frame.name}")
             yield replace(frame, instances=tuple(self._take(frame, other, counts, place)))
         self._counts[video] = counts
-        self._tell(theirs, met, counts, Place(str(self._boxes.root), on_problem, f"video {video}"))
+        self._tell(theirs, met, counts, Location(str(self._boxes.root), on_problem, f"video {video}"))
 
     def _labelled(self, partner: Video, rate: float, on_problem: OnProblem) -> dict[int, Frame]:
         """The frames of the boxes by the number that their moment has among the triplets' frames."""
@@ -140,7 +140,7 @@ class JoinedBoxes:
                 result[key] = (abs(at - key), frame)
         return {key: frame for key, (_, frame) in result.items()}
 
-    def _take(self, frame: Frame, other: Frame, counts: Counter[str], place: Place) -> Iterator[Instance]:
+    def _take(self, frame: Frame, other: Frame, counts: Counter[str], place: Location) -> Iterator[Instance]:
         offered: dict[int, list[Box]] = defaultdict(list)
         for instance in other.instances:
             number = self._classes[instance.triplet.instrument] if instance.triplet.instrument != UNKNOWN else UNKNOWN
@@ -165,18 +165,18 @@ class JoinedBoxes:
             if count:
                 counts["unboxed"] += count
                 lacking = f"{count} {self.space.instruments[number]} in the triplets without a box"
-                place.warn("instrument-unboxed", f"found {lacking}, expected a box for each")
+                place.warn("frame-unboxed", f"found {lacking}, expected a box for each")
         for number, rest in offered.items():
             if rest:
                 counts["unexplained"] += len(rest)
                 surplus = f"{len(rest)} boxes of {self.space.instruments[number]} without a triplet"
-                place.warn("box-unexplained", f"found {surplus}, expected a triplet for each")
+                place.warn("box-unmatched", f"found {surplus}, expected a triplet for each")
             for box in rest:
                 mark = {"ambiguous": True} if number in several else {}
                 yield Instance(Triplet(number), box, attributes={"unexplained": True, **mark})
 
     def _tell(
-        self, theirs: dict[int, Frame], met: dict[int, frozenset[int]], counts: Counter[str], place: Place
+        self, theirs: dict[int, Frame], met: dict[int, frozenset[int]], counts: Counter[str], place: Location
     ) -> None:
         without = counts["frames"] - counts["frames_with"] - counts["own"]
         if without:
@@ -185,13 +185,13 @@ class JoinedBoxes:
         elsewhere = sum(key - self._shift not in met for key in theirs)
         if elsewhere:
             place.warn(
-                "box-elsewhere",
+                "box-unmatched",
                 f"found {elsewhere} of {len(theirs)} frames with boxes at times of no triplet frame, "
                 "expected the same frames",
             )
         if counts["outside"]:
             outside = f"{counts['outside']} boxes of other instruments"
-            place.warn("box-class-outside", f"found {outside}, expected instruments of {self.space.name}")
+            place.warn("box-unmatched", f"found {outside}, expected instruments of {self.space.name}")
         present = {key: self._present(frame) for key, frame in theirs.items()}
         better = _better_shift(met, present, self._shift)
         if better:

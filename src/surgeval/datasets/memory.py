@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import ClassVar
 
-from surgeval.datasets.base import OnProblem, raise_errors
 from surgeval.errors import BadInput
+from surgeval.files import OnProblem, raise_errors
 from surgeval.records import Frame, Question, Video
 from surgeval.vocab import LabelSpace
 

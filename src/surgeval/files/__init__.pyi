@@ -18,6 +18,7 @@ from .names import leads_out as leads_out
 from .names import name_beside as name_beside
 from .names import path_inside as path_inside
 from .names import safe_name as safe_name
+from .problem_kinds import PROBLEM_KINDS as PROBLEM_KINDS
 from .reading import NOT_REGULAR as NOT_REGULAR
 from .reading import BrokenJson as BrokenJson
 from .reading import NotRegular as NotRegular
@@ -40,3 +41,12 @@ from .tables import scan_parquet_file as scan_parquet_file
 from .tables import unguard as unguard
 from .tables import write_csv_file as write_csv_file
 from .tables import write_parquet_file as write_parquet_file
+from .validate import Level as Level
+from .validate import Location as Location
+from .validate import OnProblem as OnProblem
+from .validate import Problem as Problem
+from .validate import as_float as as_float
+from .validate import keep_warnings as keep_warnings
+from .validate import preview as preview
+from .validate import raise_errors as raise_errors
+from .validate import validate as validate

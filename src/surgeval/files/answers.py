@@ -261,7 +261,7 @@ class AnswerLog(Generic[Line]):
             raise _unreadable(path, error) from None
         if len(data) > MAX_LINE:
             sentence = f"longer than {MAX_LINE} bytes; delete the line to have its question asked again"
-            raise DataError(path, sentence, record=f"line {source.lines + 1}", code="json-broken")
+            raise DataError(path, sentence, record=f"line {source.lines + 1}", code="file-broken")
 
     def _add(self, line: Line, position: int) -> None:
         """Index a line of another process, unless the one that counted so far is newer."""
@@ -294,7 +294,7 @@ class AnswerLog(Generic[Line]):
             return line if line.kind != self.kind else self._line.model_validate_json(data)
         except ValidationError as error:
             sentence = f"{_first_fault(error)}; delete the line to have its question asked again"
-            raise DataError(path, sentence, record=record, code="json-broken") from None
+            raise DataError(path, sentence, record=record, code="file-broken") from None
 
 
 def _not_stored(path: Path, key: str, reason: str) -> str:

@@ -166,7 +166,7 @@ def read_json_file(path: str | Path, *, limit: int = _LIMIT, distinct: bool = Fa
     try:
         return parse_json(_decode(read_bounded(path, limit)), distinct=distinct, finite=finite)
     except BrokenJson as error:
-        raise DataError(path, str(error), code="json-broken") from None
+        raise DataError(path, str(error), code="file-broken") from None
 
 
 def read_json_object(
@@ -200,7 +200,7 @@ def read_json_lines(path: str | Path, *, limit: int = _LIMIT, finite: bool = Fal
             try:
                 yield f"line {number}", parse_json(_decode(line), finite=finite)
             except BrokenJson as error:
-                raise DataError(path, str(error), record=f"line {number}", code="json-broken") from None
+                raise DataError(path, str(error), record=f"line {number}", code="file-broken") from None
 
 
 def parse_json(

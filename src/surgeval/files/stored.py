@@ -55,7 +55,7 @@ class StoredFile(BaseModel):
         path = Path(folder) / cls.file_name
         content = read_json_object(path, limit=cls.size_limit)
         if content.pop("format", None) != cls.file_format:
-            raise DataError(path, EARLIER_VERSION, code="earlier-version")
+            raise DataError(path, EARLIER_VERSION, code="format-version")
         try:
             return cls.model_validate_json(json.dumps(content))
         except ValidationError as error:

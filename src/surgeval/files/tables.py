@@ -221,10 +221,10 @@ def _parquet_errors(path: str | Path) -> Iterator[None]:
     try:
         yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, RecursionError) as error:
-        raise DataError(path, f"not a readable Parquet file: {_first_line(error)}", code="table-broken") from None
+        raise DataError(path, f"not a readable Parquet file: {_first_line(error)}", code="file-broken") from None
     except OSError as error:
         if error.errno is None and not hasattr(error, "code"):  # polars' own
-            raise DataError(path, f"not a readable Parquet file: {_first_line(error)}", code="table-broken") from None
+            raise DataError(path, f"not a readable Parquet file: {_first_line(error)}", code="file-broken") from None
         raise read_error(path, error) from None
 
 

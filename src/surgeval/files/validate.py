@@ -1,13 +1,211 @@
-"""Check values from outside against a pydantic model, and describe what is wrong with them in plain sentences."""
+"""Problems in files from outside: where they are, and what is wrong in a plain sentence.
+
+A reader has a `Location`, checks values with it, and goes on after a problem; its caller decides with `on_problem`
+whether to collect problems or to raise. `validate` checks a whole record against a pydantic model.
+"""
 
 from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
-__all__ = ["describe_error", "error_code", "format_field", "preview"]
+from surgeval.errors import DataError, bounded, locate
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    Model = TypeVar("Model", bound=BaseModel)
+
+__all__ = [
+    "Level",
+    "Location",
+    "OnProblem",
+    "Problem",
+    "as_float",
+    "describe_error",
+    "error_code",
+    "format_field",
+    "keep_warnings",
+    "preview",
+    "raise_errors",
+    "validate",
+]
+
+Level: TypeAlias = Literal["error", "warning"]
+_LONGEST = 900  # characters of each part of a problem
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong in a file, with its place.
+
+    `kind` is one of `PROBLEM_KINDS`. An *error* makes the record unusable, so it is skipped; after a *warning* it is
+    used.
+    """
+
+    kind: str
+    path: str
+    sentence: str
+    record: str | None = None
+    field: str | None = None
+    level: Level = "error"
+
+    def __post_init__(self) -> None:
+        for name in ("sentence", "record", "field"):  # names in a file can be a megabyte long
+            text = getattr(self, name)
+            if text is not None and len(text) > _LONGEST:
+                object.__setattr__(self, name, bounded(text, _LONGEST))
+
+    def __str__(self) -> str:
+        return locate(self.path, self.record, self.field, self.sentence)
+
+
+OnProblem: TypeAlias = Callable[[Problem], None]
+
+
+def raise_errors(problem: Problem) -> None:
+    """Raise `DataError` for an error and ignore a warning.
+
+    >>> raise_errors(Problem("image-missing", "VID01/0.jpg", "no such file", level="warning"))
+    >>> raise_errors(Problem("image-missing", "VID01/0.jpg", "no such file"))
+    Traceback (most recent call last):
+    surgeval.errors.DataError: VID01/0.jpg: no such file
+    """
+    if problem.level == "error":
+        raise DataError(problem.path, problem.sentence, record=problem.record, field=problem.field, code=problem.kind)
+
+
+def keep_warnings(kept: list[Problem]) -> OnProblem:
+    """Raise `DataError` for an error and append a warning to the list.
+
+    >>> kept = []
+    >>> keep_warnings(kept)(Problem("image-missing", "VID01/0.jpg", "no such file", level="warning"))
+    >>> len(kept)
+    1
+    """
+
+    def on_problem(problem: Problem) -> None:
+        raise_errors(problem)
+        kept.append(problem)
+
+    return on_problem
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """The file and record that are being read, and the callback for problems in them.
+
+    The methods that check a value return it, or report a problem and return None.
+
+    >>> problems = []
+    >>> location = Location("labels.json", problems.append).at("frame 12")
+    >>> location.number(3, "score"), location.number("three", "score")
+    (3.0, None)
+    >>> print(problems[0])
+    labels.json: frame 12: score: found 'three', expected a number
+    """
+
+    file: str
+    on_problem: OnProblem
+    record: str | None = None
+
+    def at(self, record: str) -> Location:
+        """The same file at another record."""
+        return replace(self, record=record)
+
+    def error(self, kind: str, sentence: str, field: str | None = None) -> None:
+        """Report a problem that makes the record unusable."""
+        self.on_problem(Problem(kind, self.file, sentence, self.record, field))
+
+    def warn(self, kind: str, sentence: str, field: str | None = None) -> None:
+        """Report something odd but usable."""
+        self.on_problem(Problem(kind, self.file, sentence, self.record, field, "warning"))
+
+    def number(self, value: Any, field: str) -> float | None:
+        """A finite number; true and false are none."""
+        result = as_float(value)
+        if result is None:
+            self.error("not-a-number", f"found {preview(value)}, expected a number", field)
+        elif not math.isfinite(result):
+            self.error("not-finite", f"found {preview(result)}, expected a finite number", field)
+            result = None
+        return result
+
+    def whole(self, value: Any, field: str, low: int, high: int, kind: str = "not-a-number") -> int | None:
+        """A whole number in `low…high`; 3.0 counts as 3."""
+        result = as_float(value)
+        if result is None or not math.isfinite(result) or result != int(result):
+            self.error(kind, f"found {preview(value)}, expected a whole number from {low} to {high}", field)
+            return None
+        if not low <= result <= high:
+            text = preview(int(result) if abs(result) < 1e15 else value)  # "250" in a text file was read as 250.0
+            self.error(kind, f"found {text}, expected a whole number from {low} to {high}", field)
+            return None
+        return int(result)
+
+    def text(self, value: Any, field: str, *, empty: bool = False) -> str | None:
+        """Text that is valid Unicode, and not empty unless allowed."""
+        if not isinstance(value, str) or not (value or empty):
+            self.error("not-text", f"found {preview(value)}, expected text", field)
+            return None
+        if any("\ud800" <= character <= "\udfff" for character in value):
+            self.error("not-text", f"found {preview(value)}, expected text without broken characters", field)
+            return None
+        return value
+
+    def mapping(self, value: Any, field: str | None = None) -> dict[str, Any] | None:
+        """A JSON object."""
+        if isinstance(value, dict):
+            return value
+        self.error("wrong-shape", f"found {preview(value)}, expected a JSON object", field)
+        return None
+
+    def items(self, value: Any, field: str | None = None) -> list[Any] | None:
+        """A JSON list."""
+        if isinstance(value, list):
+            return value
+        self.error("wrong-shape", f"found {preview(value)}, expected a JSON list", field)
+        return None
+
+
+def as_float(value: Any) -> float | None:
+    """The value as a float if it is a number, else None; an int too large for a float becomes infinity.
+
+    >>> as_float(3), as_float("3"), as_float(True)
+    (3.0, None, None)
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def validate(model: type[Model], value: object, location: Location) -> Model | None:
+    """The value as an instance of the model; None after reporting every field that does not fit.
+
+    >>> from pydantic import BaseModel
+    >>> class Frame(BaseModel, strict=True):
+    ...     number: int
+    ...     phase: str
+    >>> validate(Frame, {"number": 12, "phase": "clipping"}, Location("labels.json", print))
+    Frame(number=12, phase='clipping')
+    >>> validate(Frame, {"number": "twelve"}, Location("labels.json", print))
+    labels.json: number: expected a whole number, got 'twelve'
+    labels.json: phase: is missing
+    """
+    from pydantic import ValidationError
+
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        for details in error.errors(include_url=False, include_context=False):
+            location.error(error_code(details), describe_error(details), format_field(details["loc"]) or None)
+        return None
 
 
 class _Preview(reprlib.Repr):
@@ -47,8 +245,8 @@ def format_field(location: Sequence[str | int]) -> str:
 
 # Error types of pydantic: the plain sentence about the expected value, and the kind of problem.
 _TYPES = {
-    "bool_parsing": ("true or false", "not-a-flag"),
-    "bool_type": ("true or false", "not-a-flag"),
+    "bool_parsing": ("true or false", "wrong-value"),
+    "bool_type": ("true or false", "wrong-value"),
     "dict_type": ("an object", "wrong-shape"),
     "finite_number": ("a finite number", "not-finite"),
     "float_parsing": ("a number", "not-a-number"),
@@ -63,7 +261,7 @@ _TYPES = {
     "string_unicode": ("valid Unicode", "not-text"),
     "tuple_type": ("a list", "wrong-shape"),
 }
-_OTHER_TYPES = {"missing": "key-missing", "extra_forbidden": "key-unknown", "json_invalid": "json-broken"}
+_OTHER_TYPES = {"missing": "key-missing", "extra_forbidden": "key-unknown", "json_invalid": "file-broken"}
 
 
 def describe_error(error: Mapping[str, Any]) -> str:

@@ -15,9 +15,10 @@ from typing import Any
 
 from surgeval.datasets import image_size, raise_errors
 from surgeval.datasets.gaze import SpokenWord, find_fixations, read_dictation, read_gaze
-from surgeval.datasets.io import Place, read_lines, shown
+from surgeval.datasets.io import read_lines
+from surgeval.datasets.io.values import check_box
 from surgeval.errors import DataError
-from surgeval.files import BrokenJson, copy_atomically, parse_json, path_inside
+from surgeval.files import BrokenJson, Location, copy_atomically, parse_json, path_inside, preview
 from surgeval.progress import advance
 from surgeval.questions.records import Scene, SourceRecord, stays_inside, write_records
 from surgeval.records import Box, Gaze
@@ -164,8 +165,8 @@ def off_frame_sentence(path: Path, count: int) -> str:
     return f"{path}: {counted(count, 'fixation')} outside the frame {'is' if count == 1 else 'are'} left out"
 
 
-def _cases(path: Path) -> Iterator[tuple[dict[str, Any], Place]]:
-    place = Place(str(path), raise_errors)
+def _cases(path: Path) -> Iterator[tuple[dict[str, Any], Location]]:
+    place = Location(str(path), raise_errors)
     for number, line in read_lines(path, raise_errors):
         here = place.at(f"line {number}")
         try:
@@ -176,7 +177,7 @@ def _cases(path: Path) -> Iterator[tuple[dict[str, Any], Place]]:
             yield value, here
 
 
-def _record(case: Mapping[str, Any], place: Place, folder: Path, out: Path, outside: Counter[Path]) -> SourceRecord:
+def _record(case: Mapping[str, Any], place: Location, folder: Path, out: Path, outside: Counter[Path]) -> SourceRecord:
     name, scenario = (_text(case, key, place) for key in ("id", "scenario"))
     image = _inside(folder, _text(case, "image", place), place)
     size = image_size(image)
@@ -206,7 +207,12 @@ def _record(case: Mapping[str, Any], place: Place, folder: Path, out: Path, outs
 
 
 def _fixations(
-    case: Mapping[str, Any], recording: str, size: tuple[int, int], place: Place, folder: Path, outside: Counter[Path]
+    case: Mapping[str, Any],
+    recording: str,
+    size: tuple[int, int],
+    place: Location,
+    folder: Path,
+    outside: Counter[Path],
 ) -> tuple[Gaze, ...]:
     """The fixations of a case: the track of its image in its gaze file, or the only track there."""
     if case.get("gaze") is None:
@@ -223,31 +229,34 @@ def _fixations(
     return fixations.on_frame()
 
 
-def _regions(value: Any, size: tuple[int, int], place: Place) -> tuple[ImageRegion, ...]:
+def _regions(value: Any, size: tuple[int, int], place: Location) -> tuple[ImageRegion, ...]:
     rows = place.items(value, "regions") if value is not None else []
     if rows is None or len(rows) > _MOST_REGIONS:
         raise DataError(place.file, f"found too many, expected {_MOST_REGIONS}", record=place.record, field="regions")
     regions = []
     for row in rows:
         entry = row if isinstance(row, dict) else {}
-        name, box = place.text(entry.get("name"), "regions name"), place.box(entry.get("box"), *size, "regions box")
+        name, box = (
+            place.text(entry.get("name"), "regions name"),
+            check_box(place, entry.get("box"), *size, "regions box"),
+        )
         if name is None or box is None:
             raise DataError(
-                place.file, f"found {shown(row)}, expected name and box", record=place.record, field="regions"
+                place.file, f"found {preview(row)}, expected name and box", record=place.record, field="regions"
             )
         part = Box(box.x / size[0], box.y / size[1], box.w / size[0], box.h / size[1])
         regions.append(ImageRegion(" ".join(name.split()), part, entry.get("finding") is True))
     return tuple(regions)
 
 
-def _text(case: Mapping[str, Any], key: str, place: Place) -> str:
+def _text(case: Mapping[str, Any], key: str, place: Location) -> str:
     text = place.text(case.get(key), key)
     if text is None or len(text) > 1_000:
         raise DataError(place.file, "found no short text, expected text", record=place.record, field=key)
     return text
 
 
-def _word(case: Mapping[str, Any], key: str, place: Place) -> str:
+def _word(case: Mapping[str, Any], key: str, place: Location) -> str:
     """A text, or a number as text (a BI-RADS category)."""
     value = case.get(key)
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -255,7 +264,7 @@ def _word(case: Mapping[str, Any], key: str, place: Place) -> str:
     return _text(case, key, place)
 
 
-def _inside(folder: Path, name: str, place: Place) -> Path:
+def _inside(folder: Path, name: str, place: Location) -> Path:
     if not stays_inside(folder, name):
         path = f"the path {name[:60]!r}"
         raise DataError(place.file, f"found {path}, expected one inside the folder", record=place.record)

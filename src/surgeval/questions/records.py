@@ -13,9 +13,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from surgeval.datasets import OnProblem, raise_errors
-from surgeval.datasets.io import UNREAD, FixationReader, Place, read_lines, shown
+from surgeval.datasets.io import UNREAD, FixationReader, read_lines
 from surgeval.errors import BadInput
-from surgeval.files import BrokenJson, leads_out, parse_json, write_atomically
+from surgeval.files import BrokenJson, Location, leads_out, parse_json, preview, write_atomically
 from surgeval.records import Gaze
 
 __all__ = ["Scene", "SourceRecord", "read_records", "write_records"]
@@ -75,7 +75,7 @@ def read_records(path: str | Path, on_problem: OnProblem = raise_errors) -> Iter
     [0.2]
     """
     path = Path(path)
-    place = Place(str(path), on_problem)
+    place = Location(str(path), on_problem)
     seen: set[str] = set()
     fixations = FixationReader()
     for number, line in read_lines(path, on_problem):
@@ -83,7 +83,7 @@ def read_records(path: str | Path, on_problem: OnProblem = raise_errors) -> Iter
         value = _object(line, here)
         record = _record(value, here, path.parent, fixations) if value is not None else None
         if record is not None and record.id in seen:
-            here.report("id-duplicate", f"found {shown(record.id)}, expected each record once", "id")
+            here.error("id-duplicate", f"found {preview(record.id)}, expected each record once", "id")
         elif record is not None:
             seen.add(record.id)
             yield record
@@ -115,16 +115,16 @@ def _to_json(record: SourceRecord) -> dict[str, Any]:
     return {key: value for key, value in told.items() if value not in ("", None, [], {})}
 
 
-def _object(line: str, place: Place) -> dict[str, Any] | None:
+def _object(line: str, place: Location) -> dict[str, Any] | None:
     try:
         value = parse_json(line, finite=True)
     except BrokenJson as error:
-        place.report("json-broken", f"found {error}, expected complete JSON")
+        place.error("file-broken", f"found {error}, expected complete JSON")
         value = UNREAD
     return None if value is UNREAD else place.mapping(value)
 
 
-def _record(value: dict[str, Any], place: Place, folder: Path, fixations: FixationReader) -> SourceRecord | None:
+def _record(value: dict[str, Any], place: Location, folder: Path, fixations: FixationReader) -> SourceRecord | None:
     name = _text(value.get("id"), place, "id")
     if not name:
         return None
@@ -145,27 +145,27 @@ def _record(value: dict[str, Any], place: Place, folder: Path, fixations: Fixati
     return SourceRecord(name, scenario, cluster, media, procedure, phase, site, start, end, gaze, context, scene)
 
 
-def _text(value: Any, place: Place, field: str, longest: int = LONGEST_TEXT) -> str | None:
+def _text(value: Any, place: Location, field: str, longest: int = LONGEST_TEXT) -> str | None:
     text = place.text(value, field)
     if text is not None and len(text) > longest:
-        place.report("not-text", f"found {len(text)} characters, expected at most {longest}", field)
+        place.error("not-text", f"found {len(text)} characters, expected at most {longest}", field)
         return None
     return text
 
 
-def _optional(value: Mapping[str, Any], key: str, place: Place) -> str | None:
+def _optional(value: Mapping[str, Any], key: str, place: Location) -> str | None:
     return _text(value[key], place, key) if value.get(key) not in (None, "") else ""
 
 
-def _bounded(value: Any, place: Place, field: str, most: int) -> list[Any] | None:
+def _bounded(value: Any, place: Location, field: str, most: int) -> list[Any] | None:
     rows = place.items(value, field) if value is not None else []
     if rows is not None and len(rows) > most:
-        place.report("wrong-shape", f"found {len(rows)} entries, expected at most {most}", field)
+        place.error("wrong-shape", f"found {len(rows)} entries, expected at most {most}", field)
         return None
     return rows
 
 
-def _media(value: Any, place: Place, folder: Path) -> tuple[str, ...] | None:
+def _media(value: Any, place: Location, folder: Path) -> tuple[str, ...] | None:
     rows = [value] if isinstance(value, str) else _bounded(value, place, "media", _MOST["media"])
     if rows is None:
         return None
@@ -175,7 +175,7 @@ def _media(value: Any, place: Place, folder: Path) -> tuple[str, ...] | None:
         if text is None:
             return None
         if not stays_inside(folder, text):
-            place.report("path-escape", f"found {shown(text)}, expected a path inside the folder of the file", "media")
+            place.error("path-escape", f"found {preview(text)}, expected a path inside the folder of the file", "media")
             return None
         paths.append(text)
     return tuple(paths)
@@ -192,12 +192,12 @@ def stays_inside(folder: str | Path, name: str) -> bool:
     return not odd and not leads_out(Path(folder) / name, folder)
 
 
-def _gaze(value: Any, place: Place, fixations: FixationReader) -> tuple[Gaze, ...] | None:
+def _gaze(value: Any, place: Location, fixations: FixationReader) -> tuple[Gaze, ...] | None:
     rows = _bounded(value, place, "gaze", _MOST["gaze"])
     return None if rows is None else tuple(fixations.read(rows, place))
 
 
-def _scene(value: Any, place: Place) -> Scene | None:
+def _scene(value: Any, place: Location) -> Scene | None:
     if value is None:
         return Scene()
     scene = place.mapping(value, "scene")
@@ -214,7 +214,7 @@ def _scene(value: Any, place: Place) -> Scene | None:
     return None if facts is None else Scene(**lists, facts=facts)
 
 
-def _texts(value: Any, place: Place, field: str) -> dict[str, str] | None:
+def _texts(value: Any, place: Location, field: str) -> dict[str, str] | None:
     """An object whose values are short texts; numbers become texts."""
     if value is None:
         return {}
@@ -222,7 +222,7 @@ def _texts(value: Any, place: Place, field: str) -> dict[str, str] | None:
     if entries is None:
         return None
     if len(entries) > 64:
-        place.report("wrong-shape", f"found {len(entries)} entries, expected at most 64", field)
+        place.error("wrong-shape", f"found {len(entries)} entries, expected at most 64", field)
         return None
     texts: dict[str, str] = {}
     for key, entry in entries.items():

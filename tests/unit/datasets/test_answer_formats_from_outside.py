@@ -77,5 +77,5 @@ def test_with_the_package_other_names_are_still_unknown(tmp_path: Path, installe
     reference = {"qID": "q1", "primary": "1a", "format": format, "answer": "left"}
     (folder / "references.json").write_text(json.dumps([reference]))
     [problem] = json.loads(_check(folder, installed).stdout)["problems"]
-    assert problem["kind"] == "format-unknown"
+    assert problem["kind"] == "wrong-value"
     assert problem["sentence"].endswith("matching, side")

@@ -92,10 +92,10 @@ def test_frame_numbers_in_steps_of_25_are_frames_of_the_film(
 @pytest.mark.parametrize(
     ("row", "kind"),
     [
-        ("41;D;Video_41_00001.png;3;Grasper;1;2;3", "row-length"),
-        ("41;D;Video_41_00001.png;3;Grasper;nan;2;3;4", "box-not-finite"),
-        ("41;D;Video_41_00001.png;3;Grasper;1e999;2;3;4", "box-not-finite"),
-        ("41;D;Video_41_00001.png;3;Grasper;one;2;3;4", "box-not-numbers"),
+        ("41;D;Video_41_00001.png;3;Grasper;1;2;3", "wrong-shape"),
+        ("41;D;Video_41_00001.png;3;Grasper;nan;2;3;4", "not-finite"),
+        ("41;D;Video_41_00001.png;3;Grasper;1e999;2;3;4", "not-finite"),
+        ("41;D;Video_41_00001.png;3;Grasper;one;2;3;4", "not-a-number"),
         ("41;D;Video_41_00001.png;3;Grasper;1;2;0;4", "box-degenerate"),
         ("41;D;Video_41_00001.png;3;Grasper;500;2;3;4", "box-off-frame"),
         ("41;D;Video_41_00001.png;3;Stapler;1;2;3;4", "class-unknown"),
@@ -257,7 +257,7 @@ def test_a_table_without_its_columns_is_told(tmp_path: Path, text: str) -> None:
     root = write_table(tmp_path / "d", text)
     kinds = {problem.kind for problem in problems(open_dataset(root))}
     assert kinds
-    assert kinds <= {"labels-missing", "column-missing", "column-duplicate", "csv-broken", "row-length"}
+    assert kinds <= {"file-missing", "key-missing", "column-duplicate", "file-broken", "wrong-shape"}
 
 
 def test_a_mapping_goes_with_no_other_format(tmp_path: Path) -> None:

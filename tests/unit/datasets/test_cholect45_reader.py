@@ -90,12 +90,12 @@ def test_an_instrument_that_no_triplet_names_is_told_and_kept(t45: Path, space: 
 @pytest.mark.parametrize(
     ("row", "kind"),
     [
-        ("25,1", "row-length"),
+        ("25,1", "wrong-shape"),
         ("25" + ",0" * 100, "frame-duplicate"),
         ("-1" + ",0" * 100, "frame-name"),
         ("9" * 12 + ",0" * 100, "frame-name"),
-        ("99" + ",0" * 99 + ",2", "not-a-flag"),
-        ("99" + ",0" * 99 + ",nan", "not-a-flag"),
+        ("99" + ",0" * 99 + ",2", "wrong-value"),
+        ("99" + ",0" * 99 + ",nan", "wrong-value"),
     ],
 )
 def test_a_broken_row_is_named_by_its_line(t45: Path, row: str, kind: str) -> None:
@@ -118,7 +118,7 @@ def test_other_names_in_dict_make_another_label_space(t45: Path) -> None:
 
 def test_a_dict_with_other_ids_is_told(t45: Path) -> None:
     (t45 / "dict" / "verb.txt").write_text("1:grasp\n2:retract\n")
-    assert [problem.kind for problem in problems(open_dataset(t45))] == ["labels-broken"]
+    assert [problem.kind for problem in problems(open_dataset(t45))] == ["file-broken"]
 
 
 def test_without_images_the_rows_still_count(t45: Path) -> None:

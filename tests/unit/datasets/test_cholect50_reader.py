@@ -90,9 +90,9 @@ def test_copies_made_by_a_desktop_are_named_and_not_read(
         ({"_7": 3}, "triplet-inconsistent", "expected verb 1"),
         ({"_8": 3}, "triplet-inconsistent", "expected target 0"),
         ({"_14": 7}, "class-unknown", "phase: found 7"),
-        ({"_3": float("nan")}, "box-not-finite", "NaN"),
-        ({"_3": "x"}, "box-not-numbers", "'x'"),
-        ({"_3": True}, "box-not-numbers", "box"),
+        ({"_3": float("nan")}, "not-finite", "NaN"),
+        ({"_3": "x"}, "not-a-number", "'x'"),
+        ({"_3": True}, "not-a-number", "box"),
         ({"_5": 0.0}, "box-degenerate", "0 × 10"),
         ({"_5": -0.5}, "box-degenerate", "positive width"),
         ({"_3": 2.0}, "box-off-frame", "touches"),
@@ -149,14 +149,14 @@ def test_one_broken_video_does_not_hide_the_other(
     write("{", video="VID02")
     frames = read(open_dataset(write({"1": [row()]})), heard)
     assert [frame.video for frame in frames] == ["VID01"]
-    assert len(heard.of("json-broken")) == 1
+    assert len(heard.of("file-broken")) == 1
 
 
 def test_a_video_without_label_file_is_named(write: Callable[..., Path], heard: Any) -> None:
     root = write({"1": []}, ("000001.jpg",))
     (root / "videos" / "VID77").mkdir()
     open_dataset(root).videos(heard)
-    assert "VID77" in heard.of("video-unlabelled")[0]
+    assert "VID77" in heard.of("frame-unlabelled")[0]
 
 
 def test_the_file_s_own_categories_make_the_label_space(tmp_path: Path, exported: Callable[[str], Path]) -> None:

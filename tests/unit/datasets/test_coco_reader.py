@@ -77,7 +77,7 @@ def test_string_ids_are_read_and_named(tmp_path: Path, heard: Any, read: Callabl
     categories = [{"id": "1", "name": "Hook"}, {"id": "2", "name": "Grasper"}]
     frames = read(open_dataset(put(tmp_path, document(categories=categories))), heard)
     assert sum(len(frame.instances) for frame in frames) == 2
-    assert len(heard.of("id-not-number")) == 2
+    assert len(heard.of("id-type")) == 2
     assert all(problem.level == "warning" for problem in heard)
 
 
@@ -91,19 +91,19 @@ def annotation(**changes: Any) -> dict[str, Any]:
     [
         (annotation(category_id=3), "class-unknown", "category_id: found 3"),
         (annotation(category_id=None), "class-unknown", "category_id: found nothing"),
-        (annotation(image_id=77), "image-unknown", "image_id: found 77"),
-        (annotation(image_id=...), "image-unknown", "image_id: found nothing"),
-        (annotation(bbox=[1, 2, 3]), "box-not-numbers", "[1, 2, 3]"),
-        (annotation(bbox=[1, 2, 3, float("nan")]), "box-not-finite", "NaN"),
-        (annotation(bbox=[1, 2, 10**400, 4]), "box-not-finite", "bbox"),
+        (annotation(image_id=77), "frame-unknown", "image_id: found 77"),
+        (annotation(image_id=...), "frame-unknown", "image_id: found nothing"),
+        (annotation(bbox=[1, 2, 3]), "not-a-number", "[1, 2, 3]"),
+        (annotation(bbox=[1, 2, 3, float("nan")]), "not-finite", "NaN"),
+        (annotation(bbox=[1, 2, 10**400, 4]), "not-finite", "bbox"),
         (annotation(bbox=[1, 2, 0, 4]), "box-degenerate", "0 × 4"),
         (annotation(bbox=[-5, 2, 9, 4]), "box-outside", "(-5, 2)"),
-        (annotation(bbox=...), "box-not-numbers", "nothing"),
-        (annotation(segmentation=[[1, 2, 3]]), "outline-points", "3 numbers"),
+        (annotation(bbox=...), "not-a-number", "nothing"),
+        (annotation(segmentation=[[1, 2, 3]]), "mask-broken", "3 numbers"),
         (annotation(segmentation="x"), "wrong-shape", "segmentation"),
-        (annotation(segmentation={"size": [40, 81], "counts": [3200]}), "mask-size", "[40, 81]"),
-        (annotation(segmentation={"size": [40, 80], "counts": [1, 2]}), "mask-counts", "3200"),
-        (annotation(segmentation={"size": [40, 80], "counts": "\u00ff\u00ff"}), "mask-counts", "3200"),
+        (annotation(segmentation={"size": [40, 81], "counts": [3200]}), "mask-broken", "[40, 81]"),
+        (annotation(segmentation={"size": [40, 80], "counts": [1, 2]}), "mask-broken", "3200"),
+        (annotation(segmentation={"size": [40, 80], "counts": "\u00ff\u00ff"}), "mask-broken", "3200"),
         (annotation(score="high"), "not-a-number", "score"),
         (5, "wrong-shape", "annotations[2]"),
     ],
@@ -142,7 +142,7 @@ def test_a_cut_off_file_gives_what_stands_before_the_cut(tmp_path: Path, heard: 
     frames = read(open_dataset(tmp_path / "annotations.json"), heard)
     assert sum(len(frame.instances) for frame in frames) == 1
     assert len(frames) == 3
-    assert "cut off at line" in heard.of("json-broken")[0]
+    assert "cut off at line" in heard.of("file-broken")[0]
 
 
 def test_an_image_path_that_leaves_the_folder_is_refused(tmp_path: Path, heard: Any, read: Callable[..., Any]) -> None:

@@ -75,10 +75,10 @@ def test_a_video_in_both_splits_is_a_leak(copesd: Path) -> None:
 @pytest.mark.parametrize(
     ("answer", "kind"),
     [
-        ("The Knife[0.1, 0.2, 0.3] cuts.", "box-not-numbers"),
-        ("The Knife[a, b, c, d] cuts.", "box-not-numbers"),
+        ("The Knife[0.1, 0.2, 0.3] cuts.", "not-a-number"),
+        ("The Knife[a, b, c, d] cuts.", "not-a-number"),
         ("The Knife[0.5, 0.5, 0.4, 0.6] cuts.", "box-degenerate"),
-        ("The Knife[nan, 0.5, 0.4, 0.6] cuts.", "box-not-finite"),
+        ("The Knife[nan, 0.5, 0.4, 0.6] cuts.", "not-finite"),
         ("The Knife[5, 5, 6, 6] cuts.", "box-off-frame"),
     ],
 )
@@ -94,9 +94,9 @@ def test_a_broken_box_is_named(copesd: Path, answer: str, kind: str) -> None:
         ("text", "wrong-shape"),
         ({"image": 7, "conversations": []}, "not-text"),
         ({"image": "a/b.jpg", "conversations": "no"}, "wrong-shape"),
-        ({"image": "b.jpg", "conversations": []}, "video-name"),
-        ({"image": "../b.jpg", "conversations": []}, "video-name"),
-        ({"image": "C:\\x\\..\\b.jpg", "conversations": []}, "video-name"),
+        ({"image": "b.jpg", "conversations": []}, "frame-name"),
+        ({"image": "../b.jpg", "conversations": []}, "frame-name"),
+        ({"image": "C:\\x\\..\\b.jpg", "conversations": []}, "frame-name"),
     ],
 )
 def test_a_broken_record_is_named(copesd: Path, value: Any, kind: str) -> None:

@@ -221,16 +221,16 @@ def test_a_file_alone_and_a_folder_of_files_are_opened(tmp_path: Path) -> None:
         (box(0, 500), "box-off-frame", "80 × 40"),
         (box(0, 75), "box-outside", "inside the 80 × 40"),
         (box(0, w=0), "box-degenerate", "0 × 10"),
-        (polygon(0, "1,1;2,2"), "outline-points", "2 points"),
-        (polygon(0, "1,1;2,nan;3,3"), "point-not-finite", "NaN"),
-        (polygon(0, "1,1;2;3,3"), "point-not-numbers", "two numbers"),
-        (polygon(0, ""), "point-not-numbers", "two numbers"),
+        (polygon(0, "1,1;2,2"), "mask-broken", "2 points"),
+        (polygon(0, "1,1;2,nan;3,3"), "not-finite", "NaN"),
+        (polygon(0, "1,1;2;3,3"), "not-a-number", "two numbers"),
+        (polygon(0, ""), "not-a-number", "two numbers"),
         (
             '<mask frame="0" keyframe="1" rle="1,99999999999" left="0" top="0" width="2" height="2"/>',
-            "mask-counts",
+            "mask-broken",
             "4",
         ),
-        ('<mask frame="0" keyframe="1" rle="0,4" left="79" top="0" width="2" height="2"/>', "mask-size", "inside"),
+        ('<mask frame="0" keyframe="1" rle="0,4" left="79" top="0" width="2" height="2"/>', "mask-broken", "inside"),
         (box(0, inner='<attribute name="Action">fly</attribute>'), "class-unknown", "'fly'"),
         ('<ellipse frame="0" cx="1" cy="1" rx="1" ry="1"/>', "shape-ignored", "<ellipse>"),
     ],
@@ -260,18 +260,18 @@ def test_an_entity_bomb_and_a_foreign_document_type_are_refused(
         text = f"{prolog}<annotations>{track(box(0, 1), label='&e11;')}</annotations>"
         (tmp_path / "annotations.xml").write_text(text)
         assert read(open_dataset(tmp_path / "annotations.xml", "cvat"), heard) == []
-        assert heard.of("xml-doctype")
+        assert heard.of("file-broken")
 
 
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("<annotations>" + "<a>" * 100_000, "xml-broken"),
-        ("<annotations><track id='0' label='x'>", "xml-broken"),
-        ("<annotations>\x01</annotations>", "xml-broken"),
-        ("<annotations>&undefined;</annotations>", "xml-broken"),
-        ("<?xml version='1.0' encoding='ebcdic-x'?><annotations></annotations>", "xml-broken"),
-        ("<annotations><meta>" + "x" * (1 << 24) + "x</meta></annotations>", "xml-broken"),
+        ("<annotations>" + "<a>" * 100_000, "file-broken"),
+        ("<annotations><track id='0' label='x'>", "file-broken"),
+        ("<annotations>\x01</annotations>", "file-broken"),
+        ("<annotations>&undefined;</annotations>", "file-broken"),
+        ("<?xml version='1.0' encoding='ebcdic-x'?><annotations></annotations>", "file-broken"),
+        ("<annotations><meta>" + "x" * (1 << 24) + "x</meta></annotations>", "file-broken"),
     ],
 )
 def test_broken_xml_is_named(

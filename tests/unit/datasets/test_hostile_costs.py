@@ -19,8 +19,9 @@ from surgeval.datasets import Problem, check, image_size, open_dataset, read_ima
 from surgeval.datasets.formats.class_names import read_class_names
 from surgeval.datasets.io.json import Members
 from surgeval.datasets.io.outline import fill
-from surgeval.datasets.io.values import Place
+from surgeval.datasets.io.values import check_size
 from surgeval.errors import DataError
+from surgeval.files import Location
 from surgeval.records import ImageRef, Mask
 
 Export = Callable[[str], Path]
@@ -168,9 +169,9 @@ def test_an_outline_in_its_bounds_is_the_one_drawn_in_the_whole_frame(seed: int)
 
 def test_a_frame_size_of_too_many_pixels_is_told() -> None:
     heard: list[Problem] = []
-    assert Place("a.json", heard.append).size(20_000, 20_000) is None
+    assert check_size(Location("a.json", heard.append), 20_000, 20_000) is None
     assert [problem.kind for problem in heard] == ["image-size"]
-    assert Place("a.json", heard.append).size(7680, 4320) == (7680, 4320)
+    assert check_size(Location("a.json", heard.append), 7680, 4320) == (7680, 4320)
 
 
 def test_a_long_line_of_a_yaml_file_costs_no_more_than_its_length(tmp_path: Path) -> None:
@@ -191,9 +192,9 @@ def test_text_outside_ascii_is_walked_as_fast_as_ascii(tmp_path: Path) -> None:
         rows = [{"id": k, "file_name": f"{word}_{k:06d}.png"} for k in range(8000)]
         path.write_text(json.dumps({"images": rows}, ensure_ascii=False), encoding="utf-8")
         data = path.read_bytes()
-        members = list(Members(path, Place(str(path), lambda _: None)))
+        members = list(Members(path, Location(str(path), lambda _: None)))
         assert [json.loads(data[start : start + length]) for _, _, _, start, length in members] == rows
-        return seconds(lambda: list(Members(path, Place(str(path), lambda _: None))))
+        return seconds(lambda: list(Members(path, Location(str(path), lambda _: None))))
 
     assert walked("kraftübertragung") < 4 * walked("kraftuebertragung") + 0.02
 
@@ -202,8 +203,8 @@ def test_deep_nesting_in_a_walked_file_is_told(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text('{"images": [{"id": ' + "[" * 5000 + "]" * 5000 + "}]}")
     heard: list[Problem] = []
-    assert list(Members(path, Place(str(path), heard.append))) == []
-    assert [problem.kind for problem in heard] == ["json-broken"]
+    assert list(Members(path, Location(str(path), heard.append))) == []
+    assert [problem.kind for problem in heard] == ["file-broken"]
 
 
 def test_names_of_a_megabyte_leave_a_sentence() -> None:

@@ -141,7 +141,7 @@ def test_a_folder_whose_name_is_no_text_is_named(exported: Export, format: str) 
     except OSError:
         pytest.skip("this file system takes only UTF-8 names")
     report = check(open_dataset(root))
-    assert (report.errors, dict(report.counts)) == (1, {"name-not-text": 1})
+    assert (report.errors, dict(report.counts)) == (1, {"file-unreadable": 1})
     assert r"found the name b'VID\xff3', expected names in UTF-8" in str(report.problems[0])
     with pytest.raises(DataError, match="expected names in UTF-8"):
         convert(open_dataset(root), root.parent / "again", "coco")
@@ -151,7 +151,7 @@ def test_a_link_to_a_folder_that_is_gone_is_named(exported: Export) -> None:
     root = exported("labelme")
     (root / "VID03").symlink_to(root / "gone")
     report = check(open_dataset(root))
-    assert (report.errors, dict(report.counts)) == (1, {"folder-unreadable": 1})
+    assert (report.errors, dict(report.counts)) == (1, {"file-unreadable": 1})
 
 
 def test_a_link_that_leads_back_ends(exported: Export) -> None:
@@ -176,7 +176,7 @@ def test_a_folder_that_cannot_be_listed_is_named(exported: Export) -> None:
         if os.access(closed, os.R_OK):
             pytest.skip("this user may read every folder")
         done = subprocess.run([sys.executable, "-c", CHECK, root], capture_output=True, text=True, check=False)
-        assert done.stdout == "1 {'folder-unreadable': 1}\n", done.stderr
+        assert done.stdout == "1 {'file-unreadable': 1}\n", done.stderr
     finally:
         closed.chmod(0o755)
 

@@ -81,7 +81,7 @@ def test_what_only_one_side_has_is_counted_and_told() -> None:
     found = told(joined)
     assert {problem.level for problem in found} == {"warning"}
     assert [problem.kind for problem in found] == [
-        "instrument-unboxed", "box-unexplained", "instrument-unboxed", "box-class-outside"]  # fmt: skip
+        "frame-unboxed", "box-unmatched", "frame-unboxed", "box-unmatched"]  # fmt: skip
     assert "VID42 frame 000000: found 1 grasper in the triplets without a box" in str(found[0])
 
 
@@ -108,7 +108,7 @@ def test_a_video_without_boxes_passes_unchanged() -> None:
     joined = join_boxes(triplets([GRASPER], video="VID43"), tools([("Grasper", A)]))
     assert joined.boxed == ()
     assert next(joined.frames("VID43")).instances[0].box is None
-    assert [problem.kind for problem in told(joined)] == ["video-unboxed"]
+    assert [problem.kind for problem in told(joined)] == ["frame-unboxed"]
 
 
 def test_two_videos_of_the_same_number_are_refused() -> None:
@@ -135,7 +135,7 @@ def test_frames_that_only_one_side_has_are_told() -> None:
     joined = join_boxes(triplets([GRASPER], [GRASPER], [GRASPER]), tools([("Grasper", A)]))
     assert [problem.kind for problem in told(joined)] == ["frame-unboxed"]
     joined = join_boxes(triplets([GRASPER]), tools([("Grasper", A)], [("Grasper", A)]))
-    assert [problem.kind for problem in told(joined)] == ["box-elsewhere"]
+    assert [problem.kind for problem in told(joined)] == ["box-unmatched"]
 
 
 @pytest.mark.parametrize("off", [-1, 0, 1])

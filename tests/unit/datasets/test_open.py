@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -131,15 +130,3 @@ def test_another_package_adds_a_format_by_entry_point(tmp_path: Path, monkeypatc
     monkeypatch.syspath_prepend(tmp_path / "out")  # a changed path is searched again
     with pytest.warns(LeftOut, match=r"'mylab' of another package \(mylab:Gone\) cannot be used: AttributeError"):
         assert "mylab" not in dataset_formats()
-
-
-def test_the_documentation_names_every_kind_of_problem() -> None:
-    project = Path(__file__).parents[3]
-    modules = (project / "src/surgeval/datasets").rglob("*.py")
-    source = "\n".join(path.read_text(encoding="utf-8") for path in modules if "predictions" not in path.parts)
-    kinds = set(re.findall(r"\.(?:report|warn)\(\s*\"([a-z-]+)\"", source)) | set(
-        re.findall(r"Problem\(\"([a-z-]+)\"", source)
-    )
-    assert len(kinds) > 50
-    text = (project / "docs/datasets.md").read_text(encoding="utf-8")
-    assert {kind for kind in kinds if f"`{kind}`" not in text} == set()

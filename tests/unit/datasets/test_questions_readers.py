@@ -51,14 +51,14 @@ def test_capabilities_are_understood_in_every_spelling(tmp_path: Path, spelled: 
         ({"question": ""}, {}, "not-text", 1),
         ({"videoID": None}, {}, "not-text", 1),
         ({"extra": 1}, {}, "key-unknown", 0),
-        ({"qID": 1}, {"qID": 1}, "id-not-text", 0),
-        ({}, {"primary": "9z"}, "capability-unknown", 1),
+        ({"qID": 1}, {"qID": 1}, "id-type", 0),
+        ({}, {"primary": "9z"}, "wrong-value", 1),
         ({}, {"primary": "aggregation"}, "capability-group", 0),
-        ({}, {"secondaries": ["nonsense"]}, "capability-unknown", 0),
-        ({}, {"format": "essay"}, "format-unknown", 1),
-        ({}, {"format": ["binary"]}, "format-unknown", 1),
+        ({}, {"secondaries": ["nonsense"]}, "wrong-value", 0),
+        ({}, {"format": "essay"}, "wrong-value", 1),
+        ({}, {"format": ["binary"]}, "wrong-value", 1),
         ({}, {"answer": None}, "not-text", 1),
-        ({}, {"ood": "no"}, "not-a-flag", 1),
+        ({}, {"ood": "no"}, "wrong-value", 1),
         ({}, {"format_kwargs": []}, "wrong-shape", 1),
     ],
 )
@@ -112,7 +112,7 @@ def test_a_damaged_parquet_file_is_one_sentence(tmp_path: Path) -> None:
     data = path.read_bytes()
     path.write_bytes(data[:4] + b"\x00" * 200 + data[204:])
     report = check(open_dataset(path, "focus"))
-    assert report.counts == {"table-broken": 1}
+    assert report.counts == {"file-broken": 1}
 
 
 def test_intent_items_survive_a_round_trip_with_their_media(tmp_path: Path, item: IntentQuestion) -> None:
@@ -142,14 +142,14 @@ def items(root: Path, **changes: Any) -> Path:
     ("changes", "kind"),
     [
         ({"id": ...}, "not-text"),
-        ({"options": ["a"]}, "options"),
-        ({"options": ["a", "a"]}, "options"),
+        ({"options": ["a"]}, "wrong-value"),
+        ({"options": ["a", "a"]}, "wrong-value"),
         ({"options": "ab"}, "wrong-shape"),
-        ({"answer": 2}, "answer-range"),
-        ({"answer": "1"}, "answer-range"),
-        ({"answer": True}, "answer-range"),
-        ({"skill": "prospective"}, "skill-unknown"),
-        ({"trap": "nasty"}, "trap-unknown"),
+        ({"answer": 2}, "wrong-value"),
+        ({"answer": "1"}, "wrong-value"),
+        ({"answer": True}, "wrong-value"),
+        ({"skill": "prospective"}, "wrong-value"),
+        ({"trap": "nasty"}, "wrong-value"),
         ({"media": ["../../../etc/passwd"]}, "path-escape"),
         ({"media": ["/etc/passwd"]}, "path-escape"),
         ({"media": [3]}, "not-text"),
@@ -157,19 +157,19 @@ def items(root: Path, **changes: Any) -> Path:
         ({"gaze": [{"t": 0, "x": "left", "y": 0, "duration": 1}]}, "not-a-number"),
         ({"context": []}, "wrong-shape"),
         ({"start": float("nan")}, "not-finite"),
-        ({"start": 3, "end": 2}, "window-reversed"),
+        ({"start": 3, "end": 2}, "time-order"),
         ({"start": 10**400}, "not-finite"),
-        ({"answer": 10**400}, "answer-range"),
-        ({"twin": "i2"}, "link-missing"),
-        ({"untrapped": "i1"}, "link-missing"),
+        ({"answer": 10**400}, "wrong-value"),
+        ({"twin": "i2"}, "reference-missing"),
+        ({"untrapped": "i1"}, "reference-missing"),
         ({"untrapped": 4}, "not-text"),
-        ({"labels": ["visible"]}, "label-count"),
-        ({"labels": ["visible", "seen"]}, "label-unknown"),
-        ({"labels": ["visible", {"label": {}}]}, "label-unknown"),
+        ({"labels": ["visible"]}, "wrong-shape"),
+        ({"labels": ["visible", "seen"]}, "wrong-value"),
+        ({"labels": ["visible", {"label": {}}]}, "wrong-value"),
         ({"labels": {"a": "visible"}}, "wrong-shape"),
         ({"source": 2024}, "not-text"),
-        ({"gaze_dependent": "yes"}, "not-a-flag"),
-        ({"observable": 1}, "not-a-flag"),
+        ({"gaze_dependent": "yes"}, "wrong-value"),
+        ({"observable": 1}, "wrong-value"),
         ({"options": [[["a"]], "b"]}, "not-text"),
         ({"media": {"a": 1}}, "wrong-shape"),
     ],
@@ -186,7 +186,7 @@ def test_a_twin_has_the_same_options_and_another_right_one(tmp_path: Path, chang
     trap, twin = path.read_text(), json.loads(path.read_text()) | {"id": "i2", "trap": None, "twin": None, "answer": 0}
     path.write_text(f"{trap}{json.dumps(twin | changes)}\n")
     report = check(open_dataset(path))
-    assert dict(report.counts) == {"twin-differs": 1}
+    assert dict(report.counts) == {"labels-differ": 1}
     assert "line 1: twin: found 'i2' with" in str(report.problems[0])
     path.write_text(f"{trap}{json.dumps(twin)}\n")
     assert check(open_dataset(path)).ok
@@ -198,7 +198,7 @@ def test_a_broken_line_does_not_hide_the_others(tmp_path: Path) -> None:
     path.write_bytes(b'{"id": \n' + line.encode() + b"\xff\xfe\n" + line.replace("i1", "i2").encode())
     report = check(open_dataset(path))
     assert report.questions == 2
-    assert dict(report.counts) == {"json-broken": 1, "text-broken": 1}
+    assert dict(report.counts) == {"file-broken": 2}
     assert "line 1" in str(report.problems[0])
 
 

@@ -247,7 +247,7 @@ def test_a_link_that_leads_out_is_not_copied_as_media(tmp_path: Path, behind: st
     link.symlink_to(secret if behind == "file" else secret.parent)
     dataset = open_dataset(tmp_path / "in")
     report = check(dataset)
-    assert report.counts == {"link-outside": 1}
+    assert report.counts == {"path-escape": 1}
     assert not report.ok
     with pytest.raises(DataError, match=r"key\.jpg: found a link that leads out of the dataset"):
         convert(dataset, tmp_path / "out", "intent")

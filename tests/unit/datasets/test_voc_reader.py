@@ -104,11 +104,11 @@ def test_an_image_without_xml_is_an_unlabelled_frame(tmp_path: Path, heard: Any,
         ("<annotation></annotation>".replace("></", "><object/></"), "not-text", "instrument"),
         ("<annotation><size><width>0</width><height>40</height></size></annotation>", "not-a-number", "size width"),
         ("<annotation><size><width>999999</width><height>1</height></size></annotation>", "not-a-number", "20000"),
-        (page(11, 6, 31, 26)[:-30], "xml-broken", "line 1 column"),
-        ("not xml", "xml-broken", "line 1 column 1"),
-        (b"\xff\xfe\x00", "xml-broken", "XML"),
+        (page(11, 6, 31, 26)[:-30], "file-broken", "line 1 column"),
+        ("not xml", "file-broken", "line 1 column 1"),
+        (b"\xff\xfe\x00", "file-broken", "XML"),
         ("<html/>", "wrong-shape", "<html>"),
-        ('<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "boom">]>' + page(11, 6, 31, 26), "xml-doctype", "declaration"),
+        ('<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "boom">]>' + page(11, 6, 31, 26), "file-broken", "declaration"),
     ],
 )  # fmt: skip
 def test_each_wrong_value_is_named_with_file_and_object(
@@ -129,14 +129,14 @@ def test_an_entity_bomb_is_refused_before_it_is_built(tmp_path: Path, heard: Any
     for text in (bomb.encode(), ('<?xml version="1.0" encoding="utf-16"?>' + bomb).encode("utf-16")):
         heard.clear()
         assert read(open_dataset(put(tmp_path, text), "voc"), heard) == []
-        assert heard.of("xml-doctype")
+        assert heard.of("file-broken")
 
 
 def test_a_size_that_is_not_the_image_s_is_named(tmp_path: Path, heard: Any, read: Callable[..., Any]) -> None:
     put(tmp_path, page(11, 6, 31, 26).replace("<width>80", "<width>81"))
     (frame,) = read(open_dataset(tmp_path), heard)
     assert (frame.width, frame.height) == (80, 40)
-    assert "found 81 × 40, expected the image's 80 × 40" in heard.of("size-differs")[0]
+    assert "found 81 × 40, expected the image's 80 × 40" in heard.of("image-size")[0]
 
 
 def test_a_word_for_a_number_is_quoted_once(tmp_path: Path, heard: Any, read: Callable[..., Any]) -> None:

@@ -55,7 +55,7 @@ def test_names_of_three_parts_between_commas_are_triplets(tmp_path: Path) -> Non
     assert space.triplet_names == ("grasper,retract,gallbladder", "hook,dissect,cystic_duct")
 
 
-@pytest.mark.parametrize(("text", "kind"), [("hook\n\ngrasper\n", "name-missing"), ("hook\nHook\n", "name-duplicate")])
+@pytest.mark.parametrize(("text", "kind"), [("hook\n\ngrasper\n", "class-names"), ("hook\nHook\n", "class-names")])
 def test_a_line_of_classes_txt_that_names_no_class_of_its_own_is_an_error(tmp_path: Path, text: str, kind: str) -> None:
     put(tmp_path, text, "classes.txt")
     assert [(problem.kind, problem.level) for problem in problems(tmp_path)] == [(kind, "error")]
@@ -65,7 +65,7 @@ def test_a_line_of_classes_txt_that_names_no_class_of_its_own_is_an_error(tmp_pa
 def test_a_hostile_yaml_is_refused_at_once(tmp_path: Path, text: str) -> None:
     put(tmp_path, text)
     started = time.process_time()
-    assert [problem.kind for problem in problems(tmp_path)] == ["yaml-broken"]
+    assert [problem.kind for problem in problems(tmp_path)] == ["file-broken"]
     assert time.process_time() - started < 2
 
 

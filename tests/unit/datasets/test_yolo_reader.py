@@ -77,8 +77,8 @@ def test_an_empty_file_is_a_labelled_frame_without_instruments(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("text", "kind", "words"),
     [
-        ("20 0.5 0.5 0.25 0.5 0.93\n", "row-length", "6 fields are a prediction"),
-        ("20 0.5 0.5 0.25\n", "row-length", "4 fields"),
+        ("20 0.5 0.5 0.25 0.5 0.93\n", "wrong-shape", "6 fields are a prediction"),
+        ("20 0.5 0.5 0.25\n", "wrong-shape", "4 fields"),
         (line(n=89), "class-unknown", "triplet: found 89"),
         (line(n=1.5), "class-unknown", "triplet: found 1.5"),
         (line(v=9), "triplet-inconsistent", "verb"),
@@ -89,7 +89,7 @@ def test_an_empty_file_is_a_labelled_frame_without_instruments(tmp_path: Path) -
         (line(w=0), "box-degenerate", "0 × 20"),
         (line(cx=5), "box-off-frame", "touches"),
         (line(cx=0.9), "box-outside", "inside the 80 × 40"),
-        (b"\xff\xfe\x00\x01", "text-broken", "UTF-8"),
+        (b"\xff\xfe\x00\x01", "file-broken", "UTF-8"),
     ],
 )
 def test_each_wrong_value_is_named_with_file_and_line(

@@ -191,7 +191,7 @@ def test_a_damaged_line_is_named_by_file_and_number(
         open_replies(tmp_path, "answer")
     assert f"{tmp_path / 'answers' / 'w.jsonl'}: line 2" in str(caught.value)
     assert fault in str(caught.value)
-    assert caught.value.code == "json-broken"
+    assert caught.value.code == "file-broken"
 
 
 def test_a_line_without_an_end_does_not_fill_the_memory(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_what_is_wrong_with_a_file_is_one_sentence(tmp_path: Path, data: bytes, 
     with pytest.raises(DataError) as error:
         read_json_file(path)
     assert words in error.value.sentence
-    assert (error.value.path, error.value.code) == (str(path), "json-broken")
+    assert (error.value.path, error.value.code) == (str(path), "file-broken")
     assert len(str(error.value)) < 500
 
 

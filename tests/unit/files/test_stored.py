@@ -45,7 +45,7 @@ def test_a_load_returns_what_a_save_wrote(tmp_path: Path) -> None:
 def test_another_format_is_that_of_an_earlier_version(tmp_path: Path, stored: object) -> None:
     write(tmp_path, format=stored, cases="none of this is looked at")
     error = load_error(tmp_path)
-    assert (error.sentence, error.code) == ("Written by an earlier version; run again.", "earlier-version")
+    assert (error.sentence, error.code) == ("Written by an earlier version; run again.", "format-version")
 
 
 def test_a_file_without_format_is_that_of_an_earlier_version(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_missing_value_is_named(tmp_path: Path) -> None:
 def test_a_damaged_file_is_no_json(tmp_path: Path, text: str) -> None:
     (tmp_path / "receipt.json").write_bytes(text.encode("latin-1"))
     error = load_error(tmp_path)
-    assert error.code == "json-broken"
+    assert error.code == "file-broken"
 
 
 def test_a_list_is_no_stored_file(tmp_path: Path) -> None:

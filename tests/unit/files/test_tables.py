@@ -75,7 +75,7 @@ def test_a_damaged_file_is_one_sentence(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "a.parquet").write_bytes(data)
     with pytest.raises(DataError, match=r"a\.parquet: not a readable Parquet file: ") as caught:
         read_parquet_file(tmp_path / "a.parquet")
-    assert caught.value.code == "table-broken" and "\n" not in str(caught.value)
+    assert caught.value.code == "file-broken" and "\n" not in str(caught.value)
 
 
 def test_a_panic_of_polars_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,7 +113,7 @@ def test_a_column_without_meaning_is_left_out_and_told(truth: GroundTruth, tmp_p
     path.write_text(HEAD.replace("h\n", "h,model\n") + ",".join([*GOOD.values(), "yolo"]) + "\n")
     heard: list[Problem] = []
     back = read_detections(path, truth, on_problem=heard.append)
-    assert (len(back), [(p.kind, p.field, p.level) for p in heard]) == (1, [("column-unknown", "model", "warning")])
+    assert (len(back), [(p.kind, p.field, p.level) for p in heard]) == (1, [("key-unknown", "model", "warning")])
 
 
 @pytest.mark.parametrize("column", [pl.Series([True]), pl.Series([[1.0]]), pl.Series([b"x"]), pl.Series(["a"])])
@@ -148,7 +148,7 @@ def test_odd_but_usable_boxes_are_told_in_one_sentence(truth: GroundTruth, found
     odd = found.with_columns(x=pl.Series([5000.0, 400.0, 10.0]), w=pl.Series([60.0, 0.0, -3.0]), score=pl.lit(1.5))
     assert len(join(truth, odd, on_problem=heard.append).predictions) == 3
     told = {problem.kind: str(problem) for problem in heard}
-    assert set(told) == {"box-degenerate", "box-off-frame", "score-outside"}
+    assert set(told) == {"box-degenerate", "box-off-frame", "wrong-value"}
     assert "row 1 (VID68 000012): w, h: found 0 × 90 pixels (and 1 more rows like it)" in told["box-degenerate"]
     assert "row 0 (VID68 000012): x, y, w, h: found (5000, 120) to (5060, 200)" in told["box-off-frame"]
 

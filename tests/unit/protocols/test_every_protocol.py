@@ -24,7 +24,6 @@ import surgeval
 from surgeval.asking import Answered, Unanswered
 from surgeval.datasets import MemoryDataset
 from surgeval.errors import DataError, RunError, SurgevalError
-from surgeval.files import trust_parquet
 from surgeval.protocols.asked import AskedRun
 from surgeval.protocols.contract import Comparison, FinishedRun, RunResult
 from surgeval.protocols.focus import as_sources, run_focus, score_focus
@@ -238,7 +237,6 @@ def _spoilt(run: Path, out: Path, file: Path, column: pl.Expr) -> Path:
     """A copy of a run with one column of one of its tables replaced."""
     shutil.copytree(run, out, dirs_exist_ok=True)
     pl.read_parquet(run / file).with_columns(column).write_parquet(out / file)
-    trust_parquet(out / file)  # readable it is: no child needs to try that
     return out
 
 

@@ -186,7 +186,7 @@ def test_a_bad_reference_is_set_aside_for_everybody(bad: dict[str, Any]) -> None
         assert row["reason"]
         assert scores.flat_accuracy == 1.0
         assert scores.counts["scored"] == 1
-        assert any(problem.kind == "reference-unusable" for problem in scores.problems)
+        assert any(problem.kind == "wrong-value" for problem in scores.problems)
 
 
 def test_to_the_original_a_reference_that_cannot_be_read_makes_everybody_wrong() -> None:
@@ -254,7 +254,7 @@ def test_nothing_is_dropped_silently() -> None:
         [request("q"), request("nobody")], [reference("q")], [response("q"), response("ghost"), response("ghost2")]
     )
     assert (scores.n_orphan, scores.counts["unreferenced"]) == (2, 1)
-    assert sorted(problem.kind for problem in scores.problems) == ["orphan", "orphan", "reference-missing"]
+    assert sorted(problem.kind for problem in scores.problems) == ["reference-missing"] * 3
 
 
 def test_strict_lists_every_problem_at_once() -> None:
@@ -266,7 +266,7 @@ def test_strict_lists_every_problem_at_once() -> None:
             strict=True,
         )
     assert {problem.kind for problem in caught.value.problems} == {
-        "key-unknown", "reference-unusable", "request-missing", "content-not-text", "orphan", "id-missing",
+        "key-unknown", "wrong-value", "reference-missing", "not-text", "key-missing",
         "wrong-shape",
     }  # fmt: skip
     assert str(caught.value).count("\n") == len(caught.value.problems) - 1
@@ -279,7 +279,7 @@ def test_broken_files_are_all_named_before_anything_is_scored(tmp_path: Path) ->
     (tmp_path / "responses.json").write_text('{"qID": "q"}')
     with pytest.raises(FocusProblems) as caught:
         score_focus(*(tmp_path / f"{name}.json" for name in ("requests", "references", "responses")))
-    assert [problem.kind for problem in caught.value.problems] == ["file-missing", "json-broken", "wrong-shape"]
+    assert [problem.kind for problem in caught.value.problems] == ["file-missing", "file-broken", "wrong-shape"]
 
 
 def test_files_and_lists_score_the_same(tmp_path: Path) -> None:

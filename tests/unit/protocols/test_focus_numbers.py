@@ -44,7 +44,7 @@ def test_a_question_without_video_is_its_own_cluster_but_leaves_the_originals_me
     rows = [request("q"), request("p", None)], [reference("q"), reference("p")], [response("q", "4"), response("p")]
     ours, original = score(*rows), score(*rows, compat=ORENA_FOCUS)
     assert ours.accuracy_mean_of_video_means == 0.5
-    assert [problem.kind for problem in ours.problems] == ["video-missing"]
+    assert [problem.kind for problem in ours.problems] == ["key-missing"]
     assert original.accuracy_mean_of_video_means == 0.0
     assert original.flat_accuracy == 0.5
 

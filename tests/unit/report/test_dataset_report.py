@@ -76,7 +76,7 @@ def test_problems_are_listed_with_files_named_from_the_datasets_folder(toy: Any,
 
 
 def test_errors_stop_the_report_unless_a_check_has_told_them(make: Any, tmp_path: Path) -> None:
-    problem = Problem("json-broken", "v.json", "found half a file, expected JSON")
+    problem = Problem("file-broken", "v.json", "found half a file, expected JSON")
 
     class Broken(make):
         def frames(self, video: str, on_problem: Any = None) -> Any:

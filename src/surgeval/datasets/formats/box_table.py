@@ -14,14 +14,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from surgeval.datasets.base import OnProblem, Problem, raise_errors
 from surgeval.datasets.formats.labels import packaged_with, space_beside, space_of_names
 from surgeval.datasets.formats.mapping import BoxMap, fields, filled, parsed
 from surgeval.datasets.formats.table_rows import table_rows
 from surgeval.datasets.io.images import image_size
 from surgeval.datasets.io.layout import IMAGES, inside, is_file, is_odd, names, natural, number_of
-from surgeval.datasets.io.values import Place, as_float, shown
+from surgeval.datasets.io.values import check_box, check_combination, find_class
 from surgeval.errors import BadInput, SurgevalError
+from surgeval.files import Location, OnProblem, Problem, as_float, preview, raise_errors
 from surgeval.records import UNKNOWN, Box, Frame, ImageRef, Instance, Question, Triplet, Video
 from surgeval.vocab import LabelSpace, load_labels
 
@@ -63,7 +63,7 @@ class BoxTable:
         self._folder = root if root.is_dir() else root.parent
         self._map = boxes
         self._early: list[Problem] = []
-        place = Place(str(root), self._early.append)
+        place = Location(str(root), self._early.append)
         named = inside(self._folder, self._folder, boxes.table, place, "table") if boxes.table else None
         self._table = root if root.is_file() else named
         if self._table is None and not boxes.table:
@@ -76,12 +76,12 @@ class BoxTable:
         self.space = labels or self._space()
 
     def _read(self, path: Path) -> None:
-        place = Place(str(path), self._early.append)
+        place = Location(str(path), self._early.append)
         wanted = fields(self._map.name).union(*map(fields, self._map.image)) - {"video", "frame", "number"}
         for number, row in table_rows(path, self._map, place):
             self._add(number, row, wanted, place.at(f"row {number}"))
 
-    def _add(self, number: int, row: dict[str, Any], wanted: frozenset[str], place: Place) -> None:
+    def _add(self, number: int, row: dict[str, Any], wanted: frozenset[str], place: Location) -> None:
         columns = self._map
         video, frame, label = (_spelled(row.get(key)) for key in (columns.video, columns.frame, columns.label))
         for value, key in ((video, columns.video), (frame, columns.frame)):
@@ -96,9 +96,9 @@ class BoxTable:
         if source := _spelled(row.get(columns.source)) if columns.source else "":
             known = self._sources.setdefault(name, source)
             if known != source:
-                place.report(
+                place.error(
                     "wrong-value",
-                    f"found {shown(source)}, expected {known}, as in the video's first row",
+                    f"found {preview(source)}, expected {known}, as in the video's first row",
                     columns.source,
                 )
         entry = group.get(stem)
@@ -115,7 +115,7 @@ class BoxTable:
     def _space(self) -> LabelSpace:
         name = self._map.labels
         if name:
-            place = Place(str(self.root), raise_errors)
+            place = Location(str(self.root), raise_errors)
             path = inside(self._folder, self._folder, name, place, "labels") if name.endswith(".json") else None
             return load_labels(path or name)
         beside = space_beside(self._folder, self._early.append)
@@ -130,10 +130,10 @@ class BoxTable:
         for problem in self._early:
             on_problem(problem)
         if not self._videos and not self._early:
-            Place(str(self._table), on_problem).report("labels-missing", "found no row, expected a row per box")
+            Location(str(self._table), on_problem).error("file-missing", "found no row, expected a row per box")
         for video in self._videos if self._map.image else ():
             if self._template(video) is None:
-                place = Place(str(self._folder), on_problem, f"video {video}")
+                place = Location(str(self._folder), on_problem, f"video {video}")
                 place.warn("images-absent", f"found no image, expected images at {self._map.image[0]}")
         fps, _ = self._clock
         return tuple(Video(name, self._sources.get(name, ""), fps=fps) for name in sorted(self._videos, key=natural))
@@ -144,11 +144,11 @@ class BoxTable:
             raise BadInput(f"{self.root}: found no video {video!r}, expected one of {', '.join(self._videos)}")
         fps, first = self._clock
         for entry in self._entries(video, on_problem):
-            place = Place(str(entry.image or self._table), on_problem, f"{video} frame {entry.name}"[:120])
+            place = Location(str(entry.image or self._table), on_problem, f"{video} frame {entry.name}"[:120])
             image = entry.image or self._image(video, entry, place)
             size = (image_size(image) if image else None) or self._map.size
             if size is None and not self._map.normalised:
-                place.report(
+                place.error(
                     "size-missing", "found boxes in pixels and no image, expected the image, or `size` in the mapping"
                 )
                 continue
@@ -175,14 +175,14 @@ class BoxTable:
         entries = list(self._videos[video].values())
         template = self._template(video)
         if self._map.unlisted != "skip" and template and fields(template.rpartition("/")[0]):
-            image = self._image(video, entries[0], Place("", lambda _: None))
+            image = self._image(video, entries[0], Location("", lambda _: None))
             folder = image.parent if image else self._folder
             for file in names(folder):
                 stem, suffix = Path(file).stem, Path(file).suffix.lower()
                 if suffix not in IMAGES or stem in self._videos[video]:
                     continue
                 if is_odd(stem):
-                    Place(str(folder / file), on_problem).warn(
+                    Location(str(folder / file), on_problem).warn(
                         "file-odd-name", "found the name of a copy, expected one file per frame"
                     )
                 else:
@@ -193,28 +193,28 @@ class BoxTable:
         """The first image template under which a picture of this video is found."""
         if video not in self._templates:
             some = list(self._videos[video].values())[:_LOOKS]
-            paths = ((template, self._path(template, entry, Place("", lambda _: None)))
+            paths = ((template, self._path(template, entry, Location("", lambda _: None)))
                      for template in self._map.image for entry in some)  # fmt: skip
             self._templates[video] = next((template for template, path in paths if path and is_file(path)), None)
         return self._templates[video]
 
-    def _image(self, video: str, entry: _TableFrame, place: Place) -> Path | None:
+    def _image(self, video: str, entry: _TableFrame, place: Location) -> Path | None:
         template = self._template(video)
         return self._path(template, entry, place) if template else None
 
-    def _path(self, template: str, entry: _TableFrame, place: Place) -> Path | None:
+    def _path(self, template: str, entry: _TableFrame, place: Location) -> Path | None:
         return inside(self._folder, self._folder, filled(template, entry.values), place, "image")
 
-    def _instance(self, row: _Row, place: Place, size: tuple[int, int]) -> Instance | None:
+    def _instance(self, row: _Row, place: Location, size: tuple[int, int]) -> Instance | None:
         here = place.at(f"row {row.number}")
         label = self._map.classes.get(row.label, row.label)
         if row.label and not label:
             return None  # left out on purpose
-        instrument = here.named(self.space, "instrument", label)
+        instrument = find_class(here, self.space, "instrument", label)
         ids = [self._component(part, value, here) for part, value in (("verb", row.verb), ("target", row.target))]
         if instrument is None or None in ids:
             return None
-        triplet = here.combination(self.space, (instrument, ids[0] or 0, ids[1] or 0))
+        triplet = check_combination(here, self.space, (instrument, ids[0] or 0, ids[1] or 0))
         empty = all(cell in (None, "") for cell in row.box)
         box = None if empty else self._box(row.box, here, size)
         if triplet is None or (box is None and not empty):
@@ -226,18 +226,18 @@ class BoxTable:
             score=score if score is not None and math.isfinite(score) else None,
         )  # fmt: skip
 
-    def _component(self, part: str, value: object, place: Place) -> int | None:
-        return UNKNOWN if value in (None, "") else place.named(self.space, part, _spelled(value))
+    def _component(self, part: str, value: object, place: Location) -> int | None:
+        return UNKNOWN if value in (None, "") else find_class(place, self.space, part, _spelled(value))
 
-    def _box(self, cells: tuple[Any, ...], place: Place, size: tuple[int, int]) -> Box | None:
+    def _box(self, cells: tuple[Any, ...], place: Location, size: tuple[int, int]) -> Box | None:
         values = [_number(cell) for cell in cells]
         numbers = [number for value in values if (number := as_float(value)) is not None]
         if len(numbers) != 4:
-            return place.box(values, *size)  # tells what is wrong
+            return check_box(place, values, *size)  # tells what is wrong
         a, b, c, d = (n * s for n, s in zip(numbers, (*size, *size), strict=True)) if self._map.normalised else numbers
         if self._map.layout == "xyxy":
-            return place.box([a, b, c - a, d - b], *size)
-        return place.box([a - c / 2, b - d / 2, c, d] if self._map.layout == "cxcywh" else [a, b, c, d], *size)
+            return check_box(place, [a, b, c - a, d - b], *size)
+        return check_box(place, [a - c / 2, b - d / 2, c, d] if self._map.layout == "cxcywh" else [a, b, c, d], *size)
 
     def questions(self, on_problem: OnProblem = raise_errors) -> Iterator[Question]:
         """None."""
@@ -252,7 +252,7 @@ def _spelled(value: object) -> str:
 
 
 def _number(value: object) -> object:
-    """The number that a cell spells, else the cell itself (`Place` names it as wrong)."""
+    """The number that a cell spells, else the cell itself (`Location` names it as wrong)."""
     if isinstance(value, str) and "_" not in value:
         try:
             return float(value)

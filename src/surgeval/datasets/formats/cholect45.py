@@ -10,15 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
-from surgeval.datasets.base import OnProblem, Problem, raise_errors
 from surgeval.datasets.formats.cholect50 import NOMINAL, CholecT50, tell_layout
 from surgeval.datasets.formats.labels import same_names, space_beside, space_from_json
 from surgeval.datasets.io.files import ends
 from surgeval.datasets.io.images import image_size
 from surgeval.datasets.io.json import read_lines
 from surgeval.datasets.io.layout import find_image, is_file, names
-from surgeval.datasets.io.values import Place, shown
 from surgeval.errors import BadInput
+from surgeval.files import Location, OnProblem, Problem, preview, raise_errors
 from surgeval.records import Frame, ImageRef, Instance, Triplet, Video
 from surgeval.vocab import LabelSpace, load_labels
 
@@ -56,8 +55,8 @@ class CholecT45(CholecT50):
             return ()
         rows = [line.partition(":") for _, line in read_lines(path, self._early.append) if not line.startswith("#")]
         if [head.strip() for head, _, _ in rows] != [str(number) for number in range(len(rows))]:
-            Place(str(path), self._early.append).report(
-                "labels-broken", "found other ids, expected lines `id:name`, ids from 0"
+            Location(str(path), self._early.append).error(
+                "file-broken", "found other ids, expected lines `id:name`, ids from 0"
             )
             return ()
         return tuple(name.strip() for _, _, name in rows)
@@ -74,7 +73,7 @@ class CholecT45(CholecT50):
         if video not in self._files:
             raise BadInput(f"{self.root}: found no video {video!r}, expected one of {', '.join(self._files)}")
         path = self._files[video]
-        place = Place(str(path), on_problem)
+        place = Location(str(path), on_problem)
         triplets = _flags(path, len(self.space.triplets), on_problem)
         listed = self.root / "instrument" / path.name
         present = _flags(listed, len(self.space.instruments), on_problem) if is_file(listed) else None
@@ -94,16 +93,14 @@ class CholecT45(CholecT50):
             yield Frame(video, name, number, number / FPS, ImageRef(image) if image else None, *size, instances,
                         labelled=number in triplets, size_assumed=size is NOMINAL)  # fmt: skip
 
-    def _instances(self, ids: tuple[int, ...], tools: tuple[int, ...] | None, place: Place) -> tuple[Instance, ...]:
+    def _instances(self, ids: tuple[int, ...], tools: tuple[int, ...] | None, place: Location) -> tuple[Instance, ...]:
         """One per triplet, and one for an instrument that `instrument/` names and no triplet does."""
         instances = [Instance(Triplet(*self.space.triplets[number])) for number in ids]
         own = {instance.triplet.instrument for instance in instances}
         for tool in sorted(own ^ set(own if tools is None else tools)):
             where = "triplet" if tool in own else "instrument"
             difference = f"{self.space.instruments[tool]} in {where}/ alone"
-            place.warn(
-                "components-differ", f"found {difference}, expected the instruments of the triplets in instrument/"
-            )
+            place.warn("labels-differ", f"found {difference}, expected the instruments of the triplets in instrument/")
             if tool not in own:
                 instances.append(Instance(Triplet(tool)))
         return tuple(instances)
@@ -113,17 +110,18 @@ def _flags(path: Path, count: int, on_problem: OnProblem) -> dict[int, tuple[int
     """The ids that are set, by frame number; a row that is broken or met twice is told and left out."""
     result: dict[int, tuple[int, ...]] = {}
     for line, text in read_lines(path, on_problem):
-        place = Place(str(path), on_problem, f"line {line}")
+        place = Location(str(path), on_problem, f"line {line}")
         cells = text.replace(",", " ").split()
         if len(cells) != count + 1:
-            place.report("row-length", f"found {len(cells)} items, expected a frame number and {count} flags")
+            place.error("wrong-shape", f"found {len(cells)} items, expected a frame number and {count} flags")
         elif not (cells[0].isascii() and cells[0].isdigit() and len(cells[0]) <= 9) or int(cells[0]) in result:
             again = cells[0].isascii() and cells[0].isdigit() and len(cells[0]) <= 9
-            place.report(
-                "frame-duplicate" if again else "frame-name", f"found {shown(cells[0])}, expected a frame number, once"
+            place.error(
+                "frame-duplicate" if again else "frame-name",
+                f"found {preview(cells[0])}, expected a frame number, once",
             )
         elif strange := set(cells[1:]) - {"0", "1"}:
-            place.report("not-a-flag", f"found {shown(min(strange))}, expected 0 or 1")
+            place.error("wrong-value", f"found {preview(min(strange))}, expected 0 or 1")
         else:
             result[int(cells[0])] = tuple(number for number, cell in enumerate(cells[1:]) if cell == "1")
     return result

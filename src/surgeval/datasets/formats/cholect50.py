@@ -11,15 +11,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from surgeval.datasets.base import OnProblem, Problem, raise_errors
 from surgeval.datasets.formats.labels import packaged_with, same_names, space_beside, space_from_json
 from surgeval.datasets.formats.writing import Output
 from surgeval.datasets.io.images import image_size
 from surgeval.datasets.io.json import read_json, read_mapping
 from surgeval.datasets.io.layout import IMAGES, find_image, is_odd, names
-from surgeval.datasets.io.values import Place, as_float, shown
+from surgeval.datasets.io.values import check_box, check_triplet
 from surgeval.errors import BadInput
-from surgeval.files import path_inside
+from surgeval.files import Location, OnProblem, Problem, as_float, path_inside, preview, raise_errors
 from surgeval.records import UNKNOWN, Frame, ImageRef, Instance, Question, Triplet, Video
 from surgeval.vocab import LabelSpace, load_labels
 
@@ -34,18 +33,18 @@ def tell_layout(
     """What a layout of a label file (`FOLDER/*.SUFFIX`) and a folder of images per video lacks."""
     folder, _, suffix = labels.partition("/*")
     if not files:
-        Place(str(root / folder), on_problem).report(
-            "labels-missing", f"found no {suffix} file, expected VIDxx{suffix} files"
+        Location(str(root / folder), on_problem).error(
+            "file-missing", f"found no {suffix} file, expected VIDxx{suffix} files"
         )
     if images is None:
-        Place(str(root), on_problem).warn(
+        Location(str(root), on_problem).warn(
             "images-absent", f"found no folder {pictures}/, expected the frames of the videos"
         )
         return
     for video in names(images):
         if (images / video).is_dir() and video not in files:
-            place = Place(str(images / video), on_problem)
-            place.warn("video-unlabelled", f"found no {folder}/{video}{suffix}, expected a label file for every video")
+            place = Location(str(images / video), on_problem)
+            place.warn("frame-unlabelled", f"found no {folder}/{video}{suffix}, expected a label file for every video")
 
 
 class CholecT50:
@@ -96,7 +95,7 @@ class CholecT50:
         if video not in self._files:
             raise BadInput(f"{self.root}: found no video {video!r}, expected one of {', '.join(self._files)}")
         path = self._files[video]
-        place = Place(str(path), on_problem)
+        place = Location(str(path), on_problem)
         data = read_mapping(path, on_problem)
         rows = place.mapping(data.get("annotations"), "annotations") if data is not None else None
         self._check_categories(data, place)
@@ -107,7 +106,7 @@ class CholecT50:
             number = _frame_number(key)
             if number is None or number in numbers:
                 kind = "frame-duplicate" if number in numbers else "frame-name"
-                place.report(kind, f"found {shown(key)}, expected a frame number, once", "annotations")
+                place.error(kind, f"found {preview(key)}, expected a frame number, once", "annotations")
             else:
                 numbers[number] = key
         size: tuple[int, int] | None = None
@@ -133,7 +132,7 @@ class CholecT50:
             stem, suffix = Path(name).stem, Path(name).suffix.lower()
             if suffix not in IMAGES:
                 continue
-            place = Place(f"{folder}/{name}", on_problem)
+            place = Location(f"{folder}/{name}", on_problem)
             number = _frame_number(stem)
             if number is None:
                 kind = "the name of a copy" if is_odd(stem) else "a name that is no number"
@@ -149,22 +148,22 @@ class CholecT50:
         sizes = (image_size(folder / name) for name in names(folder)[:20]) if folder else iter(())
         return next((size for size in sizes if size), None)
 
-    def _check_categories(self, data: dict[str, Any] | None, place: Place) -> None:
+    def _check_categories(self, data: dict[str, Any] | None, place: Location) -> None:
         categories = _categories(data)
         if categories and not self._given and not same_names(self.space, categories):
-            place.report(
+            place.error(
                 "labels-differ",
                 f"found other categories than the first label file, expected {self.space.name}",
                 "categories",
             )
 
-    def _read(self, rows: Any, place: Place, size: tuple[int, int]) -> tuple[tuple[Instance, ...], int | None]:
+    def _read(self, rows: Any, place: Location, size: tuple[int, int]) -> tuple[tuple[Instance, ...], int | None]:
         phases, instances = [], []
         for number, row in enumerate(place.items(rows) or ()):
             here = place.at(f"{place.record}, row {number}")
             if not isinstance(row, list) or len(row) != 15:
-                length = f"{len(row)} items" if isinstance(row, list) else shown(row)
-                here.report("row-length", f"found {length}, expected a row of 15 items")
+                length = f"{len(row)} items" if isinstance(row, list) else preview(row)
+                here.error("wrong-shape", f"found {length}, expected a row of 15 items")
                 continue
             last = len(self.space.phases) - 1
             phase = here.whole(row[14], "phase", UNKNOWN, last, "class-unknown") if last >= 0 else None
@@ -174,10 +173,10 @@ class CholecT50:
             if instance:
                 instances.append(instance)
         if len(set(phases)) > 1:
-            place.warn("phase-differs", f"found phases {sorted(set(phases))}, expected one phase per frame", "phase")
+            place.warn("labels-differ", f"found phases {sorted(set(phases))}, expected one phase per frame", "phase")
         return tuple(instances), phases[0] if phases else None
 
-    def _instance(self, row: list[Any], place: Place, size: tuple[int, int]) -> Instance | None:
+    def _instance(self, row: list[Any], place: Location, size: tuple[int, int]) -> Instance | None:
         space = self.space
         limits = (("triplet", 0, len(space.triplets)), ("instrument", 1, len(space.instruments)),
                   ("verb", 7, len(space.verbs)), ("target", 8, len(space.targets)))  # fmt: skip
@@ -185,14 +184,14 @@ class CholecT50:
         known = [number for number in ids if number is not None]
         if len(known) < 4 or all(number == UNKNOWN for number in known):
             return None  # a row of −1 carries the phase of a frame without instruments
-        triplet = place.triplet(space, known[0], known[1:])
+        triplet = check_triplet(place, space, known[0], known[1:])
         if triplet is None:
             return None
         box = None
         if row[3:7] != _NO_BOX:
             scaled = [n * s if (n := as_float(v)) is not None else v
                       for v, s in zip(row[3:7], (*size, *size), strict=True)]  # fmt: skip
-            box = place.box(scaled, *size)
+            box = check_box(place, scaled, *size)
             if box is None:
                 return None
         score = place.number(row[2], "score")

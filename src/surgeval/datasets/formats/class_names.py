@@ -11,12 +11,11 @@ from pathlib import Path
 
 import yaml
 
-from surgeval.datasets.base import OnProblem
 from surgeval.datasets.formats.labels import name_key
 from surgeval.datasets.io.files import is_there
 from surgeval.datasets.io.json import read_text
 from surgeval.datasets.io.layout import names
-from surgeval.datasets.io.values import Place, shown
+from surgeval.files import Location, OnProblem, preview
 
 __all__ = ["ClassNames", "read_class_names"]
 
@@ -60,7 +59,7 @@ def read_class_names(root: Path, on_problem: OnProblem) -> ClassNames | None:
         for folder in (root, root / "labels"):
             if is_there(folder / name):
                 text = read_text(folder / name, on_problem, MAX_BYTES)
-                place = Place(str(folder / name), on_problem)
+                place = Location(str(folder / name), on_problem)
                 listed = _parse_lines(text or "", place)
                 if listed and counted and counted.count != len(listed):
                     _report_count(len(listed), counted.count, place)
@@ -74,7 +73,7 @@ class _Refused:
 
 
 def _parse_yaml(text: str, path: Path, on_problem: OnProblem) -> ClassNames | _Refused | None:
-    place = Place(str(path), on_problem)
+    place = Location(str(path), on_problem)
     try:
         document = _compose(text)
     except yaml.YAMLError as error:
@@ -82,8 +81,8 @@ def _parse_yaml(text: str, path: Path, on_problem: OnProblem) -> ClassNames | _R
             return None
         mark = getattr(error, "problem_mark", None)
         where = f" in line {mark.line + 1}" if mark else ""
-        place.report(
-            "yaml-broken",
+        place.error(
+            "file-broken",
             f"found broken YAML{where} ({getattr(error, 'problem', None) or error}), expected a YAML file",
         )
         return _Refused()
@@ -93,7 +92,7 @@ def _parse_yaml(text: str, path: Path, on_problem: OnProblem) -> ClassNames | _R
     for key, value in document.value:
         if key.value in ("names", "nc"):
             if key.value in entries:
-                place.report("key-duplicate", f"found the key {key.value!r} twice, expected each key once", key.value)
+                place.error("key-duplicate", f"found the key {key.value!r} twice, expected each key once", key.value)
                 return _Refused()
             entries[key.value] = value
     count = _count(entries["nc"], place) if "nc" in entries else None
@@ -121,17 +120,17 @@ def _compose(text: str) -> yaml.Node | None:
     return yaml.compose(text, Loader=yaml.CBaseLoader)
 
 
-def _count(node: yaml.Node, place: Place) -> int | _Refused | None:
+def _count(node: yaml.Node, place: Location) -> int | _Refused | None:
     text = _scalar(node)
     if text in ("", "null", "~"):
         return None
     if text is None or not (text.isascii() and text.isdigit() and len(text) < 7 and int(text) <= MAX_CLASSES):
-        place.report("wrong-value", f"found {shown(text)}, expected a whole number from 0 to {MAX_CLASSES}", "nc")
+        place.error("wrong-value", f"found {preview(text)}, expected a whole number from 0 to {MAX_CLASSES}", "nc")
         return _Refused()
     return int(text)
 
 
-def _names(node: yaml.Node, place: Place) -> tuple[str, ...] | None:
+def _names(node: yaml.Node, place: Location) -> tuple[str, ...] | None:
     """The names in the order of their numbers; None after reporting what is wrong."""
     if _scalar(node) in ("", "null", "~"):
         return ()
@@ -144,9 +143,9 @@ def _names(node: yaml.Node, place: Place) -> tuple[str, ...] | None:
         rows = sorted(numbered.items())
     else:
         tagged = not isinstance(node, yaml.ScalarNode) or node.tag not in _SCALARS
-        place.report(
+        place.error(
             "wrong-shape",
-            f"found {(f'the tag {shown(node.tag)}' if tagged else shown(node.value))}, "
+            f"found {(f'the tag {preview(node.tag)}' if tagged else preview(node.value))}, "
             "expected a list of names, or a name for each class number",
             "names",
         )
@@ -160,28 +159,28 @@ def _names(node: yaml.Node, place: Place) -> tuple[str, ...] | None:
     return _refuse_duplicates(listed, place)
 
 
-def _read_numbered(node: yaml.MappingNode, place: Place) -> dict[int, yaml.Node] | None:
+def _read_numbered(node: yaml.MappingNode, place: Location) -> dict[int, yaml.Node] | None:
     numbered: dict[int, yaml.Node] = {}
     for key, value in node.value:
         text = _scalar(key)
         if text is None or not (text.isascii() and text.isdigit() and len(text) < 7):
-            place.report("wrong-value", f"found {shown(text)}, expected class numbers from 0", "names")
+            place.error("wrong-value", f"found {preview(text)}, expected class numbers from 0", "names")
             return None
         if int(text) in numbered:
-            place.report("key-duplicate", f"found class {int(text)} twice, expected each class number once", "names")
+            place.error("key-duplicate", f"found class {int(text)} twice, expected each class number once", "names")
             return None
         numbered[int(text)] = value
     gap = next((number for number in range(len(numbered)) if number not in numbered), None)
     if gap is not None:
-        place.report(
-            "name-missing", f"found no name for class {gap}, expected names for classes 0 to {max(numbered)}", "names"
+        place.error(
+            "class-names", f"found no name for class {gap}, expected names for classes 0 to {max(numbered)}", "names"
         )
         return None
     return numbered
 
 
-def _report_count(listed: int, count: int | None, place: Place) -> None:
-    place.report("name-count", f"found {listed} names and nc: {count}, expected as many names as nc", "names")
+def _report_count(listed: int, count: int | None, place: Location) -> None:
+    place.error("class-names", f"found {listed} names and nc: {count}, expected as many names as nc", "names")
 
 
 def _scalar(node: yaml.Node) -> str | None:
@@ -191,28 +190,28 @@ def _scalar(node: yaml.Node) -> str | None:
     return None
 
 
-def _parse_lines(text: str, place: Place) -> tuple[str, ...]:
+def _parse_lines(text: str, place: Location) -> tuple[str, ...]:
     lines = [line.strip() for line in text.rstrip().splitlines()]
     if "" in lines:
-        place.at(f"line {lines.index('') + 1}").report(
-            "name-missing", "found an empty line, expected a class name in each line"
+        place.at(f"line {lines.index('') + 1}").error(
+            "class-names", "found an empty line, expected a class name in each line"
         )
         return ()
     return _refuse_duplicates(lines, place) or ()
 
 
-def _refuse_duplicates(listed: list[str], place: Place) -> tuple[str, ...] | None:
+def _refuse_duplicates(listed: list[str], place: Location) -> tuple[str, ...] | None:
     """The names; None after reporting that two are the same up to case, spaces, `-`, `_` and commas."""
     if len(listed) > MAX_CLASSES:
-        place.report("name-count", f"found {len(listed)} names, expected at most {MAX_CLASSES}", "names")
+        place.error("class-names", f"found {len(listed)} names, expected at most {MAX_CLASSES}", "names")
         return None
     first: dict[str, int] = {}
     for number, name in enumerate(listed):
         other = first.setdefault(name_key(name), number)
         if other != number:
-            same = f"classes {other} and {number} named {shown(listed[other])} and {shown(name)}"
-            place.report(
-                "name-duplicate",
+            same = f"classes {other} and {number} named {preview(listed[other])} and {preview(name)}"
+            place.error(
+                "class-names",
                 f"found {same}, expected names that differ in more than case, spaces, - and _",
                 "names",
             )

@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from surgeval.datasets.base import OnProblem, Problem, raise_errors
 from surgeval.datasets.formats.coco.format import split_of
 from surgeval.datasets.formats.labels import space_beside, space_of_names
 from surgeval.datasets.io.files import ends
 from surgeval.datasets.io.images import image_size
 from surgeval.datasets.io.json import UNREAD, read_json
 from surgeval.datasets.io.layout import inside, names, natural, number_of
-from surgeval.datasets.io.values import Place, shown
+from surgeval.datasets.io.values import check_box, find_class
 from surgeval.errors import BadInput
+from surgeval.files import Location, OnProblem, Problem, preview, raise_errors
 from surgeval.records import Box, Frame, ImageRef, Instance, Question, Triplet, Video
 from surgeval.vocab import LabelSpace
 
@@ -57,7 +57,7 @@ class Copesd:
         self.space = labels or space_beside(self._folder, self._early.append) or self._space()
 
     def _read(self, file: Path) -> None:
-        place = Place(str(file), self._early.append)
+        place = Location(str(file), self._early.append)
         data = read_json(file, self._early.append)
         for number, value in enumerate(place.items(data) or () if data is not UNREAD else ()):
             here = place.at(f"record {number}")
@@ -68,7 +68,7 @@ class Copesd:
                 continue
             parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".")][-2:]
             if len(parts) < 2 or ".." in parts:
-                here.report("video-name", f"found {shown(path)}, expected a path that ends with VIDEO/FRAME", "image")
+                here.error("frame-name", f"found {preview(path)}, expected a path that ends with VIDEO/FRAME", "image")
                 continue
             video, name = parts[0], parts[1].rpartition(".")[0] or parts[1]
             entry = self._videos.setdefault(video, {}).setdefault(name, _ImageEntry(name, "/".join(parts)))
@@ -87,7 +87,7 @@ class Copesd:
         result = []
         for name in sorted(self._videos, key=natural):
             group = self._videos[name]
-            place = Place(str(self._folder), on_problem, f"video {name}"[:120])
+            place = Location(str(self._folder), on_problem, f"video {name}"[:120])
             splits = sorted(set().union(*(entry.splits for entry in group.values())))
             if len(splits) > 1:
                 place.warn("split-leak", f"found frames in {' and '.join(splits)}, expected each video in one split")
@@ -110,13 +110,13 @@ class Copesd:
         home = self._home(video)
         entries = sorted(self._videos[video].values(), key=lambda entry: natural(entry.name))
         for ordinal, entry in enumerate(entries):
-            place = Place(str(self._files[0] if len(self._files) == 1 else self.root), on_problem)
+            place = Location(str(self._files[0] if len(self._files) == 1 else self.root), on_problem)
             image = inside(self._folder, home, entry.tail, place.at(entry.tail[:120]), "image") if home else None
             size = (image_size(image) if image else None) or NOMINAL
             yield Frame(video, entry.name, number_of(entry.name, ordinal), None, ImageRef(image) if image else None,
                         *size, self._instances(entry, place, size), size_assumed=size is NOMINAL)  # fmt: skip
 
-    def _instances(self, entry: _ImageEntry, place: Place, size: tuple[int, int]) -> tuple[Instance, ...]:
+    def _instances(self, entry: _ImageEntry, place: Location, size: tuple[int, int]) -> tuple[Instance, ...]:
         """Each instrument with its box once, although several sentences speak of the same image."""
         instances: dict[tuple[str, str], Instance] = {}
         for record, instruction, answer in entry.texts:
@@ -125,7 +125,7 @@ class Copesd:
                 key = (match[1].casefold(), "".join(match[2].split()))
                 if key in instances:
                     continue
-                instrument = here.named(self.space, "instrument", match[1])
+                instrument = find_class(here, self.space, "instrument", match[1])
                 box = _box(match[2], here, size)
                 if instrument is not None and box is not None:
                     more: dict[str, object] = {"instruction": instruction, "motion": _BOXED.sub(r"\1", answer)}
@@ -143,19 +143,17 @@ def _said(talk: list[Any], who: str) -> str:
     return " ".join(line for line in lines if isinstance(line, str))[:20_000]
 
 
-def _box(text: str, place: Place, size: tuple[int, int]) -> Box | None:
+def _box(text: str, place: Location, size: tuple[int, int]) -> Box | None:
     words = text.split(",")
     try:
         numbers = [float(word) for word in words]
     except ValueError:
         numbers = []
     if len(numbers) != 4:
-        place.report(
-            "box-not-numbers", f"found {shown(text)}, expected four parts of the image [x1, y1, x2, y2]", "box"
-        )
+        place.error("not-a-number", f"found {preview(text)}, expected four parts of the image [x1, y1, x2, y2]", "box")
         return None
     x1, y1, x2, y2 = (number * side for number, side in zip(numbers, (*size, *size), strict=True))
-    return place.box([x1, y1, x2 - x1, y2 - y1], *size)
+    return check_box(place, [x1, y1, x2 - x1, y2 - y1], *size)
 
 
 class CopesdFormat:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar
 
-from surgeval.datasets.base import OnProblem, Problem, raise_errors
 from surgeval.datasets.io.layout import Flat
-from surgeval.datasets.io.values import Place
 from surgeval.errors import BadInput
+from surgeval.files import Location, OnProblem, Problem, raise_errors
 from surgeval.records import Video
 
 __all__ = ["FlatReader"]
@@ -29,9 +28,9 @@ class FlatReader:
         """One per prefix of the file names."""
         for problem in self._early:
             on_problem(problem)
-        here = Place(str(self.root), on_problem)
+        here = Location(str(self.root), on_problem)
         if not self._flat.folders:
-            here.report("labels-missing", f"found no {self._flat.suffix} file, expected {self.label_files}")
+            here.error("file-missing", f"found no {self._flat.suffix} file, expected {self.label_files}")
         elif not self._flat.images:
             here.warn("images-absent", f"found no image, expected {self.images}")
         self._flat.tell(on_problem)

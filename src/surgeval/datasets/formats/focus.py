@@ -17,14 +17,13 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from surgeval.datasets.base import Holds, OnProblem, raise_errors
+from surgeval.datasets.base import Holds
 from surgeval.datasets.formats.writing import Output
 from surgeval.datasets.io.files import ends, is_there
 from surgeval.datasets.io.json import UNREAD, read_json, read_lines, told_json
 from surgeval.datasets.io.layout import is_printable, names, natural
-from surgeval.datasets.io.values import Place, shown
 from surgeval.errors import BadInput, DataError
-from surgeval.files import collect_parquet, scan_parquet_file
+from surgeval.files import Location, OnProblem, collect_parquet, preview, raise_errors, scan_parquet_file
 from surgeval.qa.formats import formats
 from surgeval.records import Frame, Question, Video, VqaQuestion
 from surgeval.vocab import LabelSpace, capabilities, capability_expected, track_limits
@@ -54,40 +53,40 @@ def _spelling(text: str) -> str:
     return text.strip().casefold().replace("-", "_").replace(" ", "_")
 
 
-def _primary(value: Any, place: Place, field: str) -> str | None:
+def _primary(value: Any, place: Location, field: str) -> str | None:
     text = place.text(value, field)
     if text is None:
         return None
     leaf = _leaves().get(_spelling(text))
     if leaf is None and _spelling(text) in _groups():
-        place.warn("capability-group", f"found {shown(text)}, expected a leaf of the taxonomy", field)
+        place.warn("capability-group", f"found {preview(text)}, expected a leaf of the taxonomy", field)
         return _groups()[_spelling(text)]
     if leaf is None:
-        place.report("capability-unknown", f"found {shown(text)}, expected {capability_expected(text)}", field)
+        place.error("wrong-value", f"found {preview(text)}, expected {capability_expected(text)}", field)
     return leaf
 
 
-def _secondaries(value: Any, place: Place, field: str) -> tuple[str, ...]:
+def _secondaries(value: Any, place: Location, field: str) -> tuple[str, ...]:
     result = []
     for item in (place.items(value, field) or ()) if value is not None else ():
         leaf = _leaves().get(_spelling(item)) if isinstance(item, str) else None
         if leaf is None:
-            place.warn("capability-unknown", f"found {shown(item)}, expected {capability_expected(item)}", field)
+            place.warn("wrong-value", f"found {preview(item)}, expected {capability_expected(item)}", field)
         else:
             result.append(leaf)
     return tuple(result)
 
 
-def _format(value: Any, place: Place, field: str) -> str | None:
+def _format(value: Any, place: Location, field: str) -> str | None:
     if isinstance(value, str) and value in formats():
         return value
-    place.report("format-unknown", f"found {shown(value)}, expected one of {', '.join(formats())}", field)
+    place.error("wrong-value", f"found {preview(value)}, expected one of {', '.join(formats())}", field)
     return None
 
 
-def _id(value: Any, place: Place) -> str | None:
+def _id(value: Any, place: Location) -> str | None:
     if isinstance(value, int) and not isinstance(value, bool):
-        place.warn("id-not-text", f"found {shown(value)}, expected text", "qID")
+        place.warn("id-type", f"found {preview(value)}, expected text", "qID")
         return str(value)
     return place.text(value, "qID")
 
@@ -95,7 +94,7 @@ def _id(value: Any, place: Place) -> str | None:
 def _by_id(path: Path, on_problem: OnProblem) -> dict[str, dict[str, Any]]:
     """The records of one file by question id; a repeated id is told and the first kept."""
     data = read_json(path, on_problem)
-    place = Place(str(path), on_problem)
+    place = Location(str(path), on_problem)
     result: dict[str, dict[str, Any]] = {}
     for number, item in enumerate((place.items(data) or ()) if data is not UNREAD else ()):
         here = place.at(f"record {number}")
@@ -103,7 +102,7 @@ def _by_id(path: Path, on_problem: OnProblem) -> dict[str, dict[str, Any]]:
         name = _id(record.get("qID"), here) if record is not None else None
         if record is not None and name is not None:
             if name in result:
-                here.report("id-duplicate", f"found {shown(name)}, expected each question once", "qID")
+                here.error("id-duplicate", f"found {preview(name)}, expected each question once", "qID")
             else:
                 result[name] = record
     return result
@@ -125,14 +124,14 @@ def read_focus_pair(requests: str | Path, references: str | Path, on_problem: On
     requests, references = Path(requests), Path(references)
     asked, known = _by_id(requests, on_problem), _by_id(references, on_problem)
     for name in known.keys() - asked.keys():
-        place = Place(str(references), on_problem, f"question {name}")
-        place.report(
-            "request-missing", f"found a reference without request, expected the question in {requests.name}", "qID"
+        place = Location(str(references), on_problem, f"question {name}")
+        place.error(
+            "reference-missing", f"found a reference without request, expected the question in {requests.name}", "qID"
         )
     for name, request in asked.items():
-        place = Place(str(requests), on_problem, f"question {name}")
+        place = Location(str(requests), on_problem, f"question {name}")
         if name not in known:
-            place.report(
+            place.error(
                 "reference-missing",
                 f"found a request without reference, expected its answer in {references.name}",
                 "qID",
@@ -140,14 +139,14 @@ def read_focus_pair(requests: str | Path, references: str | Path, on_problem: On
             continue
         unknown = request.keys() - set(_REQUEST)
         if unknown:
-            place.warn("key-unknown", f"found {shown(min(unknown))}, expected only the keys {', '.join(_REQUEST)}")
-        question = _joined(name, request, known[name], place, Place(str(references), on_problem, f"question {name}"))
+            place.warn("key-unknown", f"found {preview(min(unknown))}, expected only the keys {', '.join(_REQUEST)}")
+        question = _joined(name, request, known[name], place, Location(str(references), on_problem, f"question {name}"))
         if question:
             yield question
 
 
 def _joined(
-    name: str, request: dict[str, Any], reference: dict[str, Any], place: Place, other: Place
+    name: str, request: dict[str, Any], reference: dict[str, Any], place: Location, other: Location
 ) -> VqaQuestion | None:
     video = place.text(request.get("videoID"), "videoID")
     times = [place.number(request.get(key), key) for key in ("start_time", "end_time")]
@@ -159,13 +158,13 @@ def _joined(
     options = other.mapping(reference.get("format_kwargs", {}), "format_kwargs")
     flags = [reference.get(key, False) for key in ("ood", "clinical")]
     if not all(isinstance(flag, bool) for flag in flags):
-        other.report("not-a-flag", f"found {shown(flags)}, expected true or false", "ood, clinical")
+        other.error("wrong-value", f"found {preview(flags)}, expected true or false", "ood, clinical")
         return None
     start, end = times
     if None in (video, start, end, procedure, text, primary, style, answer) or options is None:
         return None
     if start is not None and end is not None and not 0 <= start <= end:
-        place.report("time-order", f"found {start:g} to {end:g} s, expected 0 ≤ start_time ≤ end_time", "start_time")
+        place.error("time-order", f"found {start:g} to {end:g} s, expected 0 ≤ start_time ≤ end_time", "start_time")
         return None
     return VqaQuestion(
         name, str(video), float(start or 0), float(end or 0), str(procedure), str(text), str(primary), str(style),
@@ -189,18 +188,18 @@ def focus_rows(path: str | Path, on_problem: OnProblem) -> Iterator[VqaQuestion]
     path = Path(path)
     seen: set[str] = set()
     for number, row in enumerate(_rows(path, on_problem)):
-        place = Place(str(path), on_problem, f"row {number}")
+        place = Location(str(path), on_problem, f"row {number}")
         record = place.mapping(row)
         question = _published(record, place) if record is not None else None
         if question and question.id in seen:
-            place.report("id-duplicate", f"found {shown(question.id)}, expected each question once", "id")
+            place.error("id-duplicate", f"found {preview(question.id)}, expected each question once", "id")
         elif question:
             seen.add(question.id)
             yield question
 
 
 def _rows(path: Path, on_problem: OnProblem) -> Iterator[Any]:
-    place = Place(str(path), on_problem)
+    place = Location(str(path), on_problem)
     if path.suffix == ".parquet":
         try:
             frame = scan_parquet_file(path)
@@ -208,7 +207,7 @@ def _rows(path: Path, on_problem: OnProblem) -> Iterator[Any]:
             for start in range(0, total, _BATCH):
                 yield from collect_parquet(frame.slice(start, _BATCH), path).iter_rows(named=True)
         except DataError as error:
-            place.report(error.code, error.sentence)
+            place.error(error.code, error.sentence)
     elif path.suffix == ".jsonl":
         for number, line in read_lines(path, on_problem):
             value = told_json(line, place.at(f"line {number}"))
@@ -219,7 +218,7 @@ def _rows(path: Path, on_problem: OnProblem) -> Iterator[Any]:
         yield from (place.items(data) or ()) if data is not UNREAD else ()
 
 
-def _published(row: dict[str, Any], place: Place) -> VqaQuestion | None:
+def _published(row: dict[str, Any], place: Location) -> VqaQuestion | None:
     name = row.get("id")
     name = str(name) if type(name) is int else place.text(name, "id")  # the hub's ids are integers
     video = place.text(row.get("video"), "video")
@@ -231,12 +230,12 @@ def _published(row: dict[str, Any], place: Place) -> VqaQuestion | None:
     answer = place.text(row.get("answer"), "answer", empty=True)
     flags = [row.get(key) or False for key in ("ood", "clinical_relevance")]
     if not all(isinstance(flag, bool) for flag in flags):
-        place.report("not-a-flag", f"found {shown(flags)}, expected true or false", "ood, clinical_relevance")
+        place.error("wrong-value", f"found {preview(flags)}, expected true or false", "ood, clinical_relevance")
         return None
     if None in (name, video, procedure, text, primary, style, answer) or start is None or end is None:
         return None
     if start > end:
-        place.report("time-order", f"found {start:g} to {end:g} s, expected a start before the end", "timestamp_start")
+        place.error("time-order", f"found {start:g} to {end:g} s, expected a start before the end", "timestamp_start")
         return None
     # The challenge's loader widens the tolerance with the window: 1 s for a frame, at most 5 s.
     options: dict[str, object] = {}
@@ -247,10 +246,10 @@ def _published(row: dict[str, Any], place: Place) -> VqaQuestion | None:
                        str(answer), options, extra, flags[0], flags[1])  # fmt: skip
 
 
-def _seconds(value: Any, place: Place, field: str) -> float | None:
+def _seconds(value: Any, place: Location, field: str) -> float | None:
     match = _CLOCK.fullmatch(value.strip()) if isinstance(value, str) else None
     if not match:
-        place.report("not-a-time", f"found {shown(value)}, expected hh:mm:ss", field)
+        place.error("wrong-value", f"found {preview(value)}, expected hh:mm:ss", field)
         return None
     return float(int(match[1]) * 3600 + int(match[2]) * 60 + int(match[3]))
 
@@ -344,9 +343,11 @@ class Focus:
                 if known == file.path:
                     yield question
                     continue
-                place = Place(str(file.path), on_problem, f"question {question.id}")
-                place.report(
-                    "id-duplicate", f"found {shown(question.id)}, as in {known.name}, expected each question once", "id"
+                place = Location(str(file.path), on_problem, f"question {question.id}")
+                place.error(
+                    "id-duplicate",
+                    f"found {preview(question.id)}, as in {known.name}, expected each question once",
+                    "id",
                 )
 
     def videos(self, on_problem: OnProblem = raise_errors) -> tuple[Video, ...]:

@@ -11,14 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
-from surgeval.datasets.base import Dataset, OnProblem, raise_errors
+from surgeval.datasets.base import Dataset
 from surgeval.datasets.formats.intent_items import media_home, read_intent_items
 from surgeval.datasets.formats.writing import Output
 from surgeval.datasets.io.files import ends, is_there
 from surgeval.datasets.io.layout import is_file
-from surgeval.datasets.io.values import Place
 from surgeval.errors import DataError
-from surgeval.files import DistinctNames, copy_atomically, leads_out, path_inside
+from surgeval.files import DistinctNames, Location, OnProblem, copy_atomically, leads_out, path_inside, raise_errors
 from surgeval.records import Frame, IntentQuestion, Question, Video
 from surgeval.vocab import LabelSpace
 
@@ -77,11 +76,11 @@ def check_media(dataset: Dataset, question: IntentQuestion, on_problem: OnProble
     surgeval.errors.DataError: .../none.png: item 2: media: found no such file, expected the media of a question
     """
     for path in media_paths(dataset, question):
-        place = Place(str(path), on_problem, f"item {question.id}")
+        place = Location(str(path), on_problem, f"item {question.id}")
         if not is_file(path):
-            place.report("media-missing", "found no such file, expected the media of a question", "media")
+            place.error("media-missing", "found no such file, expected the media of a question", "media")
         elif _leaves(dataset, path):
-            place.report("link-outside", f"found {LINK_OUT}, expected the media of a question", "media")
+            place.error("path-escape", f"found {LINK_OUT}, expected the media of a question", "media")
 
 
 def _leaves(dataset: Dataset, path: Path) -> bool:

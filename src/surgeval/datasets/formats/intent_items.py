@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from surgeval.datasets.base import OnProblem, raise_errors
 from surgeval.datasets.io.fixations import FixationReader
 from surgeval.datasets.io.json import UNREAD, read_lines, told_json
 from surgeval.datasets.io.layout import inside
-from surgeval.datasets.io.values import Place, shown
+from surgeval.files import Location, OnProblem, preview, raise_errors
 from surgeval.records import IntentQuestion, OptionLabel
 
 SKILLS = {"spatial": ("absolute", "relative"), "temporal": ("prospective", "retrospective"),
@@ -39,9 +38,9 @@ def read_intent_items(
     """
     path = Path(path)
     root = None if root is None else Path(root)
-    place = Place(str(path), on_problem)
+    place = Location(str(path), on_problem)
     seen: dict[str, IntentQuestion] = {}
-    lines: dict[str, Place] = {}
+    lines: dict[str, Location] = {}
     home, fixations = root or media_home(path), FixationReader()
     for number, line in read_lines(path, on_problem):
         here = place.at(f"line {number}")
@@ -49,7 +48,7 @@ def read_intent_items(
         record = here.mapping(value) if value is not UNREAD else None
         item = _item(record, here, path.parent, home, fixations) if record is not None else None
         if item and item.id in seen:
-            here.report("id-duplicate", f"found {shown(item.id)}, expected each question once", "id")
+            here.error("id-duplicate", f"found {preview(item.id)}, expected each question once", "id")
         elif item:
             seen[item.id], lines[item.id] = item, here
             yield item
@@ -58,18 +57,22 @@ def read_intent_items(
         _check_links(item, seen, lines[item.id])
 
 
-def _check_links(item: IntentQuestion, items: Mapping[str, IntentQuestion], place: Place) -> None:
+def _check_links(item: IntentQuestion, items: Mapping[str, IntentQuestion], place: Location) -> None:
     """Twins are in the file, and a true-premise twin has the options of its trap and another right one."""
     for field in LINKS:
         name = getattr(item, field)
         if name is not None and (name not in items or name == item.id):
-            place.report("link-missing", f"found {shown(name)}, expected the id of another item of this file", field)
+            place.error(
+                "reference-missing", f"found {preview(name)}, expected the id of another item of this file", field
+            )
         elif name is not None and field == "twin":
             twin = items[name]
             if set(twin.options) != set(item.options) or twin.options[twin.answer] == item.options[item.answer]:
                 expected = "the same options as here, and another right one"
-                place.report(
-                    "twin-differs", f"found {shown(name)} with {shown(list(twin.options))}, expected {expected}", field
+                place.error(
+                    "labels-differ",
+                    f"found {preview(name)} with {preview(list(twin.options))}, expected {expected}",
+                    field,
                 )
 
 
@@ -83,7 +86,7 @@ def media_home(path: Path) -> Path:
 
 
 def _item(
-    record: dict[str, Any], place: Place, folder: Path, home: Path, fixations: FixationReader
+    record: dict[str, Any], place: Location, folder: Path, home: Path, fixations: FixationReader
 ) -> IntentQuestion | None:
     name = place.text(record.get("id"), "id")
     if name is None:
@@ -94,23 +97,23 @@ def _item(
     options = _options(record.get("options"), here)
     trap = record.get("trap")
     if trap not in (None, "perceptual", "cognitive"):
-        here.report("trap-unknown", f"found {shown(trap)}, expected null, perceptual or cognitive", "trap")
+        here.error("wrong-value", f"found {preview(trap)}, expected null, perceptual or cognitive", "trap")
         return None
     known = [text for text in texts if text is not None]
     if len(known) < 5 or media is None or options is None:
         return None
     scenario, cluster, dimension, skill, question = known
     if skill not in SKILLS.get(dimension, ()):
-        here.report(
-            "skill-unknown", f"found {shown(dimension)} / {shown(skill)}, expected one of the six skills", "skill"
+        here.error(
+            "wrong-value", f"found {preview(dimension)} / {preview(skill)}, expected one of the six skills", "skill"
         )
         return None
-    answer = here.whole(record.get("answer"), "answer", 0, len(options) - 1, "answer-range")
+    answer = here.whole(record.get("answer"), "answer", 0, len(options) - 1, "wrong-value")
     if answer is None:
         return None
     start, end = (here.number(record[key], key) if record.get(key) is not None else None for key in ("start", "end"))
     if start is not None and end is not None and end < start:
-        here.report("window-reversed", f"found {end:g}, expected seconds from {start:g} (start) on", "end")
+        here.error("time-order", f"found {end:g}, expected seconds from {start:g} (start) on", "end")
         return None
     style: Literal["perceptual", "cognitive"] | None = trap
     return IntentQuestion(
@@ -125,18 +128,18 @@ def _item(
     )  # fmt: skip
 
 
-def _text(value: Any, place: Place, field: str) -> str | None:
+def _text(value: Any, place: Location, field: str) -> str | None:
     return place.text(value, field) if value is not None else None
 
 
-def _truth(value: Any, place: Place, field: str) -> bool | None:
+def _truth(value: Any, place: Location, field: str) -> bool | None:
     if value is None or isinstance(value, bool):
         return value
-    place.report("not-a-flag", f"found {shown(value)}, expected true or false", field)
+    place.error("wrong-value", f"found {preview(value)}, expected true or false", field)
     return None
 
 
-def _labels(value: Any, place: Place, count: int) -> tuple[OptionLabel, ...]:
+def _labels(value: Any, place: Location, count: int) -> tuple[OptionLabel, ...]:
     """A label per option: text, or an object with `label` and `reason`."""
     rows = place.items(value, "labels") if value is not None else None
     if not rows:
@@ -146,26 +149,26 @@ def _labels(value: Any, place: Place, count: int) -> tuple[OptionLabel, ...]:
         entry = row if isinstance(row, dict) else {"label": row}
         label, reason = entry.get("label"), place.text(entry.get("reason", ""), "labels reason", empty=True) or ""
         if label not in _LABELS:
-            place.report("label-unknown", f"found {shown(label)}, expected one of {', '.join(_LABELS)}", "labels")
+            place.error("wrong-value", f"found {preview(label)}, expected one of {', '.join(_LABELS)}", "labels")
             return ()
         result.append(OptionLabel(label, reason))
     if len(result) != count:
-        place.report(
-            "label-count", f"found {len(result)} labels, expected one for each of the {count} options", "labels"
+        place.error(
+            "wrong-shape", f"found {len(result)} labels, expected one for each of the {count} options", "labels"
         )
         return ()
     return tuple(result)
 
 
-def _mapping(value: Any, place: Place, field: str) -> dict[str, Any] | None:
+def _mapping(value: Any, place: Location, field: str) -> dict[str, Any] | None:
     return place.mapping(value, field) if value is not None else None
 
 
-def _rows(value: Any, place: Place, field: str) -> list[Any]:
+def _rows(value: Any, place: Location, field: str) -> list[Any]:
     return (place.items(value, field) or []) if value is not None else []
 
 
-def _media(value: Any, place: Place, folder: Path, home: Path) -> tuple[str, ...] | None:
+def _media(value: Any, place: Location, folder: Path, home: Path) -> tuple[str, ...] | None:
     rows = [value] if isinstance(value, str) else place.items(value, "media")
     texts = [place.text(item, "media") for item in rows or ()]
     paths = [inside(home, folder, text, place, "media") for text in texts if text is not None]
@@ -174,7 +177,7 @@ def _media(value: Any, place: Place, folder: Path, home: Path) -> tuple[str, ...
     return tuple(text for text in texts if text is not None)
 
 
-def _options(value: Any, place: Place) -> tuple[str, ...] | None:
+def _options(value: Any, place: Location) -> tuple[str, ...] | None:
     rows = place.items(value, "options")
     texts = [place.text(item, "options") for item in rows or ()]
     known = tuple(text for text in texts if text is not None)
@@ -182,11 +185,11 @@ def _options(value: Any, place: Place) -> tuple[str, ...] | None:
         return None
     longest = max(map(len, known), default=0)
     if longest > _LONGEST_OPTION:
-        place.report("options", f"found {longest} characters, expected at most {_LONGEST_OPTION} in each", "options")
+        place.error("wrong-value", f"found {longest} characters, expected at most {_LONGEST_OPTION} in each", "options")
         return None
     if not 2 <= len(known) <= 8 or len(set(known)) < len(known):
-        place.report(
-            "options",
+        place.error(
+            "wrong-value",
             f"found {len(known)} options, {len(set(known))} different, expected 2 to 8 different ones",
             "options",
         )

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from surgeval.datasets.base import OnProblem, Problem
 from surgeval.datasets.io.json import UNREAD, read_json
 from surgeval.errors import DataError, SurgevalError
+from surgeval.files import OnProblem, Problem
 from surgeval.records import Triplet
 from surgeval.vocab import LabelSpace, from_json, load_labels
 
@@ -25,9 +25,9 @@ def space_from_json(data: Any, file: str, on_problem: OnProblem) -> LabelSpace |
     try:
         return from_json(data, file)
     except DataError as error:
-        on_problem(Problem("labels-broken", error.path, error.sentence, error.record, error.field))
+        on_problem(Problem("file-broken", error.path, error.sentence, error.record, error.field))
     except (SurgevalError, ValueError, TypeError) as error:
-        on_problem(Problem("labels-broken", file, f"found {error}, expected a label space"))
+        on_problem(Problem("file-broken", file, f"found {error}, expected a label space"))
     return None
 
 

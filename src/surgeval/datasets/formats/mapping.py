@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from surgeval.datasets.base import raise_errors
 from surgeval.datasets.io.json import UNREAD, read_text, told_json
-from surgeval.datasets.io.values import MAX_SIDE, Place, as_float, shown
+from surgeval.datasets.io.values import MAX_SIDE, check_size
 from surgeval.errors import DataError
+from surgeval.files import Location, as_float, preview, raise_errors
 
 LAYOUTS = ("xywh", "xyxy", "cxcywh")
 UNLISTED = ("skip", "empty", "unlabelled")
@@ -92,19 +92,21 @@ class BoxMap(MappingFile):
         texts["label"] = texts.pop("class")
         texts["name"] = texts["name"] or "{video}"
         if len(texts["separator"].encode("utf-8", "replace")) > 1:  # tables are split at bytes
-            place.report("wrong-value", f"found {shown(texts['separator'])}, expected one ASCII character", "separator")
+            place.error(
+                "wrong-value", f"found {preview(texts['separator'])}, expected one ASCII character", "separator"
+            )
         box = _texts(data.get("box"), "box", place)
         if len(box) not in (1, 4):
-            place.report(
+            place.error(
                 "wrong-value", f"found {len(box)} columns, expected four columns, or one that holds four numbers", "box"
             )
         normalised = data.get("normalised", False)
         if not isinstance(normalised, bool):
-            place.report("wrong-value", f"found {shown(normalised)}, expected true or false", "normalised")
+            place.error("wrong-value", f"found {preview(normalised)}, expected true or false", "normalised")
         fps = data.get("fps")
         rate = 0.0 if fps == "auto" else as_float(fps)
         if fps is not None and (rate is None or not math.isfinite(rate) or not (0 < rate <= 1000 or fps == "auto")):
-            place.report("wrong-value", f'found {shown(fps)}, expected a number up to 1000, or "auto"', "fps")
+            place.error("wrong-value", f'found {preview(fps)}, expected a number up to 1000, or "auto"', "fps")
         classes = place.mapping(data.get("classes", {}), "classes") or {}
         for key, value in classes.items():
             place.text(value, f"classes.{key}", empty=True)
@@ -154,7 +156,7 @@ def parsed(path: Path) -> dict[str, Any] | None:
     text = read_text(path, raise_errors, MAX_BYTES) or ""
     data: Any = None
     if path.suffix.lower() == ".json":
-        data = told_json(text, Place(str(path), lambda _: None))
+        data = told_json(text, Location(str(path), lambda _: None))
     else:
         try:
             data = tomllib.loads(text)
@@ -173,33 +175,33 @@ def _why(path: Path, text: str) -> str:
     return "no table"
 
 
-def place_of_mapping(data: Mapping[str, Any], keys: frozenset[str], file: str) -> Place:
+def place_of_mapping(data: Mapping[str, Any], keys: frozenset[str], file: str) -> Location:
     """Where a mapping's values are checked from; a key that is none of `keys` is refused."""
-    place = Place(file, raise_errors)
+    place = Location(file, raise_errors)
     unknown = sorted(str(key) for key in data.keys() - keys)
     if unknown:
-        place.report("key-unknown", f"found {shown(unknown[0])}, expected one of {', '.join(sorted(keys))}")
+        place.error("key-unknown", f"found {preview(unknown[0])}, expected one of {', '.join(sorted(keys))}")
     return place
 
 
-def one_of(value: Any, allowed: tuple[str, ...], key: str, place: Place) -> str:
+def one_of(value: Any, allowed: tuple[str, ...], key: str, place: Location) -> str:
     """The value of a key that allows only these."""
     if value not in allowed:
-        place.report("wrong-value", f"found {shown(value)}, expected one of {', '.join(allowed)}", key)
+        place.error("wrong-value", f"found {preview(value)}, expected one of {', '.join(allowed)}", key)
     return str(value)
 
 
-def _texts(value: Any, key: str, place: Place) -> tuple[str, ...]:
+def _texts(value: Any, key: str, place: Location) -> tuple[str, ...]:
     """One text or a list of texts."""
     items = [value] if isinstance(value, str) else place.items(value, key) or []
     return tuple(place.text(item, key) or "" for item in items)
 
 
-def frame_size(value: Any, place: Place) -> tuple[int, int] | None:
+def frame_size(value: Any, place: Location) -> tuple[int, int] | None:
     """Width and height of the frames, where the mapping says them."""
     if value is None:
         return None
     if not isinstance(value, list) or len(value) != 2:
-        place.report("wrong-value", f"found {shown(value)}, expected [width, height] up to {MAX_SIDE}", "size")
+        place.error("wrong-value", f"found {preview(value)}, expected [width, height] up to {MAX_SIDE}", "size")
         return None
-    return place.size(*value)
+    return check_size(place, *value)

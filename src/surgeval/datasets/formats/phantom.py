@@ -12,7 +12,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
-from surgeval.datasets.base import OnProblem, Problem, raise_errors
 from surgeval.datasets.formats.focus import read_focus_pair
 from surgeval.datasets.formats.intent_items import read_intent_items
 from surgeval.datasets.formats.labels import space_from_json, without_null_pair
@@ -21,8 +20,9 @@ from surgeval.datasets.io.fixations import FixationReader
 from surgeval.datasets.io.json import read_mapping
 from surgeval.datasets.io.layout import find_image, folders, names, number_of
 from surgeval.datasets.io.outline import read_mask
-from surgeval.datasets.io.values import Place, as_float, shown
+from surgeval.datasets.io.values import check_box, check_point, check_size, check_triplet, find_class
 from surgeval.errors import BadInput
+from surgeval.files import Location, OnProblem, Problem, as_float, preview, raise_errors
 from surgeval.records import UNKNOWN, CameraMotion, Frame, Gaze, ImageRef, Instance, Point, Question, Triplet, Video
 from surgeval.vocab import LabelSpace, load_labels
 
@@ -47,16 +47,16 @@ class Phantom:
 
     def _manifest(self) -> dict[str, Any]:
         path = self.root / "phantom.json"
-        place = Place(str(path), self._early.append)
+        place = Location(str(path), self._early.append)
         record = read_mapping(path, self._early.append)
         if record is not None and (record.get("format"), record.get("version")) != ("surgeval-phantom", 1):
-            version = f"format {shown(record.get('format'))} version {shown(record.get('version'))}"
-            place.report("manifest-version", f"found {version}, expected format 'surgeval-phantom' version 1")
+            version = f"format {preview(record.get('format'))} version {preview(record.get('version'))}"
+            place.error("format-version", f"found {version}, expected format 'surgeval-phantom' version 1")
         return record or {}
 
     def _listed(self, stated: Any) -> dict[str, Video]:
         """The manifest's videos, then those that only the folders know."""
-        place = Place(str(self.root / "phantom.json"), self._early.append)
+        place = Location(str(self.root / "phantom.json"), self._early.append)
         result: dict[str, Video] = {}
         rows = place.items(stated, "videos") if stated is not None else []
         for number, row in enumerate(rows or ()):
@@ -66,7 +66,7 @@ class Phantom:
             if record is None or name is None:
                 continue
             if name in result or "/" in name or "\\" in name or "\0" in name or name in (".", ".."):
-                here.report("video-name", f"found {shown(name)}, expected a file name of its own", "name")
+                here.error("frame-name", f"found {preview(name)}, expected a file name of its own", "name")
                 continue
             texts: dict[str, Any] = {
                 key: value for key in ("source", "split", "procedure") if isinstance(value := record.get(key), str)
@@ -80,9 +80,9 @@ class Phantom:
         for name in dict.fromkeys([*truths, *(folder.name for folder in folders(self.root / "frames"))]):
             if name not in result:
                 if result and isinstance(stated, list):
-                    place.report(
+                    place.error(
                         "video-unlisted",
-                        f"found files of {shown(name)}, expected every video in the manifest",
+                        f"found files of {preview(name)}, expected every video in the manifest",
                         "videos",
                     )
                 result[name] = Video(name)
@@ -93,8 +93,8 @@ class Phantom:
         for problem in self._early:
             on_problem(problem)
         if not self._videos:
-            Place(str(self.root), on_problem).report(
-                "labels-missing", "found no video, expected truth/VIDEO.json files"
+            Location(str(self.root), on_problem).error(
+                "file-missing", "found no video, expected truth/VIDEO.json files"
             )
         return tuple(self._videos.values())
 
@@ -103,7 +103,7 @@ class Phantom:
         if video not in self._videos:
             raise BadInput(f"{self.root}: found no video {video!r}, expected one of {', '.join(self._videos)}")
         path = self.root / "truth" / f"{video}.json"
-        place = Place(str(path), on_problem)
+        place = Location(str(path), on_problem)
         record = read_mapping(path, on_problem)
         rows = place.items(record.get("frames"), "frames") if record is not None else None
         if record is None or rows is None:
@@ -117,9 +117,9 @@ class Phantom:
     def fixations(self, video: str) -> tuple[Gaze, ...]:
         """All fixations of a video on the frame, those between its labelled frames too."""
         path = self.root / "truth" / f"{video}.json"
-        return _gaze(read_mapping(path, raise_errors) or {}, Place(str(path), raise_errors))
+        return _gaze(read_mapping(path, raise_errors) or {}, Location(str(path), raise_errors))
 
-    def _frame(self, video: str, number: int, row: Any, place: Place, gaze: tuple[Gaze, ...]) -> Frame | None:
+    def _frame(self, video: str, number: int, row: Any, place: Location, gaze: tuple[Gaze, ...]) -> Frame | None:
         here = place.at(f"frames[{number}]")
         record = here.mapping(row)
         name = here.text(record.get("name"), "name") if record is not None else None
@@ -127,7 +127,7 @@ class Phantom:
             return None
         here = place.at(f"frame {name[:60]}")
         if not name.isascii() or not name.isdigit():
-            here.report("frame-name", f"found {shown(name)}, expected a number of six digits", "name")
+            here.error("frame-name", f"found {preview(name)}, expected a number of six digits", "name")
             return None
         time = here.number(record.get("time"), "time")
         size = self._frame_size(record, here)
@@ -145,49 +145,49 @@ class Phantom:
         return Frame(
             video, name, number_of(name, number), time, ImageRef(image), *size,
             tuple(instance for instance in instances if instance),
-            phase=here.named(self.space, "phase", phase) if phase is not None else None,
+            phase=find_class(here, self.space, "phase", phase) if phase is not None else None,
             successor=ImageRef(successor),
             camera=_camera(record.get("camera"), here),
             gaze=tuple(g for g in gaze if g.t < until and g.t + g.duration > time),
-            region=here.box(region, *size, "region") if region is not None else None,
+            region=check_box(here, region, *size, "region") if region is not None else None,
             objects=_objects(objects, here),
         )  # fmt: skip
 
-    def _frame_size(self, record: dict[str, Any], place: Place) -> tuple[int, int] | None:
+    def _frame_size(self, record: dict[str, Any], place: Location) -> tuple[int, int] | None:
         size = record.get("size", self._size)
         if size is None:  # the manifest is gone: every mask tells the frame's size
             masks = [item.get("mask") for item in record.get("instances") or () if isinstance(item, dict)]
             stated = next((m["size"] for m in masks if isinstance(m, dict) and isinstance(m.get("size"), list)), None)
             size = stated[::-1] if stated else [448, 256]
         if not isinstance(size, list) or len(size) != 2:
-            place.report("not-a-number", f"found {shown(size)}, expected [width, height]", "size")
+            place.error("not-a-number", f"found {preview(size)}, expected [width, height]", "size")
             return None
-        return place.size(*size)
+        return check_size(place, *size)
 
-    def _instance(self, number: int, value: Any, size: tuple[int, int], place: Place) -> Instance | None:
+    def _instance(self, number: int, value: Any, size: tuple[int, int], place: Location) -> Instance | None:
         here = place.at(f"{place.record}, instance {number}")
         record = here.mapping(value)
         triplet = self._triplet(record, here) if record is not None else None
         if record is None or triplet is None:
             return None
-        box = here.box(record.get("box"), *size) if record.get("box") is not None else None
+        box = check_box(here, record.get("box"), *size) if record.get("box") is not None else None
         mask = read_mask(record["mask"], *size, here, "mask") if record.get("mask") is not None else None
         if (box is None and record.get("box") is not None) or (mask is None and record.get("mask") is not None):
             return None
         points: dict[str, Point] = {}
         for key in ("tip", "contact"):
-            point = here.point(record[key], key) if record.get(key) is not None else None
+            point = check_point(here, record[key], key) if record.get(key) is not None else None
             if point:
                 points[key] = point
         track = here.whole(record["track"], "track", 0, 1 << 31) if record.get("track") is not None else None
         return Instance(triplet, box, mask, track=track, points=points, motion=_motion(record.get("motion"), here))
 
-    def _triplet(self, record: dict[str, Any], place: Place) -> Triplet | None:
+    def _triplet(self, record: dict[str, Any], place: Location) -> Triplet | None:
         ids = []
         for component in ("instrument", "verb", "target"):
             value = record.get(component)
             optional = component != "instrument" and value in (None, "")
-            ids.append(UNKNOWN if optional else place.named(self.space, component, value))
+            ids.append(UNKNOWN if optional else find_class(place, self.space, component, value))
         known = [number for number in ids if number is not None]
         last = len(self.space.triplets) - 1
         number = place.whole(record.get("triplet", UNKNOWN), "triplet", UNKNOWN, last, "class-unknown")
@@ -195,7 +195,7 @@ class Phantom:
             return None
         if number == UNKNOWN:
             return without_null_pair(self.space, Triplet(*known))
-        return place.triplet(self.space, number, known)
+        return check_triplet(place, self.space, number, known)
 
     def questions(self, on_problem: OnProblem = raise_errors) -> Iterator[Question]:
         """Of both kinds, where the folder has them."""
@@ -212,14 +212,14 @@ def _when(row: Any) -> float:
     return time if time is not None and math.isfinite(time) else 0.0
 
 
-def _gaze(record: dict[str, Any], place: Place) -> tuple[Gaze, ...]:
+def _gaze(record: dict[str, Any], place: Location) -> tuple[Gaze, ...]:
     value, reader = record.get("gaze"), FixationReader()
     fixations = reader.read((place.items(value, "gaze") or []) if value is not None else [], place)
     reader.report(place)
     return tuple(fixations)
 
 
-def _camera(value: Any, place: Place) -> CameraMotion | None:
+def _camera(value: Any, place: Location) -> CameraMotion | None:
     record = place.mapping(value, "camera") if value is not None else None
     if record is None:
         return None
@@ -228,19 +228,19 @@ def _camera(value: Any, place: Place) -> CameraMotion | None:
     return CameraMotion(*known) if len(known) == 4 else None
 
 
-def _motion(value: Any, place: Place) -> tuple[float, ...] | None:
+def _motion(value: Any, place: Location) -> tuple[float, ...] | None:
     rows = place.items(value, "motion") if value is not None else None
     if rows is None:
         return None
     if len(rows) != 6:
-        place.report("row-length", f"found {len(rows)} numbers, expected 6 numbers of an affine map", "motion")
+        place.error("wrong-shape", f"found {len(rows)} numbers, expected 6 numbers of an affine map", "motion")
         return None
     numbers = [place.number(item, "motion") for item in rows]
     known = tuple(n for n in numbers if n is not None)
     return known if len(known) == 6 else None
 
 
-def _objects(value: Any, place: Place) -> dict[str, str]:
+def _objects(value: Any, place: Location) -> dict[str, str]:
     record = place.mapping(value, "objects") if value is not None else None
     return {key: state for key, state in (record or {}).items() if isinstance(state, str)}
 

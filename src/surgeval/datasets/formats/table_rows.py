@@ -10,17 +10,17 @@ from typing import Any
 
 from surgeval.datasets.formats.mapping import BoxMap
 from surgeval.datasets.io.json import UNREAD, read_json, read_text
-from surgeval.datasets.io.values import Place, shown
+from surgeval.files import Location, preview
 
 MAX_BYTES = 1 << 28  # of a CSV file, which is held whole
 
 
-def table_rows(path: Path, boxes: BoxMap, place: Place) -> Iterator[tuple[int, dict[str, Any]]]:
+def table_rows(path: Path, boxes: BoxMap, place: Location) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows that have all columns of the map; CSV rows are numbered by line, JSON rows from 0."""
     return _json_rows(path, boxes, place) if path.suffix.lower() == ".json" else _csv_rows(path, boxes, place)
 
 
-def _csv_rows(path: Path, boxes: BoxMap, place: Place) -> Iterator[tuple[int, dict[str, Any]]]:
+def _csv_rows(path: Path, boxes: BoxMap, place: Location) -> Iterator[tuple[int, dict[str, Any]]]:
     text = read_text(path, place.on_problem, MAX_BYTES)
     if text is None:
         return
@@ -37,27 +37,27 @@ def _csv_rows(path: Path, boxes: BoxMap, place: Place) -> Iterator[tuple[int, di
                 if not _has_columns(header, boxes, place):
                     return
             elif len(cells) != len(header):
-                place.at(f"row {reader.line_num}").report(
-                    "row-length", f"found {len(cells)} cells, expected {len(header)} cells"
+                place.at(f"row {reader.line_num}").error(
+                    "wrong-shape", f"found {len(cells)} cells, expected {len(header)} cells"
                 )
             else:
                 yield reader.line_num, dict(zip(header, (cell.strip() for cell in cells), strict=True))
     except csv.Error as error:
-        place.at(f"row {reader.line_num}").report("csv-broken", f"found {error}, expected separated values")
+        place.at(f"row {reader.line_num}").error("file-broken", f"found {error}, expected separated values")
 
 
-def _has_columns(header: list[str], boxes: BoxMap, place: Place) -> bool:
+def _has_columns(header: list[str], boxes: BoxMap, place: Location) -> bool:
     missing = sorted(boxes.columns - set(header))
     if missing:
         columns = ", ".join(header)[:200]
-        place.report("column-missing", f"found the columns {columns}, expected a column {missing[0]!r:.80}")
+        place.error("key-missing", f"found the columns {columns}, expected a column {missing[0]!r:.80}")
     if len(set(header)) != len(header):
         columns = ", ".join(header)[:200]
-        place.report("column-duplicate", f"found the columns {columns}, expected each column once")
+        place.error("column-duplicate", f"found the columns {columns}, expected each column once")
     return not missing and len(set(header)) == len(header)
 
 
-def _json_rows(path: Path, boxes: BoxMap, place: Place) -> Iterator[tuple[int, dict[str, Any]]]:
+def _json_rows(path: Path, boxes: BoxMap, place: Location) -> Iterator[tuple[int, dict[str, Any]]]:
     data = read_json(path, place.on_problem)
     if data is UNREAD:
         return
@@ -70,6 +70,6 @@ def _json_rows(path: Path, boxes: BoxMap, place: Place) -> Iterator[tuple[int, d
             continue
         missing = sorted((boxes.columns - record.keys()) - {boxes.verb, boxes.target, boxes.track, boxes.score})
         if missing:
-            here.report("column-missing", f"found {shown(sorted(record))}, expected {f'a key {missing[0]!r}'[:80]}")
+            here.error("key-missing", f"found {preview(sorted(record))}, expected {f'a key {missing[0]!r}'[:80]}")
             continue
         yield number, record

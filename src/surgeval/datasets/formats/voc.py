@@ -18,7 +18,6 @@ from typing import ClassVar, Literal, TypeAlias
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
-from surgeval.datasets.base import OnProblem, raise_errors
 from surgeval.datasets.formats.flat import FlatReader
 from surgeval.datasets.formats.labels import FILE, packaged_with, space_beside, space_of_names
 from surgeval.datasets.formats.writing import Output
@@ -27,8 +26,8 @@ from surgeval.datasets.io.files import ends
 from surgeval.datasets.io.images import image_size
 from surgeval.datasets.io.json import read_bytes
 from surgeval.datasets.io.layout import Flat, Folder, find_image, flat_folders, names, number_of
-from surgeval.datasets.io.values import Place
-from surgeval.files import path_inside
+from surgeval.datasets.io.values import check_frame_box, check_size, find_class
+from surgeval.files import Location, OnProblem, path_inside, raise_errors
 from surgeval.records import UNKNOWN, Box, Frame, ImageRef, Instance, Question, Triplet
 from surgeval.vocab import LabelSpace
 
@@ -72,7 +71,7 @@ def _parse(path: Path, on_problem: OnProblem) -> _Document | None:
     data = read_bytes(path, on_problem, MAX_BYTES)
     if data is None:
         return None
-    place = Place(str(path), on_problem)
+    place = Location(str(path), on_problem)
     parser = ElementTree.XMLParser(target=_Refuse())  # noqa: S314 (stops at a document type, before entities exist)
     try:
         parser.feed(data)
@@ -80,16 +79,16 @@ def _parse(path: Path, on_problem: OnProblem) -> _Document | None:
     except ElementTree.ParseError as error:
         line, column = error.position
         reason = str(error).split(":")[0]
-        place.report("xml-broken", f"found {reason} at line {line} column {column + 1}, expected well-formed XML")
+        place.error("file-broken", f"found {reason} at line {line} column {column + 1}, expected well-formed XML")
         return None
     except _DoctypeError:
-        place.report("xml-doctype", "found a document type declaration, expected plain annotation XML")
+        place.error("file-broken", "found a document type declaration, expected plain annotation XML")
         return None
     except (ValueError, LookupError) as error:
-        place.report("xml-broken", f"found {error}, expected well-formed XML")
+        place.error("file-broken", f"found {error}, expected well-formed XML")
         return None
     if root.tag != "annotation":
-        place.report("wrong-shape", f"found {f'<{root.tag}>'[:80]}, expected <annotation>")
+        place.error("wrong-shape", f"found {f'<{root.tag}>'[:80]}, expected <annotation>")
         return None
     convention: _Corners = "inclusive" if (root.findtext("source/database") or "").strip() == _OURS else "others"
     if (root.findtext("origin") or "").strip() == "0":
@@ -131,7 +130,7 @@ class Voc(FlatReader):
             folder = self._flat.folders[number]
             image = find_image(folder.images, stem) if self._flat.images else None
             path = folder.labels / f"{stem}.xml"
-            place = Place(str(path) if labelled else str(image), on_problem)
+            place = Location(str(path) if labelled else str(image), on_problem)
             document = _parse(path, on_problem) if labelled else None
             if not labelled:
                 place.warn("frame-unlabelled", "found an image without XML, expected an annotation for every image")
@@ -147,23 +146,23 @@ class Voc(FlatReader):
                         instances, labelled=labelled)  # fmt: skip
 
     @staticmethod
-    def _size(document: _Document | None, real: tuple[int, int] | None, place: Place) -> tuple[int, int] | None:
+    def _size(document: _Document | None, real: tuple[int, int] | None, place: Location) -> tuple[int, int] | None:
         if document is None or (document.width, document.height) == (None, None):
-            return real or (None if document is None else place.size(None, None))
-        stated = place.size(_number(document.width), _number(document.height))
+            return real or (None if document is None else check_size(place, None, None))
+        stated = check_size(place, _number(document.width), _number(document.height))
         if real and stated and real != stated:
             size = f"{stated[0]} × {stated[1]}"
-            place.warn("size-differs", f"found {size}, expected the image's {real[0]} × {real[1]}", "size")
+            place.warn("image-size", f"found {size}, expected the image's {real[0]} × {real[1]}", "size")
         return real or stated
 
-    def _instances(self, document: _Document, place: Place, size: tuple[int, int]) -> Iterator[Instance]:
+    def _instances(self, document: _Document, place: Location, size: tuple[int, int]) -> Iterator[Instance]:
         for number, item in enumerate(document.objects):
             instance = self._instance(item, document.corners, place.at(f"object {number}"), size)
             if instance:
                 yield instance
 
-    def _instance(self, item: _Object, convention: _Corners, place: Place, size: tuple[int, int]) -> Instance | None:
-        number = place.named(self.space, "instrument", item.name.strip() if item.name else item.name)
+    def _instance(self, item: _Object, convention: _Corners, place: Location, size: tuple[int, int]) -> Instance | None:
+        number = find_class(place, self.space, "instrument", item.name.strip() if item.name else item.name)
         less = (1, 1, 0, 0) if convention == "inclusive" else (0, 0, 0, 0)
         values = [place.number(_number(text, shift), key)
                   for text, key, shift in zip(item.corners, _KEYS, less, strict=True)]  # fmt: skip
@@ -173,11 +172,14 @@ class Voc(FlatReader):
         xmin, ymin, xmax, ymax = corners
         written = f"({xmin:.6g}, {ymin:.6g}) to ({xmax:.6g}, {ymax:.6g})"
         if xmax <= xmin or ymax <= ymin:
-            place.report("box-degenerate", f"found {written}, expected xmin < xmax and ymin < ymax", "bndbox")
+            place.error("box-degenerate", f"found {written}, expected xmin < xmax and ymin < ymax", "bndbox")
             return None
         origin = 1 if convention == "others" else 0
         # Counted from 1, pixels 1…width are legal: check that extent, keep the box without the +1.
-        if place.placed(Box.from_corners(xmin - origin, ymin - origin, xmax, ymax), *size, "bndbox", written) is None:
+        if (
+            check_frame_box(place, Box.from_corners(xmin - origin, ymin - origin, xmax, ymax), *size, "bndbox", written)
+            is None
+        ):
             return None
         box = Box(xmin - origin, ymin - origin, xmax - xmin, ymax - ymin)
         return Instance(Triplet(number), box, attributes=item.attributes)
@@ -188,7 +190,7 @@ class Voc(FlatReader):
 
 
 def _number(text: str | None, less: int = 0) -> object:
-    """The number a text spells, less 0 or 1, else what `Place` will name as wrong."""
+    """The number a text spells, less 0 or 1, else what `Location` will name as wrong."""
     if text is None:
         return None
     try:

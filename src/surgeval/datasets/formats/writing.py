@@ -19,13 +19,13 @@ from typing import Protocol, runtime_checkable
 import PIL.Image
 
 from surgeval.arrays import Image
-from surgeval.datasets.base import Dataset, OnProblem
+from surgeval.datasets.base import Dataset
 from surgeval.datasets.formats.labels import FILE
 from surgeval.datasets.io.images import decode, image_size, read_image
 from surgeval.datasets.io.layout import IMAGES, unlike_copy
 from surgeval.datasets.io.letterbox import Letterbox
 from surgeval.errors import DataError
-from surgeval.files import DistinctNames, path_inside, safe_name
+from surgeval.files import DistinctNames, OnProblem, path_inside, safe_name
 from surgeval.records import UNKNOWN, Frame, Instance, Triplet, Video
 from surgeval.vocab import LabelSpace
 

@@ -13,7 +13,6 @@ from typing import ClassVar
 
 import yaml
 
-from surgeval.datasets.base import OnProblem, raise_errors
 from surgeval.datasets.formats.class_names import read_class_names
 from surgeval.datasets.formats.flat import FlatReader
 from surgeval.datasets.formats.labels import FILE, space_beside, space_of_names, space_of_triplet_names
@@ -21,8 +20,8 @@ from surgeval.datasets.formats.writing import Output
 from surgeval.datasets.io.images import image_size
 from surgeval.datasets.io.json import read_text
 from surgeval.datasets.io.layout import Flat, Folder, find_image, flat_folders, names, number_of
-from surgeval.datasets.io.values import Place
-from surgeval.files import path_inside
+from surgeval.datasets.io.values import check_box, check_triplet
+from surgeval.files import Location, OnProblem, path_inside, raise_errors
 from surgeval.records import UNKNOWN, Frame, ImageRef, Instance, Question, Triplet
 from surgeval.vocab import LabelSpace, load_labels
 
@@ -55,9 +54,9 @@ class Yolo(FlatReader):
             return load_labels("prostatd")
         count = (named.count if named else None) or largest + 1
         if not self._early:
-            place = Place(str(named.file if named else self.root), self._early.append)
+            place = Location(str(named.file if named else self.root), self._early.append)
             place.warn(
-                "names-missing",
+                "class-names",
                 f"found no class names: classes are called {_span(count)}, "
                 "expected names in data.yaml, or one per line in classes.txt",
             )
@@ -91,29 +90,29 @@ class Yolo(FlatReader):
                 text = read_text(path, on_problem, MAX_BYTES)
                 if text is None:
                     continue
-                instances = tuple(self._instances(text, Place(str(path), on_problem), size))
+                instances = tuple(self._instances(text, Location(str(path), on_problem), size))
             else:
-                place = Place(str(image), on_problem)
+                place = Location(str(image), on_problem)
                 place.warn("frame-unlabelled", "found an image without label file, expected labels for every image")
             name = self._flat.parts(stem)[1]
             yield Frame(video, name, number_of(name, ordinal), None, ImageRef(image) if image else None, *size,
                         instances, labelled=labelled, size_assumed=size is NOMINAL)  # fmt: skip
 
-    def _instances(self, text: str, place: Place, size: tuple[int, int]) -> Iterator[Instance]:
+    def _instances(self, text: str, place: Location, size: tuple[int, int]) -> Iterator[Instance]:
         for number, line in enumerate(text.splitlines(), start=1):
             words = line.split()
             here = place.at(f"line {number}")
             if len(words) == 6:
                 expected = "5 or 8 fields of a label (6 fields are a prediction with its score)"
-                here.report("row-length", f"found 6 fields, expected {expected}")
+                here.error("wrong-shape", f"found 6 fields, expected {expected}")
             elif len(words) not in (0, 5, 8):
-                here.report("row-length", f"found {len(words)} fields, expected 5 or 8 fields")
+                here.error("wrong-shape", f"found {len(words)} fields, expected 5 or 8 fields")
             elif words:
                 instance = self._instance(words, here, size)
                 if instance:
                     yield instance
 
-    def _instance(self, words: list[str], place: Place, size: tuple[int, int]) -> Instance | None:
+    def _instance(self, words: list[str], place: Location, size: tuple[int, int]) -> Instance | None:
         space = self.space
         values = [_number(word) for word in words]
         if len(words) == 8:
@@ -122,9 +121,9 @@ class Yolo(FlatReader):
             ids = [place.whole(value, part, UNKNOWN, count - 1, "class-unknown")
                    for value, (part, count) in zip(values, limits, strict=False)]  # fmt: skip
             known = [number for number in ids if number is not None]
-            triplet = place.triplet(space, known[0], known[1:]) if len(known) == 4 else None
+            triplet = check_triplet(place, space, known[0], known[1:]) if len(known) == 4 else None
             if triplet and triplet.instrument == UNKNOWN:
-                place.report("class-unknown", f"found -1, expected an instrument of {space.name}", "instrument")
+                place.error("class-unknown", f"found -1, expected an instrument of {space.name}", "instrument")
                 triplet = None
         elif space.triplets:
             number = place.whole(values[0], "triplet", 0, len(space.triplets) - 1, "class-unknown")
@@ -137,7 +136,7 @@ class Yolo(FlatReader):
         if triplet is None or len(finite) < 4:
             return None
         cx, cy, w, h = finite
-        box = place.box([(cx - w / 2) * size[0], (cy - h / 2) * size[1], w * size[0], h * size[1]], *size)
+        box = check_box(place, [(cx - w / 2) * size[0], (cy - h / 2) * size[1], w * size[0], h * size[1]], *size)
         return Instance(triplet, box) if box else None
 
     def questions(self, on_problem: OnProblem = raise_errors) -> Iterator[Question]:

@@ -9,11 +9,9 @@ import numpy as np
 import polars as pl
 
 from surgeval.arrays import Floats
-from surgeval.datasets.base import raise_errors
 from surgeval.datasets.io.json import read_bytes, read_lines, told_json
-from surgeval.datasets.io.values import Place, shown
 from surgeval.errors import DataError
-from surgeval.files import BrokenCsv, parse_csv
+from surgeval.files import BrokenCsv, Location, parse_csv, preview, raise_errors
 
 __all__ = ["GazeTable", "read_table"]
 
@@ -57,7 +55,9 @@ class GazeTable:
         known = cells.is_in(["1", "0", "1.0", "0.0", "true", "false"])
         if not known.all():
             row = int((~known.fill_null(value=False)).arg_max() or 0)
-            raise DataError(self.file, f"found {shown(cells[row])}, expected 1 or 0", record=self.line(row), field=name)
+            raise DataError(
+                self.file, f"found {preview(cells[row])}, expected 1 or 0", record=self.line(row), field=name
+            )
         return cells.is_in(["1", "1.0", "true"]).to_numpy()
 
     def numbers(self, name: str, *, missing: bool = False) -> Floats:
@@ -72,7 +72,7 @@ class GazeTable:
             row = int(odd.arg_max() or 0)
             wanted = "a finite number" + (" or nothing" if missing else "")
             raise DataError(
-                self.file, f"found {shown(cells[row])}, expected {wanted}", record=self.line(row), field=name
+                self.file, f"found {preview(cells[row])}, expected {wanted}", record=self.line(row), field=name
             )
         return values.set(empty, float("nan")).to_numpy().astype(np.float64)
 
@@ -103,7 +103,7 @@ def _json_lines(path: Path) -> GazeTable:
     for number, line in read_lines(path, raise_errors):
         if number != len(rows) + 1:
             raise DataError(path, "found an empty line, expected one JSON object", record=f"line {len(rows) + 1}")
-        place = Place(str(path), raise_errors, f"line {number}")
+        place = Location(str(path), raise_errors, f"line {number}")
         rows.append(place.mapping(told_json(line, place)) or {})
     names = list(dict.fromkeys(str(key) for row in rows for key in row))[:100]
     columns = {name: [_text(row.get(name)) for row in rows] for name in names}

@@ -4,15 +4,12 @@ from surgeval.datasets.io.fixations import FixationReader
 from surgeval.datasets.io.json import UNREAD, read_bytes, read_json, read_lines, read_text, told_json
 from surgeval.datasets.io.layout import folders, names, number_of
 from surgeval.datasets.io.outline import outline_fields
-from surgeval.datasets.io.values import Place, as_float, shown
 from surgeval.datasets.io.video import SUFFIXES, video_files
 
 __all__ = [
     "SUFFIXES",
     "UNREAD",
     "FixationReader",
-    "Place",
-    "as_float",
     "folders",
     "names",
     "number_of",
@@ -21,7 +18,6 @@ __all__ = [
     "read_json",
     "read_lines",
     "read_text",
-    "shown",
     "told_json",
     "video_files",
 ]

@@ -10,10 +10,8 @@ import stat
 from io import BufferedReader
 from pathlib import Path
 
-from surgeval.datasets.base import OnProblem
-from surgeval.datasets.io.values import Place
 from surgeval.errors import BadInput
-from surgeval.files import NOT_REGULAR, NotRegular, name_beside, open_regular
+from surgeval.files import NOT_REGULAR, Location, NotRegular, OnProblem, name_beside, open_regular
 
 _LABELS = (".json", ".jsonl", ".txt", ".xml", ".yaml", ".yml", ".csv", ".parquet", ".names")
 _READ = (*_LABELS, ".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".webp",
@@ -21,24 +19,24 @@ _READ = (*_LABELS, ".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".webp",
 _DEPTH = 4  # levels of folders below the dataset's own: no layout goes deeper
 
 
-def tell_unreadable(place: Place, error: OSError) -> None:
+def tell_unreadable(place: Location, error: OSError) -> None:
     """Tell why a file could not be opened or read."""
     if isinstance(error, NotRegular):
-        place.report(
+        place.error(
             error.code, f"found {error}, expected {('a file' if error.code == 'file-missing' else 'a regular file')}"
         )
     elif isinstance(error, FileNotFoundError):
-        place.report("file-missing", "found no such file, expected a file")
+        place.error("file-missing", "found no such file, expected a file")
     else:
-        place.report("file-unreadable", f"found {error.strerror or type(error).__name__}, expected a readable file")
+        place.error("file-unreadable", f"found {error.strerror or type(error).__name__}, expected a readable file")
 
 
-def bounded_size(stream: BufferedReader, place: Place, limit: int) -> int | None:
+def bounded_size(stream: BufferedReader, place: Location, limit: int) -> int | None:
     """The bytes of an open file, or None after telling that they are too many."""
     size = os.fstat(stream.fileno()).st_size
     if size <= limit:
         return size
-    place.report("file-too-large", f"found {size} bytes, expected at most {limit}")
+    place.error("file-too-large", f"found {size} bytes, expected at most {limit}")
     return None
 
 
@@ -86,7 +84,7 @@ def sweep(root: Path, on_problem: OnProblem) -> None:
 
 def _swept(folder: Path, on_problem: OnProblem, met: set[tuple[int, int]]) -> list[Path]:
     """The folders in a folder, each met once however many links lead there."""
-    place = Place(str(folder), on_problem)
+    place = Location(str(folder), on_problem)
     inner: list[Path] = []
     try:
         status = folder.stat()
@@ -96,26 +94,26 @@ def _swept(folder: Path, on_problem: OnProblem, met: set[tuple[int, int]]) -> li
         with os.scandir(folder) as entries:
             listed = sorted(entries, key=lambda entry: entry.name)
     except OSError as error:
-        place.report(
-            "folder-unreadable", f"found {error.strerror or type(error).__name__}, expected a folder that can be listed"
+        place.error(
+            "file-unreadable", f"found {error.strerror or type(error).__name__}, expected a folder that can be listed"
         )
         return []
     for entry in listed:
         if entry.name.startswith("."):
             continue
         if any("\ud800" <= character <= "\udfff" for character in entry.name):
-            place.report("name-not-text", f"found the name {os.fsencode(entry.name)!r}, expected names in UTF-8")
+            place.error("file-unreadable", f"found the name {os.fsencode(entry.name)!r}, expected names in UTF-8")
             continue
         suffix = os.path.splitext(entry.name)[1].lower()  # noqa: PTH122 (a name, not a path)
-        here = Place(entry.path, on_problem)
+        here = Location(entry.path, on_problem)
         if os.path.isdir(entry.path) if entry.is_symlink() else entry.is_dir():  # noqa: PTH112 (does not raise)
             inner.append(folder / entry.name)
         elif os.path.isfile(entry.path) if entry.is_symlink() else entry.is_file():  # noqa: PTH113
             if suffix in _LABELS and not os.access(entry.path, os.R_OK):
-                here.report("file-unreadable", "found a file that may not be read, expected a readable file")
+                here.error("file-unreadable", "found a file that may not be read, expected a readable file")
         elif os.path.exists(entry.path):  # noqa: PTH110
-            level = here.report if suffix in _READ else here.warn
+            level = here.error if suffix in _READ else here.warn
             level("file-not-regular", f"found {NOT_REGULAR}, expected a regular file")
         elif suffix not in _READ:  # a label or image that is gone is told by its reader
-            here.report("folder-unreadable", "found a link that leads nowhere, expected a folder or a file")
+            here.error("file-unreadable", "found a link that leads nowhere, expected a folder or a file")
     return inner

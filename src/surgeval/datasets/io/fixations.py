@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from surgeval.datasets.io.values import Place
+from surgeval.files import Location
 from surgeval.records import Gaze
 
 __all__ = ["FixationReader"]
@@ -19,7 +19,7 @@ class FixationReader:
     >>> from surgeval.datasets import raise_errors
     >>> reader = FixationReader()
     >>> rows = [{"t": 0, "x": 0.5, "y": 0.5, "duration": 1}, {"t": 1, "x": 1.2, "y": 0.5, "duration": 1}]
-    >>> [fixation.x for fixation in reader.read(rows, Place("items.jsonl", raise_errors))], reader.left_out
+    >>> [fixation.x for fixation in reader.read(rows, Location("items.jsonl", raise_errors))], reader.left_out
     ([0.5], 1)
     """
 
@@ -28,7 +28,7 @@ class FixationReader:
         self._count = 0
         self._first = ""
 
-    def read(self, rows: Sequence[Any], place: Place) -> list[Gaze]:
+    def read(self, rows: Sequence[Any], place: Location) -> list[Gaze]:
         """The usable fixations of a JSON list; a row that is not a fixation is reported as a problem."""
         fixations = []
         for number, row in enumerate(rows):
@@ -51,7 +51,7 @@ class FixationReader:
                 self.left_out += 1
         return fixations
 
-    def report(self, place: Place) -> None:
+    def report(self, place: Location) -> None:
         """Warn about the fixations left out so far."""
         if self.left_out:
             found = f"{self.left_out} of {self._count} fixations outside the frame or of negative duration"

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
-from surgeval.datasets.base import OnProblem, raise_errors
 from surgeval.datasets.io.images import image_size
 from surgeval.datasets.io.layout import IMAGES, files_of, folders
-from surgeval.datasets.io.values import Place
 from surgeval.errors import BadInput
+from surgeval.files import Location, OnProblem, raise_errors
 from surgeval.records import Frame, ImageRef, Question, Video
 from surgeval.vocab import LabelSpace
 
@@ -49,7 +48,7 @@ class ImageFolder:
         for number, file in enumerate(self._files[video]):
             size = image_size(file)
             if size is None:
-                Place(str(file), on_problem).report(
+                Location(str(file), on_problem).error(
                     "image-broken", "found a file that is no image, expected a readable image"
                 )
                 continue

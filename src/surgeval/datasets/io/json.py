@@ -13,10 +13,8 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-from surgeval.datasets.base import OnProblem
 from surgeval.datasets.io.files import bounded_size, tell_unreadable
-from surgeval.datasets.io.values import Place, shown
-from surgeval.files import BrokenJson, open_regular, parse_json
+from surgeval.files import BrokenJson, Location, OnProblem, open_regular, parse_json, preview
 
 MAX_BYTES = 1 << 30  # of a file that is held whole; COCO files are walked and may be larger
 UNREAD = object()  # returned instead of a value after a problem was told (null is a value)
@@ -34,7 +32,7 @@ def read_bytes(path: str | Path, on_problem: OnProblem, limit: int = MAX_BYTES) 
     ...     read_bytes(path, print)
     b'0 0.5'
     """
-    place = Place(str(path), on_problem)
+    place = Location(str(path), on_problem)
     try:
         with open_regular(path) as stream:
             size = bounded_size(stream, place, limit)
@@ -53,7 +51,7 @@ def read_text(path: str | Path, on_problem: OnProblem, limit: int = MAX_BYTES) -
     ...     path = Path(folder) / "labels.txt"
     ...     _ = path.write_bytes(b"\xff\xfe")
     ...     read_text(path, problems.append), problems[0].kind
-    (None, 'text-broken')
+    (None, 'file-broken')
     """
     data = read_bytes(path, on_problem, limit)
     if data is None:
@@ -62,7 +60,7 @@ def read_text(path: str | Path, on_problem: OnProblem, limit: int = MAX_BYTES) -
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         byte = f"byte {data[error.start]:#04x} at offset {error.start}"
-        Place(str(path), on_problem).report("text-broken", f"found {byte}, expected UTF-8 text")
+        Location(str(path), on_problem).error("file-broken", f"found {byte}, expected UTF-8 text")
         return None
 
 
@@ -78,23 +76,23 @@ def read_json(path: str | Path, on_problem: OnProblem) -> Any:
     ...     _ = path.write_text('{"frames": [1, ')
     ...     read_json(path, problems.append) is UNREAD, problems[0].kind
     {'frames': [1, 2]}
-    (True, 'json-broken')
+    (True, 'file-broken')
     """
     text = read_text(path, on_problem)
-    return UNREAD if text is None else told_json(text, Place(str(path), on_problem))
+    return UNREAD if text is None else told_json(text, Location(str(path), on_problem))
 
 
-def told_json(text: str, place: Place) -> Any:
+def told_json(text: str, place: Location) -> Any:
     """The parsed text, or `UNREAD` after telling what is wrong with it.
 
-    >>> told_json('{"id": 1}', Place("items.jsonl", print))
+    >>> told_json('{"id": 1}', Location("items.jsonl", print))
     {'id': 1}
     """
     pairs = _ObjectMaker()
     try:
         value = parse_json(text, make_object=pairs)
     except BrokenJson as error:
-        place.report("json-broken", f"found {error}, expected complete JSON")
+        place.error("file-broken", f"found {error}, expected complete JSON")
         return UNREAD
     pairs.tell(place)
     return value
@@ -113,13 +111,13 @@ class _ObjectMaker:
             self.twice.update(dict.fromkeys(key for key, count in counts.items() if count > 1))
         return result
 
-    def tell(self, place: Place) -> None:
+    def tell(self, place: Location) -> None:
         for key in self.twice:
             _repeated(key, place)
 
 
-def _repeated(key: str, place: Place) -> None:
-    place.warn("key-duplicate", f"found the key {shown(key)} twice in one object, expected each key once")
+def _repeated(key: str, place: Location) -> None:
+    place.warn("key-duplicate", f"found the key {preview(key)} twice in one object, expected each key once")
 
 
 def read_mapping(path: str | Path, on_problem: OnProblem) -> dict[str, Any] | None:
@@ -133,7 +131,7 @@ def read_mapping(path: str | Path, on_problem: OnProblem) -> dict[str, Any] | No
     wrong-shape found [1, 2], expected a JSON object
     """
     data = read_json(path, on_problem)
-    return None if data is UNREAD else Place(str(path), on_problem).mapping(data)
+    return None if data is UNREAD else Location(str(path), on_problem).mapping(data)
 
 
 def read_lines(path: str | Path, on_problem: OnProblem) -> Iterator[tuple[int, str]]:
@@ -146,16 +144,14 @@ def read_lines(path: str | Path, on_problem: OnProblem) -> Iterator[tuple[int, s
     ...     list(read_lines(path, print))
     [(1, '{"id": 1}'), (3, '{"id": 2}')]
     """
-    place = Place(str(path), on_problem)
+    place = Location(str(path), on_problem)
     try:
         with open_regular(path) as stream:
             for number, raw in enumerate(iter(lambda: stream.readline(1 << 24), b""), start=1):
                 try:
                     line = raw.decode("utf-8-sig" if number == 1 else "utf-8").strip()
                 except UnicodeDecodeError:
-                    place.at(f"line {number}").report(
-                        "text-broken", "found bytes that are no text, expected UTF-8 text"
-                    )
+                    place.at(f"line {number}").error("file-broken", "found bytes that are no text, expected UTF-8 text")
                     continue
                 if line:
                     yield number, line
@@ -170,7 +166,7 @@ class Members:
     list and its place in the file (so that it can be read again later), for any other value one entry with number −1.
     """
 
-    def __init__(self, path: Path, place: Place) -> None:
+    def __init__(self, path: Path, place: Location) -> None:
         self._path, self._place = path, place
         self._text, self._at = "", 0  # a window of the file, and where we are in it
         self._byte = 0  # where that is in the file
@@ -191,17 +187,17 @@ class Members:
         except OSError as error:
             tell_unreadable(self._place, error)
         except UnicodeDecodeError:
-            self._place.report(
-                "text-broken", f"found bytes that are no text after line {self._line}, expected UTF-8 text"
+            self._place.error(
+                "file-broken", f"found bytes that are no text after line {self._line}, expected UTF-8 text"
             )
         except _BrokenError as error:
             where = f"line {error.line} column {error.column}"
             fault = f"cut off at {where}" if error.cut else f"not JSON at {where} ({error.reason})"
-            self._place.report("json-broken", f"found {fault}, expected complete JSON")
+            self._place.error("file-broken", f"found {fault}, expected complete JSON")
 
     def _walk(self) -> Iterator[tuple[str, int, Any, int, int]]:
         if self._peek() != "{":
-            self._place.report("wrong-shape", f"found JSON that starts with {self._peek()!r}, expected a JSON object")
+            self._place.error("wrong-shape", f"found JSON that starts with {self._peek()!r}, expected a JSON object")
             return
         self._step()
         if self._peek() == "}":

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from surgeval.datasets.base import Level, OnProblem
 from surgeval.datasets.io.files import is_there
-from surgeval.datasets.io.values import Place
+from surgeval.files import Level, Location, OnProblem
 from surgeval.vocab import fold_names, folds
 
 IMAGES = (".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".webp")  # suffixes of image files
@@ -159,14 +158,17 @@ def find_image(folder: Path, stem: str) -> Path:
     return folder / (stem + IMAGES[0])
 
 
-def inside(root: Path, base: Path, relative: str, place: Place, field_name: str, level: Level = "error") -> Path | None:
+def inside(
+    root: Path, base: Path, relative: str, place: Location, field_name: str, level: Level = "error"
+) -> Path | None:
     """The path that a file names relative to `base`, or None (told) when it would leave `root`."""
     text = relative.replace("\\", "/")
     broken = "\0" in text or not is_printable(text) or not text
     target = Path(os.path.abspath(base / text)) if not broken else root  # noqa: PTH100 (`resolve` follows links)
     home = Path(os.path.abspath(root))  # noqa: PTH100
     if broken or Path(text).is_absolute() or re.match(r"[A-Za-z]:", text) or not target.is_relative_to(home):
-        place.report("path-escape", f"found {relative[:120]!r}, expected a path inside {root}", field_name, level)
+        report = place.error if level == "error" else place.warn
+        report("path-escape", f"found {relative[:120]!r}, expected a path inside {root}", field_name)
         return None
     return Path(os.path.normpath(base / text))
 
@@ -228,11 +230,13 @@ class Flat:
     def tell(self, on_problem: OnProblem) -> None:
         """Oddities of the layout itself."""
         for path in self.odd:
-            Place(str(path), on_problem).warn("file-odd-name", "found the name of a copy, expected one file per frame")
+            Location(str(path), on_problem).warn(
+                "file-odd-name", "found the name of a copy, expected one file per frame"
+            )
         for video in self.videos:
             split = self.split(video)
             if "," in split:
-                place = Place(str(self.folders[0].labels), on_problem, f"video {video}")
+                place = Location(str(self.folders[0].labels), on_problem, f"video {video}")
                 place.warn(
                     "split-leak", f"found frames in {split.replace(',', ' and ')}, expected each video in one split"
                 )

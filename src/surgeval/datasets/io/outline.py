@@ -13,7 +13,8 @@ import cv2
 import numpy as np
 
 from surgeval.arrays import Bytes
-from surgeval.datasets.io.values import Place, as_float, shown
+from surgeval.datasets.io.values import check_point
+from surgeval.files import Location, as_float, preview
 from surgeval.records import Box, Instance, Mask, Point
 
 MAX_POINTS = 100_000
@@ -86,44 +87,44 @@ def bounds(parts: tuple[Polygon, ...]) -> Box:
     return Box.from_corners(min(xs), min(ys), max(xs), max(ys))
 
 
-def read_points(value: Any, place: Place, field: str = "points", least: int = 3) -> Polygon | None:
+def read_points(value: Any, place: Location, field: str = "points", least: int = 3) -> Polygon | None:
     """Points `[[x, y], …]`."""
     rows = place.items(value, field)
     if rows is None:
         return None
     if not least <= len(rows) <= MAX_POINTS:
-        place.report("outline-points", f"found {len(rows)} points, expected at least {least}", field)
+        place.error("mask-broken", f"found {len(rows)} points, expected at least {least}", field)
         return None
-    points = [place.point(row, field) for row in rows]
+    points = [check_point(place, row, field) for row in rows]
     return None if None in points else tuple(point for point in points if point is not None)
 
 
-def read_flat(value: Any, place: Place, field: str) -> Polygon | None:
+def read_flat(value: Any, place: Location, field: str) -> Polygon | None:
     """Points as COCO writes them: `[x, y, x, y, …]`."""
     numbers = [as_float(item) for item in value] if isinstance(value, list) and len(value) <= 2 * MAX_POINTS else []
     if len(numbers) < 6 or len(numbers) % 2 or any(n is None or not math.isfinite(n) for n in numbers):
-        points = f"{len(numbers)} numbers" if numbers and None not in numbers else shown(value)
-        place.report("outline-points", f"found {points}, expected an even number of at least 6 finite numbers", field)
+        points = f"{len(numbers)} numbers" if numbers and None not in numbers else preview(value)
+        place.error("mask-broken", f"found {points}, expected an even number of at least 6 finite numbers", field)
         return None
     finite = [float(n) for n in numbers if n is not None]
     return tuple(zip(finite[::2], finite[1::2], strict=True))
 
 
-def read_mask(value: Any, width: int, height: int, place: Place, field: str = "segmentation") -> Mask | None:
+def read_mask(value: Any, width: int, height: int, place: Location, field: str = "segmentation") -> Mask | None:
     """A run-length mask `{"size": [h, w], "counts": list or COCO string}` of the frame's size."""
     record = place.mapping(value, field)
     if record is None:
         return None
     if record.get("size") != [height, width]:
-        place.report("mask-size", f"found {shown(record.get('size'))}, expected [{height}, {width}]", field)
+        place.error("mask-broken", f"found {preview(record.get('size'))}, expected [{height}, {width}]", field)
         return None
     counts = record.get("counts")
     if isinstance(counts, str):
         counts = decode_counts(counts) if len(counts) <= 10 * width * height else None
     whole = isinstance(counts, list) and set(map(type, counts)) == {int} and min(counts) >= 0
     if not whole or counts is None or sum(counts) != height * width:
-        place.report(
-            "mask-counts", f"found run lengths that do not fill the frame, expected a sum of {height * width}", field
+        place.error(
+            "mask-broken", f"found run lengths that do not fill the frame, expected a sum of {height * width}", field
         )
         return None
     return Mask(height, width, tuple(counts))

@@ -20,11 +20,11 @@ import av
 import numpy as np
 
 from surgeval.arrays import Floats, Image, Ints
-from surgeval.datasets.base import Holds, OnProblem, raise_errors
+from surgeval.datasets.base import Holds
 from surgeval.datasets.io.layout import files_of
-from surgeval.datasets.io.values import Place, fits
+from surgeval.datasets.io.values import fits
 from surgeval.errors import BadInput, DataError
-from surgeval.files import NotRegular, check_regular
+from surgeval.files import Location, NotRegular, OnProblem, check_regular, raise_errors
 from surgeval.records import Frame, ImageRef, Question, Video
 from surgeval.vocab import LabelSpace
 
@@ -228,15 +228,15 @@ class VideoDataset:
     def videos(self, on_problem: OnProblem = raise_errors) -> tuple[Video, ...]:
         """One per file."""
         for file in self._clashes:
-            Place(str(file), on_problem).report(
-                "video-duplicate", "found another video of this name, expected distinct names"
+            Location(str(file), on_problem).error(
+                "id-duplicate", "found another video of this name, expected distinct names"
             )
         result = []
         for name, file in self._files.items():
             try:
                 index = video_index(file)
             except DataError as error:
-                Place(error.path, on_problem).report(error.code, error.sentence)
+                Location(error.path, on_problem).error(error.code, error.sentence)
                 continue
             result.append(Video(name, fps=index.fps, seconds=index.seconds, frames=len(self._chosen(index))))
         return tuple(result)
@@ -249,7 +249,7 @@ class VideoDataset:
         try:
             index = video_index(file)
         except DataError as error:
-            Place(error.path, on_problem).report(error.code, error.sentence)
+            Location(error.path, on_problem).error(error.code, error.sentence)
             return
         for n in self._chosen(index).tolist():
             yield Frame(video, f"{n:06d}", n, float(index.times[n]), ImageRef(file, n), index.width, index.height,

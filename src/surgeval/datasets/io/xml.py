@@ -11,10 +11,8 @@ from pathlib import Path
 from typing import Protocol
 from xml.parsers import expat
 
-from surgeval.datasets.base import OnProblem
 from surgeval.datasets.io.files import bounded_size, tell_unreadable
-from surgeval.datasets.io.values import Place
-from surgeval.files import open_regular
+from surgeval.files import Location, OnProblem, open_regular
 
 MAX_DEPTH = 24  # of elements in one another; CVAT's deepest is 9
 MAX_TEXT = 1 << 24  # characters of one element
@@ -56,7 +54,7 @@ def walk_xml(path: Path, on_problem: OnProblem, elements: Elements, limit: int) 
     end track ''
     True
     """
-    place = Place(str(path), on_problem)
+    place = Location(str(path), on_problem)
     try:
         with open_regular(path) as stream:
             if bounded_size(stream, place, limit) is None:
@@ -68,14 +66,14 @@ def walk_xml(path: Path, on_problem: OnProblem, elements: Elements, limit: int) 
     except OSError as error:
         tell_unreadable(place, error)
     except _RefusedError as error:
-        place.report(error.kind, error.sentence)
+        place.error(error.kind, error.sentence)
     except expat.ExpatError as error:
         reason = expat.ErrorString(error.code)
-        place.report(
-            "xml-broken", f"found {reason} at line {error.lineno} column {error.offset + 1}, expected well-formed XML"
+        place.error(
+            "file-broken", f"found {reason} at line {error.lineno} column {error.offset + 1}, expected well-formed XML"
         )
     except (ValueError, LookupError) as error:
-        place.report("xml-broken", f"found {error}, expected well-formed XML")
+        place.error("file-broken", f"found {error}, expected well-formed XML")
     else:
         return True
     return False
@@ -87,13 +85,15 @@ def _parser(elements: Elements) -> expat.XMLParserType:
     depth, text, length = 0, list[str](), 0
 
     def doctype(*_: object) -> None:
-        raise _RefusedError("xml-doctype", "found a document type declaration, expected plain annotation XML")
+        raise _RefusedError("file-broken", "found a document type declaration, expected plain annotation XML")
 
     def start(tag: str, attributes: dict[str, str]) -> None:
         nonlocal depth, length
         depth += 1
         if depth > MAX_DEPTH:
-            raise _RefusedError("xml-broken", f"found elements nested deeper than {MAX_DEPTH}, expected annotation XML")
+            raise _RefusedError(
+                "file-broken", f"found elements nested deeper than {MAX_DEPTH}, expected annotation XML"
+            )
         text.clear()
         length = 0
         elements.start(tag, attributes, parser.CurrentLineNumber)
@@ -110,7 +110,7 @@ def _parser(elements: Elements) -> expat.XMLParserType:
         length += len(data)
         if length > MAX_TEXT:
             raise _RefusedError(
-                "xml-broken", f"found a text of more than {MAX_TEXT} characters, expected annotation XML"
+                "file-broken", f"found a text of more than {MAX_TEXT} characters, expected annotation XML"
             )
         text.append(data)
 

@@ -44,8 +44,8 @@ def box_columns(raw: RawTable, truth: GroundTruth, at: Ints) -> tuple[Floats, Fl
         first = int(np.flatnonzero(live)[0])
         place = raw.place(first)
         extent = f"boxes that all lie within {NORMALISED_TO:g} pixels of the corner"
-        place.report(
-            "boxes-normalised",
+        place.error(
+            "box-unit",
             f"found {extent}, expected pixels of the original frame, not fractions of it",
             "x, y, w, h",
         )
@@ -56,7 +56,7 @@ def box_columns(raw: RawTable, truth: GroundTruth, at: Ints) -> tuple[Floats, Fl
         basis = f"boxes in pixels of a dataset without images, whose frames are taken as {size}"
         place.warn("size-assumed", f"found {basis}, expected the images beside the labels, or normalised boxes")
     for name, values in (("x", x), ("y", y), ("w", w), ("h", h)):
-        raw.refuse(np.abs(values) > MAX_PIXELS, "box-absurd", name, f"at most {MAX_PIXELS:g} pixels")
+        raw.refuse(np.abs(values) > MAX_PIXELS, "wrong-value", name, f"at most {MAX_PIXELS:g} pixels")
     _warn_beyond(raw, placed, x + w, y + h, width, height)
     raw.warn(placed & ((w <= 0) | (h <= 0)), "box-degenerate", "w, h", "a positive width and height (it is kept, and "
              "overlaps nothing)", lambda row: f"{w[row]:.6g} × {h[row]:.6g} pixels")  # fmt: skip
@@ -80,4 +80,4 @@ def _warn_beyond(raw: RawTable, rows: Bools, right: Floats, bottom: Floats, widt
     found = (f"{beyond.sum()} of {len(reach)} boxes beyond their frames, as far as ({right[furthest]:.6g}, "
              f"{bottom[furthest]:.6g}) in {width[furthest]} × {height[furthest]}")  # fmt: skip
     expected = f"pixels of the original frames (times {1 / reach.max():.3g} all would fit)"
-    raw.place(furthest).warn("boxes-beyond", f"found {found}, expected {expected}", "x, y, w, h")
+    raw.place(furthest).warn("box-outside", f"found {found}, expected {expected}", "x, y, w, h")

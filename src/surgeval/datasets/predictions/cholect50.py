@@ -12,10 +12,10 @@ from typing import Any
 
 from surgeval.datasets.io.json import read_mapping
 from surgeval.datasets.io.layout import is_printable, names
-from surgeval.datasets.io.values import Place, shown
 from surgeval.datasets.predictions.raw import RawTable, RowProblems
 from surgeval.datasets.predictions.rows import RowCollector
 from surgeval.datasets.predictions.truth import GroundTruth
+from surgeval.files import Location, preview
 
 __all__ = ["frame_name", "json_files", "read_cholect50"]
 
@@ -45,7 +45,7 @@ def read_cholect50(path: Path, truth: GroundTruth, tally: RowProblems) -> RawTab
     """Rows of all files, one file held at a time."""
     collector = RowCollector(tally)
     for file in json_files(path):
-        place = Place(str(file), tally)
+        place = Location(str(file), tally)
         whole = read_mapping(file, tally)
         frames = place.mapping(whole.get("annotations"), "annotations") if whole is not None else None
         if whole is None or frames is None:
@@ -55,19 +55,19 @@ def read_cholect50(path: Path, truth: GroundTruth, tally: RowProblems) -> RawTab
         video = video if isinstance(video, str) and video in (*truth.videos, *truth.others) else file.stem
         for key, rows in frames.items():
             if not is_printable(key):
-                place.report("not-text", f"found {shown(key)}, expected a frame number", "annotations")
+                place.error("not-text", f"found {preview(key)}, expected a frame number", "annotations")
                 continue
             name = frame_name(truth, video, key)
             collector.frame(str(file), video, name, _predicted(rows, place.at(f"frame {key[:60]}")))
     return collector.table(_COLUMNS, "normalised", str(path))
 
 
-def _predicted(rows: Any, place: Place) -> Iterator[tuple[int, list[Any]]]:
+def _predicted(rows: Any, place: Location) -> Iterator[tuple[int, list[Any]]]:
     for number, row in enumerate(place.items(rows) or ()):
         if not isinstance(row, list) or len(row) != _ITEMS:
-            length = f"{len(row)} items" if isinstance(row, list) else shown(row)
-            place.at(f"{place.record}, row {number}").report(
-                "row-length", f"found {length}, expected a row of {_ITEMS} items"
+            length = f"{len(row)} items" if isinstance(row, list) else preview(row)
+            place.at(f"{place.record}, row {number}").error(
+                "wrong-shape", f"found {length}, expected a row of {_ITEMS} items"
             )
         elif any(row[k] != -1 for k in (0, 1, 7, 8)):  # a row of −1 only carries the phase
             yield number, row

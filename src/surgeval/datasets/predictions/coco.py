@@ -19,10 +19,10 @@ from surgeval.datasets.formats.coco.index import id_of
 from surgeval.datasets.formats.labels import name_key
 from surgeval.datasets.io.json import Members
 from surgeval.datasets.io.layout import is_printable
-from surgeval.datasets.io.values import Place, shown
 from surgeval.datasets.predictions.names import FrameNames
 from surgeval.datasets.predictions.raw import Column, RawTable, RowProblems, RowSource
 from surgeval.datasets.predictions.truth import GroundTruth
+from surgeval.files import Location, preview
 from surgeval.records import UNKNOWN, Triplet
 from surgeval.vocab import LabelSpace
 
@@ -48,7 +48,7 @@ class _Results(Members):
 
 def read_coco(path: Path, truth: GroundTruth, tally: RowProblems, *, lone: str = "triplet") -> RawTable:
     """The scored boxes of a file; `lone` is what a category id is where nothing names the categories."""
-    place = Place(str(path), tally)
+    place = Location(str(path), tally)
     images: dict[int | str, str] = {}  # the file's own names
     categories: dict[int | str, str] = {}
     fields: dict[str, list[Any]] = {key: [] for key in ("image", "file", "category", "bbox", "score", "track", "at")}
@@ -57,8 +57,8 @@ def read_coco(path: Path, truth: GroundTruth, tally: RowProblems, *, lone: str =
             continue
         if number < 0 or not isinstance(value, dict):
             kind = "a list of JSON objects" if number < 0 else "a JSON object"
-            place.at(f"{key}[{number}]" if number >= 0 else key).report(
-                "wrong-shape", f"found {shown(value)}, expected {kind}"
+            place.at(f"{key}[{number}]" if number >= 0 else key).error(
+                "wrong-shape", f"found {preview(value)}, expected {kind}"
             )
         elif key == "annotations":
             fields["image"].append(value.get("image_id"))
@@ -72,8 +72,8 @@ def read_coco(path: Path, truth: GroundTruth, tally: RowProblems, *, lone: str =
             names = images if key == "images" else categories
             own, name = id_of(value.get("id")), value.get("file_name" if key == "images" else "name")
             if own is None or not isinstance(name, str) or not is_printable(name) or own in names:
-                place.at(f"{key}[{number}]").report(
-                    "id-broken", f"found {shown(value)}, expected an id of its own and a name", key
+                place.at(f"{key}[{number}]").error(
+                    "not-a-number", f"found {preview(value)}, expected an id of its own and a name", key
                 )
             else:
                 names[own] = name
@@ -84,9 +84,9 @@ def read_coco(path: Path, truth: GroundTruth, tally: RowProblems, *, lone: str =
     keys = _frames(raw, fields, images, truth, frames)
     classes = _classes(raw, categories, truth, lone)
     boxes = [box if isinstance(box, list) and len(box) == 4 else None for box in fields["bbox"]]
-    raw.refuse(np.array([box is None for box in boxes], dtype=bool), "box-not-numbers", "bbox",
+    raw.refuse(np.array([box is None for box in boxes], dtype=bool), "not-a-number", "bbox",
                "four numbers [x, y, w, h]")  # fmt: skip
-    raw.refuse(np.array([score is None for score in fields["score"]], dtype=bool), "score-missing", "score",
+    raw.refuse(np.array([score is None for score in fields["score"]], dtype=bool), "key-missing", "score",
                "a score: a COCO file without scores holds labels")  # fmt: skip
     rows = np.flatnonzero(raw.alive).tolist()
     columns: dict[str, Column] = {
@@ -125,8 +125,8 @@ def _frames(
         if token not in known:
             place = raw.source.place(row, raw.tally)
             if images and label is None:
-                place.report(
-                    "image-unknown", f"found {shown(image)}, expected the id of an image of this file", "image_id"
+                place.error(
+                    "frame-unknown", f"found {preview(image)}, expected the id of an image of this file", "image_id"
                 )
                 known[token] = None
             else:
@@ -139,16 +139,16 @@ def _frames(
 
 
 def _frame(
-    number: int | str | None, label: Any, place: Place, names: FrameNames, dataset: dict[int | str, Key | None]
+    number: int | str | None, label: Any, place: Location, names: FrameNames, dataset: dict[int | str, Key | None]
 ) -> Key | None:
     if number is None and label is None:
-        place.report("image-unknown", "found nothing, expected the id of an image", "image_id")
+        place.error("frame-unknown", "found nothing, expected the id of an image", "image_id")
         return None
     if label is None and number is not None and number in dataset:
         if dataset[number] is None:
-            image = f"{shown(number)}, an image in several files of the dataset"
-            place.report(
-                "image-ambiguous",
+            image = f"{preview(number)}, an image in several files of the dataset"
+            place.error(
+                "frame-ambiguous",
                 f"found {image}, expected a file_name beside it, or a dataset of one file",
                 "image_id",
             )
@@ -157,7 +157,7 @@ def _frame(
         label = number  # ultralytics writes the file's stem there
     if label is None:
         expected = "the id of an image of the dataset" if dataset else "a file_name beside it: the dataset has no ids"
-        place.report("image-unknown", f"found {shown(number)}, expected {expected}", "image_id")
+        place.error("frame-unknown", f"found {preview(number)}, expected {expected}", "image_id")
         return None
     text = place.text(label, "file_name")
     return names.find(text, place, "file_name") if text is not None else None
@@ -175,7 +175,7 @@ def _classes(
     def category(row: int) -> str:
         number = ids[row]
         name = categories.get(number) if number is not None else None
-        return raw.value("category_id", row) + (f" ({shown(name)})" if name else "")
+        return raw.value("category_id", row) + (f" ({preview(name)})" if name else "")
 
     if categories:
         expected = f"a category named after a triplet or an instrument of {truth.space.name}"
@@ -212,7 +212,7 @@ def _mentioned(
 ) -> list[tuple[str, str, str]]:
     """The images of the file that have no box. One that the dataset does not have is no harm while it has none."""
     used = set(zip(columns["video"], columns["frame"], strict=True))
-    silent = Place(file, lambda _: None)
+    silent = Location(file, lambda _: None)
     frames = (names.find(name, silent, "file_name") for name in images.values())
     return [(file, *key) for key in frames if key is not None and key not in used]
 
@@ -224,7 +224,7 @@ def image_ids(truth: GroundTruth) -> dict[int | str, Key | None]:
     frames: dict[int | str, Key | None] = {}
     scored = {*truth.videos, *truth.others}
     for index in truth.dataset._indexes:
-        place = Place(str(index.path), lambda _: None)  # the dataset's own reader tells what is wrong with its file
+        place = Location(str(index.path), lambda _: None)  # the dataset's own reader tells what is wrong with its file
         seen = False
         for key, _, value, _, _ in Members(index.path, place):
             if key == "images" and isinstance(value, dict) and isinstance(value.get("file_name"), str):

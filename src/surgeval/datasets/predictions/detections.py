@@ -20,7 +20,6 @@ import numpy as np
 import polars as pl
 
 from surgeval.arrays import Bools, Ints
-from surgeval.datasets.io.values import Place
 from surgeval.datasets.predictions.boxes import MANY, box_columns
 from surgeval.datasets.predictions.classes import PARTS, agree
 from surgeval.datasets.predictions.hint import column_meant
@@ -28,6 +27,7 @@ from surgeval.datasets.predictions.locate import ELSEWHERE, locate, rows_of, tel
 from surgeval.datasets.predictions.raw import RawTable, RowProblems, RowSource, absent, as_floats
 from surgeval.datasets.predictions.truth import GroundTruth
 from surgeval.errors import BadInput
+from surgeval.files import Location
 from surgeval.vocab import LabelSpace
 
 __all__ = ["COLUMNS", "HEADS", "Detections", "checked", "known_columns", "no_frames", "of_table"]
@@ -77,14 +77,14 @@ class Detections:
 
 def of_table(table: pl.DataFrame, truth: GroundTruth, tally: RowProblems, file: str = "predictions") -> Detections:
     """Check a table made in Python."""
-    columns = known_columns(table.columns, Place(file, tally))
+    columns = known_columns(table.columns, Location(file, tally))
     if columns:
         columns += [name for name in HEADS if name in table.columns]
     source = RowSource.of(file, len(table) if columns else 0)
     return checked(RawTable({name: table[name] for name in columns}, source, tally), truth, "table")
 
 
-def known_columns(names: Sequence[str], place: Place) -> list[str]:
+def known_columns(names: Sequence[str], place: Location) -> list[str]:
     """The columns of ours among `names`, or none (told) where one is missing; others are told as a warning."""
     ours = [name for name in (*COLUMNS, *OPTIONAL) if name in names]
     missing = [name for name in _REQUIRED if name not in names]
@@ -95,13 +95,13 @@ def known_columns(names: Sequence[str], place: Place) -> list[str]:
         found = f"the columns {', '.join(name[:40] for name in names)}" if names else "no columns"
         meant = [(column_meant(name, others), name) for name in missing]
         hints = ", ".join(f"{other[:40]!r} is probably {name}" for other, name in meant if other is not None)
-        place.report(
-            "column-missing", f"found {found}, expected {_NEEDED}{f'; {hints}' if hints else ''}", ", ".join(missing)
+        place.error(
+            "key-missing", f"found {found}, expected {_NEEDED}{f'; {hints}' if hints else ''}", ", ".join(missing)
         )
         return []
     for name in others:
         place.warn(
-            "column-unknown",
+            "key-unknown",
             f"found a column without meaning here, left out, expected {', '.join((*COLUMNS, *OPTIONAL))}",
             name,
         )
@@ -123,7 +123,7 @@ def checked(raw: RawTable, truth: GroundTruth, format: str) -> Detections:
     boxes = box_columns(raw, truth, at)
     more = [column for column in (_tracks(raw), raw.columns.get("components")) if isinstance(column, pl.Series)]
     more += [column for name in HEADS if isinstance(column := raw.columns.get(name), pl.Series)]
-    raw.warn((score < 0) | (score > 1), "score-outside", "score", "a score from 0 to 1 (mAP is unaffected; conventions "
+    raw.warn((score < 0) | (score > 1), "wrong-value", "score", "a score from 0 to 1 (mAP is unaffected; conventions "
              "ivtd and ivtd-legacy look for the threshold of P, R and F1 only there)",
              lambda row: raw.value("score", row))  # fmt: skip
     alive = score[raw.alive]
@@ -223,7 +223,7 @@ def _tracks(raw: RawTable) -> pl.Series | None:
         return None
     none, values = absent(raw.columns["track"]), as_floats(raw.columns["track"])
     good = none | (np.isfinite(values) & (np.abs(values) < _MAX_TRACK) & (np.round(values) == values))
-    raw.refuse(~good, "track-broken", "track", "a whole number")
+    raw.refuse(~good, "not-a-number", "track", "a whole number")
     whole = np.where(good & ~none, values, 0.0).astype(np.int64)
     return pl.DataFrame({"track": whole, "none": none}).select(pl.when(~pl.col("none")).then("track"))["track"]
 
@@ -239,6 +239,6 @@ def _mentioned(raw: RawTable, truth: GroundTruth) -> pl.DataFrame:
         known = video in truth.names
         if known or video not in told:
             told.add(video)
-            place = Place(files[row], raw.tally, f"frame {frame[:60]}" if known else None)
+            place = Location(files[row], raw.tally, f"frame {frame[:60]}" if known else None)
             tell_unknown(place, video, frame if known else None, "", truth)
     return listed.filter(at >= 0)

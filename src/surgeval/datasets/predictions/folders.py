@@ -8,13 +8,12 @@ from pathlib import Path
 
 import polars as pl
 
-from surgeval.datasets.io.values import Place
 from surgeval.datasets.predictions.cholect50 import frame_name
 from surgeval.datasets.predictions.names import FrameNames
 from surgeval.datasets.predictions.truth import GroundTruth
 from surgeval.datasets.predictions.yolo import yolo_lines
 from surgeval.errors import BadInput
-from surgeval.files import DistinctNames
+from surgeval.files import DistinctNames, Location
 
 __all__ = ["write_cholect50", "write_yolo"]
 
@@ -53,7 +52,7 @@ def write_yolo(
     taken = DistinctNames(longest=_LONGEST)
     for (video, frame), lines in files.items():
         stem = taken.claim(f"{video}_{frame}")
-        if stem != f"{video}_{frame}" or names.find(f"{stem}.txt", Place("", lambda _: None), "") != (video, frame):
+        if stem != f"{video}_{frame}" or names.find(f"{stem}.txt", Location("", lambda _: None), "") != (video, frame):
             raise BadInput(f"yolo: found video {video!r} and frame {frame!r}, expected names that make one file name "
                            "for one frame")  # fmt: skip
         (folder / f"{stem}.txt").write_text("".join(lines), encoding="utf-8")

@@ -13,13 +13,13 @@ import numpy as np
 import polars as pl
 
 from surgeval.arrays import Bools, Ints
-from surgeval.datasets.base import OnProblem, raise_errors
 from surgeval.datasets.predictions.classes import COMPONENTS, class_columns
 from surgeval.datasets.predictions.detections import BOX, IDS, Detections, of_table
 from surgeval.datasets.predictions.locate import ELSEWHERE, locate
 from surgeval.datasets.predictions.raw import RawTable, RowProblems, RowSource
 from surgeval.datasets.predictions.truth import GroundTruth, Truth, truth_of
 from surgeval.errors import BadInput, DataError
+from surgeval.files import OnProblem, raise_errors
 from surgeval.metrics import Boxes, DetectionSet
 
 __all__ = ["JoinedDetections", "join"]

@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 
 from surgeval.arrays import Bools, Ints
-from surgeval.datasets.io.values import Place, shown
 from surgeval.datasets.predictions.hint import did_you_mean
 from surgeval.datasets.predictions.raw import RawTable
 from surgeval.datasets.predictions.truth import GroundTruth
+from surgeval.files import Location, preview
 
 __all__ = ["ELSEWHERE", "locate", "rows_of"]
 
@@ -54,11 +54,11 @@ def _tell(raw: RawTable, names: pl.DataFrame, lost: Bools, truth: GroundTruth) -
         tell_unknown(raw.place(row), video, frame, more, truth)
 
 
-def tell_unknown(place: Place, video: str, frame: str | None, more: str, truth: GroundTruth) -> None:
+def tell_unknown(place: Location, video: str, frame: str | None, more: str, truth: GroundTruth) -> None:
     """Tell of a video that the dataset does not have (`frame` None), or a frame that its video does not have."""
     if frame is None:
         expected = f"a video of {truth.dataset.root}{did_you_mean(video, truth.videos + truth.others)}"
-        place.report("video-unknown", f"found {shown(video) + more}, expected {expected}", "video")
+        place.error("frame-unknown", f"found {preview(video) + more}, expected {expected}", "video")
     else:
         expected = f"a frame of video {video[:60]}{did_you_mean(frame, truth.names[video])}"
-        place.report("frame-unknown", f"found {shown(frame) + more}, expected {expected}", "frame")
+        place.error("frame-unknown", f"found {preview(frame) + more}, expected {expected}", "frame")

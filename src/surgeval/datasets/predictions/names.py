@@ -9,9 +9,9 @@ from pathlib import PurePosixPath
 
 from surgeval.datasets.formats.coco.index import COMMON
 from surgeval.datasets.io.images import SUFFIXES
-from surgeval.datasets.io.values import Place, shown
 from surgeval.datasets.predictions.hint import nearest
 from surgeval.datasets.predictions.truth import GroundTruth
+from surgeval.files import Location, preview
 
 __all__ = ["FrameNames"]
 
@@ -34,7 +34,7 @@ class FrameNames:
                 if not truth.others:  # with videos left out, a bare name may belong to one of those
                     self._flat.setdefault(frame, set()).add(key)
 
-    def find(self, name: str, place: Place, field: str) -> Key | None:
+    def find(self, name: str, place: Location, field: str) -> Key | None:
         """Video and frame of a file name, or None (told). One in a video that was not chosen is found as well."""
         path = PurePosixPath(name.replace("\\", "/"))
         stem = path.stem if path.suffix.lower() in _SUFFIXES else path.name
@@ -50,16 +50,18 @@ class FrameNames:
             return next(iter(candidates))
         if candidates:
             listed = " or ".join(f"frame {frame} of {video}" for video, frame in sorted(candidates)[:3])
-            place.report(
-                "name-ambiguous", f"found {shown(name)}, which could be {listed}, expected a name of one frame", field
+            place.error(
+                "frame-ambiguous",
+                f"found {preview(name)}, which could be {listed}, expected a name of one frame",
+                field,
             )
             return None
         for video in self._truth.others:
             if stem.startswith(f"{video}_") and len(stem) > len(video) + 1:
                 return video, stem[len(video) + 1 :]
-        place.report(
+        place.error(
             "frame-unknown",
-            f"found {shown(name)}, "
+            f"found {preview(name)}, "
             f"expected the name of a frame of {self._truth.dataset.root}{self._hint(stem, folder)}",
             field,
         )

@@ -16,8 +16,7 @@ import numpy as np
 import polars as pl
 
 from surgeval.arrays import AnyArray, Bools, Floats, Ints
-from surgeval.datasets.base import OnProblem, Problem
-from surgeval.datasets.io.values import Place, as_float, shown
+from surgeval.files import Location, OnProblem, Problem, as_float, preview
 
 __all__ = ["Column", "RawTable", "RowProblems", "RowSource"]
 
@@ -57,10 +56,10 @@ class RowSource:
         """The chosen rows."""
         return replace(self, number=self.number[rows], file=None if self.file is None else self.file[rows])
 
-    def place(self, row: int, on_problem: OnProblem, name: str = "") -> Place:
+    def place(self, row: int, on_problem: OnProblem, name: str = "") -> Location:
         """The place of a row; `name` is what else is known of it (video and frame)."""
         file = self.files[0 if self.file is None else int(self.file[row])]
-        return Place(file, on_problem, f"{self.word} {self.number[row]}{f' ({name})' if name else ''}")
+        return Location(file, on_problem, f"{self.word} {self.number[row]}{f' ({name})' if name else ''}")
 
 
 @dataclass
@@ -85,20 +84,20 @@ class RawTable:
         parts = [str(_item(self.columns[key], row))[:60] for key in ("video", "frame") if key in self.columns]
         return " ".join(parts)
 
-    def place(self, row: int) -> Place:
+    def place(self, row: int) -> Location:
         """Where a row is."""
         return self.source.place(row, self.tally, self.name(row))
 
     def value(self, column: str, row: int) -> str:
         """A value as it stands in the file."""
-        return shown(_item(self.columns[column], row))
+        return preview(_item(self.columns[column], row))
 
     def refuse(self, bad: Bools, kind: str, column: str, expected: Text, found: Text | None = None) -> None:
         """Report each row of `bad` that is still alive, and mark it as no longer alive."""
         for row in np.flatnonzero(bad & self.alive).tolist():
             self.alive[row] = False
             value = self.value(column, row) if found is None else _text(found, row)
-            self.place(row).report(kind, f"found {value}, expected {_text(expected, row)}", column)
+            self.place(row).error(kind, f"found {value}, expected {_text(expected, row)}", column)
 
     def warn(self, odd: Bools, kind: str, column: str, expected: Text, found: Text) -> None:
         """Warn of all rows of `odd` that are alive, in one sentence that names the first."""

@@ -6,11 +6,9 @@ import math
 from pathlib import Path
 from typing import Literal
 
-from surgeval.datasets.base import OnProblem, raise_errors
 from surgeval.datasets.io.files import existing
 from surgeval.datasets.io.json import Members
 from surgeval.datasets.io.layout import names
-from surgeval.datasets.io.values import Place
 from surgeval.datasets.predictions.cholect50 import json_files, read_cholect50
 from surgeval.datasets.predictions.coco import read_coco
 from surgeval.datasets.predictions.detections import Detections, checked
@@ -20,7 +18,7 @@ from surgeval.datasets.predictions.table import SUFFIXES, read_table
 from surgeval.datasets.predictions.truth import GroundTruth, Truth, truth_of
 from surgeval.datasets.predictions.yolo import read_yolo, text_files
 from surgeval.errors import BadInput, did_you_mean
-from surgeval.files import open_regular
+from surgeval.files import Location, OnProblem, open_regular, raise_errors
 
 __all__ = ["FORMATS", "detect_format", "read_detections"]
 
@@ -121,7 +119,7 @@ def _json_format(path: Path) -> str:
     with open_regular(path) as stream:
         if stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
             return "coco"
-    place = Place(str(path), raise_errors)  # a file that cannot be walked has no format
+    place = Location(str(path), raise_errors)  # a file that cannot be walked has no format
     for key, number, value, _, _ in Members(path, place):
         if key == "annotations":
             return "coco" if number >= 0 else "cholect50"

@@ -16,17 +16,16 @@ import numpy as np
 import polars as pl
 
 from surgeval.arrays import Bools, Floats, Ints
-from surgeval.datasets.base import OnProblem, raise_errors
 from surgeval.datasets.io.files import existing
 from surgeval.datasets.io.json import Members, read_mapping
 from surgeval.datasets.io.layout import is_printable
-from surgeval.datasets.io.values import Place, shown
 from surgeval.datasets.predictions.cholect50 import frame_name, json_files
 from surgeval.datasets.predictions.locate import ELSEWHERE, locate
 from surgeval.datasets.predictions.raw import RawTable, RowProblems, RowSource, as_floats
 from surgeval.datasets.predictions.table import SUFFIXES, read_columns
 from surgeval.datasets.predictions.truth import GroundTruth, Truth, truth_of
 from surgeval.errors import BadInput, did_you_mean
+from surgeval.files import Location, OnProblem, preview, raise_errors
 from surgeval.vocab import LabelSpace
 
 __all__ = ["JoinedRecognition", "RecognitionTable", "join_recognition", "read_recognition"]
@@ -146,20 +145,20 @@ def of_scores(
 ) -> RecognitionTable:
     """Check a table made in Python."""
     n_classes = truth.labels.shape[1]
-    columns = _wanted(table.columns, Place(file, tally), n_classes)
+    columns = _wanted(table.columns, Location(file, tally), n_classes)
     raw, scores = _columns(table.select(columns), RowSource.of(file, len(table) if columns else 0), tally, n_classes)
     return _checked(raw, scores, truth, "table")
 
 
-def _wanted(names: Sequence[str], place: Place, n_classes: int) -> list[str]:
+def _wanted(names: Sequence[str], place: Location, n_classes: int) -> list[str]:
     each = [str(k) for k in range(n_classes)]
     columns = ["video", "frame", *(["scores"] if "scores" in names else each)]
     missing = next((name for name in columns if name not in names), None)
     if missing is None:
         return columns
     listed = ", ".join(names)[:80]
-    place.report(
-        "column-missing",
+    place.error(
+        "key-missing",
         f"found {listed}, expected video, frame and scores, or a column for each class id from 0 to {n_classes - 1}",
         missing,
     )
@@ -186,7 +185,7 @@ def _columns(table: pl.DataFrame, source: RowSource, tally: RowProblems, n_class
     lists = lists.cast(pl.List(pl.Float64))
     lengths = lists.list.len().fill_null(0).to_numpy()
     right = lengths == n_classes
-    raw.refuse(~right, "row-length", "scores", f"{n_classes} scores", lambda row: f"{lengths[row]} scores")
+    raw.refuse(~right, "wrong-shape", "scores", f"{n_classes} scores", lambda row: f"{lengths[row]} scores")
     scores = np.zeros((len(raw), n_classes))
     scores[right] = as_floats(lists.filter(pl.Series(right)).explode()).reshape(-1, n_classes)
     return raw, scores
@@ -201,10 +200,10 @@ def _from_json(path: Path, truth: GroundTruth, n_classes: int, tally: RowProblem
     for file in json_files(path):
         for video, entries in _videos(file, tally, whole=path.is_file()):
             for key, values in entries.items():
-                place = Place(str(file), tally, f"{video[:60]} {key[:60]}")
+                place = Location(str(file), tally, f"{video[:60]} {key[:60]}")
                 if not is_printable(key) or not isinstance(values, list) or len(values) != n_classes:
-                    length = f"{len(values)} scores" if isinstance(values, list) else shown(values)
-                    place.report("row-length", f"found {length}, expected {n_classes} scores", "scores")
+                    length = f"{len(values)} scores" if isinstance(values, list) else preview(values)
+                    place.error("wrong-shape", f"found {length}, expected {n_classes} scores", "scores")
                     continue
                 file_of.append(files.setdefault(str(file), len(files)))
                 videos.append(video)
@@ -217,14 +216,14 @@ def _from_json(path: Path, truth: GroundTruth, n_classes: int, tally: RowProblem
 
 def _videos(file: Path, tally: RowProblems, whole: bool) -> Iterator[tuple[str, dict[str, Any]]]:
     """Video and its frames: the members of one big file, met one at a time, or a file that is named after its video."""
-    place = Place(str(file), tally)
+    place = Location(str(file), tally)
     if whole:
         for key, number, value, _, _ in Members(file, place):
             if number >= 0:
                 break  # lists at the top: frames, so the file is a video's
             entries = place.at(f"video {key[:60]}").mapping(value)
             if not is_printable(key):
-                place.report("not-text", f"found {shown(key)}, expected the name of a video", "video")
+                place.error("not-text", f"found {preview(key)}, expected the name of a video", "video")
             elif entries is not None:
                 yield key, entries
         else:

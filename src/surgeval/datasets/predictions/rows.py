@@ -15,9 +15,9 @@ import numpy as np
 
 from surgeval.datasets.io.json import read_mapping
 from surgeval.datasets.io.layout import is_printable
-from surgeval.datasets.io.values import Place, shown
 from surgeval.datasets.predictions.raw import Column, RawTable, RowProblems, RowSource
 from surgeval.datasets.predictions.truth import GroundTruth
+from surgeval.files import Location, preview
 
 __all__ = ["RowCollector", "read_rows"]
 
@@ -64,7 +64,7 @@ class RowCollector:
 
 def read_rows(path: Path, truth: GroundTruth, tally: RowProblems) -> RawTable:
     """The rows of one file."""
-    place = Place(str(path), tally)
+    place = Location(str(path), tally)
     videos = read_mapping(path, tally)
     collector = RowCollector(tally)
     widths: list[int] = []
@@ -76,7 +76,7 @@ def read_rows(path: Path, truth: GroundTruth, tally: RowProblems) -> RawTable:
     return collector.table({name: k for k, name in enumerate(layout)}, "either", str(path))
 
 
-def _videos(data: dict[str, Any], place: Place) -> Iterator[tuple[str, Any]]:
+def _videos(data: dict[str, Any], place: Location) -> Iterator[tuple[str, Any]]:
     """Video name and frames; also from `{"videos": [{"name": …, "frames": [{"pd": rows}, …]}, …]}`."""
     listed = data.get("videos")
     if isinstance(listed, list):
@@ -92,16 +92,16 @@ def _videos(data: dict[str, Any], place: Place) -> Iterator[tuple[str, Any]]:
         if is_printable(name):
             yield name, frames
         else:
-            place.report("not-text", f"found {shown(name)}, expected the name of a video", "video")
+            place.error("not-text", f"found {preview(name)}, expected the name of a video", "video")
 
 
-def _frames(frames: Any, video: str, truth: GroundTruth, place: Place) -> Iterator[tuple[str, Any]]:
+def _frames(frames: Any, video: str, truth: GroundTruth, place: Location) -> Iterator[tuple[str, Any]]:
     if isinstance(frames, dict):
         for name, rows in frames.items():
             if is_printable(name):
                 yield name, rows
             else:
-                place.report("not-text", f"found {shown(name)}, expected the name of a frame", "frame")
+                place.error("not-text", f"found {preview(name)}, expected the name of a frame", "frame")
     elif isinstance(frames, list):
         if video not in truth.names:
             # The names are unknown; a position as name makes the unknown video be told where all others are.
@@ -112,12 +112,12 @@ def _frames(frames: Any, video: str, truth: GroundTruth, place: Place) -> Iterat
             yield from zip(fitting[0], frames, strict=True)
         else:
             expected = f"the {len(truth.labelled_names[video])} labelled frames of the dataset, or frames by name"
-            place.report("frame-count", f"found {len(frames)} frames, expected {expected}", "frames")
+            place.error("wrong-shape", f"found {len(frames)} frames, expected {expected}", "frames")
     else:
-        place.report("wrong-shape", f"found {shown(frames)}, expected frames by name, or a list of them", "frames")
+        place.error("wrong-shape", f"found {preview(frames)}, expected frames by name, or a list of them", "frames")
 
 
-def _rows(rows: Any, place: Place, widths: list[int]) -> Iterator[tuple[int, list[Any]]]:
+def _rows(rows: Any, place: Location, widths: list[int]) -> Iterator[tuple[int, list[Any]]]:
     for number, row in enumerate(place.items(rows) or ()):
         if isinstance(row, list) and len(row) in LAYOUTS and (not widths or len(row) == widths[0]):
             if not widths:
@@ -127,7 +127,7 @@ def _rows(rows: Any, place: Place, widths: list[int]) -> Iterator[tuple[int, lis
         here = place.at(f"{place.record}, row {number}")
         if isinstance(row, list) and len(row) in LAYOUTS:
             columns = f"{len(row)} columns after rows of {widths[0]}"
-            here.report("row-length", f"found {columns}, expected rows of 7 or of 9 columns, not both")
+            here.error("wrong-shape", f"found {columns}, expected rows of 7 or of 9 columns, not both")
         else:
-            columns = f"{len(row)} columns" if isinstance(row, list) else shown(row)
-            here.report("row-length", f"found {columns}, expected a row of 7 or of 9 columns")
+            columns = f"{len(row)} columns" if isinstance(row, list) else preview(row)
+            here.error("wrong-shape", f"found {columns}, expected a row of 7 or of 9 columns")

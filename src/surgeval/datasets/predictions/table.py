@@ -13,12 +13,12 @@ from pathlib import Path
 import polars as pl
 
 from surgeval.datasets.io.json import read_bytes
-from surgeval.datasets.io.values import Place
 from surgeval.datasets.predictions.detections import known_columns
 from surgeval.datasets.predictions.raw import RawTable, RowProblems, RowSource
 from surgeval.errors import DataError
 from surgeval.files import (
     BrokenCsv,
+    Location,
     guard,
     parse_csv,
     read_parquet_file,
@@ -31,7 +31,7 @@ from surgeval.files import (
 __all__ = ["SUFFIXES", "read_columns", "read_table", "write_table"]
 
 SUFFIXES = (".csv", ".parquet")
-Wanted = Callable[[Sequence[str], Place], list[str]]
+Wanted = Callable[[Sequence[str], Location], list[str]]
 
 
 def read_table(path: Path, tally: RowProblems) -> RawTable:
@@ -42,20 +42,20 @@ def read_table(path: Path, tally: RowProblems) -> RawTable:
 
 def read_columns(path: Path, tally: RowProblems, wanted: Wanted) -> tuple[pl.DataFrame, RowSource]:
     """The wanted columns of a CSV or Parquet file; an empty table after telling why there are none."""
-    place = Place(str(path), tally)
+    place = Location(str(path), tally)
     if path.suffix.lower() != ".parquet":
         return _read_csv(path, place, wanted)
     try:
         stored = scan_parquet_file(path).collect_schema().names()
     except DataError as error:
-        place.report("table-broken", error.sentence)
+        place.error("file-broken", error.sentence)
         return pl.DataFrame(), RowSource.of(path, 0)
     columns = wanted(stored, place)
     table = read_parquet_file(path, columns) if columns else pl.DataFrame()
     return table, RowSource.of(path, len(table))
 
 
-def _read_csv(path: Path, place: Place, wanted: Wanted) -> tuple[pl.DataFrame, RowSource]:
+def _read_csv(path: Path, place: Location, wanted: Wanted) -> tuple[pl.DataFrame, RowSource]:
     data = read_bytes(path, place.on_problem)
     if data is None:
         return pl.DataFrame(), RowSource.of(path, 0)
@@ -63,12 +63,12 @@ def _read_csv(path: Path, place: Place, wanted: Wanted) -> tuple[pl.DataFrame, R
         table = parse_csv(data)
     except BrokenCsv as error:
         if not _tell_ragged(data, place):
-            place.report("table-broken", f"found {error}, expected a readable CSV file")
+            place.error("file-broken", f"found {error}, expected a readable CSV file")
         return pl.DataFrame(), RowSource.of(path, 0)
     again = next((name for name in table.columns if name.endswith("_duplicated_0")), None)
     if again:
-        place.report(
-            "column-twice", "found the column twice, expected each column once", again.removesuffix("_duplicated_0")
+        place.error(
+            "column-duplicate", "found the column twice, expected each column once", again.removesuffix("_duplicated_0")
         )
         return pl.DataFrame(), RowSource.of(path, 0)
     columns = wanted(table.columns, place)
@@ -80,7 +80,7 @@ def _read_csv(path: Path, place: Place, wanted: Wanted) -> tuple[pl.DataFrame, R
     return table, source
 
 
-def _tell_ragged(data: bytes, place: Place) -> bool:
+def _tell_ragged(data: bytes, place: Location) -> bool:
     """Name the first line that has more fields than the header, which polars does not."""
     try:
         with io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="") as stream:
@@ -89,7 +89,7 @@ def _tell_ragged(data: bytes, place: Place) -> bool:
             for row in rows:
                 if len(row) > width:
                     here = place.at(f"line {rows.line_num}")
-                    here.report("row-length", f"found {len(row)} fields, expected {width} fields as in the header")
+                    here.error("wrong-shape", f"found {len(row)} fields, expected {width} fields as in the header")
                     return True
     except (ValueError, csv.Error):
         return False

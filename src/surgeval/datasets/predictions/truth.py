@@ -15,11 +15,11 @@ import numpy as np
 import polars as pl
 
 from surgeval.arrays import Bools, Ints
-from surgeval.datasets.base import Dataset, OnProblem, raise_errors
-from surgeval.datasets.io.values import Place, shown
+from surgeval.datasets.base import Dataset
 from surgeval.datasets.predictions.classes import class_columns
 from surgeval.datasets.predictions.hint import did_you_mean
 from surgeval.errors import BadInput
+from surgeval.files import Location, OnProblem, preview, raise_errors
 from surgeval.metrics import Boxes
 from surgeval.vocab import LabelSpace
 
@@ -135,9 +135,9 @@ def ground_truth(
         seen: set[str] = set()
         for frame in dataset.frames(video, on_problem):
             if frame.name in seen:
-                place = Place(str(dataset.root), on_problem, f"video {video}")
+                place = Location(str(dataset.root), on_problem, f"video {video}")
                 expected = "a name of its own: predictions are joined by video and frame name"
-                place.report("frame-duplicate", f"found {shown(frame.name)} twice, expected {expected}", "frame")
+                place.error("frame-duplicate", f"found {preview(frame.name)} twice, expected {expected}", "frame")
                 continue
             seen.add(frame.name)
             number = len(scored_video) if frame.labelled else -1

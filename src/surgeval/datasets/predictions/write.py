@@ -14,7 +14,6 @@ from pathlib import Path
 
 import polars as pl
 
-from surgeval.datasets.base import raise_errors
 from surgeval.datasets.predictions.coco_write import write_coco
 from surgeval.datasets.predictions.detections import HEADS, IDS, Detections, of_table
 from surgeval.datasets.predictions.folders import write_cholect50, write_yolo
@@ -26,7 +25,7 @@ from surgeval.datasets.predictions.rows import LAYOUTS
 from surgeval.datasets.predictions.table import SUFFIXES, write_table
 from surgeval.datasets.predictions.truth import Truth, truth_of
 from surgeval.errors import BadInput, did_you_mean
-from surgeval.files import atomic_folder, atomic_path
+from surgeval.files import atomic_folder, atomic_path, raise_errors
 
 __all__ = ["WriteReport", "write_detections", "write_recognition"]
 

@@ -16,11 +16,11 @@ import polars as pl
 
 from surgeval.datasets.io.json import read_text
 from surgeval.datasets.io.layout import names
-from surgeval.datasets.io.values import Place
 from surgeval.datasets.predictions.boxes import NORMALISED_TO
 from surgeval.datasets.predictions.names import FrameNames
 from surgeval.datasets.predictions.raw import Column, RawTable, RowProblems, RowSource
 from surgeval.datasets.predictions.truth import GroundTruth
+from surgeval.files import Location
 
 __all__ = ["read_yolo", "text_files", "yolo_lines"]
 
@@ -52,7 +52,7 @@ def read_yolo(
     mentioned: list[tuple[str, str, str]] = []
     width: int | None = None
     for file in text_files(path):
-        place = Place(str(file), tally)
+        place = Location(str(file), tally)
         key = frames.find(file.name, place, "file name")
         text = read_text(file, tally, MAX_BYTES) if key else None
         if key is None or text is None:
@@ -78,22 +78,22 @@ def read_yolo(
     return _corners(raw, named)
 
 
-def _allowed(n: int, width: int | None, place: Place, assume_score: float | None) -> bool:
+def _allowed(n: int, width: int | None, place: Location, assume_score: float | None) -> bool:
     expected = "6 fields (class cx cy w h score) or 9 (triplet instrument verb target cx cy w h score)"
     if n in (6, 9) or (n in (5, 8) and assume_score is not None):
         if width is None:
             return True
-        place.report(
-            "row-length", f"found {n} fields after lines of {width}, expected the same number of fields in every line"
+        place.error(
+            "wrong-shape", f"found {n} fields after lines of {width}, expected the same number of fields in every line"
         )
     elif n in (5, 8):
         fields = f"{n} fields, a label without a score"
-        place.report("row-length", f"found {fields}, expected {expected}; assume_score= gives all boxes one score")
+        place.error("wrong-shape", f"found {fields}, expected {expected}; assume_score= gives all boxes one score")
     elif n == 7:
         fields = "7 fields, which could be a box with a track or a row [triplet, instrument, score, x, y, w, h]"
-        place.report("row-length", f"found {fields}, expected {expected}")
+        place.error("wrong-shape", f"found {fields}, expected {expected}")
     else:
-        place.report("row-length", f"found {n} fields, expected {expected}")
+        place.error("wrong-shape", f"found {n} fields, expected {expected}")
     return False
 
 
@@ -115,7 +115,7 @@ def _corners(raw: RawTable, named: dict[str, list[str]]) -> RawTable:
         # A box or two may lie outside, as in any format; where most do, these are no fractions.
         _tell_pixels(raw, int(np.flatnonzero(large & raw.alive)[0]))
     score = raw.floats("score")
-    raw.refuse((score < 0) | (score > 1), "score-outside", "score", "a score from 0 to 1 as the last field (a track id "
+    raw.refuse((score < 0) | (score > 1), "wrong-value", "score", "a score from 0 to 1 as the last field (a track id "
                "may stand there)")  # fmt: skip
     keep = raw.alive
     columns: dict[str, Column] = {
@@ -131,9 +131,7 @@ def _tell_pixels(raw: RawTable, first: int) -> None:
     extent = (
         f"boxes that mostly reach beyond {NORMALISED_TO:g}, here {', '.join(str(raw.columns[n][first]) for n in _BOX)}"
     )
-    raw.place(first).report(
-        "boxes-not-normalised", f"found {extent}, expected fractions of the frame, not pixels", "cx, cy, w, h"
-    )
+    raw.place(first).error("box-unit", f"found {extent}, expected fractions of the frame, not pixels", "cx, cy, w, h")
     raw.alive[:] = False
 
 

@@ -15,15 +15,14 @@ from types import MappingProxyType
 
 import polars as pl
 
-from surgeval.datasets.base import Dataset, OnProblem, Problem
+from surgeval.datasets.base import Dataset
 from surgeval.datasets.formats.intent import LINK_OUT, check_media
 from surgeval.datasets.io.files import is_there, sweep
 from surgeval.datasets.io.images import decode, image_size
 from surgeval.datasets.io.layout import is_file
-from surgeval.datasets.io.values import Place, shown
 from surgeval.datasets.memory import MemoryDataset
 from surgeval.errors import DataError
-from surgeval.files import NOT_REGULAR, leads_out, safe_name
+from surgeval.files import NOT_REGULAR, Location, OnProblem, Problem, leads_out, preview, safe_name
 from surgeval.records import Frame, ImageRef, IntentQuestion, Video
 from surgeval.results import Result, counted
 
@@ -148,20 +147,20 @@ def check(
             counts["masks"] += sum(instance.mask is not None or bool(instance.polygon) for instance in frame.instances)
             tiny.look(frame)
             if frame.name in seen:
-                place = Place(str(dataset.root), tell, f"{video.name} frame {frame.name}")
-                place.report("frame-duplicate", "found a frame met before, expected each frame once")
+                place = Location(str(dataset.root), tell, f"{video.name} frame {frame.name}")
+                place.error("frame-duplicate", "found a frame met before, expected each frame once")
             seen.add(frame.name)
             counts["images"] += _check_images(frame, dataset.root, tell, images)
             if progress:
                 progress(video, counts["frames"])
-        tiny.tell(Place(str(dataset.root), tell, f"video {video.name}"))
+        tiny.tell(Location(str(dataset.root), tell, f"video {video.name}"))
     for question in dataset.questions(tell):
         counts["questions"] += 1
         if isinstance(question, IntentQuestion):
             counts["intent"] += 1
             check_media(dataset, question, tell)
     if not (counts["frames"] or counts["questions"] or tell.levels["error"]):
-        Place(str(dataset.root), tell).report("empty", "found no frame and no question, expected a dataset with some")
+        Location(str(dataset.root), tell).error("empty", "found no frame and no question, expected a dataset with some")
     return CheckReport(
         format=dataset.format, root=dataset.root, videos=len(videos), errors=tell.levels["error"],
         warnings=tell.levels["warning"], counts=MappingProxyType(dict(tell.kinds)), problems=tuple(tell.problems),
@@ -186,7 +185,7 @@ class _TinyBoxes:
                 self._first = self._first or f"{w:.3g} × {h:.3g} pixels in frame {frame.name}"
                 self._tiny += 1
 
-    def tell(self, place: Place) -> None:
+    def tell(self, place: Location) -> None:
         """One sentence, where there are any."""
         if self._tiny:
             expected = f"sides of at least {TINY_PIXELS} pixels and {TINY_SHARE:.1%} of the frame's"
@@ -203,9 +202,10 @@ def _check_names(dataset: Dataset, videos: tuple[Video, ...], on_problem: OnProb
     for name, kind in (*((video.name, "video") for video in videos), *((split, "split") for split in splits)):
         fit = safe_name(name)
         if fit != name:
-            place = Place(str(dataset.root), on_problem, f"{kind} {shown(name)}")
-            place.report(
-                "name-unsafe", f"found a name that leaves its folder or fits no file, expected a name like {shown(fit)}"
+            place = Location(str(dataset.root), on_problem, f"{kind} {preview(name)}")
+            place.error(
+                "name-unsafe",
+                f"found a name that leaves its folder or fits no file, expected a name like {preview(fit)}",
             )
 
 
@@ -218,23 +218,23 @@ def _check_images(frame: Frame, root: Path, on_problem: OnProblem, decoding: boo
 def _check_image(ref: ImageRef, role: str, frame: Frame, root: Path, on_problem: OnProblem, decoding: bool) -> bool:
     if ref.frame is not None:
         return True  # the video's index was built from the file itself
-    place = Place(str(ref.path), on_problem, f"{frame.video} frame {frame.name}")
+    place = Location(str(ref.path), on_problem, f"{frame.video} frame {frame.name}")
     if is_there(ref.path) and not is_file(ref.path):
-        place.report("file-not-regular", f"found {NOT_REGULAR}, expected a regular file")
+        place.error("file-not-regular", f"found {NOT_REGULAR}, expected a regular file")
         return False
     if not is_file(ref.path):
-        place.report("image-missing", f"found no such file, expected the {role} of a frame")
+        place.error("image-missing", f"found no such file, expected the {role} of a frame")
         return False
     if leads_out(ref.path, root):
-        place.warn("link-outside", f"found {LINK_OUT}, expected the {role} of a frame")
+        place.warn("path-escape", f"found {LINK_OUT}, expected the {role} of a frame")
     size = image_size(ref.path)
     if decoding or size is None:  # decoding tells why there is no size
         try:
             size = decode(ref.path).shape[1::-1]
         except DataError as error:
-            place.report("image-broken", error.sentence)
+            place.error("image-broken", error.sentence)
             return False
     if size != (frame.width, frame.height):
         pixels, expected = f"{size[0]} × {size[1]} pixels", f"{frame.width} × {frame.height} as the labels say"
-        place.report("image-size", f"found {pixels}, expected {expected}")
+        place.error("image-size", f"found {pixels}, expected {expected}")
     return True

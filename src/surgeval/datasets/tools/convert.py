@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import polars as pl
 
 from surgeval.arrays import Image
-from surgeval.datasets.base import Dataset, OnProblem, left_out, raise_errors
+from surgeval.datasets.base import Dataset, left_out
 from surgeval.datasets.formats.labelme.format import Labelme
 from surgeval.datasets.formats.writing import Output, Pixels
 from surgeval.datasets.io.files import sweep
@@ -26,7 +26,7 @@ from surgeval.datasets.memory import MemoryDataset
 from surgeval.datasets.registry import writers
 from surgeval.datasets.tools.merge import MergeMap, merged
 from surgeval.errors import BadInput, did_you_mean
-from surgeval.files import atomic_folder
+from surgeval.files import OnProblem, atomic_folder, raise_errors
 from surgeval.records import Frame, Instance, Mask, Question, Video
 from surgeval.results import Result, counted
 

@@ -8,11 +8,11 @@ import cv2
 import numpy as np
 
 from surgeval.arrays import Image
-from surgeval.datasets.base import Dataset, OnProblem, raise_errors
+from surgeval.datasets.base import Dataset
 from surgeval.datasets.io.images import read_image
 from surgeval.datasets.io.outline import parts_of
-from surgeval.datasets.io.values import Place
 from surgeval.errors import DataError
+from surgeval.files import Location, OnProblem, raise_errors
 from surgeval.records import UNKNOWN, Frame, Instance
 from surgeval.vocab import LabelSpace
 
@@ -93,8 +93,8 @@ def contact_sheet(
             try:
                 tiles.append(_tile(frame, dataset.space, width))
             except DataError as error:  # a sheet with a gap is better than none
-                place = Place(error.path, on_problem, f"{frame.video} frame {frame.name}")
-                place.report("image-broken", error.sentence)
+                place = Location(error.path, on_problem, f"{frame.video} frame {frame.name}")
+                place.error("image-broken", error.sentence)
     if not tiles:
         return np.zeros((width, width, 3), dtype=np.uint8)
     height = max(tile.shape[0] for tile in tiles)

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from surgeval.datasets.base import Dataset, OnProblem, left_out, raise_errors
+from surgeval.datasets.base import Dataset, left_out
 from surgeval.datasets.io.json import read_mapping
-from surgeval.datasets.io.values import Place, shown
 from surgeval.errors import BadInput
+from surgeval.files import Location, OnProblem, preview, raise_errors
 from surgeval.records import UNKNOWN, Frame, Instance, Question, Triplet, Video
 from surgeval.vocab import LabelSpace
 
@@ -42,11 +42,11 @@ class MergeMap:
     @classmethod
     def from_json(cls, data: Mapping[str, Any], file: str = "merge map") -> MergeMap:
         """From parsed JSON: objects `instruments`, `verbs`, `targets`, `triplets` and a list `drop`, all optional."""
-        place = Place(file, raise_errors)
+        place = Location(file, raise_errors)
         unknown = data.keys() - {*_PARTS, "triplets", "drop"}
         if unknown:
-            place.report(
-                "key-unknown", f"found {shown(min(unknown))}, expected instruments, verbs, targets, triplets or drop"
+            place.error(
+                "key-unknown", f"found {preview(min(unknown))}, expected instruments, verbs, targets, triplets or drop"
             )
         maps: dict[str, dict[str, str]] = {}
         for key in (*_PARTS, "triplets"):

@@ -252,7 +252,7 @@ def test_a_broken_label_file_is_counted_against_the_tolerance(tmp_path: Path) ->
     with pytest.raises(DataError, match="1 labels or images that cannot be read beside 4 good frames"):
         TrainingSet.of(opened, Classes.of(SPACE, "instruments"), image_size=64)
     data = TrainingSet.of(opened, Classes.of(SPACE, "instruments"), image_size=64, tolerance=0.25)
-    assert (len(data), data.problems["xml-broken"]) == (4, 1)
+    assert (len(data), data.problems["file-broken"]) == (4, 1)
 
 
 def test_frames_of_a_video_file_are_read(tmp_path: Path) -> None:

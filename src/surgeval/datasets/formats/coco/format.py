@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
-from surgeval.datasets.base import OnProblem, Problem, raise_errors
 from surgeval.datasets.formats.coco import write as _write
 from surgeval.datasets.formats.coco.index import CocoIndex, id_of
 from surgeval.datasets.formats.labels import FILE, space_beside, space_of_names, space_of_triplet_names
@@ -18,8 +17,9 @@ from surgeval.datasets.formats.writing import Output
 from surgeval.datasets.io.files import ends
 from surgeval.datasets.io.layout import inside, names, number_of
 from surgeval.datasets.io.outline import Polygon, bounds, outline_fields, read_flat, read_mask
-from surgeval.datasets.io.values import Place, as_float, shown
+from surgeval.datasets.io.values import check_box, check_size, find_class
 from surgeval.errors import BadInput
+from surgeval.files import Location, OnProblem, Problem, as_float, preview, raise_errors
 from surgeval.records import Frame, ImageRef, Instance, Question, Triplet, Video
 from surgeval.vocab import LabelSpace
 
@@ -59,17 +59,19 @@ class Coco:
         for problem in self._early:
             on_problem(problem)
         if not self._indexes:
-            Place(str(self.root), on_problem).report("labels-missing", "found no .json file, expected COCO files")
+            Location(str(self.root), on_problem).error("file-missing", "found no .json file, expected COCO files")
         for index in self._indexes:
             index.tell(on_problem)
             for number, name in index.categories.items():
                 if number not in self._classes or name != self._indexes[0].categories.get(number, name):
-                    place = Place(str(index.path), on_problem, f"category {number}")
-                    place.report("class-unknown", f"found {shown(name)}, expected a class of {self.space.name}", "name")
+                    place = Location(str(index.path), on_problem, f"category {number}")
+                    place.error(
+                        "class-unknown", f"found {preview(name)}, expected a class of {self.space.name}", "name"
+                    )
         for video, indexes in self._videos.items():
             if len(indexes) > 1:
                 splits = " and ".join(index.split or index.path.name for index in indexes)
-                place = Place(str(self.root), on_problem, f"video {video}")
+                place = Location(str(self.root), on_problem, f"video {video}")
                 place.warn("split-leak", f"found frames in {splits}, expected each video in one split")
         return tuple(self._video(name, indexes) for name, indexes in self._videos.items())
 
@@ -90,18 +92,18 @@ class Coco:
         if video not in self._videos:
             raise BadInput(f"{self.root}: found no video {video!r}, expected one of {', '.join(self._videos)}")
         for index in self._videos[video]:
-            place = Place(str(index.path), on_problem)
+            place = Location(str(index.path), on_problem)
             for ordinal, (record, rows) in enumerate(index.records(video, place)):
                 frame = self._frame(index, video, ordinal, record, rows, place)
                 if frame:
                     yield frame
 
     def _frame(
-        self, index: CocoIndex, video: str, ordinal: int, record: dict[str, Any], rows: list[Any], place: Place
+        self, index: CocoIndex, video: str, ordinal: int, record: dict[str, Any], rows: list[Any], place: Location
     ) -> Frame | None:
         file = str(record.get("file_name"))
         here = place.at(f"image {file[:120]}")
-        size = here.size(record.get("width"), record.get("height"))
+        size = check_size(here, record.get("width"), record.get("height"))
         if size is None:
             return None
         image = None
@@ -111,7 +113,7 @@ class Coco:
         name = index.parts(file)[1]
         instances, phases = [], []
         for annotation in rows:
-            spot = place.at(f"annotation {shown(annotation.get('id'))}")
+            spot = place.at(f"annotation {preview(annotation.get('id'))}")
             instance = self._instance(annotation, size, spot)
             if instance:
                 instances.append(instance)
@@ -128,15 +130,15 @@ class Coco:
             attributes=extra if isinstance(extra := record.get("attributes"), dict) else {},
         )  # fmt: skip
 
-    def _phase(self, value: Any, place: Place) -> int | None:
-        return place.named(self.space, "phase", value) if isinstance(value, str) else None
+    def _phase(self, value: Any, place: Location) -> int | None:
+        return find_class(place, self.space, "phase", value) if isinstance(value, str) else None
 
-    def _instance(self, record: dict[str, Any], size: tuple[int, int], place: Place) -> Instance | None:
+    def _instance(self, record: dict[str, Any], size: tuple[int, int], place: Location) -> Instance | None:
         number = id_of(record.get("category_id"))
         triplet = self._classes.get(number) if isinstance(number, int) else None
         if triplet is None:
-            category = shown(record.get("category_id"))
-            place.report("class-unknown", f"found {category}, expected the id of a category", "category_id")
+            category = preview(record.get("category_id"))
+            place.error("class-unknown", f"found {category}, expected the id of a category", "category_id")
             return None
         outline = self._outline(record.get("segmentation"), size, place)
         if outline is None:
@@ -145,7 +147,7 @@ class Coco:
             mask = outline.get("mask")
             box = bounds((outline["polygon"],)) if "polygon" in outline else mask.box() if mask else None
         else:
-            box = place.box(record.get("bbox"), *size, "bbox")
+            box = check_box(place, record.get("bbox"), *size, "bbox")
         if box is None:
             return None
         extra: dict[str, object] = {key: value for key, value in record.items() if key not in _write.OWN}
@@ -164,7 +166,7 @@ class Coco:
         )  # fmt: skip
 
     @staticmethod
-    def _outline(value: Any, size: tuple[int, int], place: Place) -> dict[str, Any] | None:
+    def _outline(value: Any, size: tuple[int, int], place: Location) -> dict[str, Any] | None:
         """The fields of the outline; {} where there is none, None (told) where it is broken."""
         if value is None or value in ([], {}):
             return {}

@@ -15,11 +15,9 @@ from typing import Any
 import numpy as np
 
 from surgeval.arrays import Int32s, Ints
-from surgeval.datasets.base import OnProblem, Problem
 from surgeval.datasets.io.json import Members
 from surgeval.datasets.io.layout import SPLITS, is_file, is_printable, natural, video_and_frame
-from surgeval.datasets.io.values import Place, shown
-from surgeval.files import open_regular
+from surgeval.files import Location, OnProblem, Problem, open_regular, preview
 
 COMMON = frozenset({"..", "images", "img_dir", "frames", "JPEGImages", *SPLITS})  # folders that name no video
 _PROBE = 50  # images looked for before a folder is taken as not holding them
@@ -47,7 +45,7 @@ class CocoIndex:
         self.phases: list[str] = []
         self.facts: dict[str, dict[str, Any]] = {}  # our own "videos" records
         self._problems: list[Problem] = []
-        self._place = Place(str(path), self._problems.append)
+        self._place = Location(str(path), self._problems.append)
         self._walk()
         self.images = self._image_folder()
 
@@ -63,8 +61,8 @@ class CocoIndex:
             place = self._place.at(f"{key}[{number}]")
             if key in ("images", "annotations", "categories") and (number < 0 or not isinstance(value, dict)):
                 kind = "a JSON list" if number < 0 else "a JSON object"
-                (self._place if number < 0 else place).report(
-                    "wrong-shape", f"found {shown(value)}, expected {kind}", key
+                (self._place if number < 0 else place).error(
+                    "wrong-shape", f"found {preview(value)}, expected {kind}", key
                 )
             elif key == "images":
                 self._image(value, place, rows, files, spans, start, length)
@@ -83,7 +81,7 @@ class CocoIndex:
             whole = all(problem.level == "warning" for problem in self._problems)
             if key not in seen and whole and key != "annotations":
                 content = "an empty list" if key in members.empty else "nothing"
-                self._place.report("wrong-shape", f"found {content}, expected a list of records", key)
+                self._place.error("wrong-shape", f"found {content}, expected a list of records", key)
         self._files = files
         self._spans: Ints = np.asarray(spans, dtype=np.int64).reshape(-1, 2)
         self._sort_images()
@@ -94,32 +92,32 @@ class CocoIndex:
         del self._files
 
     def _image(
-        self, value: dict[str, Any], place: Place, rows: dict[int | str, int], files: list[str], spans: array[int],
+        self, value: dict[str, Any], place: Location, rows: dict[int | str, int], files: list[str], spans: array[int],
         start: int, length: int,
     ) -> None:  # fmt: skip
         number = id_of(value.get("id"))
         file = place.text(value.get("file_name"), "file_name")
         if number is None:
-            place.report("id-broken", f"found {shown(value.get('id'))}, expected a whole number", "id")
+            place.error("not-a-number", f"found {preview(value.get('id'))}, expected a whole number", "id")
         elif number in rows:
-            place.report("id-duplicate", f"found {shown(value.get('id'))}, expected an id of its own", "id")
+            place.error("id-duplicate", f"found {preview(value.get('id'))}, expected an id of its own", "id")
         elif file is not None:
             if not isinstance(value.get("id"), int):
-                place.warn("id-not-number", f"found {shown(value.get('id'))}, expected a whole number", "id")
+                place.warn("id-type", f"found {preview(value.get('id'))}, expected a whole number", "id")
             rows[number] = len(files)
             files.append(file)
             spans.extend((start, length))
 
-    def _category(self, value: dict[str, Any], place: Place) -> None:
+    def _category(self, value: dict[str, Any], place: Location) -> None:
         number = id_of(value.get("id"))
         name = place.text(value.get("name"), "name")
         if not isinstance(number, int):
-            place.report("id-broken", f"found {shown(value.get('id'))}, expected a whole number", "id")
+            place.error("not-a-number", f"found {preview(value.get('id'))}, expected a whole number", "id")
         elif number in self.categories:
-            place.report("id-duplicate", f"found {shown(value.get('id'))}, expected an id of its own", "id")
+            place.error("id-duplicate", f"found {preview(value.get('id'))}, expected an id of its own", "id")
         elif name is not None:
             if not isinstance(value.get("id"), int):
-                place.warn("id-not-number", f"found {shown(value.get('id'))}, expected a whole number", "id")
+                place.warn("id-type", f"found {preview(value.get('id'))}, expected a whole number", "id")
             self.categories[number] = name
 
     def _sort_images(self) -> None:
@@ -161,16 +159,16 @@ class CocoIndex:
             on_problem(problem)
         if self.images is None and len(self._spans):
             missing = f"none of the {len(self._spans)} images"
-            Place(str(self.path), on_problem).warn(
+            Location(str(self.path), on_problem).warn(
                 "images-absent", f"found {missing}, expected the images beside the file"
             )
         lost = int(np.searchsorted(self._owner, 0))
-        for record in self._records(self._owned[:lost].tolist(), Place(str(self.path), on_problem)):
-            place = Place(str(self.path), on_problem, f"annotation {shown(record.get('id'))}")
-            image = shown(record.get("image_id"))
-            place.report("image-unknown", f"found {image}, expected the id of an image of this file", "image_id")
+        for record in self._records(self._owned[:lost].tolist(), Location(str(self.path), on_problem)):
+            place = Location(str(self.path), on_problem, f"annotation {preview(record.get('id'))}")
+            image = preview(record.get("image_id"))
+            place.error("frame-unknown", f"found {image}, expected the id of an image of this file", "image_id")
 
-    def records(self, video: str, place: Place) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    def records(self, video: str, place: Location) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
         """Image record and annotation records of each frame of a video."""
         for row in self.videos[video].tolist():
             first, last = np.searchsorted(self._owner, [row, row + 1]).tolist()
@@ -178,7 +176,7 @@ class CocoIndex:
             if records:
                 yield records[0], records[1:]
 
-    def _records(self, spans: list[list[int]], place: Place) -> Iterator[dict[str, Any]]:
+    def _records(self, spans: list[list[int]], place: Location) -> Iterator[dict[str, Any]]:
         """The records at these places of the file, parsed again."""
         if not spans:
             return
@@ -189,6 +187,6 @@ class CocoIndex:
                     record = json.loads(stream.read(length))
                     yield record if isinstance(record, dict) else {}
         except (OSError, ValueError, RecursionError):
-            place.report(
+            place.error(
                 "file-unreadable", "found a file that changed while it was read, expected the file as it was opened"
             )

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from surgeval.datasets.base import Problem
 from surgeval.datasets.io.outline import MAX_POINTS, Polygon
-from surgeval.datasets.io.values import MAX_SIDE, Place, shown
+from surgeval.datasets.io.values import MAX_SIDE, check_point, check_size
 from surgeval.datasets.io.xml import walk_xml
+from surgeval.files import Location, Problem, preview
 
 MAX_BYTES = 1 << 28
 MAX_FRAMES = 2_000_000  # of a task: 22 hours at 25 frames a second
@@ -101,7 +101,7 @@ class _Reader:
 
     def __init__(self, document: Document) -> None:
         self._document = document
-        self._place = Place(str(document.path), document.problems.append)
+        self._place = Location(str(document.path), document.problems.append)
         self._stack: list[str] = []
         self._task: dict[str, str] = {}
         self._label, self._attribute, self._kind = "", "", "text"
@@ -119,7 +119,7 @@ class _Reader:
         place = self._place.at(f"line {line}")
         if len(self._stack) == 1:
             if tag != "annotations":
-                place.report("wrong-shape", f"found <{tag[:60]}>, expected <annotations>")
+                place.error("wrong-shape", f"found <{tag[:60]}>, expected <annotations>")
         elif self._stack[1] == "meta":
             if tag in _TASK:
                 self._task = {}
@@ -128,7 +128,7 @@ class _Reader:
         elif self._stack[0] == "annotations":
             self._body(tag, attributes, place, line)
 
-    def _body(self, tag: str, attributes: dict[str, str], place: Place, line: int) -> None:
+    def _body(self, tag: str, attributes: dict[str, str], place: Location, line: int) -> None:
         depth = len(self._stack)
         if depth == 2 and tag == "track":
             number = place.whole(spelled(attributes.get("id")), "id", 0, 10**12)
@@ -151,23 +151,23 @@ class _Reader:
         text = attributes.get("group_id", "")
         return int(text) or None if text.isascii() and text.isdigit() and len(text) < 16 else None
 
-    def _image(self, attributes: dict[str, str], place: Place, line: int) -> CvatImage | None:
+    def _image(self, attributes: dict[str, str], place: Location, line: int) -> CvatImage | None:
         number = place.whole(spelled(attributes.get("id")), "id", 0, MAX_FRAMES - 1)
         name = place.text(attributes.get("name"), "name")
         if number is None or name is None:
             return None
         size = None
         if "width" in attributes or "height" in attributes:
-            size = place.size(spelled(attributes.get("width")), spelled(attributes.get("height")))
+            size = check_size(place, spelled(attributes.get("width")), spelled(attributes.get("height")))
         picture = CvatImage(number, name, size, attributes.get("task_id", ""), line)
         self._document.pictures.append(picture)
         return picture
 
-    def _begin(self, tag: str, attributes: dict[str, str], place: Place, line: int) -> None:
+    def _begin(self, tag: str, attributes: dict[str, str], place: Location, line: int) -> None:
         self._count += 1
         if self._count > MAX_SHAPES:
             if self._count == MAX_SHAPES + 1:
-                self._place.report(
+                self._place.error(
                     "file-too-large", f"found more than {MAX_SHAPES} shapes, expected at most {MAX_SHAPES}"
                 )
             return
@@ -218,7 +218,7 @@ class _Reader:
             self._task[tag] = text
 
 
-def _shape(tag: str, attributes: dict[str, str], frame: int, place: Place, line: int) -> Shape | None:
+def _shape(tag: str, attributes: dict[str, str], frame: int, place: Location, line: int) -> Shape | None:
     shape = Shape(frame, tag, (), line, attributes.get("outside") == "1", attributes.get("occluded") == "1")
     order, rotation = attributes.get("z_order"), attributes.get("rotation")
     if order is not None:
@@ -243,20 +243,20 @@ def _shape(tag: str, attributes: dict[str, str], frame: int, place: Place, line:
     return shape
 
 
-def _points(text: str, place: Place) -> Polygon | None:
+def _points(text: str, place: Location) -> Polygon | None:
     """Points as `x,y;x,y;…`."""
     if text.count(";") >= MAX_POINTS:
-        place.report("outline-points", f"found {text.count(';') + 1} points, expected at most {MAX_POINTS}", "points")
+        place.error("mask-broken", f"found {text.count(';') + 1} points, expected at most {MAX_POINTS}", "points")
         return None
     rows = [tuple(spelled(word) for word in pair.split(",")) for pair in text.split(";")]
-    points = [place.point(row, "points") for row in rows]
+    points = [check_point(place, row, "points") for row in rows]
     known = tuple(point for point in points if point is not None)
     if len(known) == len(points) and len(points) < 3:
-        place.report("outline-points", f"found {len(points)} points, expected at least 3", "points")
+        place.error("mask-broken", f"found {len(points)} points, expected at least 3", "points")
     return known if len(known) == len(points) >= 3 else None
 
 
-def _runs(attributes: dict[str, str], place: Place) -> RunLengths | None:
+def _runs(attributes: dict[str, str], place: Location) -> RunLengths | None:
     names = (("left", 0), ("top", 0), ("width", 1), ("height", 1))
     numbers = [place.whole(spelled(attributes.get(key)), key, low, MAX_SIDE) for key, low in names]
     known = [number for number in numbers if number is not None]
@@ -265,15 +265,15 @@ def _runs(attributes: dict[str, str], place: Place) -> RunLengths | None:
     if len(known) < 4:
         return None
     if min(counts) < 0 or sum(counts) != known[2] * known[3]:
-        place.report(
-            "mask-counts", f"found {shown(attributes.get('rle'))}, expected a sum of {known[2] * known[3]}", "rle"
+        place.error(
+            "mask-broken", f"found {preview(attributes.get('rle'))}, expected a sum of {known[2] * known[3]}", "rle"
         )
         return None
     return RunLengths(counts, *known)
 
 
 def spelled(text: str | None) -> object:
-    """The number a text spells, else what `Place` will name as wrong.
+    """The number a text spells, else what `Location` will name as wrong.
 
     >>> spelled("12.5"), spelled("twelve"), spelled(None)
     (12.5, 'twelve', None)

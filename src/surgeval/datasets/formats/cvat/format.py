@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
-from surgeval.datasets.base import OnProblem, Problem, raise_errors
 from surgeval.datasets.formats.cvat import write as _write
 from surgeval.datasets.formats.cvat.document import CvatImage, CvatTrack, Document, read_document, spelled
 from surgeval.datasets.formats.cvat.frames import TaskFrame, moments, video_facts
@@ -22,8 +21,9 @@ from surgeval.datasets.formats.writing import Output
 from surgeval.datasets.io.files import ends
 from surgeval.datasets.io.images import image_size
 from surgeval.datasets.io.layout import SPLITS, folders, inside, is_file, names, natural, number_of
-from surgeval.datasets.io.values import Place
+from surgeval.datasets.io.values import check_size
 from surgeval.errors import BadInput
+from surgeval.files import Location, OnProblem, Problem, raise_errors
 from surgeval.records import Frame, ImageRef, Question, Video
 from surgeval.vocab import LabelSpace
 
@@ -50,8 +50,8 @@ class Cvat:
             seen |= _named(document)
             for name, key, count in _tasks(document):
                 if name in self._videos:
-                    place = Place(str(file), self._early.append)
-                    place.report("video-duplicate", f"found a second video {name}, expected distinct names")
+                    place = Location(str(file), self._early.append)
+                    place.error("id-duplicate", f"found a second video {name}, expected distinct names")
                 else:
                     self._videos[name], self._counts[name] = (file, key), count
         folder = root if root.is_dir() else root.parent
@@ -78,7 +78,7 @@ class Cvat:
         for problem in self._early:
             on_problem(problem)
         if not self._videos:
-            Place(str(self.root), on_problem).report("labels-missing", "found no task, expected CVAT XML files")
+            Location(str(self.root), on_problem).error("file-missing", "found no task, expected CVAT XML files")
         return tuple(Video(name, split=self._split(file), frames=self._counts[name], **video_facts(file.parent))
                      for name, (file, _) in self._videos.items())  # fmt: skip
 
@@ -102,7 +102,7 @@ class Cvat:
     def _tracked(
         self, video: str, document: Document, key: str, maker: InstanceMaker, on_problem: OnProblem
     ) -> Iterator[Frame]:
-        place = Place(str(document.path), on_problem)
+        place = Location(str(document.path), on_problem)
         tracks = [track for track in document.tracks if track.task in ("", key) and track.shapes]
         task = document.tasks.get(key, {})
         last = max((shape.frame for track in tracks for shape in track.shapes if not shape.outside), default=-1)
@@ -110,7 +110,7 @@ class Cvat:
         courses = [Course(track.shapes, end) for track in tracks]
         if sum(course.cost() for course in courses) > MAX_VERTICES:
             excess = f"tracks of more than {MAX_VERTICES} vertices between their key frames"
-            place.report("file-too-large", f"found {excess}, expected tracks that end where nothing is seen any more")
+            place.error("file-too-large", f"found {excess}, expected tracks that end where nothing is seen any more")
             return
         size = _task_size(task, place)
         for moment, seen in _swept(listed, tracks, courses):
@@ -124,13 +124,13 @@ class Cvat:
     def _pictured(
         self, video: str, document: Document, key: str, maker: InstanceMaker, on_problem: OnProblem
     ) -> Iterator[Frame]:
-        place = Place(str(document.path), on_problem)
+        place = Location(str(document.path), on_problem)
         pictures = [picture for picture in document.pictures if _video_of(picture, document) == key]
         pictures.sort(key=lambda picture: (picture.number, natural(picture.name)))
         for ordinal, picture in enumerate(pictures):
             here = place.at(f"image {picture.name[:120]}")
             image = _image(document.path.parent, picture.name, here)
-            size = picture.size or (image_size(image) if image else None) or here.size(None, None)
+            size = picture.size or (image_size(image) if image else None) or check_size(here, None, None)
             if size is None:
                 continue
             seen = [(track, Seen(track.shapes[0], True)) for track in picture.objects]
@@ -202,10 +202,10 @@ def _named(document: Document) -> set[tuple[str, str, str]]:
     return {row for row in seen if row[0]}
 
 
-def _task_size(task: dict[str, str], place: Place) -> tuple[int, int] | None:
+def _task_size(task: dict[str, str], place: Location) -> tuple[int, int] | None:
     if not task.get("width") or not task.get("height"):
         return None
-    return place.size(spelled(task["width"]), spelled(task["height"]), "original_size")
+    return check_size(place, spelled(task["width"]), spelled(task["height"]), "original_size")
 
 
 def _bounds(tracks: list[CvatTrack]) -> tuple[int, int]:
@@ -214,7 +214,7 @@ def _bounds(tracks: list[CvatTrack]) -> tuple[int, int]:
     return tuple(min(max(1, int(max((p[k] for p in points), default=0)) + 1), 20_000) for k in (0, 1))  # type: ignore[return-value]
 
 
-def _image(folder: Path, name: str, place: Place) -> Path | None:
+def _image(folder: Path, name: str, place: Location) -> Path | None:
     """The file of an image: below `images/`, or beside the XML."""
     for base in (folder / "images", folder):
         path = inside(folder, base, name, place, "name")

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from surgeval.datasets.base import OnProblem
 from surgeval.datasets.formats.cvat.document import MAX_FRAMES, spelled
 from surgeval.datasets.formats.writing import Output
 from surgeval.datasets.io.files import is_there
 from surgeval.datasets.io.json import read_mapping
 from surgeval.datasets.io.layout import IMAGES, files_of, inside, number_of
-from surgeval.datasets.io.values import Place, as_float
+from surgeval.datasets.io.values import check_size, find_class
+from surgeval.files import Location, OnProblem, as_float
 from surgeval.records import Frame, Video
 from surgeval.vocab import LabelSpace
 
@@ -78,10 +78,10 @@ def moments(
     """
     if is_there(folder / FRAMES):
         data = read_mapping(folder / FRAMES, on_problem)
-        rows = Place(str(folder / FRAMES), on_problem).items(data.get("frames"), "frames") if data else None
+        rows = Location(str(folder / FRAMES), on_problem).items(data.get("frames"), "frames") if data else None
         listed = sorted(_listed(rows or [], folder, space, on_problem), key=lambda moment: moment.number)
         return listed, listed[-1].number + 1 if listed else 0
-    place = Place(str(folder), on_problem)
+    place = Location(str(folder), on_problem)
     start, step, size = _range(task, place)
     pictures = sorted(files_of(folder / "images", IMAGES), key=lambda path: path.name)  # CVAT's own order
     if pictures:
@@ -98,7 +98,7 @@ def moments(
     return (TaskFrame(number, f"{number:06d}", number) for number in every), every[-1] + 1 if every else 0
 
 
-def _range(task: dict[str, str], place: Place) -> tuple[int, int, int]:
+def _range(task: dict[str, str], place: Location) -> tuple[int, int, int]:
     """First frame, step and number of frames of a task."""
     step = re.fullmatch(r"\s*step\s*=\s*(\d{1,6})\s*", task.get("frame_filter", ""))
     numbers = [place.whole(spelled(task[key]), key, 0, MAX_FRAMES) if task.get(key) else None
@@ -107,7 +107,7 @@ def _range(task: dict[str, str], place: Place) -> tuple[int, int, int]:
 
 
 def _listed(rows: list[Any], folder: Path, space: LabelSpace, on_problem: OnProblem) -> Iterator[TaskFrame]:
-    place = Place(str(folder / FRAMES), on_problem)
+    place = Location(str(folder / FRAMES), on_problem)
     seen: set[int] = set()
     for position, row in enumerate(rows[:MAX_FRAMES]):
         here = place.at(f"frame {position}")
@@ -119,13 +119,13 @@ def _listed(rows: list[Any], folder: Path, space: LabelSpace, on_problem: OnProb
         if number is None or name is None:
             continue
         if number in seen:
-            here.report("id-duplicate", f"found {number}, expected an id of its own", "id")
+            here.error("id-duplicate", f"found {number}, expected an id of its own", "id")
             continue
         seen.add(number)
-        size = here.size(record.get("width"), record.get("height"))
+        size = check_size(here, record.get("width"), record.get("height"))
         stated, index, time = record.get("image"), as_float(record.get("index")), as_float(record.get("time"))
         image = inside(folder, folder / "images", stated, here, "image") if isinstance(stated, str) else None
-        phase = here.named(space, "phase", record["phase"]) if record.get("phase") is not None else None
+        phase = find_class(here, space, "phase", record["phase"]) if record.get("phase") is not None else None
         extra = record.get("attributes")
         if size is not None:
             yield TaskFrame(number, name, int(index) if index is not None and 0 <= index < 1e12 else number, image,

@@ -12,7 +12,8 @@ from surgeval.datasets.formats.cvat.motion import Seen
 from surgeval.datasets.formats.cvat.names import PART, SCORE, TRACK, UNDEFINED, component_of
 from surgeval.datasets.io.layout import natural
 from surgeval.datasets.io.outline import Polygon, bounds, outline_fields
-from surgeval.datasets.io.values import Place, shown
+from surgeval.datasets.io.values import check_combination, check_frame_box, find_class
+from surgeval.files import Location, preview
 from surgeval.records import UNKNOWN, Box, Instance, Mask, Triplet
 from surgeval.vocab import LabelSpace
 
@@ -23,7 +24,9 @@ class InstanceMaker:
     def __init__(self, space: LabelSpace, kinds: Mapping[str, Mapping[str, str]]) -> None:
         self._space, self._kinds = space, kinds
 
-    def instances(self, seen: list[tuple[CvatTrack, Seen]], size: tuple[int, int], place: Place) -> Iterator[Instance]:
+    def instances(
+        self, seen: list[tuple[CvatTrack, Seen]], size: tuple[int, int], place: Location
+    ) -> Iterator[Instance]:
         """The instances of a frame, in CVAT's drawing order; outlines marked as parts of one are one instance."""
         groups: dict[object, list[tuple[CvatTrack, Seen]]] = {}
         for position, (track, sighting) in enumerate(sorted(seen, key=lambda pair: pair[1].shape.order)):
@@ -35,7 +38,7 @@ class InstanceMaker:
             if instance:
                 yield instance
 
-    def _instance(self, parts: list[tuple[CvatTrack, Seen]], size: tuple[int, int], place: Place) -> Instance | None:
+    def _instance(self, parts: list[tuple[CvatTrack, Seen]], size: tuple[int, int], place: Location) -> Instance | None:
         (track, sighting), shape = parts[0], parts[0][1].shape
         triplet = self._triplet(track.label, shape.attributes, place)
         if triplet is None:
@@ -48,7 +51,7 @@ class InstanceMaker:
             fields = {"mask": mask}
         else:
             box = bounds(outline) if outline[0] else _box(shape.points)
-        placed = place.placed(box, *size) if box else None
+        placed = check_frame_box(place, box, *size) if box else None
         if placed is None:
             return None
         attributes = self._attributes(track.label, shape) | fields.pop("attributes", {})
@@ -60,20 +63,20 @@ class InstanceMaker:
         return Instance(triplet, placed, track=number, attributes=attributes, **fields,
                         score=float(score) if isinstance(score, int | float) else None)  # fmt: skip
 
-    def _triplet(self, label: str, attributes: Mapping[str, str], place: Place) -> Triplet | None:
+    def _triplet(self, label: str, attributes: Mapping[str, str], place: Location) -> Triplet | None:
         space = self._space
-        tool = place.named(space, "instrument", label)
+        tool = find_class(place, space, "instrument", label)
         if tool is None or not space.triplets:
             return None if tool is None else Triplet(tool)
         ids = {"verb": UNKNOWN, "target": UNKNOWN}
         for name, value in attributes.items():
             component = component_of(name)
             if component and value not in ("", UNDEFINED):
-                number = place.named(space, component, value)
+                number = find_class(place, space, component, value)
                 if number is None:
                     return None
                 ids[component] = number
-        return place.combination(space, (tool, ids["verb"], ids["target"]))
+        return check_combination(place, space, (tool, ids["verb"], ids["target"]))
 
     def _track(self, track: CvatTrack, shape: Shape) -> int | None:
         """The id that we wrote as an attribute (CVAT numbers its tracks anew), else CVAT's own."""
@@ -125,10 +128,10 @@ def _outline(shape: Shape) -> Polygon:
                  for x, y in ((x1, y1), (x2, y1), (x2, y2), (x1, y2)))  # fmt: skip
 
 
-def _mask(runs: RunLengths, width: int, height: int, place: Place) -> Mask | None:
+def _mask(runs: RunLengths, width: int, height: int, place: Location) -> Mask | None:
     if runs.left + runs.width > width or runs.top + runs.height > height:
         extent = f"{runs.width} × {runs.height} at ({runs.left}, {runs.top})"
-        place.report("mask-size", f"found {extent}, expected a mask inside the {width} × {height} frame", "mask")
+        place.error("mask-broken", f"found {extent}, expected a mask inside the {width} × {height} frame", "mask")
         return None
     values = np.zeros(len(runs.counts), dtype=bool)
     values[1::2] = True
@@ -137,6 +140,6 @@ def _mask(runs: RunLengths, width: int, height: int, place: Place) -> Mask | Non
     canvas[runs.top : runs.top + runs.height, runs.left : runs.left + runs.width] = part
     mask = Mask.from_array(canvas)
     if not mask.area:
-        place.report("mask-counts", f"found {shown(runs.counts[:6])}, expected a mask with at least one pixel", "rle")
+        place.error("mask-broken", f"found {preview(runs.counts[:6])}, expected a mask with at least one pixel", "rle")
         return None
     return mask

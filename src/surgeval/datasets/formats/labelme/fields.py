@@ -13,7 +13,7 @@ from typing import Any
 
 from surgeval.datasets.formats.labels import null_of
 from surgeval.datasets.formats.writing import SERVING
-from surgeval.datasets.io.values import as_float
+from surgeval.files import as_float
 from surgeval.records import UNKNOWN, Triplet
 from surgeval.vocab import LabelSpace
 

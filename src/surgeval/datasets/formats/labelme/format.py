@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from surgeval.datasets.base import Level, OnProblem, Problem, raise_errors
 from surgeval.datasets.formats.labelme import write as _write
 from surgeval.datasets.formats.labelme.fields import (
     COMPONENTS,
@@ -50,8 +49,9 @@ from surgeval.datasets.io.layout import (
 )
 from surgeval.datasets.io.letterbox import Letterbox
 from surgeval.datasets.io.outline import Polygon, bounds, outline_fields, read_points
-from surgeval.datasets.io.values import Place, shown
+from surgeval.datasets.io.values import check_combination, check_frame_box, check_size, find_class
 from surgeval.errors import BadInput
+from surgeval.files import Level, Location, OnProblem, Problem, preview, raise_errors
 from surgeval.records import UNKNOWN, Frame, ImageRef, Instance, Question, Triplet, Video
 from surgeval.vocab import LabelSpace
 
@@ -81,8 +81,8 @@ class Labelme:
         self._groups: dict[str, LabelFiles] = {}
         for group in label_groups(root):
             if group.video in self._groups:
-                place = Place(str(group.labels), self._early.append)
-                place.report("video-duplicate", f"found a second video {group.video}, expected distinct names")
+                place = Location(str(group.labels), self._early.append)
+                place.error("id-duplicate", f"found a second video {group.video}, expected distinct names")
             else:
                 self._groups[group.video] = group
         self.space = labels or space_beside(root, self._early.append) or self._space()
@@ -110,8 +110,8 @@ class Labelme:
         for problem in self._early:
             on_problem(problem)
         if not self._groups:
-            Place(str(self.root), on_problem).report(
-                "labels-missing", "found no labelme file, expected FRAME.json files"
+            Location(str(self.root), on_problem).error(
+                "file-missing", "found no labelme file, expected FRAME.json files"
             )
         return tuple(Video(group.video, split=group.split, frames=len(group.stems)) for group in self._groups.values())
 
@@ -126,7 +126,7 @@ class Labelme:
             pictured = {stem for stem in pictured if video_and_frame(stem)[0] == video}
         for ordinal, stem in enumerate(sorted(labelled | pictured, key=natural)):
             if is_odd(stem):
-                place = Place(str(group.images / stem), on_problem)
+                place = Location(str(group.images / stem), on_problem)
                 place.warn("file-odd-name", "found the name of a copy, expected one file per frame")
             elif stem in labelled:
                 frame = self._frame(group, stem, ordinal, on_problem)
@@ -134,7 +134,7 @@ class Labelme:
                     yield frame
             else:
                 image = find_image(group.images, stem)
-                Place(str(image), on_problem).warn(
+                Location(str(image), on_problem).warn(
                     "frame-unlabelled", "found an image without JSON, expected labels for every image"
                 )
                 frame = _unlabelled(video, group.name(stem), ordinal, image)
@@ -143,11 +143,11 @@ class Labelme:
 
     def _frame(self, group: LabelFiles, stem: str, ordinal: int, on_problem: OnProblem) -> Frame | None:
         path = group.labels / f"{stem}.json"
-        place = Place(str(path), on_problem)
+        place = Location(str(path), on_problem)
         record = read_mapping(path, on_problem)
         if record is None:
             return None
-        size = place.size(record.get("imageWidth"), record.get("imageHeight"), "image")
+        size = check_size(place, record.get("imageWidth"), record.get("imageHeight"), "image")
         shapes = place.items(record.get("shapes"), "shapes")
         if size is None or shapes is None:
             return None
@@ -170,7 +170,7 @@ class Labelme:
                      instances, record.get("noAnnotation") is not True, phase if phase != UNKNOWN else None,
                      attributes={**extras, WORDS: words})  # fmt: skip
 
-    def _image(self, group: LabelFiles, stem: str, stated: Any, place: Place) -> Path:
+    def _image(self, group: LabelFiles, stem: str, stated: Any, place: Location) -> Path:
         """The image: the one of the same name, else where `imagePath` points (inside the dataset)."""
         own = find_image(group.images, stem)
         if not isinstance(stated, str) or not stated:
@@ -187,7 +187,7 @@ class Labelme:
         shapes: list[Any],
         size: tuple[int, int],
         letterbox: Letterbox | None,
-        place: Place,
+        place: Location,
         others: list[dict[str, Any]],
     ) -> Iterator[Instance]:
         width, height = (letterbox.width, letterbox.height) if letterbox else size
@@ -203,7 +203,7 @@ class Labelme:
                 groups.setdefault((shape.triplet, shape.group) if joins else number, []).append(shape)
         for parts in groups.values():
             outline = tuple(shape.points for shape in parts)
-            box = place.at(parts[0].record).placed(bounds(outline), width, height, "points")
+            box = check_frame_box(place.at(parts[0].record), bounds(outline), width, height, "points")
             words = [{"at": shape.at, "shape": shape.fields} for shape in parts]
             if box is None:
                 others.extend(words)
@@ -219,11 +219,11 @@ class Labelme:
             yield Instance(parts[0].triplet, box, track=track_of(first), score=score_of(first), attributes=attributes,
                            **fields)  # fmt: skip
 
-    def _shape(self, shape: dict[str, Any], at: int, letterbox: Letterbox | None, place: Place) -> _Shape | None:
+    def _shape(self, shape: dict[str, Any], at: int, letterbox: Letterbox | None, place: Location) -> _Shape | None:
         points = shape.get("points")
         kind = shape.get("shape_type") or ("rectangle" if isinstance(points, list) and len(points) == 2 else "polygon")
         if kind not in ("rectangle", "polygon"):
-            place.warn("shape-ignored", f"found {shown(kind)}, expected a rectangle or a polygon", "shape_type")
+            place.warn("shape-ignored", f"found {preview(kind)}, expected a rectangle or a polygon", "shape_type")
             return None
         least = 2 if kind == "rectangle" else 3
         outline = read_points(points, place, least=least)
@@ -236,10 +236,10 @@ class Labelme:
             outline, original = original or tuple(map(letterbox.inverse_point, outline)), ()
         return _Shape(triplet, outline, kind == "rectangle", group_of(shape), original, place.record or "", at, shape)
 
-    def _triplet(self, shape: dict[str, Any], place: Place) -> Triplet | None:
+    def _triplet(self, shape: dict[str, Any], place: Location) -> Triplet | None:
         """Instrument from the label; where only one of action and target is given, the other is null."""
         space = self.space
-        tool = place.named(space, "instrument", shape.get("label"))
+        tool = find_class(place, space, "instrument", shape.get("label"))
         if tool is None or not space.triplets:
             return None if tool is None else Triplet(tool)
         attributes = given_attributes(shape)
@@ -249,24 +249,24 @@ class Labelme:
         for key, component in COMPONENTS:
             value = attributes.get(key)
             null = null_of(space, component)
-            number = null if value in (None, "", "null") else place.named(space, component, value)
+            number = null if value in (None, "", "null") else find_class(place, space, component, value)
             if number is None:
                 return None
             ids.append(number)
         triplet = without_null_pair(space, Triplet(*ids))
-        return place.combination(space, (triplet.instrument, triplet.verb, triplet.target))
+        return check_combination(place, space, (triplet.instrument, triplet.verb, triplet.target))
 
     def questions(self, on_problem: OnProblem = raise_errors) -> Iterator[Question]:
         """None."""
         return iter(())
 
 
-def read_transform(value: Any, place: Place) -> Letterbox | None:
+def read_transform(value: Any, place: Location) -> Letterbox | None:
     """The geometry of a padded export from its `transformInfo`."""
     record = place.mapping(value, "transformInfo")
     if record is None:
         return None
-    size = place.size(record.get("originalWidth"), record.get("originalHeight"), "original")
+    size = check_size(place, record.get("originalWidth"), record.get("originalHeight"), "original")
     target = place.whole(record.get("targetWidth"), "targetWidth", 1, 20_000)
     return None if size is None or target is None else Letterbox(*size, target)
 

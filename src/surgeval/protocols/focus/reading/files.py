@@ -15,8 +15,9 @@ from typing import Any, TypeAlias
 
 from surgeval.asking import EvalAnswers, is_eval_log, read_eval_log
 from surgeval.datasets import OnProblem, Problem
-from surgeval.datasets.io import UNREAD, Place, read_json, shown
+from surgeval.datasets.io import UNREAD, read_json
 from surgeval.errors import BadInput, printable
+from surgeval.files import Location, preview
 from surgeval.protocols.focus.reading.records import (
     FocusQuestion,
     FocusResponse,
@@ -117,7 +118,7 @@ def _read_focus(requests: Source, references: Source, responses: Source, timed: 
     orphans = [key for key in answers if key not in known]
     for key in orphans:
         Here(_label(responses, "responses"), problems.append, key).warn(
-            "orphan", "found a response to no question, expected the qID of a reference", "qID"
+            "reference-missing", "found a response to no question, expected the qID of a reference", "qID"
         )
     return FocusFiles(
         tuple(questions), tuple(problems), untimed, len(orphans), len(unreferenced), copies + more_copies + repeated
@@ -133,8 +134,8 @@ def _require_usable(
     strangers = [key for key in answers if key not in known]
     if len(strangers) == len(answers):
         raise BadInput(
-            f"{file}: qID: found {shown(strangers[0])} and {len(strangers) - 1} more that no question has, "
-            f"expected qIDs such as {shown(next(iter(known)))}"
+            f"{file}: qID: found {preview(strangers[0])} and {len(strangers) - 1} more that no question has, "
+            f"expected qIDs such as {preview(next(iter(known)))}"
         )
     key, answer = next(iter(answers.items()))
     expected = f"expected records like {example('responses', key)}"
@@ -142,7 +143,7 @@ def _require_usable(
     if all(answer.repeated for answer in answers.values()):
         raise BadInput(f"{file}: every question has several responses, expected one response for each question")
     if all(not isinstance(answer.content, str) for answer in answers.values()):
-        raise BadInput(f"{file}: content: found {shown(answer.content)} and {more} more that are no text, {expected}")
+        raise BadInput(f"{file}: content: found {preview(answer.content)} and {more} more that are no text, {expected}")
     if timed and all(answer.untimed for answer in answers.values()):
         raise BadInput(
             f"{file}: latency: {answer.untimed}, and no other response has a usable one; "
@@ -155,7 +156,7 @@ def _require_scorable(questions: Sequence[FocusQuestion], file: str) -> None:
     if len(questions) >= _ALL and all(question.unusable for question in questions):
         first = questions[0]
         raise BadInput(
-            f"{file}: none of the {len(questions)} questions can be scored; the first, {shown(first.id)}: "
+            f"{file}: none of the {len(questions)} questions can be scored; the first, {preview(first.id)}: "
             f"{first.unusable}"
         )
 
@@ -204,7 +205,7 @@ def _label(source: Source, name: str) -> str:
 
 def _records(source: Source, name: str, tell: OnProblem, compat: bool) -> list[tuple[Hashable, Record]] | None:
     """The objects of a list by the ids they state, or None when there is no list."""
-    place = Place(_label(source, name), tell)
+    place = Location(_label(source, name), tell)
     data: Any
     if isinstance(source, str | Path) and name == "responses" and is_eval_log(source):
         data = logged_responses(Path(source), read_eval_log(source))
@@ -240,14 +241,14 @@ def logged_responses(path: Path, log: EvalAnswers) -> list[dict[str, Any]]:
     return as_sources((), answers)[2]
 
 
-def _key(place: Place, number: int, value: object, compat: bool) -> Hashable:
+def _key(place: Location, number: int, value: object, compat: bool) -> Hashable:
     """The id to join by; None after telling that there is none. The original compares ids as they are."""
     if isinstance(value, str) and (value or compat):
         return value
     if isinstance(value, int | float) and (compat or not isinstance(value, bool)):
-        place.at(f"record {number}").warn("id-not-text", f"found {shown(value)}, expected text", "qID")
+        place.at(f"record {number}").warn("id-type", f"found {preview(value)}, expected text", "qID")
         return value if compat else str(value)
-    place.at(f"record {number}").report("id-missing", f"found {shown(value)}, expected the id of a question", "qID")
+    place.at(f"record {number}").error("key-missing", f"found {preview(value)}, expected the id of a question", "qID")
     return None
 
 
@@ -256,7 +257,7 @@ def _by_id(rows: list[tuple[Hashable, Record]]) -> tuple[dict[Hashable, Record],
     result: dict[Hashable, Record] = {}
     for key, (here, record) in rows:
         if key in result:
-            here.report("id-duplicate", "found a second record, which is used, expected each question once", "qID")
+            here.error("id-duplicate", "found a second record, which is used, expected each question once", "qID")
         result[key] = (here, record)
     return result, len(rows) - len(result)
 
@@ -266,7 +267,7 @@ def _responses(rows: list[tuple[Hashable, Record]], timed: bool) -> tuple[dict[H
     result: dict[Hashable, FocusResponse] = {}
     for key, (here, record) in rows:
         if key in result:
-            here.report("id-duplicate", "found a second response, expected one response for each question", "qID")
+            here.error("id-duplicate", "found a second response, expected one response for each question", "qID")
             reason = "several responses were given to this question"
             result[key] = replace(result[key], unusable=reason, aborts=reason, repeated=True)
         else:

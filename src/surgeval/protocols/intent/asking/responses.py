@@ -15,8 +15,9 @@ from typing import Any, TypeAlias
 
 from surgeval.asking import Answered, EvalAnswers, ShownFrame, Unanswered, is_eval_log, read_eval_log
 from surgeval.datasets import raise_errors
-from surgeval.datasets.io import UNREAD, Place, as_float, read_json, read_lines, shown, told_json
+from surgeval.datasets.io import UNREAD, read_json, read_lines, told_json
 from surgeval.errors import DataError
+from surgeval.files import Location, as_float, preview
 from surgeval.protocols.intent.asking.conditions import posed
 from surgeval.protocols.intent.cases import CONDITIONS, case_id, is_condition, split_id
 from surgeval.protocols.intent.items import ItemSet, OpenedItems
@@ -86,8 +87,8 @@ class Responses:
             first, more = unknown[0], f" (and {len(unknown) - 1} more such replies)" if len(unknown) > 1 else ""
             raise DataError(
                 self._name,
-                f"found {shown(split_id(first)[0])}{more}, "
-                f"expected the id of an item in the data, such as {shown(item_set.items[0].id)}",
+                f"found {preview(split_id(first)[0])}{more}, "
+                f"expected the id of an item in the data, such as {preview(item_set.items[0].id)}",
                 record=self._records[first],
                 field="id",
             )
@@ -133,13 +134,13 @@ def _checked(source: Source, name: str) -> Iterator[tuple[str, str | None, Answe
         if not isinstance(condition, str) or not is_condition(condition):
             expected = f"{', '.join(CONDITIONS)} or rotated-1 to rotated-7"
             raise DataError(
-                name, f"found {shown(condition)}, expected {expected}", record=place.record, field="condition"
+                name, f"found {preview(condition)}, expected {expected}", record=place.record, field="condition"
             )
         case = case_id(item or "", condition)
         if case in seen:
             raise DataError(
                 name,
-                f"found {shown(item)} a second time under {condition}, expected one response for each",
+                f"found {preview(item)} a second time under {condition}, expected one response for each",
                 record=place.record,
                 field="id",
             )
@@ -147,21 +148,21 @@ def _checked(source: Source, name: str) -> Iterator[tuple[str, str | None, Answe
         content = place.text(record.get("content"), "content", empty=True)
         latency = as_float(record["latency"]) if record.get("latency") is not None else None
         if record.get("latency") is not None and (latency is None or not 0 <= latency < float("inf")):
-            found = shown(record["latency"])
+            found = preview(record["latency"])
             raise DataError(name, f"found {found}, expected seconds, at least 0", record=place.record, field="latency")
         yield case, place.record, Answered(content or "", latency)
 
 
-def _records(source: Source, name: str) -> Iterable[tuple[Place, dict[str, Any]]]:
+def _records(source: Source, name: str) -> Iterable[tuple[Location, dict[str, Any]]]:
     """JSON lines, or a JSON list of the same objects."""
     if not isinstance(source, str | Path):
-        place = Place(name, raise_errors)
+        place = Location(name, raise_errors)
         for number, row in enumerate(source):
             here = place.at(f"record {number}")
             yield here, here.mapping(dict(row)) or {}
         return
     path = Path(source)
-    place = Place(str(path), raise_errors)
+    place = Location(str(path), raise_errors)
     if path.suffix == ".json":
         for number, row in enumerate(place.items(read_json(path, raise_errors)) or ()):
             here = place.at(f"record {number}")
