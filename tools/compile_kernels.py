@@ -29,9 +29,9 @@ def scoring() -> None:
     ]
     dataset = MemoryDataset(SPACE, frames)
     # A named convention is scored in its reference's order of equal scores, by every convention, and free of order.
-    score_triplets(dataset, simulate_detector(dataset, "poor"), convention="coco")
+    score_triplets(simulate_detector(dataset, "poor"), dataset, convention="coco")
     dice = np.random.default_rng(0)
-    surgeval.score_recognition(dice.random((12, 3)) < 0.4, dice.random((12, 3)), ["v0", "v1"] * 6)
+    surgeval.score_recognition(dice.random((12, 3)), dice.random((12, 3)) < 0.4, ["v0", "v1"] * 6)
 
 
 def causal() -> None:

@@ -34,9 +34,9 @@ def psi_ava(real_data: Path) -> DetectionSet:
         )
 
     return DetectionSet.of(
-        [cases.index(image["file_name"].split("/")[0]) for image in images],
-        boxes(truth["annotations"], False),
         boxes(predictions["annotations"], True),
+        boxes(truth["annotations"], False),
+        [cases.index(image["file_name"].split("/")[0]) for image in images],
     )
 
 

@@ -227,7 +227,7 @@ def score_component(
     >>> from surgeval.metrics import Boxes, rank_detections
     >>> truth = Boxes.of([0, 1], {"i": [0, 0]}, [[0, 0, 10, 10]] * 2)
     >>> found = Boxes.of([0, 1], {"i": [0, 0]}, [[0, 0, 10, 10], [0, 0, 10, 7]], score=[0.9, 0.6])
-    >>> result = score_component(rank_detections(DetectionSet.of([0, 0], truth, found), "i", 1))
+    >>> result = score_component(rank_detections(DetectionSet.of(found, truth, [0, 0]), "i", 1))
     >>> result.overall.mAP, round(result.overall.mAP_5095, 3)
     (1.0, 0.752)
     """
@@ -284,7 +284,7 @@ def evaluate(
 
     >>> from surgeval.metrics import Boxes
     >>> truth = Boxes.of([0, 1], {"i": [0, 1]}, [[0, 0, 10, 10], [5, 5, 10, 10]])
-    >>> data = DetectionSet.of([0, 0], truth, truth)
+    >>> data = DetectionSet.of(truth, truth, [0, 0])
     >>> evaluate(data, {"i": 3})["i"].overall.mAP
     1.0
     >>> round(evaluate(data, {"i": 3}, convention="ivtd")["i"].overall.mAP, 6)
@@ -304,6 +304,6 @@ def evaluate(
         ties=chosen,
         components=components,
         association=association,
-        degenerate_truths=data.truth.degenerate,
+        degenerate_truths=data.targets.degenerate,
         degenerate_predictions=data.predictions.degenerate,
     )

@@ -85,7 +85,7 @@ def test_mean_average_precision_is_that_of_the_scored_table(data: TrainingSet) -
         for box, value, kind in zip(corners.tolist(), one.scores.tolist(), one.classes.tolist(), strict=True):
             rows.append({"video": data.videos[index], "frame": data.names[index], "triplet": kind, "score": value,
                          "x": box[0], "y": box[1], "w": box[2] - box[0], "h": box[3] - box[1]})  # fmt: skip
-    joined = join(MemoryDataset(SPACE, wide_frames()), pl.DataFrame(rows))
+    joined = join(pl.DataFrame(rows), MemoryDataset(SPACE, wide_frames()))
     told = score(joined.data(), joined.n_classes())
     for part in ("ivt", "i", "v", "t"):
         assert 0.02 < found.at50[part] < 0.98

@@ -33,9 +33,9 @@ def _set(
     found: list[tuple[int, int, float, list[float]]],
 ) -> DetectionSet:
     return DetectionSet.of(
-        video,
-        Boxes.of([f for f, _, _ in truth], {"i": [c for _, c, _ in truth]}, [b for _, _, b in truth]),
         Boxes.of([f for f, *_ in found], {"i": [r[1] for r in found]}, [r[3] for r in found], [r[2] for r in found]),
+        Boxes.of([f for f, _, _ in truth], {"i": [c for _, c, _ in truth]}, [b for _, _, b in truth]),
+        video,
     )
 
 
@@ -257,7 +257,7 @@ def test_the_accumulator_gives_the_same_in_any_batches() -> None:
     metric = DetectionAccumulator({"i": 2})
     for f in range(6):
         part = [Boxes.of([0], {"i": [f % 2]}, [box], [score]) for box, score in ((BOX, 1.0), (rows[f][3], rows[f][2]))]
-        metric.update(f"video {f // 3}", truth=part[0], predictions=part[1])
+        metric.update(part[1], part[0], f"video {f // 3}")
     again = metric.compute()["i"].overall
     assert again.summary() == whole.summary()
     assert metric.videos == ("video 0", "video 1")
@@ -266,17 +266,17 @@ def test_the_accumulator_gives_the_same_in_any_batches() -> None:
 def test_the_accumulator_counts_frames_without_boxes_and_refuses_too_few() -> None:
     nothing, one = Boxes.of([], {"i": []}, []), Boxes.of([2], {"i": [0]}, [BOX])
     metric = DetectionAccumulator({"i": 1})
-    metric.update("a", truth=one, predictions=nothing, n_frames=5)
+    metric.update(nothing, one, "a", n_frames=5)
     assert metric.data().n_frames == 5
     assert metric.compute()["i"].overall.mAP == 0
     with pytest.raises(BadInput, match="frame 2, expected fewer than 2"):
-        metric.update("a", truth=one, predictions=nothing, n_frames=2)
+        metric.update(nothing, one, "a", n_frames=2)
 
 
 def test_boxes_of_several_videos_may_come_in_one_batch() -> None:
     boxes = Boxes.of([0, 2], {"i": [0, 0]}, [BOX, BOX], score=[0.9, 0.8])
     metric = DetectionAccumulator({"i": 1})
-    metric.update(["b", "a", "b"], truth=boxes, predictions=boxes)
+    metric.update(boxes, boxes, ["b", "a", "b"])
     assert metric.videos == ("b", "a") and metric.data().n_frames == 3
     assert metric.compute()["i"].per_video.AP[:, 0].tolist() == pytest.approx([1.0, float("nan")], nan_ok=True)
 

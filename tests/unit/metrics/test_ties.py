@@ -28,7 +28,7 @@ def _set(videos: list[int], found: list[tuple[int, float, list[float]]]) -> Dete
     """One class; a true `BOX` in every frame."""
     truth = Boxes.of(range(len(videos)), {"i": [0] * len(videos)}, [BOX] * len(videos))
     frames, scores, boxes = zip(*found, strict=True)
-    return DetectionSet.of(videos, truth, Boxes.of(frames, {"i": [0] * len(found)}, boxes, scores))
+    return DetectionSet.of(Boxes.of(frames, {"i": [0] * len(found)}, boxes, scores), truth, videos)
 
 
 def test_equal_scores_are_one_step_by_hand() -> None:
@@ -66,7 +66,7 @@ def test_a_tied_group_is_cut_whole_at_a_hundred_detections() -> None:
 def test_equal_boxes_of_two_classes_and_equal_scores_count_the_same_in_any_order() -> None:
     truth = Boxes.of([0], {"ivt": [1]}, [BOX])
     for ids in ([0, 1], [1, 0]):
-        data = DetectionSet.of([0], truth, Boxes.of([0, 0], {"ivt": ids}, [BOX, BOX], [0.5, 0.5]))
+        data = DetectionSet.of(Boxes.of([0, 0], {"ivt": ids}, [BOX, BOX], [0.5, 0.5]), truth, [0])
         assert confusion_matrix(data, "ivt", 2).counts.tolist() == [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
         assert associate(data).counts[0].tolist() == [1, 0, 0, 0, 0, 1, 0]
 
@@ -74,7 +74,7 @@ def test_equal_boxes_of_two_classes_and_equal_scores_count_the_same_in_any_order
 def test_ties_are_free_unless_a_convention_is_named() -> None:
     data = _set([0] * 3, [(0, 1.0, BOX), (1, 1.0, FAR), (2, 0.5, BOX)])
     metric = DetectionAccumulator({"i": 1})
-    metric.update("v", truth=data.truth, predictions=data.predictions)
+    metric.update(data.predictions, data.targets, "v")
     given: list[tuple[dict[str, Any], str]] = [
         ({}, "free"), ({"convention": "coco"}, "reference"), ({"convention": "ivtd"}, "reference"),
         ({"ties": "reference"}, "reference"), ({"convention": "ivtd", "ties": "free"}, "free"),

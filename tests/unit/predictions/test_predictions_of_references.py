@@ -37,7 +37,7 @@ def test_rows_of_the_golden_files_arrive_unchanged_in_the_metrics(golden: Path) 
         pytest.skip(f"{golden}: no detection file with verbs and targets")
     for path in files:
         document = json.loads(path.read_text())
-        joined = join(_dataset(document["videos"]), read_detections(path, _dataset(document["videos"])))
+        joined = join(read_detections(path, _dataset(document["videos"])), _dataset(document["videos"]))
         for kind, boxes in (("gt", joined.truth.boxes), ("pd", joined.predictions)):
             rows = [row for video in document["videos"] for frame in video["frames"] for row in frame[kind]]
             table = np.array(rows, dtype=np.float64).reshape(-1, 9)
@@ -55,7 +55,7 @@ def test_rows_of_the_golden_files_arrive_unchanged_in_the_metrics(golden: Path) 
 def test_psi_ava_predictions_score_as_pycocotools_scores_them(real_data: Path, tmp_path: Path) -> None:
     truth = ground_truth(open_dataset(real_data / "psi-ava" / "val_coco_anns_v3_35s.json"))
     found = read_detections(real_data / "psi-ava" / "val_coco_preds_v3_35s.json", truth)
-    joined = join(truth, found)
+    joined = join(found, truth)
     assert (len(truth.boxes), len(joined.predictions), joined.n_frames, joined.n_videos) == (2623, 2364, 1029, 4)
     assert (len(joined.missing), joined.silent, joined.notes(), dict(found.problems)) == (0, 11, (), {})
     result = evaluate(joined.data(), joined.n_classes())["i"]
@@ -76,10 +76,10 @@ def test_cholect50_labels_with_scores_find_themselves(real_data: Path, tmp_path:
     folder = real_data / "cholect50-val"
     truth = ground_truth(open_dataset(folder), on_problem=lambda problem: None)
     found = read_detections(folder, truth, format="cholect50")
-    joined = join(truth, found)
+    joined = join(found, truth)
     assert (joined.n_frames, truth.unlabelled, len(joined.predictions)) == (1008, 74, len(truth.boxes))
     assert len(joined.missing) == 0
     assert evaluate(joined.data(), joined.n_classes())["ivt"].overall.mAP == pytest.approx(1.0)
     write_detections(found, tmp_path / "lines", "yolo", dataset=truth)
-    again = join(truth, read_detections(tmp_path / "lines", truth))
+    again = join(read_detections(tmp_path / "lines", truth), truth)
     np.testing.assert_allclose(again.data().predictions.xywh, joined.data().predictions.xywh, rtol=0, atol=1e-9)

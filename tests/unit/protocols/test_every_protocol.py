@@ -62,14 +62,14 @@ def make(theatre: MemoryDataset, good: pl.DataFrame, filmed: Path) -> Make:
     """Writes a small run of a protocol into a folder."""
 
     def triplets(out: Path) -> None:
-        score_triplets(theatre, good, name="run").save(out)
+        score_triplets(good, theatre, name="run").save(out)
 
     def focus(out: Path) -> None:
         asked = [{"qID": f"q{n}", "videoID": f"v{n % 3}", "start_time": n, "end_time": n + 1, "procedure_type": "",
                   "question": "?"} for n in range(9)]  # fmt: skip
         truth = [{"qID": f"q{n}", "primary": "3a", "format": "number", "answer": "3"} for n in range(9)]
         said = [{"qID": f"q{n}", "content": str(3 + n % 2), "latency": 1.0} for n in range(9)]
-        score_focus(asked, truth, said, name="run", resamples=20).save(out)
+        score_focus(said, asked, truth, name="run", resamples=20).save(out)
 
     def intent(out: Path) -> None:
         items = make_items(4, scenarios=("open_surgery",))
@@ -160,13 +160,22 @@ def test_a_result_offers_tables_figures_and_a_short_word_about_itself(result: Ru
 
 
 def test_what_asking_questions_hands_back_offers_the_scores_of_its_folder(tmp_path: Path) -> None:
-    item = {"id": "i1", "scenario": "chest_xray", "cluster": "P1", "media": [], "dimension": "spatial",
-            "skill": "absolute", "question": "Where is it?", "options": ["left", "right"], "answer": 1}  # fmt: skip
+    item = {
+        "id": "i1",
+        "scenario": "chest_xray",
+        "cluster": "P1",
+        "media": [],
+        "dimension": "spatial",
+        "skill": "absolute",
+        "question": "Where is it?",
+        "options": ["left", "right"],
+        "answer": 1,
+    }
     (tmp_path / "items.jsonl").write_text(json.dumps(item))
     offers_what_the_run_does(run_intent(tmp_path, "oracle", tmp_path / "intent", progress=False), tmp_path / "intent")
     questions = [VqaQuestion(f"q{n}", f"v{n}", 3, 3, "cholecystectomy", "Is a clip visible?", "1a", "binary", "Yes")
                  for n in range(3)]  # fmt: skip
-    for name, rows in zip(("requests", "references"), as_sources(questions, []), strict=False):
+    for name, rows in zip(("responses", "requests", "references"), as_sources(questions, []), strict=True):
         (tmp_path / f"{name}.json").write_text(json.dumps(rows))
     files: dict[str, Any] = {"requests": tmp_path / "requests.json", "references": tmp_path / "references.json"}
     asked = run_focus(None, "oracle", tmp_path / "focus", **files, progress=False)
@@ -180,7 +189,7 @@ def test_a_question_without_an_answer_is_no_wrong_answer_of_a_figure(tmp_path: P
         raise Unanswered("the server is gone")
 
     questions = [VqaQuestion("q1", "v1", 3, 3, "cholecystectomy", "Is a clip visible?", "1a", "binary", "Yes")]
-    for name, rows in zip(("requests", "references"), as_sources(questions, []), strict=False):
+    for name, rows in zip(("responses", "requests", "references"), as_sources(questions, []), strict=True):
         (tmp_path / f"{name}.json").write_text(json.dumps(rows))
     model = SimpleNamespace(identity="gone", costly=False, looks=False, answer=fails)
     files: dict[str, Any] = {"requests": tmp_path / "requests.json", "references": tmp_path / "references.json"}

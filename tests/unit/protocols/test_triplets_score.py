@@ -26,7 +26,7 @@ HALF = 51 / 101  # one of two ground truths found, as COCO reads it
 
 
 def score(dataset: MemoryDataset, table: pl.DataFrame | str | Path | None, **options: Any) -> TripletScores:
-    return score_triplets(dataset, table, **options)
+    return score_triplets(table, dataset, **options)
 
 
 @pytest.mark.parametrize(("convention", "perfect"), [("coco", 1.0), ("ivtd", 0.995), ("ivtd-legacy", 0.995)])
@@ -83,7 +83,7 @@ def test_leaving_a_source_out_scores_each_source_alone(theatre: MemoryDataset, g
     table = scores.sheets["sources"].filter(component="ivt")
     assert table["group"].to_list() == ["A", "B", "C", "mean", "std"]
     truth = ground_truth(theatre, [f"v{k}" for k in (0, 3, 6)])
-    joined = join(truth, good)
+    joined = join(good, truth)
     alone = evaluate(joined.data(), joined.n_classes())["ivt"].overall
     assert table["mAP50"][0] == pytest.approx(alone.mAP)
     assert table["F1"][0] == pytest.approx(alone.mean("F1"))
@@ -91,7 +91,7 @@ def test_leaving_a_source_out_scores_each_source_alone(theatre: MemoryDataset, g
 
 def test_pooled_numbers_are_those_of_the_metrics(theatre: MemoryDataset, poor: pl.DataFrame) -> None:
     scores = score(theatre, poor)
-    joined = join(theatre, poor)
+    joined = join(poor, theatre)
     data, result = joined.data(), evaluate(joined.data(), joined.n_classes())
     for component in ("i", "v", "t", "ivt"):
         assert scores.number(component, "mAP50:95").estimate == pytest.approx(result[component].overall.mAP_5095)

@@ -206,7 +206,7 @@ def test_the_number_of_exchanges_and_their_seed_are_options_of_the_comparison(
     labels = dice.random((96, 3)) < 0.5
     videos = [f"v{k // 8}" for k in range(96)]  # 12 videos: 2048 different exchanges
     for name, signal in (("good", 0.32), ("poor", 0.3)):
-        scores = score_recognition(labels, signal * labels + dice.random(labels.shape), videos, name=name)
+        scores = score_recognition(signal * labels + dice.random(labels.shape), labels, videos, name=name)
         page = write_triplets_page(scores, tmp_path / name).read_text(encoding="utf-8")
         assert "Resamples" not in page and "seed" not in page
     folders = [str(tmp_path / name) for name in ("good", "poor")]
@@ -286,7 +286,7 @@ def test_questions_that_were_asked_and_answers_that_were_scored_stand_in_one_tab
     ask = [{"qID": "q1", "videoID": "v", "start_time": 0, "end_time": 0, "procedure_type": "", "question": "?"}]
     truth = [{"qID": "q1", "primary": "3a", "format": "number", "answer": "3"}]
     for name in ("asked", "scored"):
-        score_focus(ask, truth, [{"qID": "q1", "content": "3"}], name=name, resamples=20).save(tmp_path / name)
+        score_focus([{"qID": "q1", "content": "3"}], ask, truth, name=name, resamples=20).save(tmp_path / name)
     record = json.loads((tmp_path / "asked" / "run.json").read_text())
     (tmp_path / "asked" / "run.json").write_text(json.dumps({**record, "dataset": "as it was asked"}))
     assert "have a table of their own" not in write_index(tmp_path).read_text(encoding="utf-8")

@@ -375,7 +375,7 @@ def _scored(
 def _command(run: FocusRun, track: Track | None) -> str:
     """The command that scores this run, ready for a shell."""
     words = ["surgeval", "score", "focus"]
-    for option, path in zip(("--requests", "--references", "--responses"), run.sources, strict=True):
+    for option, path in zip(("--responses", "--requests", "--references"), run.sources, strict=True):
         words += [option, str(path)]
     words += ["--track", track] if track else []
     words += ["--judge", "SPEC"] if run.judged else []
@@ -387,7 +387,7 @@ def _json(run: FocusRun, scores: FocusScores | None, page: Path | None, track: T
         "folder": str(run.folder), "model": run.model, "media": run.media, "questions": run.answers.height,
         "subset": run.subset, "counts": run.counts, "usage": asdict(run.usage), "notes": list(run.notes),
         "failures": run.summary.to_frame().to_dicts(),
-        "responses": str(run.sources[2]), "score_command": _command(run, track),
+        "responses": str(run.sources[0]), "score_command": _command(run, track),
         "scores": scores.to_json() if scores else None, "report": str(page) if page else None,
     }  # fmt: skip
 

@@ -166,7 +166,7 @@ def score(
     if not (out / "run.json").exists():
         claim_folder(out, "report.html")  # written last
     called = name or out.resolve().name
-    scores = score_intent(data, responses, invalid=invalid, name=called, pictures=pictures, progress=not json)
+    scores = score_intent(responses, data, invalid=invalid, name=called, pictures=pictures, progress=not json)
     scores.save(out)
     page = _page(scores, out)
     if json:

@@ -183,6 +183,12 @@ def _scored(
         else {"folds": {fold.name: fold.test for fold in scheme.folds}}
     )  # fmt: skip
     return score_triplets(
-        dataset, pl.concat(tables, how="vertical_relaxed"), task="detection", name=name, convention=convention,
-        ties=ties, rare=rare, **groups,
-    )  # fmt: skip
+        pl.concat(tables, how="vertical_relaxed"),
+        dataset,
+        task="detection",
+        name=name,
+        convention=convention,
+        ties=ties,
+        rare=rare,
+        **groups,
+    )

@@ -111,8 +111,8 @@ def score(
     with progress("videos left out") as bar:
         bar.phase("reading and matching", None)
         scores = score_triplets(
-            data,
             pred,
+            data,
             task=task,
             convention=convention,
             ties=ties,

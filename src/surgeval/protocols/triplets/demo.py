@@ -49,7 +49,7 @@ def chapter(demo: Demo) -> Chapter:
         films = {} if missing else _looked(dataset, sampled, out)
         for name in bar.track(names, "scoring", len(names)):
             title = f"{name} (trained network)" if name == NETWORK else f"{name} (simulated)"
-            scored[name] = score_triplets(sampled, out / f"{name}.parquet", name=title, pictures=_PICTURES)
+            scored[name] = score_triplets(out / f"{name}.parquet", sampled, name=title, pictures=_PICTURES)
             pages[name] = write_triplets_page(scored[name], out / name)
     rows = [
         {

@@ -52,8 +52,8 @@ DETECTION = ("i", "v", "t", "ivt")
 
 
 def score_triplets(
-    data: Dataset | str | Path,
     predictions: Source | None,
+    data: Dataset | str | Path,
     *,
     task: Task | None = None,
     convention: Convention | None = None,
@@ -97,7 +97,7 @@ def score_triplets(
     >>> frames = [Frame(video, "000016", 16, None, None, 854, 480, (seen,)) for video in ("VID68", "VID70")]
     >>> found = pl.DataFrame({"video": ["VID68"], "frame": ["000016"], "triplet": [17], "score": [0.9],
     ...                       "x": [101.0], "y": [120.0], "w": [60.0], "h": [80.0]})
-    >>> print(score_triplets(MemoryDataset(space, frames), found).number("ivt", "mAP50"))
+    >>> print(score_triplets(found, MemoryDataset(space, frames)).number("ivt", "mAP50"))
     0.505 [0.000, 1.000] (few clusters: 2)
     """
     choose_convention(convention, ties)

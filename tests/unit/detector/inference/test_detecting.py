@@ -241,7 +241,7 @@ def test_a_detector_of_instruments_names_no_triplet(images: Path, tmp_path: Path
     truth = ground_truth(open_source(images, network.space).dataset)
     table = read_detections(tmp_path / "found.csv", truth).table
     assert table.select("triplet", "instrument", "verb", "target").row(0) == (-1, 0, -1, -1)
-    assert join(truth, table).predictions.classes["i"].tolist() == []  # no frame is labelled
+    assert join(table, truth).predictions.classes["i"].tolist() == []  # no frame is labelled
 
 
 def test_a_run_that_finds_nothing_at_all_is_a_table_all_the_same(images: Path, tmp_path: Path) -> None:

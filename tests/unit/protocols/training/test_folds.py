@@ -39,7 +39,7 @@ def good_run(home: Path, theatre: MemoryDataset) -> TrainingScores:
 
 
 def test_folds_are_scored_as_one_file_of_predictions_is(good_run: TrainingScores, theatre: MemoryDataset) -> None:
-    whole = score_triplets(theatre, simulate_detector(theatre, "good"), folds=FOLDS)
+    whole = score_triplets(simulate_detector(theatre, "good"), theatre, folds=FOLDS)
     assert good_run.scores.number("ivt") == whole.number("ivt")
     rows = good_run.tables["folds"]
     values = rows.filter(pl.col("test videos").is_not_null())["mAP50"].to_numpy()

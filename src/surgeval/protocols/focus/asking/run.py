@@ -106,8 +106,8 @@ class FocusRun(AskedRun):
 
     @property
     def sources(self) -> tuple[Path, Path, Path]:
-        """Requests, references and responses: what `score_focus` takes."""
-        return self.folder / "requests.json", self.folder / "references.json", self.folder / "responses.json"
+        """Responses, requests and references: what `score_focus` takes."""
+        return self.folder / "responses.json", self.folder / "requests.json", self.folder / "references.json"
 
     def __str__(self) -> str:
         shown = {True: "frames shown", False: "no frames shown", None: "made elsewhere"}[was_shown(self.media)]
@@ -150,7 +150,7 @@ def run_focus(
     >>> from tempfile import mkdtemp
     >>> folder = Path(mkdtemp())
     >>> question = VqaQuestion("q1", "v1", 3, 3, "cholecystectomy", "Is a clip visible?", "1a", "binary", "Yes")
-    >>> for name, rows in zip(("requests", "references"), as_sources([question], [])):
+    >>> for name, rows in zip(("responses", "requests", "references"), as_sources([question], [])):
     ...     _ = (folder / f"{name}.json").write_text(json.dumps(rows))
     >>> files = {"requests": folder / "requests.json", "references": folder / "references.json"}
     >>> run_focus(None, "oracle", folder / "run", **files, progress=False)
@@ -273,7 +273,7 @@ def _answers(folder: Path, questions: tuple[VqaQuestion, ...]) -> pl.DataFrame:
 def _write(folder: Path, questions: tuple[VqaQuestion, ...], answers: pl.DataFrame) -> None:
     rows = answers.filter(pl.col("status") == "ok").select("qID", "content", "latency").iter_rows()
     answered = [Answer(qid, content, latency) for qid, content, latency in rows]
-    for name, records in zip(("requests", "references", "responses"), as_sources(questions, answered), strict=True):
+    for name, records in zip(("responses", "requests", "references"), as_sources(questions, answered), strict=True):
         # A lone surrogate becomes its escape, which inside a JSON text is what it was.
         data = f"{printable(json.dumps(records, indent=1, ensure_ascii=False))}\n".encode()
         path = folder / f"{name}.json"
