@@ -36,12 +36,12 @@ def scoring() -> None:
 
 def causal() -> None:
     """Both learners of causal graphs, with and without undirected edges."""
-    from surgeval.explain.cleann import correlation, explain, learn_graph
+    from surgeval.explain.cleann import correlation, explain_node, learn_graph
 
     weights = np.tril(np.random.default_rng(0).gamma(0.5, size=(12, 12)) + 1e-9)
     found = correlation(weights / weights.sum(1, keepdims=True))
     for selection in (False, True):
-        explain(learn_graph(found, range(12), alpha=0.01, selection_bias=selection), 11, radius=3)
+        explain_node(learn_graph(found, range(12), alpha=0.01, selection_bias=selection), 11, radius=3)
         learn_graph(found, range(12), alpha=0.01, learner="icd", selection_bias=selection)
 
 

@@ -41,7 +41,7 @@ from .protocols.surgxbench import compare_surgxbench as compare_surgxbench
 from .protocols.surgxbench import explain_image as explain_image
 from .protocols.surgxbench import run_surgxbench as run_surgxbench
 from .protocols.training import compare_training as compare_training
-from .protocols.training import train_folds as train_folds
+from .protocols.training import run_training as run_training
 from .protocols.triplets import compare_triplets as compare_triplets
 from .protocols.triplets import score_detection as score_detection
 from .protocols.triplets import score_recognition as score_recognition

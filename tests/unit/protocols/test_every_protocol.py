@@ -32,7 +32,7 @@ from surgeval.protocols.intent import run_intent
 from surgeval.protocols.quality import run_quality
 from surgeval.protocols.registry import descriptors, load_run
 from surgeval.protocols.surgxbench import SurgXSettings, run_surgxbench
-from surgeval.protocols.training import train_folds
+from surgeval.protocols.training import run_training
 from surgeval.protocols.triplets import score_triplets
 from surgeval.records import VqaQuestion
 from surgeval.report import write_run_pages
@@ -87,7 +87,7 @@ def make(theatre: MemoryDataset, good: pl.DataFrame, filmed: Path) -> Make:
         offers_what_the_run_does(done, out)
 
     def training(out: Path) -> None:
-        assert train_folds(theatre, out, simulated("good"), scheme=FOLDS, pages=False) is not None
+        assert run_training(theatre, simulated("good"), out, scheme=FOLDS, pages=False) is not None
 
     made = {one.__name__: one for one in (triplets, focus, intent, surgxbench, quality, training)}
     return lambda name, out: made[name](out)
@@ -216,7 +216,7 @@ def test_what_protocols_give_back_is_a_result_and_made_by_keywords_only() -> Non
         for kind in one.__annotations__["return"].split(" | ")
     }
     found = {one.__name__: one for one in result_classes()}
-    inputs = {("open_dataset", "Dataset"), ("load_labels", "LabelSpace"), ("train_folds", "None")}  # no results
+    inputs = {("open_dataset", "Dataset"), ("load_labels", "LabelSpace"), ("run_training", "None")}  # no results
     assert {one for one in given - inputs if one[1] not in found} == set()
     assert {("run_quality", "QualityRun"), ("rank", "Ranking"), ("load_run", "RunResult")} <= given
     for name, one in found.items():

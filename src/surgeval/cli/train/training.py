@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from surgeval.console import claim_folder, console, open_named, print_json, print_table, require_models
+from surgeval.console import claim_folder, open_named, print_json, print_table, require_models, rich_console
 from surgeval.errors import BadInput, visible
 from surgeval.progress import phases
 from surgeval.results import counted
@@ -172,9 +172,9 @@ def _print_rehearsal(told: Rehearsal, json: bool) -> None:
         [(row.name, row.boxes, row.frames, row.videos) for row in met[:_MOST_CLASSES]],
     )  # fmt: skip
     if len(met) > _MOST_CLASSES:
-        console().print(f"and {len(met) - _MOST_CLASSES} more")
-    console().print(visible(str(told)))
-    console().print(f"open {visible(str(told.mosaic))}")
+        rich_console().print(f"and {len(met) - _MOST_CLASSES} more")
+    rich_console().print(visible(str(told)))
+    rich_console().print(f"open {visible(str(told.mosaic))}")
 
 
 def _page(trained: Trained) -> Path:
@@ -193,7 +193,7 @@ def _print(trained: Trained, fold: Fold, page: Path) -> None:
     ]  # fmt: skip
     title = "Best epochs on the validation videos" if names else "Last epochs"
     print_table(title, ("stage", "epoch", *names, "images/s", "minutes"), rows)
-    console().print(f"detector: {visible(str(trained.detector))}")
+    rich_console().print(f"detector: {visible(str(trained.detector))}")
     if fold.test:
-        console().print(f"not seen yet, for the test: {visible(', '.join(fold.test))}")
-    console().print(f"open {visible(str(page))}")
+        rich_console().print(f"not seen yet, for the test: {visible(', '.join(fold.test))}")
+    rich_console().print(f"open {visible(str(page))}")

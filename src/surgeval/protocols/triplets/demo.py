@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
-from surgeval.console import models_missing, progress
+from surgeval.console import models_missing, progress_bar
 from surgeval.errors import MissingExtra
 from surgeval.files import write_parquet_file
 from surgeval.protocols.contract import Chapter, Demo
@@ -43,7 +43,7 @@ def chapter(demo: Demo) -> Chapter:
     names = (*QUALITIES, *(() if missing else (NETWORK,)))
     scored: dict[str, TripletScores] = {}
     pages: dict[str, Path] = {}
-    with progress("detectors") as bar:
+    with progress_bar("detectors") as bar:
         for quality in QUALITIES:
             write_parquet_file(simulate_detector(sampled, quality), out / f"{quality}.parquet")
         films = {} if missing else _looked(dataset, sampled, out)

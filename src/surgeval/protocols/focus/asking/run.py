@@ -41,7 +41,7 @@ from surgeval.protocols.focus.scoring.rules import latency_limit
 from surgeval.protocols.focus.stored import SCORES
 from surgeval.protocols.pictures import film_strip, save_pictures
 from surgeval.qa.chat import public_name
-from surgeval.qa.formats import formats
+from surgeval.qa.formats import answer_formats
 from surgeval.records import Answer, VqaQuestion
 from surgeval.results import counted
 
@@ -195,7 +195,9 @@ def run_focus(
         worker.close()
     answers = _answers(folder, questions)
     _write(folder, questions, answers)
-    judged = any(question.format in formats() and formats()[question.format].judged for question in questions)
+    judged = any(
+        question.format in answer_formats() and answer_formats()[question.format].judged for question in questions
+    )
     name = public_name(model) if isinstance(model, str) else answerer.identity
     return FocusRun(
         folder=folder, model=name, media=seen, answers=answers, summary=summary, judged=judged, subset=subset,
