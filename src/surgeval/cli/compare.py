@@ -65,13 +65,14 @@ def compare(
 
 
 def _compare(protocol: Descriptor, a: Path, b: Path, drawing: dict[str, Any], out: Path | None, json: bool) -> None:
+    from surgeval import protocols
     from surgeval.protocols.evidence_page import evidence_of
     from surgeval.report import own_verdicts, readable_comparison, tally, write_comparison_page
 
     with progress_bar("runs") as bar:
         results = [protocol.part("load")(folder) for folder in bar.track((a, b), "reading", 2)]
         bar.phase("comparing")
-        comparison = protocol.part("compare")(*results, **drawing)
+        comparison = protocols.compare(*results, **drawing)
     if comparison.a == comparison.b:
         comparison = replace(comparison, a=str(a), b=str(b))
     own = {

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surgeval import compare_triplets, load_run, score_detection, score_recognition
+from surgeval import compare, load_run, score_detection, score_recognition
 from surgeval.datasets import MemoryDataset
 from surgeval.errors import BadInput
 from surgeval.protocols.triplets import TripletScores, score_triplets
@@ -91,7 +91,7 @@ def test_a_named_convention_keeps_its_order_and_gives_the_order_free_number_besi
     again = load_run(tmp_path / "run")
     assert isinstance(again, TripletScores) and again.sheets["ties"].equals(named[0].sheets["ties"])
     with pytest.raises(BadInput, match=r"ties \(reference and free\)"):
-        compare_triplets(named[0], free[0])
+        compare(named[0], free[0])
     np.testing.assert_equal(_estimates(_reversed({"convention": "coco", "ties": "free"}, (0.9, 0.8))[0]),
                             _estimates(free[0]))  # fmt: skip
 

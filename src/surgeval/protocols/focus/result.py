@@ -253,7 +253,7 @@ def load_focus(folder: str | Path) -> FocusScores:
     """The scores of a run folder, checked; neither questions nor answers nor judges are needed.
 
     >>> import tempfile
-    >>> from surgeval import score_focus
+    >>> from surgeval.protocols.focus import score_focus
     >>> ask = [{"qID": "q1", "videoID": "v", "start_time": 0, "end_time": 0, "procedure_type": "", "question": "?"}]
     >>> truth = [{"qID": "q1", "primary": "3a", "format": "number", "answer": "3"}]
     >>> with tempfile.TemporaryDirectory() as folder:

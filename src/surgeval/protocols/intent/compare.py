@@ -36,7 +36,7 @@ def compare_intent(
     `resamples` is how many exchanges of videos are drawn at most; where there are no more, all of them are used.
 
     >>> import json, tempfile
-    >>> from surgeval import score_intent
+    >>> from surgeval.protocols.intent import score_intent
     >>> item = {"scenario": "chest_xray", "media": [], "dimension": "spatial", "skill": "absolute",
     ...         "question": "Where is it?", "options": ["left", "right"], "answer": 1}
     >>> with tempfile.TemporaryDirectory() as folder:

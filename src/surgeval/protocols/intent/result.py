@@ -260,7 +260,7 @@ def load_intent(folder: str | Path, *, invalid: Invalid | None = None, name: str
     """Read a finished run folder; `invalid` (`wrong` or `drop`) is as the run says unless it is given.
 
     >>> import json, tempfile
-    >>> from surgeval import score_intent
+    >>> from surgeval.protocols.intent import score_intent
     >>> item = {"id": "i1", "scenario": "chest_xray", "cluster": "P1", "media": [], "dimension": "spatial",
     ...         "skill": "absolute", "question": "Where is it?", "options": ["left", "right"], "answer": 1}
     >>> with tempfile.TemporaryDirectory() as folder:
