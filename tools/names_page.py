@@ -1,7 +1,6 @@
-"""Write the lists of `docs/api/names.md`: every public name of every package, as its stub or `__all__` says.
+"""Write the lists of `docs/api/names.md`, between its two marks: the public names of every package.
 
-    python tools/names_page.py           # writes the lists between the page's two marks
-    python tools/names_page.py --check   # exits with 1 if they are out of date
+With `--check` it writes nothing and exits with 1 if the page is out of date.
 """
 
 from __future__ import annotations
@@ -32,7 +31,8 @@ def public_names(package: str) -> list[str]:
     """What a package exports, without modules."""
     home = import_module(package)
     names = set(getattr(home, "__all__", ())) - NOT_PUBLIC
-    return sorted((name for name in names if not inspect.ismodule(getattr(home, name))), key=str.casefold)
+    kept = (name for name in names if not inspect.ismodule(getattr(home, name)))
+    return sorted(kept, key=lambda name: (name.casefold(), name))
 
 
 def lists() -> str:

@@ -30,6 +30,7 @@ from ._version import __version__ as __version__
 from .datasets import Dataset as Dataset
 from .datasets import open_dataset as open_dataset
 from .datasets.predictions import Detections as Detections
+from .detector.inference import detect as detect
 from .errors import BadInput as BadInput
 from .errors import DataError as DataError
 from .errors import SurgevalError as SurgevalError
@@ -39,6 +40,7 @@ from .protocols import evaluate as evaluate
 from .protocols import load_run as load_run
 from .protocols import score_answers as score_answers
 from .protocols.surgxbench import explain_image as explain_image
+from .protocols.training import train as train
 from .protocols.triplets import score_detection as score_detection
 from .protocols.triplets import score_recognition as score_recognition
 from .protocols.triplets import score_triplets as score_triplets

@@ -33,7 +33,7 @@ _UNLABELLED = ("video", "images")  # formats that hold pictures only
 
 def register(app: typer.Typer, models: typer.Typer) -> None:
     """Add `detect` to the commands, and `export` to those about models."""
-    app.command(epilog=OVERSIGHT)(detect)
+    app.command(epilog=OVERSIGHT)(detect_source)
     models.command()(export)
 
 
@@ -120,7 +120,7 @@ class DetectOptions:
     }
 )
 @takes(DetectOptions)
-def detect(asked: DetectOptions) -> None:
+def detect_source(asked: DetectOptions) -> None:
     """Find instruments, and what they do, on every frame; the table goes into `surgeval score triplets` as it is.
 
     An interrupted run goes on where it was. A frame that cannot be read is named, counted and left out.
@@ -139,7 +139,7 @@ def detect(asked: DetectOptions) -> None:
     with progress_bar("frames", show=not asked.json) as bar:
         bar.phase(f"loading {visible(asked.model)}")
         from surgeval.detector.inference import DetectSettings, detector_digest, open_detector, open_source
-        from surgeval.detector.inference import detect as run
+        from surgeval.detector.inference import detect_source as run
 
         settings = DetectSettings(
             asked.selecting(), asked.components, asked.probabilities, asked.batch, asked.workers, asked.tracking(),

@@ -153,6 +153,12 @@ def _promised(part: str) -> type:
     from surgeval.protocols.contract import Chapter, Comparison, FolderKind, RunResult
     from surgeval.results import Result
 
-    kinds = {"load": RunResult, "page": Path, "compare": Comparison, "outcomes": pl.DataFrame, "chapter": Chapter,
-             "evaluate": Result}
+    kinds = {
+        "load": RunResult,
+        "page": Path,
+        "compare": Comparison,
+        "outcomes": pl.DataFrame,
+        "chapter": Chapter,
+        "evaluate": Result,
+    }
     return kinds.get(part, FolderKind)

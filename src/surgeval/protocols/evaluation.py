@@ -35,7 +35,7 @@ def evaluate(
 ) -> TrainingScores | None: ...
 @overload
 def evaluate(protocol: str, data: Any, model: Any, out: str | Path, **settings: Any) -> Result: ...
-def evaluate(protocol: str, data: Any, model: Any, out: str | Path, **settings: Any) -> Result:
+def evaluate(protocol: str, data: Any, model: Any, out: str | Path, **settings: Any) -> Result | None:
     """Run a protocol on a model; a run that was stopped is resumed by the same call.
 
     `data`, `model` and `settings` are those of the protocol's own function, such as `run_focus` or `run_surgxbench`
@@ -57,7 +57,7 @@ def evaluate(protocol: str, data: Any, model: Any, out: str | Path, **settings: 
         able = [name for name, known in descriptors().items() if known.evaluate]
         raise BadInput(f"Protocol {protocol!r} runs no model. These do: {', '.join(able)}.")
     arguments = (data, out) if model is None else (data, model, out)
-    result: Result = descriptor.part("evaluate")(*arguments, **settings)
+    result: Result | None = descriptor.part("evaluate")(*arguments, **settings)
     return result
 
 
@@ -84,8 +84,8 @@ def compare(
     """
     first, second = _result(a), _result(b)
     if first.protocol != second.protocol:
-        raise BadInput(f"{a!s:.200} and {b!s:.200} are runs of {first.protocol} and {second.protocol}. Compare two runs "
-                       "of one protocol.")  # fmt: skip
+        raise BadInput(f"{first.name} is a run of {first.protocol}, {second.name} one of {second.protocol}: compare "
+                       "two runs of one protocol.")  # fmt: skip
     drawing = {"resamples": resamples, "seed": seed}
     chosen = {key: value for key, value in drawing.items() if value is not None}
     comparison: Comparison = PROTOCOLS[first.protocol].part("compare")(first, second, **chosen)
@@ -103,7 +103,9 @@ def _result(run: RunResult | FinishedRun | str | Path) -> RunResult:
 @overload
 def score_answers(responses: Source, questions: Source, references: Source, **settings: Any) -> FocusScores: ...
 @overload
-def score_answers(responses: Source, questions: str | Path, references: None = None, **settings: Any) -> IntentScores: ...
+def score_answers(
+    responses: Source, questions: str | Path, references: None = None, **settings: Any
+) -> IntentScores: ...
 def score_answers(
     responses: Source, questions: Source, references: Source | None = None, **settings: Any
 ) -> FocusScores | IntentScores:

@@ -22,6 +22,7 @@ from .result import load_training as load_training
 from .scheme import Fold as Fold
 from .scheme import Scheme as Scheme
 from .scheme import choose_folds as choose_folds
+from .train import train as train
 from .training_page import write_training_page as write_training_page
 
 DESCRIPTOR: surgeval.protocols.descriptor.Descriptor

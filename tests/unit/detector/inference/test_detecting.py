@@ -14,7 +14,15 @@ from tests.unit.detector.inference.detectors import SPACE, FindsWhite
 from surgeval.datasets import open_video, read_image, video_index
 from surgeval.datasets.predictions import ground_truth, join, read_detections
 from surgeval.detector import Classes, Raw
-from surgeval.detector.inference import Detected, DetectSettings, Tracking, detect, detection_table, open_source, parts
+from surgeval.detector.inference import (
+    Detected,
+    DetectSettings,
+    Tracking,
+    detect_source,
+    detection_table,
+    open_source,
+    parts,
+)
 from surgeval.detector.inference.film import write_film
 from surgeval.detector.nms import Found
 from surgeval.errors import BadInput, RunError
@@ -25,7 +33,7 @@ from surgeval.vocab import load_labels
 
 def run(network: FindsWhite, data: Path, out: Path, settings: DetectSettings | None = None, **more: object) -> Detected:
     source = open_source(data, network.space, **{k: more.pop(k) for k in ("every", "fps", "videos") if k in more})  # type: ignore[arg-type]
-    return detect(network, source, out, settings, **more)  # type: ignore[arg-type]
+    return detect_source(network, source, out, settings, **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["found.parquet", "found.csv", "found.json", "found"])
