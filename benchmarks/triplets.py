@@ -26,7 +26,7 @@ import numpy as np
 from surgeval.metrics import (
     Boxes,
     DetectionSet,
-    evaluate,
+    evaluate_detection,
     evaluate_recognition,
     prepare_recognition,
     rank_detections,
@@ -90,9 +90,9 @@ def synthetic_scores(n_frames: int) -> tuple[Any, Any, Any]:
 
 def ours_detection(n_frames: int, convention: Any) -> dict[str, Any]:
     data = synthetic_boxes(n_frames)
-    evaluate(data.select_videos([0]), CLASSES, convention=convention)
-    seconds = cpu(lambda: evaluate(data, CLASSES, convention=convention))
-    result = evaluate(data, CLASSES, convention=convention)
+    evaluate_detection(data.select_videos([0]), CLASSES, convention=convention)
+    seconds = cpu(lambda: evaluate_detection(data, CLASSES, convention=convention))
+    result = evaluate_detection(data, CLASSES, convention=convention)
     ranked = rank_detections(data, "ivt", CLASSES["ivt"], convention)
     draw = np.bincount(np.random.default_rng(1).integers(0, VIDEOS, VIDEOS), minlength=VIDEOS)
     return {

@@ -26,7 +26,7 @@ from surgeval.metrics import (
     DetectionSet,
     Scores,
     cost_aware_f1,
-    evaluate,
+    evaluate_detection,
     evaluate_recognition,
     top_k,
 )
@@ -83,7 +83,9 @@ def _data(file: Path, trailing: int = 0) -> DetectionSet:
 def _evaluated(file: Path, convention: Convention, style: str = "coco", trailing: int = 0) -> DetectionResult:
     golden = load(file)
     sizes = {c: golden["params"][SIZE[c]] for c in golden["components"]}
-    return evaluate(_data(file, trailing), sizes, convention=convention, iou=golden["params"]["threshold"], style=style)
+    return evaluate_detection(
+        _data(file, trailing), sizes, convention=convention, iou=golden["params"]["threshold"], style=style
+    )
 
 
 def _scores(result: DetectionResult, component: str, scope: str) -> Scores:

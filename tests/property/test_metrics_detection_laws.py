@@ -17,7 +17,7 @@ from surgeval.metrics import (
     Scores,
     confusion_matrix,
     cost_aware_f1,
-    evaluate,
+    evaluate_detection,
     global_ap,
     rank_detections,
     video_ap,
@@ -86,8 +86,8 @@ def test_coco_does_not_depend_on_the_order_of_frames_videos_or_rows(seed: int) -
     video = np.empty_like(data.videos)
     video[place] = random.permutation(3)[data.videos]
     truth, found = (_shuffled(boxes, random, place, rows=True) for boxes in (data.targets, data.predictions))
-    moved = evaluate(DetectionSet.of(found, truth, video, n_videos=3), SIZES)
-    original = evaluate(data, SIZES)
+    moved = evaluate_detection(DetectionSet.of(found, truth, video, n_videos=3), SIZES)
+    original = evaluate_detection(data, SIZES)
     for component in SIZES:
         _same(original[component].overall, moved[component].overall)
         _same(original[component].video_wise, moved[component].video_wise)
@@ -102,7 +102,7 @@ def test_ivtd_does_not_depend_on_the_order_of_frames_videos_or_prediction_rows(s
     truth = _shuffled(data.targets, random, place, rows=False)
     found = _shuffled(data.predictions, random, place, rows=True)
     moved = DetectionSet.of(found, truth, video, n_videos=3)
-    _same_everywhere(*(evaluate(d, SIZES, convention="ivtd") for d in (data, moved)))
+    _same_everywhere(*(evaluate_detection(d, SIZES, convention="ivtd") for d in (data, moved)))
 
 
 @given(SEED, CONVENTION, st.floats(0.0005, 1.5))
@@ -135,7 +135,7 @@ def test_perfect_predictions_score_one_and_0_995_under_the_linear_tail(seed: int
     truth = Boxes.of(random.integers(0, 4, n), {"ivt": random.integers(0, 89, n)}, boxes)
     truth = truth.with_components(PROSTATD, ("i", "v", "t"))
     found = Boxes(truth.frame, truth.classes, random.uniform(0.1, 1, n), truth.xywh)
-    result = evaluate(DetectionSet.of(found, truth, [0, 0, 1, 1]), SIZES, convention=convention)
+    result = evaluate_detection(DetectionSet.of(found, truth, [0, 0, 1, 1]), SIZES, convention=convention)
     best = 1.0 if convention == "coco" else 0.995
     for component in SIZES:
         for scores in (result[component].overall, result[component].video_wise):
@@ -150,14 +150,14 @@ def test_scaling_all_boxes_changes_nothing(seed: int, convention: Convention, po
     # A power of two keeps every IoU exactly; any other factor may move one across a threshold in its last bit.
     scaled = [Boxes(b.frame, b.classes, b.score, b.xywh * 2.0**power) for b in (data.targets, data.predictions)]
     other = DetectionSet.of(scaled[1], scaled[0], data.videos, n_videos=3)
-    _same_everywhere(*(evaluate(d, SIZES, convention=convention) for d in (data, other)))
+    _same_everywhere(*(evaluate_detection(d, SIZES, convention=convention) for d in (data, other)))
 
 
 @given(SEED, CONVENTION)
 def test_duplicated_videos_leave_video_wise_numbers_unchanged(seed: int, convention: Convention) -> None:
     data = _random_set(seed)
-    twice = evaluate(data.select_videos([0, 1, 2, 0, 1, 2]), SIZES, convention=convention)
-    once = evaluate(data, SIZES, convention=convention)
+    twice = evaluate_detection(data.select_videos([0, 1, 2, 0, 1, 2]), SIZES, convention=convention)
+    once = evaluate_detection(data, SIZES, convention=convention)
     for component in SIZES:
         _same(once[component].video_wise, twice[component].video_wise)
         for field, value in once[component].per_video.video_first().items():
@@ -174,7 +174,7 @@ def test_component_ap_from_triplet_ids_equals_that_from_component_ids(seed: int,
     ]
     other = DetectionSet.of(by_hand[1], by_hand[0], data.videos, n_videos=3)
     sizes = {c: SIZES[c] for c in "ivt"}
-    a, b = (evaluate(d, sizes, convention=convention) for d in (data, other))
+    a, b = (evaluate_detection(d, sizes, convention=convention) for d in (data, other))
     for component in sizes:
         _same(a[component].overall, b[component].overall)
 
@@ -247,7 +247,7 @@ def test_with_free_ties_no_digit_depends_on_the_order_of_videos_frames_or_rows(
     drawn = np.array(multiplicity)
     drawn_there = np.empty_like(drawn)
     drawn_there[number] = drawn
-    here, there = (evaluate(d, SIZES, convention=convention, ties="free") for d in (data, moved))
+    here, there = (evaluate_detection(d, SIZES, convention=convention, ties="free") for d in (data, moved))
     for component in SIZES:
         a, b = here[component], there[component]
         for one, other in (

@@ -28,7 +28,7 @@ from surgeval.datasets.predictions import (
     write_recognition,
 )
 from surgeval.errors import SurgevalError
-from surgeval.metrics import evaluate
+from surgeval.metrics import evaluate_detection
 from surgeval.records import Box, Frame, Instance, Triplet
 from surgeval.vocab import load_labels
 
@@ -97,7 +97,7 @@ def test_the_order_of_rows_does_not_change_what_is_scored(drawn: list[Any], seed
     results = []
     for one in (table, shuffled):
         joined = join(one, TRUTH)
-        results.append(evaluate(joined.data(), joined.n_classes())["ivt"].overall)
+        results.append(evaluate_detection(joined.data(), joined.n_classes())["ivt"].overall)
     np.testing.assert_array_equal(results[0].AP, results[1].AP)
 
 

@@ -33,7 +33,7 @@ _UNLABELLED = ("video", "images")  # formats that hold pictures only
 
 def register(app: typer.Typer, models: typer.Typer) -> None:
     """Add `detect` to the commands, and `export` to those about models."""
-    app.command(epilog=OVERSIGHT)(detect_source)
+    app.command(epilog=OVERSIGHT)(detect)
     models.command()(export)
 
 
@@ -120,7 +120,7 @@ class DetectOptions:
     }
 )
 @takes(DetectOptions)
-def detect_source(asked: DetectOptions) -> None:
+def detect(asked: DetectOptions) -> None:
     """Find instruments, and what they do, on every frame; the table goes into `surgeval score triplets` as it is.
 
     An interrupted run goes on where it was. A frame that cannot be read is named, counted and left out.

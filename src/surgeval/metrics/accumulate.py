@@ -15,7 +15,7 @@ import numpy.typing as npt
 from surgeval.arrays import AnyArray, Ints
 from surgeval.errors import BadInput
 from surgeval.metrics.boxes import Boxes, DetectionSet
-from surgeval.metrics.detection import DetectionResult, evaluate
+from surgeval.metrics.detection import DetectionResult, evaluate_detection
 from surgeval.metrics.recognition import RecognitionResult, evaluate_recognition
 from surgeval.metrics.visit import Convention, Ties
 from surgeval.vocab import LabelSpace
@@ -128,7 +128,7 @@ class DetectionAccumulator:
         self, convention: Convention | None = None, *, ties: Ties | None = None, **options: Any
     ) -> DetectionResult:
         """`evaluate` over what was seen so far."""
-        return evaluate(self.data(), self.n_classes, convention=convention, ties=ties, **options)
+        return evaluate_detection(self.data(), self.n_classes, convention=convention, ties=ties, **options)
 
     def _joined(self, parts: list[Boxes]) -> Boxes:
         nothing = Boxes.of([], dict.fromkeys(self.n_classes, ()), [])

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from surgeval.figures import EstimateBars
 
-__all__ = ["ComponentResult", "DetectionResult", "PerVideo", "Scores", "evaluate", "score_component"]
+__all__ = ["ComponentResult", "DetectionResult", "PerVideo", "Scores", "evaluate_detection", "score_component"]
 
 FIELDS = ("AP", "AP_5095", "AR", "precision", "recall", "F1")
 
@@ -265,7 +265,7 @@ def score_component(
     )  # fmt: skip
 
 
-def evaluate(
+def evaluate_detection(
     data: DetectionSet,
     n_classes: Mapping[str, int],
     *,
@@ -285,9 +285,9 @@ def evaluate(
     >>> from surgeval.metrics import Boxes
     >>> truth = Boxes.of([0, 1], {"i": [0, 1]}, [[0, 0, 10, 10], [5, 5, 10, 10]])
     >>> data = DetectionSet.of(truth, truth, [0, 0])
-    >>> evaluate(data, {"i": 3})["i"].overall.mAP
+    >>> evaluate_detection(data, {"i": 3})["i"].overall.mAP
     1.0
-    >>> round(evaluate(data, {"i": 3}, convention="ivtd")["i"].overall.mAP, 6)
+    >>> round(evaluate_detection(data, {"i": 3}, convention="ivtd")["i"].overall.mAP, 6)
     0.995
     """
     name, chosen = choose_convention(convention, ties)

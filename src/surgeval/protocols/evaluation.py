@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from surgeval.errors import BadInput
 from surgeval.protocols.registry import PROTOCOLS, descriptors, load_run
@@ -11,7 +12,6 @@ from surgeval.protocols.registry import PROTOCOLS, descriptors, load_run
 if TYPE_CHECKING:
     from surgeval.protocols.contract import Comparison, FinishedRun, RunResult
     from surgeval.protocols.focus import FocusRun, FocusScores
-    from surgeval.protocols.focus.reading.files import Source
     from surgeval.protocols.intent import IntentRun, IntentScores
     from surgeval.protocols.quality import QualityRun
     from surgeval.protocols.surgxbench import SurgXRun
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from surgeval.results import Result
 
 __all__ = ["compare", "evaluate", "score_answers"]
+
+Source: TypeAlias = "str | Path | Sequence[Mapping[str, Any]]"
 
 
 @overload

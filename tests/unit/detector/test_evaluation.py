@@ -15,7 +15,7 @@ from surgeval.detector import Classes, Raw
 from surgeval.detector.data import TrainingSet, batches
 from surgeval.detector.evaluation import evaluate_detector, fitness
 from surgeval.detector.nms import SELECTING, select
-from surgeval.metrics import evaluate as score
+from surgeval.metrics import evaluate_detection as score
 from surgeval.records import Box, Frame, Instance, Triplet
 
 SIZE, POINTS = 64, 40

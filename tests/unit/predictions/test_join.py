@@ -11,7 +11,7 @@ import pytest
 from surgeval.datasets import MemoryDataset, Problem
 from surgeval.datasets.predictions import Detections, GroundTruth, ground_truth, join, read_detections
 from surgeval.errors import BadInput, DataError
-from surgeval.metrics import evaluate
+from surgeval.metrics import evaluate_detection
 from surgeval.records import Box, Frame, Instance, Triplet
 from surgeval.vocab import LabelSpace
 
@@ -23,7 +23,7 @@ def test_a_labelled_frame_without_predictions_is_a_miss(truth: GroundTruth, foun
     assert joined.missing.rows() == [("VID70", "000012"), ("VID70", "000033")]
     data = joined.data()
     assert (data.n_frames, data.n_videos, len(data.targets), len(data.predictions)) == (4, 2, 3, 3)
-    result = evaluate(data, joined.n_classes())["ivt"].overall
+    result = evaluate_detection(data, joined.n_classes())["ivt"].overall
     assert result.AP[17] == pytest.approx(51 / 101)  # one of two found, first in the ranking
     assert result.AP[60] == 1.0
     assert joined.notes()[0] == (
@@ -33,7 +33,7 @@ def test_a_labelled_frame_without_predictions_is_a_miss(truth: GroundTruth, foun
 
 def test_without_any_prediction_every_ground_truth_is_a_miss(truth: GroundTruth, found: pl.DataFrame) -> None:
     joined = join(found.clear(), truth)
-    result = evaluate(joined.data(), joined.n_classes())["i"].overall
+    result = evaluate_detection(joined.data(), joined.n_classes())["i"].overall
     assert (len(joined.missing), result.mAP, result.mAR) == (4, 0.0, 0.0)
 
 
@@ -122,7 +122,7 @@ def test_a_fold_is_the_same_as_selecting_its_videos_afterwards(dataset: MemoryDa
 def test_an_unknown_class_is_an_error_only_where_it_is_scored(truth: GroundTruth, table: Table) -> None:
     columns = ("video", "frame", "instrument", "score", "x", "y", "w", "h")
     joined = join(table(("VID68", "000012", 0, 0.9, 101.0, 120.0, 60.0, 80.0), columns=columns), truth)
-    assert evaluate(joined.data(("i",)), joined.n_classes(("i",)))["i"].overall.AP[0] > 0
+    assert evaluate_detection(joined.data(("i",)), joined.n_classes(("i",)))["i"].overall.AP[0] > 0
     message = r"row 0 \(VID68 000012\): triplet: found -1, expected a class id, because component 'ivt' is scored"
     with pytest.raises(DataError, match=message):
         joined.data()
@@ -156,7 +156,7 @@ def test_boxes_without_area_are_kept_and_counted(truth: GroundTruth, found: pl.D
     joined = join(flat, truth)
     assert len(joined.predictions) == 3
     assert "2 predicted boxes have no area and overlap nothing" in joined.notes()
-    assert evaluate(joined.data(), joined.n_classes())["ivt"].overall.AP[17] == 0.0
+    assert evaluate_detection(joined.data(), joined.n_classes())["ivt"].overall.AP[17] == 0.0
 
 
 def test_a_frame_in_which_nothing_was_found_is_not_missing(truth: GroundTruth, found: pl.DataFrame) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from surgeval.datasets import MemoryDataset, open_dataset
 from surgeval.datasets.predictions import ground_truth, join, read_detections, write_detections
-from surgeval.metrics import evaluate, global_ap
+from surgeval.metrics import evaluate_detection, global_ap
 from surgeval.records import Box, Frame, Instance, Triplet
 from surgeval.vocab import load_labels
 
@@ -45,7 +45,7 @@ def test_rows_of_the_golden_files_arrive_unchanged_in_the_metrics(golden: Path) 
             for component, column in (("ivt", 0), ("i", 1), ("v", 3), ("t", 4)):
                 np.testing.assert_array_equal(boxes.classes[component], table[:, column])
         sizes = joined.n_classes()
-        result = evaluate(joined.data(), sizes, convention="ivtd-legacy", iou=document["params"]["threshold"])
+        result = evaluate_detection(joined.data(), sizes, convention="ivtd-legacy", iou=document["params"]["threshold"])
         expected = document["expected_if_global_sort_stable"]["global"]
         for component in sizes:
             assert result[component].overall.mAP == pytest.approx(expected[component]["mAP"], abs=1e-9)
@@ -58,7 +58,7 @@ def test_psi_ava_predictions_score_as_pycocotools_scores_them(real_data: Path, t
     joined = join(found, truth)
     assert (len(truth.boxes), len(joined.predictions), joined.n_frames, joined.n_videos) == (2623, 2364, 1029, 4)
     assert (len(joined.missing), joined.silent, joined.notes(), dict(found.problems)) == (0, 11, (), {})
-    result = evaluate(joined.data(), joined.n_classes())["i"]
+    result = evaluate_detection(joined.data(), joined.n_classes())["i"]
     assert result.overall.mAP_5095 == pytest.approx(0.686366, abs=1e-6)
     assert result.overall.mAP == pytest.approx(0.830451, abs=1e-6)
     assert np.nanmean(global_ap(result.ranked)[:, 5]) == pytest.approx(0.760962, abs=1e-6)
@@ -79,7 +79,7 @@ def test_cholect50_labels_with_scores_find_themselves(real_data: Path, tmp_path:
     joined = join(found, truth)
     assert (joined.n_frames, truth.unlabelled, len(joined.predictions)) == (1008, 74, len(truth.boxes))
     assert len(joined.missing) == 0
-    assert evaluate(joined.data(), joined.n_classes())["ivt"].overall.mAP == pytest.approx(1.0)
+    assert evaluate_detection(joined.data(), joined.n_classes())["ivt"].overall.mAP == pytest.approx(1.0)
     write_detections(found, tmp_path / "lines", "yolo", dataset=truth)
     again = join(read_detections(tmp_path / "lines", truth), truth)
     np.testing.assert_allclose(again.data().predictions.xywh, joined.data().predictions.xywh, rtol=0, atol=1e-9)

@@ -23,7 +23,7 @@ from tests.unit.protocols.training.conftest import FOLDS, simulated
 import surgeval
 from surgeval.asking import Answered, Unanswered
 from surgeval.datasets import MemoryDataset
-from surgeval.errors import DataError, RunError, SurgevalError
+from surgeval.errors import BadInput, DataError, RunError, SurgevalError
 from surgeval.files import trust_parquet
 from surgeval.protocols.asked import AskedRun
 from surgeval.protocols.contract import Comparison, FinishedRun, RunResult
@@ -40,7 +40,6 @@ from surgeval.results import Result
 
 OURS = {name: one for name, one in descriptors().items() if one.load.startswith("surgeval.")}
 PAGE = Path(__file__).parents[3] / "docs" / "protocols.md"
-API = PAGE.parent / "api" / "protocols.md"
 ANY_PROTOCOL = ("report", "compare", "rank", "demo_chapters", "protocols")  # commands, by their modules
 Make = Callable[[str, Path], None]
 
@@ -113,7 +112,7 @@ def test_a_protocol_has_its_rooms_and_every_part_that_it_names(name: str) -> Non
     rooms += ["command"] if parts.run or parts.score else []
     rooms += ["demo"] if parts.chapter else []
     assert [room for room in rooms if find_spec(f"{package}.{room}") is None] == []
-    for part in ("load", "page", "compare", "run", "score", "outcomes", "chapter"):
+    for part in ("load", "page", "compare", "evaluate", "run", "score", "outcomes", "chapter"):
         if getattr(parts, part):
             assert callable(parts.part(part))
     assert parts.question.endswith("?")
@@ -129,14 +128,26 @@ def test_the_documentation_lists_the_protocols_as_they_describe_themselves() -> 
 
 
 @pytest.mark.parametrize("name", sorted(OURS))
-def test_what_runs_scores_and_compares_is_at_the_top_level_and_on_its_api_page(name: str) -> None:
+def test_what_runs_and_compares_is_exported_and_reached_from_the_top_level(name: str) -> None:
     package = import_module(f"surgeval.protocols.{name}")
-    wanted = {one for one in dir(package) if one.startswith(("run_", "score_", "compare_", "train_"))}
-    wanted -= {"run_ablation"}  # of configurations of one detector: no run of the protocol
-    at_top = {one for one in dir(surgeval) if getattr(surgeval, one) in [getattr(package, each) for each in wanted]}
-    assert f"compare_{name}" in wanted and at_top == wanted
-    (row,) = (line for line in API.read_text(encoding="utf-8").splitlines() if line.startswith(f"| `{name}` |"))
-    assert set(re.findall(r"`surgeval\.(\w+)`", row)) - {"explain_image"} == wanted
+    offered = {one for one in dir(package) if one.startswith(("run_", "compare_"))}
+    assert offered - {"run_ablation"} == {f"compare_{name}", *([f"run_{name}"] if OURS[name].evaluate else [])}
+    if OURS[name].evaluate:
+        assert OURS[name].part("evaluate") is getattr(package, f"run_{name}")
+
+
+def test_a_protocol_that_runs_no_model_is_named_with_those_that_do() -> None:
+    with pytest.raises(BadInput, match=r"'triplets' runs no model\. These do: training, focus, intent, surgxbench, q"):
+        surgeval.evaluate("triplets", "data", "model", "out")
+    with pytest.raises(BadInput, match="Unknown protocol 'focsu'.*did you mean 'focus'"):
+        surgeval.evaluate("focsu", "data", "model", "out")
+
+
+def test_two_runs_of_different_protocols_are_not_compared(make: Make, tmp_path: Path) -> None:
+    make("triplets", tmp_path / "a")
+    make("focus", tmp_path / "b")
+    with pytest.raises(BadInput, match="run is a run of triplets, run one of focus: compare two runs of one protocol"):
+        surgeval.compare(tmp_path / "a", tmp_path / "b")
 
 
 def test_what_takes_runs_of_any_protocol_knows_none_by_name() -> None:
@@ -216,9 +227,10 @@ def test_what_protocols_give_back_is_a_result_and_made_by_keywords_only() -> Non
         for kind in one.__annotations__["return"].split(" | ")
     }
     found = {one.__name__: one for one in result_classes()}
-    inputs = {("open_dataset", "Dataset"), ("load_labels", "LabelSpace"), ("run_training", "None")}  # no results
+    inputs = {("open_dataset", "Dataset"), ("load_labels", "LabelSpace"), ("open_model", "Contrastive"),
+              ("open_model", "Generative"), ("train", "Trained"), ("evaluate", "None"), ("evaluate", "Result")}  # fmt: skip
     assert {one for one in given - inputs if one[1] not in found} == set()
-    assert {("run_quality", "QualityRun"), ("rank", "Ranking"), ("load_run", "RunResult")} <= given
+    assert {("score_answers", "FocusScores"), ("rank", "Ranking"), ("load_run", "RunResult")} <= given
     for name, one in found.items():
         taken = {parameter.kind for parameter in inspect.signature(one).parameters.values()}
         assert taken <= {inspect.Parameter.KEYWORD_ONLY}, name
@@ -235,7 +247,7 @@ def test_a_page_made_again_from_a_copy_of_the_folder_is_the_same(run: Path, tmp_
 
 
 def test_a_run_does_not_differ_from_itself(result: RunResult) -> None:
-    compared = OURS[result.protocol].part("compare")(result, result, resamples=50, seed=3)
+    compared = surgeval.compare(result, result, resamples=50, seed=3)
     assert isinstance(compared, Comparison) and compared.protocol == result.protocol
     assert (compared.settings["resamples"], compared.settings["seed"]) == (50, 3)
     known = [one for one in compared.to_frame()["difference"] if one is not None]

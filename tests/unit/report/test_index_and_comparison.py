@@ -358,7 +358,7 @@ def test_the_progress_line_counts_the_runs(
 ) -> None:
     phases: list[str] = []
     shown = nullcontext(SimpleNamespace(phase=phases.append))
-    monkeypatch.setattr("surgeval.cli.report.progress", lambda _unit: shown)
+    monkeypatch.setattr("surgeval.cli.report.progress_bar", lambda _unit: shown)
     monkeypatch.setattr("surgeval.report.write_run_pages", lambda *_, **__: tmp_path / "report.html")
     for number in range(many):
         save_scored(tmp_path / str(number), Manifest("triplets", model="net"), cases=1)

@@ -29,7 +29,7 @@ MAIN = ("ivt", "i", "v", "t")
 
 @dataclass(frozen=True)
 class JoinedDetections:
-    """Ground truth and predictions of the scored frames; `data()` is what `metrics.evaluate` takes."""
+    """Ground truth and predictions of the scored frames; `data()` is what `metrics.evaluate_detection` takes."""
 
     truth: GroundTruth = field(repr=False)
     predictions: Boxes = field(repr=False)  # by scored frame; class −1 where unknown
@@ -60,7 +60,7 @@ class JoinedDetections:
         return tuple(name for name in MAIN if name in known and (name == "i" or bool((known[name] >= 0).any())))
 
     def n_classes(self, components: Sequence[str] | None = None) -> dict[str, int]:
-        """Number of classes by component, the second argument of `metrics.evaluate`."""
+        """Number of classes by component, the second argument of `metrics.evaluate_detection`."""
         letters = self._chosen(components)
         return {component: self.truth.space.num_classes(component) for component in letters}
 
@@ -137,7 +137,7 @@ def join(
     """Join detections, or a table of them made in Python, to a dataset by video and frame name.
 
     >>> from surgeval.datasets import MemoryDataset
-    >>> from surgeval.metrics import evaluate
+    >>> from surgeval.metrics import evaluate_detection
     >>> from surgeval.records import Box, Frame, Instance, Triplet
     >>> from surgeval.vocab import load_labels
     >>> space = load_labels("cholect50")
@@ -148,7 +148,7 @@ def join(
     >>> joined = join(boxes, MemoryDataset(space, frames))
     >>> joined.notes()
     ('1 of 2 labelled frames have no predictions: their ground truths are misses',)
-    >>> round(evaluate(joined.data(), joined.n_classes())["ivt"].overall.mAP, 3)
+    >>> round(evaluate_detection(joined.data(), joined.n_classes())["ivt"].overall.mAP, 3)
     0.505
     """
     truth = truth_of(dataset)

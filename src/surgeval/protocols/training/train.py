@@ -132,7 +132,7 @@ def describe_sets(videos: Fold, frames: TrainingSet, unseen: TrainingSet | None)
         f"{int(frames.counts.sum())} boxes"
     ]
     if unseen is None:
-        lines.append("no videos for validation: the last epoch is kept (--val-videos names some)")
+        lines.append("no videos for validation: the last epoch is kept")
     else:
         where = f"{counted(len(unseen), 'frame')} of {counted(len(videos.val), 'video')}"
         lines.append(f"the best epoch is chosen on {where}")

@@ -19,7 +19,7 @@ from surgeval.arrays import Floats, Ints
 from surgeval.datasets import Dataset, OnProblem, Sources, name_sources, raise_errors
 from surgeval.datasets.predictions import GroundTruth, ground_truth
 from surgeval.errors import BadInput
-from surgeval.metrics import Convention, Ties, choose_convention, evaluate, rare_classes
+from surgeval.metrics import Convention, Ties, choose_convention, evaluate_detection, rare_classes
 from surgeval.protocols.triplets.assemble import (
     ScoringPlan,
     assemble_detection,
@@ -229,7 +229,7 @@ def _thresholds(
                        "each has a model of its own")  # fmt: skip
     detections = source.detections(ground_truth(dataset, videos))
     boxes = detections.data(components)
-    evaluated = evaluate(boxes, detections.n_classes(components), convention=convention, ties=ties)
+    evaluated = evaluate_detection(boxes, detections.n_classes(components), convention=convention, ties=ties)
     values = {component: evaluated[component].overall.threshold for component in components}
     notes = grid_notes(boxes.predictions.score, convention)
     return _defined(values, origin), f"thresholds chosen on other videos: split {origin}", notes
