@@ -6,6 +6,7 @@ each other freely. Modules that other packages import on purpose are listed as `
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import cast
 
 from grimp import ImportGraph
@@ -26,7 +27,9 @@ class PublicModules(Contract):
             (importer, imported)
             for importer in sorted(graph.modules)
             for imported in sorted(graph.find_modules_directly_imported_by(importer))
-            if self._is_foreign(importer, imported) and not self._is_package(graph, imported)
+            if self._is_foreign(importer, imported)
+            and not self._is_package(graph, imported)
+            and not self._is_export(graph, importer, imported)
         ]
         broken = [pair for pair in foreign if pair[1] not in public]
         unused = sorted(public - {imported for _, imported in foreign})
@@ -47,6 +50,15 @@ class PublicModules(Contract):
 
     def _is_package(self, graph: ImportGraph, module: str) -> bool:
         return bool(graph.find_children(module))
+
+    def _is_export(self, graph: ImportGraph, importer: str, imported: str) -> bool:
+        """Whether `from surgeval.engine import run` takes the function that the package exports, not its module."""
+        package, _, name = imported.rpartition(".")
+        stub = Path("src", *package.split("."), "__init__.pyi")
+        if not stub.is_file() or f" as {name}\n" not in stub.read_text(encoding="utf-8"):
+            return False
+        details = graph.get_import_details(importer=importer, imported=imported)
+        return all(detail["line_contents"].startswith(f"from {package} import ") for detail in details)
 
     def _package(self, module: str) -> str:
         parts = module.split(".")

@@ -37,7 +37,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     model = {"name": "<s>clip</s>", "family": "<u>clip</u>", "identity": "0123456789abcdef"}
     data = {"name": "<s>films</s>", "format": "<u>phantom</u>", "content": "ab"}
     manifest = Manifest("surgxbench", config=config, dataset=data, model=model)
-    record = RunRecord(manifest, "done", 1, 1, 0, 6, "", "", 0.0)
+    record = RunRecord(**manifest.stored(), status="done", units=1, finished=1, failed=0, cases=6)
     rows = pl.DataFrame({"cluster": ["a", "b"], "frame": ["1", "2"], "task": ["none", "none"]})
     cases = pl.concat([pl.DataFrame(schema=_SCHEMA), rows], how="diagonal")
     table = pl.DataFrame({"task": list(CLASSES), "flag": ["<b>ties</b>"] * 3, "cases": [1, 2, 3]})

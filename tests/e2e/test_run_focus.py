@@ -292,7 +292,7 @@ def test_other_settings_need_another_folder(quick: Quick, tmp_path: Path) -> Non
     assert quick(*command, "oracle")[0] == 0
     code, _, err = quick(*command, "random:1")
     assert code == 2
-    assert "found a run with other settings (model" in err
+    assert "holds a run with other settings (model" in err
 
 
 def test_bad_input_is_one_sentence(quick: Quick, tmp_path: Path) -> None:

@@ -179,7 +179,7 @@ def test_a_run_that_failed_in_part_asks_only_the_rest(quick: Quick, model: Model
     other = ("run", "intent", "--data", items, "--model", model.model, "--out", "run", "--interventions", "none")
     code, _, err = quick(*other)
     assert code == 2
-    assert "found a run with other settings (config.interventions" in err
+    assert "holds a run with other settings (config.interventions" in err
 
 
 def test_invalid_and_failed_replies_are_told_apart(quick: Quick, model: Model, tmp_path: Path) -> None:

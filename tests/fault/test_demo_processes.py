@@ -57,7 +57,7 @@ def test_no_process_outlives_the_one_that_is_killed(tmp_path: Path) -> None:
 
 DEAF = """
 import signal, sys
-from surgeval.engine._signals import graceful_stop
+from surgeval.engine.executors import graceful_stop
 from surgeval.processes import WorkerPool
 def ignores(_):
     return signal.getsignal(signal.SIGINT) is signal.SIG_IGN  # as it began; polars only passes signals on

@@ -146,7 +146,7 @@ class RecordedResult(RunResult):
     @property
     def settings(self) -> Mapping[str, Any]:
         """As run.json holds them."""
-        return self.record.manifest.config
+        return self.record.config
 
 
 class FinishedRun(Result):

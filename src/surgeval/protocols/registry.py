@@ -132,20 +132,20 @@ def descriptor_of(folder: str | Path) -> Descriptor:
 
     >>> descriptor_of(Path("no/such/run"))
     Traceback (most recent call last):
-    surgeval.errors.DataError: no/such/run: found no such folder, expected the folder of a run
+    surgeval.errors.DataError: no/such/run: no such folder
     """
     from surgeval.engine import load_record  # the command line lists protocols before it needs tables
 
     _refuse_other(Path(folder))
     record, known = load_record(folder), descriptors()
-    if record.manifest.protocol not in known:
+    if record.protocol not in known:
         raise DataError(
             Path(folder) / "run.json",
-            f"found {record.manifest.protocol}, "
+            f"found {record.protocol}, "
             f"expected one of {', '.join(known)}, or that the package that offers it is installed",
             field="protocol",
         )
-    return known[record.manifest.protocol]
+    return known[record.protocol]
 
 
 def _refuse_other(folder: Path) -> None:
@@ -176,7 +176,7 @@ def load_run(folder: str | Path) -> RunResult:
     ('triplets', 'net', ['global|ivt|mAP', 'video (class-first)|ivt|mAP'])
     >>> load_run("no/such/run")
     Traceback (most recent call last):
-    surgeval.errors.DataError: no/such/run: found no such folder, expected the folder of a run
+    surgeval.errors.DataError: no/such/run: no such folder
     """
     run = Path(folder)
     result: RunResult = descriptor_of(run).part("load")(run)

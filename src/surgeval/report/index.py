@@ -71,7 +71,7 @@ def write_run_pages(
     'net/report.html'
     >>> write_run_pages([Path("nowhere")])
     Traceback (most recent call last):
-    surgeval.errors.DataError: nowhere: found no such folder, expected the folder of a run
+    surgeval.errors.DataError: nowhere: no such folder
     """
     paths = [Path(folder) for folder in folders]
     kinds = [descriptor_of(folder) for folder in paths]
@@ -191,11 +191,11 @@ def _section(kind: Descriptor, folders: Sequence[Path], out: Path, on_problem: C
 
 def _data_of(folder: Path, run: RunResult) -> tuple[str, str]:
     """What identifies the data of a run, and what a title calls them; empty where the run does not say."""
-    manifest = load_record(folder).manifest
-    stated = manifest.dataset if isinstance(manifest.dataset, Mapping) else {"content": manifest.dataset}
+    record = load_record(folder)
+    stated = record.dataset if isinstance(record.dataset, Mapping) else {"content": record.dataset}
     content = run.data_identity or stated.get("content")
     rest = {key: value for key, value in stated.items() if key != "name"}  # the same data, whatever they are called
-    name = stated.get("name") or manifest.config.get("label_space")
+    name = stated.get("name") or record.config.get("label_space")
     known = str(name or "data")[:_LONGEST]
     short = f" ({content[:_SHORT]})" if content and isinstance(content, str) else ""
     return run.data_identity or json.dumps(rest, sort_keys=True), f"{known}{short}" if name or short else ""

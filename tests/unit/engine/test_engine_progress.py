@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from surgeval.engine import Manifest, RunSummary, Unit, run
-from surgeval.engine._parts import Failure, PartInfo
-from surgeval.engine._tally import RunTally
-from surgeval.engine._units import name_jobs
+from surgeval.engine.parts import Failure, PartInfo
+from surgeval.engine.run import RunTally
+from surgeval.engine.units import name_jobs
 from surgeval.progress import Display, advance
 from surgeval.records import Case
 
@@ -54,7 +54,9 @@ def test_the_second_half_of_a_run_is_no_resumed_run(tmp_path: Path, capsys: pyte
 
 
 def test_steps_do_not_change_the_name_of_a_unit() -> None:
-    plain, counted = (name_jobs(Manifest("demo"), [unit]) for unit in (Unit("u", 1), Unit("u", 1, steps={"frames": 9})))
+    plain, counted = (
+        name_jobs(Manifest("demo").identity(), [unit]) for unit in (Unit("u", 1), Unit("u", 1, steps={"frames": 9}))
+    )
     assert plain[0].name == counted[0].name
 
 

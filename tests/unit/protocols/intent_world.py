@@ -174,7 +174,7 @@ def scores_of(
             for case in make_cases(items, answerer, conditions)]  # fmt: skip
     cases = pl.DataFrame(rows, infer_schema_length=None)
     absent = [pl.lit(None, dtype=pl.Int64).alias("distractor")] if "distractor" not in cases.columns else []
-    record = RunRecord(Manifest("intent"), "done", 1, 1, 0, cases.height, "", "", 0.0)
+    record = RunRecord(**Manifest("intent").stored(), status="done", units=1, finished=1, failed=0, cases=cases.height)
     name = {answerer: name for name, answerer in ANSWERERS.items()}.get(answerer, "model")
     answers = answers_of(items, cases.with_columns(*absent))
     return IntentScores(**{"name": name, "record": record, "items": tuple(items), "answers": answers, **more})

@@ -273,8 +273,8 @@ def test_a_case_without_what_it_is_known_by_is_refused(run: Path, tmp_path: Path
     for name in ("id", "cluster", "status"):
         for column, said in (
             (pl.when(~second).then(name), f"row 2: {name}: found nothing, expected text"),
-            (pl.lit(7).alias(name), f"{name}: found a column of Int32, expected a column of text"),
-            (pl.lit(None).alias(name), f"{name}: found a column of Null, expected a column of text"),
+            (pl.lit(7).alias(name), f"{name}: a column of Int32 instead of text"),
+            (pl.lit(None).alias(name), f"{name}: a column of Null instead of text"),
         ):
             with pytest.raises(DataError, match=rf"cases\.parquet: {said}"):
                 load_run(_spoilt(run, tmp_path / "run", Path("cases.parquet"), column))

@@ -131,10 +131,10 @@ def test_one_video_without_an_interval_survives_storing(tmp_path: Path) -> None:
 def test_the_record_says_protocol_rules_and_model(scores: FocusScores, tmp_path: Path) -> None:
     scores.save(tmp_path / "run")
     record = load_record(tmp_path / "run")
-    assert (record.manifest.protocol, record.manifest.model) == ("focus", "net <b>")
+    assert (record.protocol, record.model) == ("focus", "net <b>")
     assert (record.status, record.cases) == ("done", 42)
-    assert record.manifest.config["track"] == "frame" and record.manifest.config["judges"] == ["judge <A>", "B"]
-    assert record.manifest.dataset == scores.questions
+    assert record.config["track"] == "frame" and record.config["judges"] == ["judge <A>", "B"]
+    assert record.dataset == scores.questions
 
 
 def test_the_same_questions_have_one_name_and_others_another(tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ def test_scores_are_never_written_into_the_run_of_another_protocol(scores: Focus
     with pytest.raises(BadInput, match="run: found a run of triplets, expected a new folder or one of focus"):
         scores.save(tmp_path / "run")
     assert not (tmp_path / "run" / "scores.json").exists()
-    with pytest.raises(DataError, match=r"run\.json: protocol: found triplets, expected focus"):
+    with pytest.raises(DataError, match=r"run\.json: protocol: a run of triplets, not of focus"):
         load_focus(tmp_path / "run")
 
 

@@ -11,8 +11,8 @@ import pytest
 
 import surgeval
 from surgeval.cli.app import run as command
-from surgeval.engine import folder_lock
 from surgeval.errors import BadInput, DataError, RunError, SurgevalError
+from surgeval.files import folder_lock
 from surgeval.models.chat.secrets import HIDDEN, Secrets
 from surgeval.protocols.triplets import load_triplets
 from surgeval.protocols.triplets.page import write_page_of

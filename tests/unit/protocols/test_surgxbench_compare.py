@@ -33,7 +33,7 @@ def _model(name: str, seen: tuple[tuple[Any, ...], ...], tasks: tuple[str, ...] 
     data = {"name": "films", "format": "phantom", "content": "ab"}
     manifest = Manifest("surgxbench", config=config, dataset=data,
                         model={"name": name, "family": "clip", "identity": f"hash of {name.split()[-1]}"})  # fmt: skip
-    record = RunRecord(manifest, "done", 1, 1, 0, len(rows), "", "", 0.0)
+    record = RunRecord(**manifest.stored(), status="done", units=1, finished=1, failed=0, cases=len(rows))
     return _scores(name, record, _complete(pl.DataFrame(rows)))
 
 
@@ -42,14 +42,13 @@ def test_the_same_weights_under_two_names_are_told() -> None:
     assert "both runs are of the same model (weights hash of good), whatever it is called" in (
         compare_surgxbench(good, copy).notes
     )
-    manifest = replace(copy.record.manifest, model={"name": "good", "family": "clip", "identity": "ff"})
-    other = replace(copy, record=replace(copy.record, manifest=manifest))
+    model = {"name": "good", "family": "clip", "identity": "ff"}
+    other = replace(copy, record=copy.record.model_copy(update={"model": model}))
     assert not any("same model" in note for note in compare_surgxbench(good, other).notes)
 
 
 def _with(one: SurgXScores, **config: Any) -> SurgXScores:
-    manifest = replace(one.record.manifest, config={**one.record.manifest.config, **config})
-    return replace(one, record=replace(one.record, manifest=manifest))
+    return replace(one, record=one.record.model_copy(update={"config": {**one.record.config, **config}}))
 
 
 def test_every_difference_is_that_of_the_two_ratios() -> None:
@@ -86,11 +85,10 @@ def test_a_run_against_itself_differs_by_exactly_nothing() -> None:
 
 def test_what_makes_numbers_incomparable_is_named() -> None:
     one, other = _model("good", GOOD), _model("poor", POOR)
-    manifest = other.record.manifest
-    elsewhere = replace(manifest, dataset={**manifest.dataset, "content": "cd"})
+    elsewhere = {**other.record.dataset, "content": "cd"}
     refused = {
         "keep_top": _with(other, keep_top=0.3),
-        "data": replace(other, record=replace(other.record, manifest=elsewhere)),
+        "data": replace(other, record=other.record.model_copy(update={"dataset": elsewhere})),
         "instruments": replace(other, classes=("hook", "clipper")),
         "1 frames that only good has": _model("poor", POOR[:3]),
         "no number that both have": replace(other, cases=other.cases.head(0), numbers={}),

@@ -12,7 +12,9 @@ from surgeval.protocols.surgxbench import tables
 from surgeval.protocols.surgxbench.papers import left_out, paper_table_1, paper_table_2
 from surgeval.protocols.surgxbench.result import SurgXScores
 
-RECORD = RunRecord(Manifest("surgxbench", config={}, model={}), "done", 1, 1, 0, 1, "", "", 0.0)
+RECORD = RunRecord(
+    **Manifest("surgxbench", config={}, model={}).stored(), status="done", units=1, finished=1, failed=0, cases=1
+)
 # video, present, AC, AA, chance, excluded; all were predicted
 SEEN = (
     ("A", True, 0.4, 0.2, 0.1, ""),

@@ -166,10 +166,10 @@ def test_a_paired_comparison_says_which_of_them_is_grounded(looks: dict[tuple[st
 
 
 def test_the_run_says_which_model_and_which_data(looks: dict[tuple[str, str], SurgXScores]) -> None:
-    identities = {look.record.manifest.model["identity"] for look in looks.values()}
+    identities = {look.record.model["identity"] for look in looks.values()}
     assert len(identities) == 2
     for (model, _), look in looks.items():
-        assert look.record.manifest.model["name"] == model
+        assert look.record.model["name"] == model
         assert look.cases["cluster"].n_unique() >= 5
 
 

@@ -92,9 +92,9 @@ def test_run_json_says_what_was_scored(theatre: MemoryDataset, good: pl.DataFram
     result = scored(theatre, good)
     result.save(tmp_path)
     record = load_record(tmp_path)
-    assert (record.manifest.protocol, record.manifest.model, record.status) == ("triplets", "mine", "done")
-    assert record.manifest.dataset == result.settings["data"]
-    assert record.manifest.config["convention"] == "coco"
+    assert (record.protocol, record.model, record.status) == ("triplets", "mine", "done")
+    assert record.dataset == result.settings["data"]
+    assert record.config["convention"] == "coco"
     assert record.cases == ground_truth(theatre).n_frames == 72
     loaded = load_run(tmp_path)
     assert isinstance(loaded, TripletScores)

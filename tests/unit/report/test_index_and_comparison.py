@@ -261,7 +261,7 @@ def test_the_index_tells_stored_runs_apart_by_their_data(tmp_path: Path) -> None
     video = ["v1", "v1", "v2", "v2"]
     for name, labels in (("a", [[1, 0], [0, 1]] * 2), ("b", [[1, 1], [0, 1]] * 2), ("c", [[1, 0], [0, 1]] * 2)):
         score_recognition(labels, labels, video, name=name).save(tmp_path / name)
-    stored = {name: load_record(tmp_path / name).manifest.dataset for name in "ab"}
+    stored = {name: load_record(tmp_path / name).dataset for name in "ab"}
     page = write_index(tmp_path).read_text(encoding="utf-8")
     for data in stored.values():
         assert f"eadline numbers on data ({data[:8]})" in page
@@ -304,7 +304,7 @@ def test_runs_that_cannot_be_read_do_not_hide_the_others(tmp_path: Path, capsys:
     page = write_index(str(tmp_path), on_problem=told.append).read_text(encoding="utf-8")
     said = (
         "found alien, expected one of",
-        "cut off at line 1",
+        "not valid JSON",
         "linked: found no scores.json",
         "lost: found no scores",
     )
@@ -420,7 +420,7 @@ def test_a_run_that_cannot_be_ranked_names_those_that_can(tmp_path: Path) -> Non
 def test_a_runs_page_is_no_run(tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     page.write_text("")
-    with pytest.raises(DataError, match=r"report\.html: found a file, expected the folder of a run"):
+    with pytest.raises(DataError, match=r"report\.html: a file, not the folder of a run"):
         load_record(page)
 
 

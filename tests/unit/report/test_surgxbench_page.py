@@ -81,7 +81,7 @@ def _model(name: str, profile: str = "surgxbench") -> SurgXScores:
         dataset={"name": "films", "format": "phantom", "content": "ab"},
         model={"name": f"model of {name}", "family": "clip", "identity": "0123456789abcdef"},
     )
-    record = RunRecord(manifest, "done", 1, 1, 0, 6, "", "", 0.0)
+    record = RunRecord(**manifest.stored(), status="done", units=1, finished=1, failed=0, cases=6)
     return _scores(name, record, _cases(name, profile))
 
 
@@ -387,9 +387,9 @@ def test_the_page_names_model_and_data_and_what_could_not_be_used(tmp_path: Path
 
 def test_runs_that_differ_in_more_than_the_model_say_so(tmp_path: Path) -> None:
     one, other = _model("clip"), _model("blip")
-    manifest = other.record.manifest
-    moved = replace(manifest, config={**manifest.config, "every": 3}, dataset={**manifest.dataset, "content": "cd"})
-    text = write_page_of([one, replace(other, record=replace(other.record, manifest=moved))], tmp_path)
+    record = other.record
+    changed = {"config": {**record.config, "every": 3}, "dataset": {**record.dataset, "content": "cd"}}
+    text = write_page_of([one, replace(other, record=record.model_copy(update=changed))], tmp_path)
     assert "these runs differ in dataset, every" in text.read_text("utf-8")
     alone = write_page_of([one, other], tmp_path / "same").read_text("utf-8")
     assert "these runs differ" not in alone
@@ -399,9 +399,8 @@ def test_runs_that_differ_in_more_than_the_model_say_so(tmp_path: Path) -> None:
 
 def test_a_run_without_triplets_beside_one_with_them_is_no_warning(tmp_path: Path) -> None:
     one, other = _model("clip"), _model("blip")
-    manifest = other.record.manifest
-    with_motion = replace(one.record.manifest, config={**one.record.manifest.config, "motion": {"flow": "dis"}})
-    without = replace(manifest, config={**manifest.config, "tasks": ["instruments"], "motion": {}})
-    pair = [replace(one, record=replace(one.record, manifest=with_motion)),
-            replace(other, record=replace(other.record, manifest=without))]  # fmt: skip
+    with_motion = {**one.record.config, "motion": {"flow": "dis"}}
+    without = {**other.record.config, "tasks": ["instruments"], "motion": {}}
+    pair = [replace(run, record=run.record.model_copy(update={"config": config}))
+            for run, config in ((one, with_motion), (other, without))]  # fmt: skip
     assert "these runs differ" not in write_page_of(pair, tmp_path).read_text("utf-8")

@@ -278,7 +278,7 @@ def _models_of(folder: Path, responses: Path) -> dict[str, Any]:
 
     if responses.resolve() != (folder / "responses.json").resolve():
         return {}
-    model = load_record(folder, "focus").manifest.model
+    model = load_record(folder, "focus").model
     return {"asked_model": str(model), "answered_by": count_models(load_cases(folder).collect())}
 
 

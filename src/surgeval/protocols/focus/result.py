@@ -17,10 +17,10 @@ from typing import Any
 import polars as pl
 
 from surgeval.datasets import Problem
-from surgeval.engine import COMPLETE, Manifest, folder_lock, load_record, save_scored
+from surgeval.engine import Manifest, load_record, save_scored
 from surgeval.errors import BadInput, NotRankable, NotScored
 from surgeval.figures import Figure
-from surgeval.files import failure_reason, make_folder
+from surgeval.files import failure_reason, folder_lock, make_folder
 from surgeval.pages import Evidence
 from surgeval.protocols.asked import was_shown
 from surgeval.protocols.contract import Headline, RunResult, refuse_dataset
@@ -262,11 +262,11 @@ def load_focus(folder: str | Path) -> FocusScores:
     ('q1', 'ok', True)
     >>> load_focus("no/such/run")
     Traceback (most recent call last):
-    surgeval.errors.DataError: no/such/run: found no such folder, expected the folder of a run
+    surgeval.errors.DataError: no/such/run: no such folder
     """
     run_folder = Path(folder)
     record = load_record(run_folder, "focus")
-    if record.status not in COMPLETE or not (run_folder / SCORES).exists():
+    if not record.complete or not (run_folder / SCORES).exists():
         raise NotScored(
             f"{run_folder}: found a run whose answers are not scored ({record.status}), expected scores; finish the run"
             " and save the scores of its answers in the same folder",
@@ -281,7 +281,7 @@ def check_scores_folder(folder: str | Path) -> None:
     """Refuse a folder for scores that holds the run of another protocol."""
     folder = Path(folder)
     if (folder / "run.json").exists():
-        protocol = load_record(folder).manifest.protocol
+        protocol = load_record(folder).protocol
         if protocol != "focus":
             raise BadInput(f"{folder}: found a run of {protocol}, expected a new folder or one of focus")
     elif not (folder / "scores.json").exists():
@@ -293,7 +293,7 @@ def pictured_in(folder: str | Path, responses: str | Path) -> bool | None:
     folder, responses = Path(folder), Path(responses)
     if not _asked(folder) or responses.resolve() != (folder / "responses.json").resolve():
         return None
-    return was_shown(load_record(folder, "focus").manifest.config.get("media"))
+    return was_shown(load_record(folder, "focus").config.get("media"))
 
 
 def outcomes(result: FocusScores) -> pl.DataFrame:

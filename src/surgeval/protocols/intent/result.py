@@ -9,10 +9,10 @@ from pathlib import Path
 
 import polars as pl
 
-from surgeval.engine import RunRecord, folder_lock, load_record, save_record
+from surgeval.engine import RunRecord, load_record
 from surgeval.errors import BadInput, DataError, printable
 from surgeval.figures import Figure
-from surgeval.files import failure_reason, make_folder, write_parquet_file
+from surgeval.files import failure_reason, folder_lock, make_folder, write_parquet_file
 from surgeval.pages import Evidence
 from surgeval.protocols.asked import UNKNOWN_MEDIA, count_models
 from surgeval.protocols.contract import Headline, RecordedResult, refuse_dataset
@@ -243,7 +243,7 @@ class IntentScores(RecordedResult):
                 save_pictures(run_folder, dict(self.pictures))
                 answers = self.answers.select("id", "cluster", "status", "reason", *SCHEMA)
                 write_parquet_file(answers, run_folder / "cases.parquet")
-                save_record(run_folder, self.record)
+                self.record.save(run_folder)
         except OSError as error:
             raise BadInput(f"{run_folder}: the scores cannot be written: {failure_reason(error)}") from error
         return run_folder
@@ -271,11 +271,11 @@ def load_intent(folder: str | Path, *, invalid: Invalid | None = None, name: str
     ('lvlm', (1, True))
     >>> load_intent("runs/lvlm")
     Traceback (most recent call last):
-    surgeval.errors.DataError: runs/lvlm: found no such folder, expected the folder of a run
+    surgeval.errors.DataError: runs/lvlm: no such folder
     """
     run_folder = Path(folder)
     record = load_record(run_folder, "intent")
-    rule = invalid or record.manifest.config.get("invalid", "wrong")
+    rule = invalid or record.config.get("invalid", "wrong")
     if rule not in ("wrong", "drop"):
         raise DataError(
             run_folder / "run.json", f"found {repr(rule)[:60]}, expected wrong or drop", field="config.invalid"
@@ -298,22 +298,22 @@ def check_scores_folder(folder: str | Path) -> None:
     if not (run_folder / "run.json").exists():
         refuse_dataset(run_folder)
         return
-    manifest = load_record(run_folder).manifest
+    record = load_record(run_folder)
     expected = "a new folder or one of earlier scores"
-    if manifest.protocol != "intent":
-        raise BadInput(f"{run_folder}: found a run of {manifest.protocol}, expected {expected}")
-    if manifest.config.get("media") != UNKNOWN_MEDIA:
+    if record.protocol != "intent":
+        raise BadInput(f"{run_folder}: found a run of {record.protocol}, expected {expected}")
+    if record.config.get("media") != UNKNOWN_MEDIA:
         raise BadInput(f"{run_folder}: found a run that asked a model, expected {expected}")
 
 
 def _name(record: RunRecord) -> str:
-    model = record.manifest.model
+    model = record.model
     model_name = model.get("name", "") if isinstance(model, Mapping) else model
     return printable(model_name)[:80] if isinstance(model_name, str) else ""
 
 
 def _subset(folder: Path, record: RunRecord) -> str:
-    subset = record.manifest.config.get("subset") or ""
+    subset = record.config.get("subset") or ""
     if not isinstance(subset, str):
         raise DataError(folder / "run.json", f"found {repr(subset)[:60]}, expected text", field="config.subset")
     return printable(subset)[:200]

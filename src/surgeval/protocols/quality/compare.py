@@ -42,7 +42,7 @@ def compare_quality(
     sharp − black: frames proposed to drop, share 0.000 − 1.000 = -1.000 [no interval] (few clusters: 1), not testable
     >>> compare_quality("first", "second")
     Traceback (most recent call last):
-    surgeval.errors.DataError: first: found no such folder, expected the folder of a run
+    surgeval.errors.DataError: first: no such folder
     """
     first, second = (run if isinstance(run, QualityScores) else load_quality(run) for run in (a, b))
     names = f"{first.name} and {second.name}"
@@ -66,7 +66,7 @@ def compare_quality(
 
 def _notes(first: QualityScores, second: QualityScores, alone: int) -> tuple[str, ...]:
     notes = [f"{alone} video{'s are' if alone > 1 else ' is'} in one run only and left out"] if alone else []
-    if first.record.manifest.dataset != second.record.manifest.dataset:
+    if first.record.dataset != second.record.dataset:
         notes.append("the runs are of different data: videos are paired by their names alone")
     return tuple(notes)
 

@@ -100,7 +100,7 @@ def load_quality(folder: str | Path) -> QualityScores:
     [('VID01', '000001', True)]
     >>> load_quality("nowhere")
     Traceback (most recent call last):
-    surgeval.errors.DataError: nowhere: found no such folder, expected the folder of a run
+    surgeval.errors.DataError: nowhere: no such folder
     """
     folder = Path(folder)
     record = load_record(folder, "quality")
@@ -141,7 +141,7 @@ def _read(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 def _limits(path: Path, record: RunRecord) -> QualityLimits:
     """As the run was made with; the usual ones where it does not say."""
-    limits = record.manifest.config.get("limits", {})
+    limits = record.config.get("limits", {})
     known = asdict(QualityLimits())
     for key, value in limits.items() if isinstance(limits, dict) else [("limits", limits)]:
         number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

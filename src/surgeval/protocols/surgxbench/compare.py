@@ -46,7 +46,7 @@ def compare_surgxbench(
 
     >>> compare_surgxbench("runs/clip", "runs/shortcut")
     Traceback (most recent call last):
-    surgeval.errors.DataError: runs/clip: found no such folder, expected the folder of a run
+    surgeval.errors.DataError: runs/clip: no such folder
     """
     first, second = (run if isinstance(run, SurgXScores) else load_surgxbench(run) for run in (a, b))
     _require_comparable(first, second)
@@ -110,7 +110,7 @@ def _require_comparable(first: SurgXScores, second: SurgXScores) -> None:
         and (known[0].get("motion") != known[1].get("motion"))
     ):
         other.append("ways to find motion")
-    if first.record.manifest.dataset != second.record.manifest.dataset:
+    if first.record.dataset != second.record.dataset:
         other.append("data")
     if other:
         raise BadInput(f"{names}: found different {', '.join(other)[:300]}, expected the same data and settings")
@@ -133,7 +133,7 @@ def _notes(first: SurgXScores, second: SurgXScores) -> tuple[str, ...]:
     if methods[0] != methods[1]:
         names = " and ".join(str(method["name"]) for method in methods)
         notes.append(f"the maps are of different kinds ({names}): differences in where the models look include theirs")
-    weights = [run.record.manifest.model["identity"] for run in (first, second)]
+    weights = [run.record.model["identity"] for run in (first, second)]
     if weights[0] == weights[1]:
         notes.append(f"both runs are of the same model (weights {str(weights[0])[:12]}), whatever it is called")
     return tuple(notes)

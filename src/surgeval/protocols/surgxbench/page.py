@@ -130,7 +130,7 @@ def _why_lost(run: SurgXScores) -> str:
 
 def _differing(scores: Sequence[SurgXScores]) -> list[str]:
     """What else than the model differs between runs; the kind of heatmap follows from the model."""
-    known = [{**run.settings, "dataset": run.record.manifest.dataset} for run in scores]
+    known = [{**run.settings, "dataset": run.record.dataset} for run in scores]
     names = sorted(set().union(*known) - {"method", "dtype", "tasks", "questions", "max_tokens"})
     # A run without triplets found no motion: that is nothing to compare, not a difference.
     return [
@@ -145,7 +145,7 @@ def _details(scores: Sequence[SurgXScores]) -> dict[str, str]:
 
 
 def _choices(run: SurgXScores) -> dict[str, str]:
-    config, model, data = run.settings, run.record.manifest.model, run.record.manifest.dataset
+    config, model, data = run.settings, run.record.model, run.record.dataset
     method = config["method"]
     extra = ", ".join(f"{key} {value}" for key, value in method.items() if key != "name")
     top = config["region"] == "top"

@@ -119,7 +119,7 @@ def load_surgxbench(folder: str | Path, *, name: str | None = None) -> SurgXScor
 
     >>> load_surgxbench("runs/clip")
     Traceback (most recent call last):
-    surgeval.errors.DataError: runs/clip: found no such folder, expected the folder of a run
+    surgeval.errors.DataError: runs/clip: no such folder
     """
     return join_runs([folder], name=name)
 
@@ -139,7 +139,7 @@ def join_runs(folders: Sequence[str | Path], *, name: str | None = None) -> Surg
     for folder, record in zip(folders, records, strict=True):
         file = Path(folder) / "run.json"
         _check_record(file, record)
-        own, first = record.manifest.config, records[0].manifest.config
+        own, first = record.config, records[0].config
         other = sorted(key for key in own.keys() | first.keys() if key not in _APART and own.get(key) != first.get(key))
         if other:
             raise DataError(file, f"found other {', '.join(other)}, expected those of {folders[0]}", field="config")
@@ -191,13 +191,13 @@ _KINDS: Mapping[str, tuple[type | tuple[type, ...], tuple[str, ...]]] = {
 
 
 def _check_record(file: Path, record: RunRecord) -> None:
-    config = record.manifest.config
+    config = record.config
     for expected, (kind, keys) in _KINDS.items():
         for key in keys:
             if not isinstance(config.get(key), kind):
                 raise DataError(file, f"found {repr(config.get(key))[:60]}, expected {expected}", field=f"config.{key}")
-    parts = {"model": (record.manifest.model, ("name", "family", "identity")),
-             "dataset": (record.manifest.dataset, ("name", "format"))}  # fmt: skip
+    parts = {"model": (record.model, ("name", "family", "identity")),
+             "dataset": (record.dataset, ("name", "format"))}  # fmt: skip
     names = {f"{part}.{key}": fields.get(key) if isinstance(fields, Mapping) else None
              for part, (fields, keys) in parts.items() for key in keys}  # fmt: skip
     names |= {f"config.{key}[{n}]": name for key in ("tasks", "classes") for n, name in enumerate(config[key])}
@@ -227,7 +227,7 @@ def _read(folder: Path) -> pl.DataFrame:
 
 
 def _scores(name: str, record: RunRecord, cases: pl.DataFrame) -> SurgXScores:
-    config = record.manifest.config
+    config = record.config
     classes = tuple(config["classes"])
     if (config["predict"], config["over"]) == ("delta", "frames"):
         cases = _over_frames(cases, float(config["delta"]))

@@ -16,9 +16,10 @@ import polars as pl
 
 from surgeval._version import __version__
 from surgeval.datasets import Dataset, Sources, dataset_fingerprint, open_dataset
-from surgeval.engine import Manifest, fingerprint, folder_lock, save_scored
+from surgeval.engine import Manifest, fingerprint, save_scored
 from surgeval.errors import RunError
 from surgeval.files import (
+    folder_lock,
     make_folder,
     path_inside,
     read_json_object,

@@ -77,11 +77,11 @@ def load_training(folder: str | Path) -> TrainingScores | AblationScores:
 
     >>> load_training("no/such/folder")
     Traceback (most recent call last):
-    surgeval.errors.DataError: no/such/folder: found no such folder, expected the folder of a run
+    surgeval.errors.DataError: no/such/folder: no such folder
     """
     run_folder = Path(folder)
     record = load_record(run_folder, "training")
-    if record.manifest.config.get("kind") == "ablation":
+    if record.config.get("kind") == "ablation":
         return load_ablation(run_folder)
     return load_folds(run_folder)
 

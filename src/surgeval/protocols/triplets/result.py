@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from surgeval._version import __version__
-from surgeval.engine import COMPLETE, Manifest, folder_lock, load_record, save_scored
 from surgeval.errors import BadInput, DataError, RunError
 from surgeval.figures import Curve, Figure
 from surgeval.files import (
     failure_reason,
     file_digest,
+    folder_lock,
     make_folder,
     read_json_object,
     read_parquet_file,
@@ -170,8 +170,10 @@ class TripletScores(RunResult):
 
     def save(self, folder: str | Path) -> Path:
         """Make the folder a run that `load_triplets` reads back; a reader never meets half a file."""
+        from surgeval.engine import load_record  # it imports pydantic (80 ms), which scoring does not need
+
         out = Path(folder)
-        if (out / "run.json").exists() and (other := load_record(out).manifest.protocol) != self.protocol:
+        if (out / "run.json").exists() and (other := load_record(out).protocol) != self.protocol:
             raise RunError(f"{out}: found a run of {other}, expected a new folder or a run of {self.protocol}")
         if not (out / "run.json").exists() and not (out / SCORES).exists():
             refuse_dataset(out)
@@ -185,6 +187,8 @@ class TripletScores(RunResult):
 
     def _write(self, out: Path) -> None:
         """run.json goes first and comes last: what has one is complete, and all of one scoring."""
+        from surgeval.engine import Manifest, save_scored
+
         for stale in ("run.json", "report.html", OBJECTS):
             (out / stale).unlink(missing_ok=True)
         write_parquet_file(self.replicates.to_frame(), out / REPLICATES)
@@ -240,6 +244,8 @@ def load_triplets(folder: str | Path) -> TripletScores:
 
 def _require_one_scoring(folder: Path, data: Mapping[str, Any]) -> None:
     """Refuse files of two scorings in one folder: an interrupted one, or files copied from elsewhere."""
+    from surgeval.engine import load_record
+
     record = load_record(folder)
     stored = data.get("sha256")
     known = (REPLICATES, DETAILS, *(name for name in (OBJECTS, *MIXING_FILES) if (folder / name).exists()))
@@ -247,6 +253,7 @@ def _require_one_scoring(folder: Path, data: Mapping[str, Any]) -> None:
         digest = stored.get(name) if isinstance(stored, Mapping) else None
         if not (folder / name).is_file() or digest != file_digest(folder / name):
             raise DataError(folder / name, f"found another scoring's file, expected the one that {SCORES} belongs to")
-    if record.status not in COMPLETE or record.manifest.model != data.get("name"):
-        found = f"a run of {record.manifest.model!r:.60} that is {record.status}"
+    name = str(data.get("name")).encode(errors="replace").decode()  # as run.json has it
+    if not record.complete or record.model != name:
+        found = f"a run of {record.model!r:.60} that is {record.status}"
         raise DataError(folder / "run.json", f"found {found}, expected the finished run that {SCORES} belongs to")
