@@ -139,7 +139,7 @@ def test_what_runs_and_compares_is_exported_and_reached_from_the_top_level(name:
 def test_a_protocol_that_runs_no_model_is_named_with_those_that_do() -> None:
     with pytest.raises(BadInput, match=r"'triplets' runs no model\. These do: training, focus, intent, surgxbench, q"):
         surgeval.evaluate("triplets", "data", "model", "out")
-    with pytest.raises(BadInput, match="Unknown protocol 'focsu'.*did you mean 'focus'"):
+    with pytest.raises(BadInput, match=r"Unknown protocol 'focsu'\..*did you mean 'focus'"):
         surgeval.evaluate("focsu", "data", "model", "out")
 
 
@@ -227,8 +227,10 @@ def test_what_protocols_give_back_is_a_result_and_made_by_keywords_only() -> Non
         for kind in one.__annotations__["return"].split(" | ")
     }
     found = {one.__name__: one for one in result_classes()}
-    inputs = {("open_dataset", "Dataset"), ("load_labels", "LabelSpace"), ("open_model", "Contrastive"),
-              ("open_model", "Generative"), ("train", "Trained"), ("evaluate", "None"), ("evaluate", "Result")}  # fmt: skip
+    inputs = {
+        ("open_dataset", "Dataset"), ("load_labels", "LabelSpace"), ("open_model", "Contrastive"),
+        ("open_model", "Generative"), ("train", "Trained"), ("evaluate", "None"), ("evaluate", "Result"),
+    }  # fmt: skip
     assert {one for one in given - inputs if one[1] not in found} == set()
     assert {("score_answers", "FocusScores"), ("rank", "Ranking"), ("load_run", "RunResult")} <= given
     for name, one in found.items():
