@@ -251,7 +251,7 @@ def test_reading_a_body_never_raises(body: object) -> None:
 
 
 def test_a_body_that_nests_too_deep_is_no_reply() -> None:
-    body = b'{"choices": [{"message": {"content": "yes"}}], "more": ' + b"[" * 100 + b"]" * 100 + b"}"
+    body = b'{"choices": [{"message": {"content": "yes"}}], "more": ' + b"[" * 5000 + b"]" * 5000 + b"}"
     assert isinstance(read_reply(body), FailedReply)
     assert error_of(body) == {}
 

@@ -131,5 +131,5 @@ def test_the_embedded_tokenizers_pass() -> None:
 @pytest.mark.parametrize("name", ["tokenizer_config.json", "vocab.txt", "merges.txt", "chat_template.jinja"])
 def test_a_pipe_is_not_waited_for(name: str, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / name)
-    with pytest.raises(DataError, match=f"{name}: found a named pipe"):
+    with pytest.raises(DataError, match=f"{name}: .*a named pipe"):
         check_tokenizer(tmp_path)
