@@ -88,7 +88,7 @@ def test_the_three_custom_examples_of_the_paper() -> None:
         ('{"tools": {"scissors": ["cut"]}}', "tools.scissors: found a list"),
         ('{"tools": {"": {}}}', "tools.: found ''"),
         ('{"tools": {"hook": {"actions": ["a"], "verb": ["b"]}}}', "tools.hook: found the attribute 'action' twice"),
-        ('{"tools": {"a": {}, "a": {}}}', "the key 'a' twice"),
+        ('{"tools": {"a": {}, "a": {}}}', "the key 'a' occurs twice"),
         ('{"image": {"phase": "tex"}}', 'image.phase: found "tex"'),
         ("[]", "found a list, expected an object with tools"),
         ("{}", "found nothing, expected at least one group"),
