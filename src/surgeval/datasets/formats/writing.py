@@ -143,7 +143,7 @@ class Output:
             yield frame
 
     def _without_null_pairs(self, frame: Frame) -> Frame:
-        """Keep only the instrument where verb and target are null and that is no class: readers refuse such a triplet."""
+        """Keep only the instrument where verb and target are null and that is no class, which readers refuse."""
         if not self.space.triplets:
             return frame
         triplets = [without_null_pair(self.space, instance.triplet) for instance in frame.instances]

@@ -1,8 +1,8 @@
 """Chat models for judges and questions: any OpenAI-compatible server, or local transformers weights.
 
 All retrying is here, in one bounded loop that also covers what HTTP calls a success (an error object, no choices, a
-broken body). A server whose first replies are not JSON or have no choices is given up, whatever their status, unless
-they ask for a pause (Retry-After); one that asks for a pause longer than `_LONGEST_PAUSE` stops the run. A key goes
+broken body). A server whose first replies (2xx or 5xx) are not JSON, or JSON without choices, is given up, unless they
+ask for a pause (Retry-After); one that asks for a pause longer than `_LONGEST_PAUSE` stops the run. A key goes
 only where it belongs: `OPENAI_API_KEY` to api.openai.com, `SURGEVAL_API_KEY` to any server; neither it nor any other
 secret is in what comes out, whatever the server says.
 """
