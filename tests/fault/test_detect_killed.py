@@ -1,4 +1,4 @@
-"""`detect` that is killed at any moment: the same call does the blocks that are not stored, and writes the same table."""
+"""`detect` that is killed at any moment: the same call does the missing blocks and writes the same table."""
 
 from __future__ import annotations
 

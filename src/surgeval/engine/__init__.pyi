@@ -7,13 +7,13 @@ from .run import RunSummary as RunSummary
 from .run import run as run
 from .run_folder import PartStore as PartStore
 from .run_folder import check_filled as check_filled
-from .run_folder import hold_folder as hold_folder
 from .run_folder import load_cases as load_cases
 from .run_folder import open_parts as open_parts
 from .run_record import Manifest as Manifest
 from .run_record import RunInterrupted as RunInterrupted
 from .run_record import RunRecord as RunRecord
 from .run_record import RunStatus as RunStatus
+from .run_record import hold_folder as hold_folder
 from .run_record import library_versions as library_versions
 from .run_record import load_record as load_record
 from .run_record import save_scored as save_scored

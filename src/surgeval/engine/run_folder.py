@@ -1,62 +1,29 @@
-"""Run folders: hold one for a new or resumed run, keep parts in it, and read the cases of a finished run."""
+"""Run folders: open one for a new or resumed run, keep parts in it, and read the cases of a finished run."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
 
 from surgeval.engine.parts import BASE, CorruptPart, PartInfo, encode_table, part_path, read_part
-from surgeval.engine.run_record import Manifest, RecordKeeper, differences, load_record
+from surgeval.engine.run_record import Manifest, RecordKeeper, differences, hold_folder, load_record
 from surgeval.engine.units import Unit, name_unit
 from surgeval.errors import DataError, RunError
 from surgeval.files import (
-    LOCK,
     collect_parquet,
-    folder_lock,
     make_folder,
-    remove_temporary,
     scan_parquet_file,
     write_atomically,
 )
 
-__all__ = ["PartStore", "check_filled", "hold_folder", "load_cases", "open_folder", "open_parts", "read_stored_part"]
+__all__ = ["PartStore", "check_filled", "load_cases", "open_folder", "open_parts", "read_stored_part"]
 
 _MOST_KEYS = 8  # of settings that differ, named in the message
 _FILLED = ("id", "cluster", "status")  # what every case has; cases that were scored in one go have no unit
-
-
-@contextmanager
-def hold_folder(folder: Path, record: str, inner: str, own: Collection[str] = ()) -> Iterator[None]:
-    """Lock a new folder, or one that has the file `record`, and remove the temporary files of a killed process.
-
-    A folder that holds other files is refused. `inner` is the folder in it that also has temporary files; `own` names
-    files that may be there before the record is.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with hold_folder(Path(folder, "first"), "run.json", "parts"):
-    ...         sorted(path.name for path in Path(folder, "first").iterdir())
-    ['run.lock']
-    """
-    if folder.exists() and not folder.is_dir():
-        raise RunError(f"{folder}: is a file, not a folder")
-    _refuse_foreign_files(folder, record, {LOCK, f".{record}.tmp", inner, *own})
-    make_folder(folder)
-    with folder_lock(folder):
-        remove_temporary(folder, folder / inner)
-        yield
-
-
-def _refuse_foreign_files(folder: Path, record: str, own: Collection[str]) -> None:
-    if not folder.is_dir() or (folder / record).exists():
-        return
-    other = sorted(path.name for path in folder.iterdir() if path.name not in own)
-    if other and not (folder / record).exists():  # another process may have created it just now
-        raise RunError(f"{folder}: holds {other[0]!r} but no {record}; name a new or empty folder")
 
 
 @contextmanager

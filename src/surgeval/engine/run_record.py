@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 import platform
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -21,7 +21,7 @@ from pydantic import NonNegativeInt
 from surgeval._version import __version__
 from surgeval.engine.units import canonical_json, to_json_value
 from surgeval.errors import DataError, RunError
-from surgeval.files import StoredFile, make_folder, name_beside
+from surgeval.files import LOCK, StoredFile, folder_lock, make_folder, name_beside, remove_temporary
 
 __all__ = [
     "Manifest",
@@ -30,6 +30,7 @@ __all__ = [
     "RunRecord",
     "RunStatus",
     "differences",
+    "hold_folder",
     "library_versions",
     "load_record",
     "now",
@@ -155,7 +156,7 @@ def save_scored(folder: str | Path, manifest: Manifest, *, cases: int, seconds: 
     return record
 
 
-class Counts(Protocol):
+class UnitCounts(Protocol):
     """The counts of a run in progress."""
 
     @property
@@ -174,7 +175,7 @@ class RecordKeeper:
     `status` is what it will say if no error ends the run.
     """
 
-    def __init__(self, folder: Path, manifest: Manifest, counts: Counts, status: RunStatus = "running") -> None:
+    def __init__(self, folder: Path, manifest: Manifest, counts: UnitCounts, status: RunStatus = "running") -> None:
         self._folder, self._manifest, self._counts = folder, manifest, counts
         self._started, self._clock = now(), time.perf_counter()
         self.status = status
@@ -225,6 +226,39 @@ def load_record(folder: str | Path, protocol: str | None = None) -> RunRecord:
 def now() -> str:
     """The time as run.json has it."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+# ── holding the folder ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+@contextmanager
+def hold_folder(folder: Path, record: str, inner: str, own: Collection[str] = ()) -> Iterator[None]:
+    """Lock a new folder, or one that has the file `record`, and remove the temporary files of a killed process.
+
+    A folder that holds other files is refused. `inner` is the folder in it that also has temporary files; `own` names
+    files that may be there before the record is.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with hold_folder(Path(folder, "first"), "run.json", "parts"):
+    ...         sorted(path.name for path in Path(folder, "first").iterdir())
+    ['run.lock']
+    """
+    if folder.exists() and not folder.is_dir():
+        raise RunError(f"{folder}: is a file, not a folder")
+    _refuse_foreign_files(folder, record, {LOCK, f".{record}.tmp", inner, *own})
+    make_folder(folder)
+    with folder_lock(folder):
+        remove_temporary(folder, folder / inner)
+        yield
+
+
+def _refuse_foreign_files(folder: Path, record: str, own: Collection[str]) -> None:
+    if not folder.is_dir() or (folder / record).exists():
+        return
+    other = sorted(path.name for path in folder.iterdir() if path.name not in own)
+    if other and not (folder / record).exists():  # another process may have created it just now
+        raise RunError(f"{folder}: holds {other[0]!r} but no {record}; name a new or empty folder")
 
 
 # ── comparing manifests ─────────────────────────────────────────────────────────────────────────────────────────
