@@ -56,7 +56,7 @@ def test_a_training_from_labels_to_a_detector_and_a_page(quick: Quick, frames: P
         "train", "tdnet", "--data", frames, "--out", tmp_path / "run", "--val-videos", "c", *SHORT, "--batch", "8"
     )
     assert code == 2
-    assert told.splitlines()[-1].startswith(f"surgeval: {tmp_path / 'run'}: found a training with batch 4 (now 8),")
+    assert told.splitlines()[-1].startswith(f"surgeval: {tmp_path / 'run'}: holds a training with batch 4 (now 8);")
 
 
 def test_a_dry_run_counts_draws_and_says_in_words_whether_it_learns(quick: Quick, frames: Path, tmp_path: Path) -> None:

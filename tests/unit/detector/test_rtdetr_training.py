@@ -74,7 +74,7 @@ def test_stopped_by_hand_it_ends_with_the_same_weights(undisturbed: TrainedRTDet
     mine, theirs = (load_state(place / "last.safetensors")[0] for place in (tmp_path, undisturbed.folder))
     assert mine.keys() == theirs.keys() and any(name.endswith("exp_avg_sq") for name in mine)
     assert all(torch.equal(mine[name], theirs[name]) for name in mine)
-    with pytest.raises(RunError, match="found a training with aux true"):
+    with pytest.raises(RunError, match="holds a training with aux true"):
         train(tmp_path, aux=False)
 
 
