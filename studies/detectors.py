@@ -348,7 +348,7 @@ def _table(path: Path, dataset: Dataset) -> Any:
 def _scored(dataset: Dataset, table: Any, folds: Any, name: str, out: Path) -> TripletScores:
     from surgeval.protocols.triplets import score_triplets
 
-    scores = score_triplets(dataset, table, task="detection", folds=folds, name=name)
+    scores = score_triplets(table, dataset, task="detection", folds=folds, name=name)
     scores.save(out)
     return scores
 

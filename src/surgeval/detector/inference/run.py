@@ -25,7 +25,7 @@ from surgeval.figures import Bars, Series
 from surgeval.files import check_text_path
 from surgeval.results import Result, counted
 
-__all__ = ["DetectSettings", "Detected", "detect"]
+__all__ = ["DetectSettings", "Detected", "detect_source"]
 
 Tell = Callable[[str], None]
 
@@ -78,7 +78,7 @@ class Detected(Result):
         return f"{counted(self.boxes, 'box', 'boxes')} in {counted(self.frames, 'frame')}, in {self.out}"
 
 
-def detect(
+def detect_source(
     network: Network,
     source: Source,
     out: str | Path,
@@ -105,7 +105,7 @@ def detect(
     >>> detector = TDNetDetector(Loaded(build_tdnet("p", classes), classes, "p", 64, {}))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     Image.new("RGB", (64, 48)).save(f"{folder}/frame.png")
-    ...     done = detect(detector, open_source(f"{folder}/frame.png", classes.space), f"{folder}/found.parquet")
+    ...     done = detect_source(detector, open_source(f"{folder}/frame.png", classes.space), f"{folder}/found.parquet")
     ...     done.frames, done.boxes, pl.read_parquet(f"{folder}/found.parquet")["frame"].to_list()
     (1, 7, ['frame', ...])
     """

@@ -14,7 +14,15 @@ from tests.unit.detector.inference.detectors import SPACE, FindsWhite
 from surgeval.datasets import open_video, read_image, video_index
 from surgeval.datasets.predictions import ground_truth, join, read_detections
 from surgeval.detector import Classes, Raw
-from surgeval.detector.inference import Detected, DetectSettings, Tracking, detect, detection_table, open_source, parts
+from surgeval.detector.inference import (
+    Detected,
+    DetectSettings,
+    Tracking,
+    detect_source,
+    detection_table,
+    open_source,
+    parts,
+)
 from surgeval.detector.inference.film import write_film
 from surgeval.detector.nms import Found
 from surgeval.errors import BadInput, RunError
@@ -25,7 +33,7 @@ from surgeval.vocab import load_labels
 
 def run(network: FindsWhite, data: Path, out: Path, settings: DetectSettings | None = None, **more: object) -> Detected:
     source = open_source(data, network.space, **{k: more.pop(k) for k in ("every", "fps", "videos") if k in more})  # type: ignore[arg-type]
-    return detect(network, source, out, settings, **more)  # type: ignore[arg-type]
+    return detect_source(network, source, out, settings, **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["found.parquet", "found.csv", "found.json", "found"])
@@ -263,7 +271,7 @@ def test_a_detector_of_instruments_names_no_triplet(images: Path, tmp_path: Path
     truth = ground_truth(open_source(images, network.space).dataset)
     table = read_detections(tmp_path / "found.csv", truth).table
     assert table.select("triplet", "instrument", "verb", "target").row(0) == (-1, 0, -1, -1)
-    assert join(truth, table).predictions.classes["i"].tolist() == []  # no frame is labelled
+    assert join(table, truth).predictions.classes["i"].tolist() == []  # no frame is labelled
 
 
 def test_a_run_that_finds_nothing_at_all_is_a_table_all_the_same(images: Path, tmp_path: Path) -> None:
