@@ -19,7 +19,7 @@ import numpy as np
 from scipy.stats import norm
 
 from surgeval.arrays import Floats
-from surgeval.explain.cleann import correlation, explain, learn_graph
+from surgeval.explain.cleann import correlation, explain_node, learn_graph
 
 CIRCLE, ARROW, TAIL = "circle", "arrow", "tail"
 IMAGE, TEXT = (35, 611), 60  # image tokens, tokens behind them
@@ -337,9 +337,9 @@ def main() -> None:
         C = correlation(A, asked.rule)
         alike.append(float(np.median(C[np.ix_(nodes, nodes)][np.triu_indices(len(nodes), 1)])))
         if not head:
-            _, first = timed(lambda: explain(learn_graph(C, nodes, learner=asked.learner), nodes[-1]))  # noqa: B023
+            _, first = timed(lambda: explain_node(learn_graph(C, nodes, learner=asked.learner), nodes[-1]))  # noqa: B023
         graph, seconds = timed(lambda: learn_graph(C, nodes, learner=asked.learner))  # noqa: B023
-        _, more = timed(lambda: explain(graph, nodes[-1], 3))  # noqa: B023
+        _, more = timed(lambda: explain_node(graph, nodes[-1], 3))  # noqa: B023
         ours.append(seconds + more)
         tests.append(sum(graph.tests))
         edges.append(len(graph.edges))

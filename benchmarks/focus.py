@@ -77,7 +77,7 @@ def score(folder: Path, **options: Any) -> FocusScores:
     """From the files to the summary, in one thread."""
     files = [folder / f"{name}.json" for name in ("requests", "references", "responses")]
     judge = Panel([TableJudge(folder / "verdicts.json")])
-    return score_focus(files[0], files[1], files[2], judge=judge, track="segment", concurrency=1, **options)
+    return score_focus(files[2], files[0], files[1], judge=judge, track="segment", concurrency=1, **options)
 
 
 def loop(results: pl.DataFrame, resamples: int, redraw: bool) -> dict[tuple[str, str], tuple[float, ...]]:

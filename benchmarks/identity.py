@@ -176,7 +176,7 @@ def numbers(seed: int, seconds: int) -> list[tuple[str, float, float, int]]:
     true = Tracks.of(instances.frame, made.truth, instances.xyxy, instances.kind)
     scored = []
     for name, number in given.items():
-        found = track_identity(true, Tracks.of(instances.frame, number, instances.xyxy, instances.kind))
+        found = track_identity(Tracks.of(instances.frame, number, instances.xyxy, instances.kind), true)
         scored.append((name, found.ids.idf1, found.hota.hota, found.swaps))
     return scored
 

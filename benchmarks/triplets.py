@@ -26,7 +26,7 @@ import numpy as np
 from surgeval.metrics import (
     Boxes,
     DetectionSet,
-    evaluate,
+    evaluate_detection,
     evaluate_recognition,
     prepare_recognition,
     rank_detections,
@@ -78,7 +78,7 @@ def synthetic_boxes(n_frames: int) -> DetectionSet:
         np.concatenate([random.beta(4, 2, len(copies)), random.beta(1, 4, len(strays))]),
     )
     both = [boxes.with_components(space, ("i", "v", "t")) for boxes in (truth, predictions)]
-    return DetectionSet.of(np.sort(random.integers(0, VIDEOS, n_frames)), both[0], both[1], n_videos=VIDEOS)
+    return DetectionSet.of(both[1], both[0], np.sort(random.integers(0, VIDEOS, n_frames)), n_videos=VIDEOS)
 
 
 def synthetic_scores(n_frames: int) -> tuple[Any, Any, Any]:
@@ -90,14 +90,14 @@ def synthetic_scores(n_frames: int) -> tuple[Any, Any, Any]:
 
 def ours_detection(n_frames: int, convention: Any) -> dict[str, Any]:
     data = synthetic_boxes(n_frames)
-    evaluate(data.select_videos([0]), CLASSES, convention=convention)
-    seconds = cpu(lambda: evaluate(data, CLASSES, convention=convention))
-    result = evaluate(data, CLASSES, convention=convention)
+    evaluate_detection(data.select_videos([0]), CLASSES, convention=convention)
+    seconds = cpu(lambda: evaluate_detection(data, CLASSES, convention=convention))
+    result = evaluate_detection(data, CLASSES, convention=convention)
     ranked = rank_detections(data, "ivt", CLASSES["ivt"], convention)
     draw = np.bincount(np.random.default_rng(1).integers(0, VIDEOS, VIDEOS), minlength=VIDEOS)
     return {
         "cpu": seconds,
-        "rows": [len(data.truth), len(data.predictions)],
+        "rows": [len(data.targets), len(data.predictions)],
         "mAP_5095": {c: result[c].overall.mAP_5095 for c in CLASSES},
         "resample_ms": 1000 * cpu(lambda: weighted_ap(ranked, draw)),
     }
@@ -108,10 +108,10 @@ def ours_recognition(n_frames: int) -> dict[str, Any]:
     space = load_labels("cholect50")
 
     def run() -> Any:
-        return evaluate_recognition(labels, scores, video, space=space, components=RECOGNITION_COMPONENTS)
+        return evaluate_recognition(scores, labels, video, space=space, components=RECOGNITION_COMPONENTS)
 
-    evaluate_recognition(labels[:100], scores[:100], video[:100], space=space, components=("i", "ivt"))
-    ranked = prepare_recognition(labels, scores, video)
+    evaluate_recognition(scores[:100], labels[:100], video[:100], space=space, components=("i", "ivt"))
+    ranked = prepare_recognition(scores, labels, video)
     draw = np.bincount(
         np.random.default_rng(1).integers(0, ranked.n_videos, ranked.n_videos), minlength=ranked.n_videos
     )
@@ -142,7 +142,7 @@ def coco_peer(n_frames: int, package: str) -> dict[str, Any]:
                     zip(part.frame, part.classes[component], part.xywh.tolist(), part.score, strict=True)
                 )
             ]
-            for part in (data.truth, data.predictions)
+            for part in (data.targets, data.predictions)
         ]
         with contextlib.redirect_stdout(io.StringIO()):
             truth = COCO()

@@ -29,19 +29,19 @@ def scoring() -> None:
     ]
     dataset = MemoryDataset(SPACE, frames)
     # A named convention is scored in its reference's order of equal scores, by every convention, and free of order.
-    score_triplets(dataset, simulate_detector(dataset, "poor"), convention="coco")
+    score_triplets(simulate_detector(dataset, "poor"), dataset, convention="coco")
     dice = np.random.default_rng(0)
-    surgeval.score_recognition(dice.random((12, 3)) < 0.4, dice.random((12, 3)), ["v0", "v1"] * 6)
+    surgeval.score_recognition(dice.random((12, 3)), dice.random((12, 3)) < 0.4, ["v0", "v1"] * 6)
 
 
 def causal() -> None:
     """Both learners of causal graphs, with and without undirected edges."""
-    from surgeval.explain.cleann import correlation, explain, learn_graph
+    from surgeval.explain.cleann import correlation, explain_node, learn_graph
 
     weights = np.tril(np.random.default_rng(0).gamma(0.5, size=(12, 12)) + 1e-9)
     found = correlation(weights / weights.sum(1, keepdims=True))
     for selection in (False, True):
-        explain(learn_graph(found, range(12), alpha=0.01, selection_bias=selection), 11, radius=3)
+        explain_node(learn_graph(found, range(12), alpha=0.01, selection_bias=selection), 11, radius=3)
         learn_graph(found, range(12), alpha=0.01, learner="icd", selection_bias=selection)
 
 

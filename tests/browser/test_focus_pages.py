@@ -49,9 +49,14 @@ def submission(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if k % 10:
             responses.append({"qID": qid, "content": said, "latency": 99.0 if k % 11 == 0 else 1.0, "</th>": 1})
     scores = score_focus(
-        requests, references, responses, judge=Panel([ExactJudge("<judge>")]), track="segment", resamples=50,
+        responses,
+        requests,
+        references,
+        judge=Panel([ExactJudge("<judge>")]),
+        track="segment",
+        resamples=50,
         name=MODELS[0],
-    )  # fmt: skip
+    )
     assert {"ok", "missing", "late", "invalid"} <= set(scores.results["status"])
     return write_focus_page(scores, tmp_path_factory.mktemp("focus"))
 

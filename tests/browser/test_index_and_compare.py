@@ -31,7 +31,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         responses = [{"qID": str(k), "content": "3" if k % (3 + number) else "4", "latency": 1.0} for k in range(80)]
         judge = Panel([ExactJudge("judge")])
         scores.append(
-            score_focus(requests, references, responses, judge=judge, track="segment", resamples=50, name=name)
+            score_focus(responses, requests, references, judge=judge, track="segment", resamples=50, name=name)
         )
         write_focus_page(scores[-1], root / f"run{number}")
     return {

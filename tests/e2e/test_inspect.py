@@ -153,7 +153,7 @@ def test_focus_gets_the_same_prompts_pictures_and_scores_as_a_run(
     # The log stands for a model too, and for the responses to files of the challenge.
     replayed = run_focus(small_phantom, f"replay:{file}", tmp_path / "replayed", limit=18, progress=False)
     assert score_focus(*replayed.sources, judge=judge).flat == ours.flat
-    assert score_focus(*run.sources[:2], file, judge=judge).flat == ours.flat
+    assert score_focus(file, *run.sources[1:], judge=judge).flat == ours.flat
 
 
 def broken_model(asked: Any, *_: object) -> Any:
@@ -183,7 +183,7 @@ def test_a_log_with_failed_samples_is_no_set_of_wrong_answers(small_phantom: Pat
     failed = [sample.id for sample in log.samples if sample.error]
     assert 0 < len(failed) < 16
     with pytest.raises(DataError, match=f"found {len(failed)} samples without an answer"):
-        score_intent(small_phantom, file)
+        score_intent(file, small_phantom)
 
 
 def test_a_part_of_the_items_under_inspects_own_limit_and_two_epochs(small_phantom: Path, tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_a_part_of_the_items_under_inspects_own_limit_and_two_epochs(small_phant
     settings = {"model": model, "log_dir": str(tmp_path), "display": "none"}
     arguments = {"data": str(small_phantom), "conditions": "plain", "frames": 1}
     (part,) = inspected("surgeval/intent", task_args=arguments, limit=16, **settings)
-    scores = score_intent(small_phantom, part.location.removeprefix("file://"))
+    scores = score_intent(part.location.removeprefix("file://"), small_phantom)
     assert scores.answers.height == 16
     assert scores.failed == 0
     (twice,) = inspected("surgeval/intent", task_args=arguments, limit=2, epochs=2, **settings)

@@ -169,7 +169,7 @@ def test_a_submission_that_must_not_be_ranked_is_reported_and_the_others_are_ran
     assert surgeval("rank", "run", *three, "--stability", 0).returncode == 0
     asked = [{"qID": "q", "videoID": "v", "start_time": 0, "end_time": 0, "procedure_type": "", "question": "?"}]
     truth = [{"qID": "q", "primary": "1a", "format": "open_ended", "answer": "x"}]
-    score_focus(asked, truth, [{"qID": "q", "content": "y"}], name="net").save(run)
+    score_focus([{"qID": "q", "content": "y"}], asked, truth, name="net").save(run)
     for given in ("run", "run/tables/results.csv"):
         done = surgeval("rank", given, *three, "--stability", 0, "--json")
         assert done.returncode == 1

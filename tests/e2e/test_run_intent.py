@@ -228,7 +228,7 @@ def test_replies_from_elsewhere_are_scored_like_a_run(quick: Quick, tmp_path: Pa
     again = run_intent(items, f"replay:{replies}", tmp_path / "replayed", progress=False)
     columns = ["id", "status", "choice", "strict", "content", "latency"]
     assert again.answers.with_columns(pl.col("content").fill_null("")).select(columns).equals(cases.select(columns))
-    alone = score_intent(items, rows, name="me")
+    alone = score_intent(rows, items, name="me")
     assert alone.answers.select(columns).equals(cases.select(columns))
     saved = load_intent(alone.save(tmp_path / "saved"))
     assert saved.answers.equals(alone.answers) and (saved.name, saved.items) == ("me", alone.items)

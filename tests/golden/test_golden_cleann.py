@@ -17,7 +17,7 @@ from surgeval.explain.cleann import (
     CausalSettings,
     choose_nodes,
     correlation,
-    explain,
+    explain_node,
     learn_graph,
     rank_heads,
     reply_graphs,
@@ -70,7 +70,7 @@ def test_a_causal_graph_is_what_the_file_says(graph_case: tuple[Path, dict[str, 
     assert [[e.a, e.b, MARKS[e.at_a], MARKS[e.at_b]] for e in graph.edges] == sorted(golden["edges"])
     assert [[*pair, list(between)] for pair, between in graph.sepsets.items()] == sorted(golden["sepsets"])
     for radius, nodes in golden["explanations_by_radius"].items():
-        assert list(explain(graph, golden["target"], int(radius)).nodes) == nodes
+        assert list(explain_node(graph, golden["target"], int(radius)).nodes) == nodes
     for a, b, p in golden["marginal_pvalues"]:  # two tokens alone are joined where alpha is above their p-value
         for alpha in (p * (1 - 1e-6) - 1e-12, p * (1 + 1e-6) + 1e-12):
             if 0 < alpha < 1:
@@ -89,7 +89,7 @@ def test_nodes_are_those_of_the_file(nodes_case: tuple[Path, dict[str, Any]]) ->
     span = _image_span(path)
     nodes = choose_nodes(A[golden["target"]], span, golden["target"], golden["kappa"])
     assert (list(nodes.image), list(nodes.text)) == (golden["image_nodes"], golden["text_nodes"])
-    shown = explain(
+    shown = explain_node(
         learn_graph(correlation(A), nodes.all, golden["n"], golden["alpha"], golden["learner"]), nodes.target
     )
     assert [token for token in shown.nodes if token in nodes.image] == golden["explanation_image_nodes"]

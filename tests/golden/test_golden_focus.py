@@ -61,10 +61,10 @@ def _panel(golden: dict[str, Any], folder: Path, compat: str | None) -> Panel:
 
 
 def _score(golden: dict[str, Any], folder: Path, compat: str | None) -> FocusScores:
-    for name in ("requests", "references", "responses"):
+    for name in ("responses", "requests", "references"):
         (folder / f"{name}.json").write_text(json.dumps(golden[name]), encoding="utf-8")
     return score_focus(
-        *(folder / f"{name}.json" for name in ("requests", "references", "responses")),
+        *(folder / f"{name}.json" for name in ("responses", "requests", "references")),
         judge=_panel(golden, folder, compat), track=golden["track"], max_latency=golden["max_latency"], compat=compat,
         resamples=200,
     )  # fmt: skip

@@ -28,7 +28,7 @@ def _tracks(frames: list[list[Any]]) -> Tracks:
 
 
 def test_a_golden_sequence_scores_as_the_references_say(sequence: dict[str, Any]) -> None:
-    found = track_identity(_tracks(sequence["truth"]), _tracks(sequence["tracked"]), iou=sequence["iou_threshold"])
+    found = track_identity(_tracks(sequence["tracked"]), _tracks(sequence["truth"]), iou=sequence["iou_threshold"])
     ids, hota, expected = found.ids, found.hota, sequence["trackeval"]
     assert [ids.idtp, ids.idfp, ids.idfn] == [expected["IDTP"], expected["IDFP"], expected["IDFN"]]
     assert [ids.idf1, ids.idp, ids.idr] == pytest.approx([expected[k] for k in ("IDF1", "IDP", "IDR")], abs=TOLERANCE)

@@ -26,7 +26,7 @@ from surgeval.metrics import (
     DetectionSet,
     Scores,
     cost_aware_f1,
-    evaluate,
+    evaluate_detection,
     evaluate_recognition,
     top_k,
 )
@@ -69,20 +69,23 @@ def _data(file: Path, trailing: int = 0) -> DetectionSet:
     golden = load(file)
     frames = [(v, frame) for v, video in enumerate(golden["videos"]) for frame in video["frames"]]
     boxes = []
-    for kind in ("gt", "pd"):
+    for kind in ("pd", "gt"):
         rows = [row for _, frame in frames for row in frame[kind]]
         number = np.repeat(np.arange(len(frames)), [len(frame[kind]) for _, frame in frames])
         table = np.array(rows, dtype=np.float64).reshape(len(rows), 9 if "v" in golden["components"] else 7)
         classes = {c: table[:, COLUMN[c]] for c in golden["components"]}
         boxes.append(Boxes.of(number, classes, table[:, -4:], table[:, 2]))
-    return DetectionSet.of([v for v, _ in frames], *boxes, n_videos=len(golden["videos"]) + trailing)
+    predictions, targets = boxes
+    return DetectionSet.of(predictions, targets, [v for v, _ in frames], n_videos=len(golden["videos"]) + trailing)
 
 
 @cache
 def _evaluated(file: Path, convention: Convention, style: str = "coco", trailing: int = 0) -> DetectionResult:
     golden = load(file)
     sizes = {c: golden["params"][SIZE[c]] for c in golden["components"]}
-    return evaluate(_data(file, trailing), sizes, convention=convention, iou=golden["params"]["threshold"], style=style)
+    return evaluate_detection(
+        _data(file, trailing), sizes, convention=convention, iou=golden["params"]["threshold"], style=style
+    )
 
 
 def _scores(result: DetectionResult, component: str, scope: str) -> Scores:
@@ -198,7 +201,7 @@ def test_the_drop_in_detection_class_gives_the_11point_style_and_the_last_video(
 def test_recognition_equals_ivtmetrics(recognition_file: Path, component: str) -> None:
     golden = load(recognition_file)
     targets, scores, video = _recognition(recognition_file)
-    result = evaluate_recognition(targets, scores, video, space=load_labels("cholect50"), components=[component])[
+    result = evaluate_recognition(scores, targets, video, space=load_labels("cholect50"), components=[component])[
         component
     ]
     expected = golden["expected"]
@@ -249,7 +252,7 @@ def test_top_k_equals_ivtmetrics_where_no_scores_tie(recognition_file: Path) -> 
         if any(len(np.unique(row)) < len(row) for row in values):
             continue
         for k, expected in by_k.items():
-            assert top_k(metric.extract(targets, component), values, int(k)) == pytest.approx(expected, abs=1e-12)
+            assert top_k(values, metric.extract(targets, component), int(k)) == pytest.approx(expected, abs=1e-12)
             assert metric.topK(int(k), component) == pytest.approx(expected, abs=1e-12)
             compared += 1
     if not compared:
@@ -272,13 +275,15 @@ def _recognition(file: Path) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.floa
 def test_cost_aware_scores_equal_the_worked_example(cost_file: Path, block: str, matching: str) -> None:
     golden = load(cost_file)
     boxes = []
-    for kind in ("gt", "pd"):
+    for kind in ("pd", "gt"):
         rows = [(f, row) for f, frame in enumerate(golden["frames"]) for row in frame[kind]]
         classes = {c: [row["cls" if c == "ivt" else c] for _, row in rows] for c in COLUMN}
         boxes.append(
             Boxes.of([f for f, _ in rows], classes, [row["box"] for _, row in rows], [row["conf"] for _, row in rows])
         )
-    result = cost_aware_f1(DetectionSet.of([0] * len(golden["frames"]), *boxes), 89, matching=matching)
+    predictions, targets = boxes
+    data = DetectionSet.of(predictions, targets, [0] * len(golden["frames"]))
+    result = cost_aware_f1(data, 89, matching=matching)
     for number, parts in golden[block].items():
         for part, expected in parts.items():
             scores = result.scores[part]

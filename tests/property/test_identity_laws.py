@@ -29,7 +29,7 @@ def videos(draw: st.DrawFn) -> Tracks:
 
 
 def _numbers(truth: Tracks, found: Tracks) -> list[float]:
-    scored = track_identity(truth, found)
+    scored = track_identity(found, truth)
     return [scored.ids.idf1, scored.ids.idp, scored.ids.idr, *scored.hota.det_a, *scored.hota.loc_a, scored.hota.AssA]
 
 
@@ -44,7 +44,7 @@ def test_other_names_for_the_same_tracks_change_nothing(truth: Tracks, found: Tr
 @settings(max_examples=60, deadline=None)
 @given(truth=videos(), found=videos())
 def test_idf1_does_not_ask_which_side_is_true(truth: Tracks, found: Tracks) -> None:
-    there, back = track_identity(truth, found).ids, track_identity(found, truth).ids
+    there, back = track_identity(found, truth).ids, track_identity(truth, found).ids
     assert there.idf1 == back.idf1
     assert (there.idp, there.idr) == (back.idr, back.idp)
 
@@ -71,7 +71,7 @@ def test_names_passed_round_at_half_time_give_one_half(frames: int, tracks: int)
     corner = np.stack([30.0 * track, np.zeros(len(track))], axis=1)
     boxes = np.hstack([corner, corner + 10])
     passed = np.where(frame < frames, track, (track + 1) % tracks)
-    scored = track_identity(Tracks.of(frame, track, boxes), Tracks.of(frame, passed, boxes))
+    scored = track_identity(Tracks.of(frame, passed, boxes), Tracks.of(frame, track, boxes))
     assert scored.ids.idf1 == 0.5
     assert scored.hota.hota == pytest.approx((1 / 3) ** 0.5)
     assert scored.swaps == tracks
@@ -107,7 +107,7 @@ def test_swaps_are_those_of_walking_through_the_frames(truth: Tracks, found: Tra
         swaps += sum(last.get(true, name) != name for true, name in pairs)
         before = dict(pairs)
         last.update(before)
-    assert track_identity(truth, found).swaps == swaps
+    assert track_identity(found, truth).swaps == swaps
 
 
 def _overlap(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> float:

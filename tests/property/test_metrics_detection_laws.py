@@ -17,7 +17,7 @@ from surgeval.metrics import (
     Scores,
     confusion_matrix,
     cost_aware_f1,
-    evaluate,
+    evaluate_detection,
     global_ap,
     rank_detections,
     video_ap,
@@ -53,9 +53,9 @@ def _random_set(seed: int) -> DetectionSet:
     scores = random.permutation(len(said)) / (len(said) + 1) + 0.001  # no two are equal
     found = Boxes.of(np.concatenate([frame[copies], strays]), {"ivt": said}, boxes, scores)
     return DetectionSet.of(
-        np.sort(random.integers(0, 3, n_frames)),
-        Boxes.of(frame, {"ivt": number}, truth).with_components(PROSTATD, ("i", "v", "t")),
         found.with_components(PROSTATD, ("i", "v", "t")),
+        Boxes.of(frame, {"ivt": number}, truth).with_components(PROSTATD, ("i", "v", "t")),
+        np.sort(random.integers(0, 3, n_frames)),
         n_videos=3,
     )
 
@@ -85,9 +85,9 @@ def test_coco_does_not_depend_on_the_order_of_frames_videos_or_rows(seed: int) -
     place = random.permutation(data.n_frames)
     video = np.empty_like(data.videos)
     video[place] = random.permutation(3)[data.videos]
-    truth, found = (_shuffled(boxes, random, place, rows=True) for boxes in (data.truth, data.predictions))
-    moved = evaluate(DetectionSet.of(video, truth, found, n_videos=3), SIZES)
-    original = evaluate(data, SIZES)
+    truth, found = (_shuffled(boxes, random, place, rows=True) for boxes in (data.targets, data.predictions))
+    moved = evaluate_detection(DetectionSet.of(found, truth, video, n_videos=3), SIZES)
+    original = evaluate_detection(data, SIZES)
     for component in SIZES:
         _same(original[component].overall, moved[component].overall)
         _same(original[component].video_wise, moved[component].video_wise)
@@ -99,17 +99,17 @@ def test_ivtd_does_not_depend_on_the_order_of_frames_videos_or_prediction_rows(s
     place = random.permutation(data.n_frames)
     video = np.empty_like(data.videos)
     video[place] = random.permutation(3)[data.videos]
-    truth = _shuffled(data.truth, random, place, rows=False)
+    truth = _shuffled(data.targets, random, place, rows=False)
     found = _shuffled(data.predictions, random, place, rows=True)
-    moved = DetectionSet.of(video, truth, found, n_videos=3)
-    _same_everywhere(*(evaluate(d, SIZES, convention="ivtd") for d in (data, moved)))
+    moved = DetectionSet.of(found, truth, video, n_videos=3)
+    _same_everywhere(*(evaluate_detection(d, SIZES, convention="ivtd") for d in (data, moved)))
 
 
 @given(SEED, CONVENTION, st.floats(0.0005, 1.5))
 def test_adding_a_false_positive_never_raises_ap(seed: int, convention: Convention, score: float) -> None:
     data = _random_set(seed)
     random = np.random.default_rng(seed + 2)
-    triplet = random.choice(data.truth.classes["ivt"]) if len(data.truth) else 0
+    triplet = random.choice(data.targets.classes["ivt"]) if len(data.targets) else 0
     extra = Boxes.of([random.integers(data.n_frames)], {"ivt": [triplet]}, [[900, 900, 5, 5]], [score])
     extra = extra.with_components(PROSTATD, ("i", "v", "t"))
     old = data.predictions
@@ -119,7 +119,7 @@ def test_adding_a_false_positive_never_raises_ap(seed: int, convention: Conventi
         np.concatenate([old.score, extra.score]),
         np.concatenate([old.xywh, extra.xywh]),
     )
-    worse = DetectionSet.of(data.videos, data.truth, more, n_videos=3)
+    worse = DetectionSet.of(more, data.targets, data.videos, n_videos=3)
     for component, size in SIZES.items():
         before, after = (rank_detections(d, component, size, convention) for d in (data, worse))
         assert np.all(np.nan_to_num(global_ap(after)) <= np.nan_to_num(global_ap(before)) + 1e-12)
@@ -135,7 +135,7 @@ def test_perfect_predictions_score_one_and_0_995_under_the_linear_tail(seed: int
     truth = Boxes.of(random.integers(0, 4, n), {"ivt": random.integers(0, 89, n)}, boxes)
     truth = truth.with_components(PROSTATD, ("i", "v", "t"))
     found = Boxes(truth.frame, truth.classes, random.uniform(0.1, 1, n), truth.xywh)
-    result = evaluate(DetectionSet.of([0, 0, 1, 1], truth, found), SIZES, convention=convention)
+    result = evaluate_detection(DetectionSet.of(found, truth, [0, 0, 1, 1]), SIZES, convention=convention)
     best = 1.0 if convention == "coco" else 0.995
     for component in SIZES:
         for scores in (result[component].overall, result[component].video_wise):
@@ -148,16 +148,16 @@ def test_perfect_predictions_score_one_and_0_995_under_the_linear_tail(seed: int
 def test_scaling_all_boxes_changes_nothing(seed: int, convention: Convention, power: int) -> None:
     data = _random_set(seed)
     # A power of two keeps every IoU exactly; any other factor may move one across a threshold in its last bit.
-    scaled = [Boxes(b.frame, b.classes, b.score, b.xywh * 2.0**power) for b in (data.truth, data.predictions)]
-    other = DetectionSet.of(data.videos, scaled[0], scaled[1], n_videos=3)
-    _same_everywhere(*(evaluate(d, SIZES, convention=convention) for d in (data, other)))
+    scaled = [Boxes(b.frame, b.classes, b.score, b.xywh * 2.0**power) for b in (data.targets, data.predictions)]
+    other = DetectionSet.of(scaled[1], scaled[0], data.videos, n_videos=3)
+    _same_everywhere(*(evaluate_detection(d, SIZES, convention=convention) for d in (data, other)))
 
 
 @given(SEED, CONVENTION)
 def test_duplicated_videos_leave_video_wise_numbers_unchanged(seed: int, convention: Convention) -> None:
     data = _random_set(seed)
-    twice = evaluate(data.select_videos([0, 1, 2, 0, 1, 2]), SIZES, convention=convention)
-    once = evaluate(data, SIZES, convention=convention)
+    twice = evaluate_detection(data.select_videos([0, 1, 2, 0, 1, 2]), SIZES, convention=convention)
+    once = evaluate_detection(data, SIZES, convention=convention)
     for component in SIZES:
         _same(once[component].video_wise, twice[component].video_wise)
         for field, value in once[component].per_video.video_first().items():
@@ -170,11 +170,11 @@ def test_component_ap_from_triplet_ids_equals_that_from_component_ids(seed: int,
     columns = np.array(PROSTATD.triplets)
     by_hand = [
         Boxes(b.frame, {c: columns[b.classes["ivt"], "ivt".index(c)] for c in "ivt"}, b.score, b.xywh)
-        for b in (data.truth, data.predictions)
+        for b in (data.targets, data.predictions)
     ]
-    other = DetectionSet.of(data.videos, by_hand[0], by_hand[1], n_videos=3)
+    other = DetectionSet.of(by_hand[1], by_hand[0], data.videos, n_videos=3)
     sizes = {c: SIZES[c] for c in "ivt"}
-    a, b = (evaluate(d, sizes, convention=convention) for d in (data, other))
+    a, b = (evaluate_detection(d, sizes, convention=convention) for d in (data, other))
     for component in sizes:
         _same(a[component].overall, b[component].overall)
 
@@ -198,7 +198,7 @@ def test_both_average_precisions_equal_their_textbook_formulas(hits: list[bool],
     truth_frames = [f for f, hit in enumerate(hits) if hit] + [n + k for k in range(missed)]
     truth = Boxes.of(truth_frames, {"i": [0] * total}, [box] * total)
     scores = 1 - np.arange(n) / (n + 1)
-    data = DetectionSet.of([0] * (n + missed), truth, Boxes.of(np.arange(n), {"i": [0] * n}, [box] * n, scores))
+    data = DetectionSet.of(Boxes.of(np.arange(n), {"i": [0] * n}, [box] * n, scores), truth, [0] * (n + missed))
     recall, precision = np.cumsum(hits) / total, np.cumsum(hits) / np.arange(1, n + 1)
     envelope = np.maximum.accumulate(precision[::-1])[::-1]
     grid = np.linspace(0, 1, 101)
@@ -226,7 +226,7 @@ def _tied_set(seed: int) -> DetectionSet:
 
     scores = random.random(int(random.integers(1, 4))) * 2  # one, two or three different ones, some above 1
     videos = np.sort(random.integers(0, 3, n_frames))
-    return DetectionSet.of(videos, boxes(5, np.ones(1)), boxes(8, scores), n_videos=3)
+    return DetectionSet.of(boxes(8, scores), boxes(5, np.ones(1)), videos, n_videos=3)
 
 
 def _permuted(data: DetectionSet, random: np.random.Generator) -> tuple[DetectionSet, npt.NDArray[np.int64]]:
@@ -234,8 +234,8 @@ def _permuted(data: DetectionSet, random: np.random.Generator) -> tuple[Detectio
     place, number = random.permutation(data.n_frames), random.permutation(3)
     video = np.empty_like(data.videos)
     video[place] = number[data.videos]
-    truth, found = (_shuffled(boxes, random, place, rows=True) for boxes in (data.truth, data.predictions))
-    return DetectionSet.of(video, truth, found, n_videos=3), number
+    truth, found = (_shuffled(boxes, random, place, rows=True) for boxes in (data.targets, data.predictions))
+    return DetectionSet.of(found, truth, video, n_videos=3), number
 
 
 @given(SEED, CONVENTION, st.lists(st.integers(0, 3), min_size=3, max_size=3))
@@ -247,7 +247,7 @@ def test_with_free_ties_no_digit_depends_on_the_order_of_videos_frames_or_rows(
     drawn = np.array(multiplicity)
     drawn_there = np.empty_like(drawn)
     drawn_there[number] = drawn
-    here, there = (evaluate(d, SIZES, convention=convention, ties="free") for d in (data, moved))
+    here, there = (evaluate_detection(d, SIZES, convention=convention, ties="free") for d in (data, moved))
     for component in SIZES:
         a, b = here[component], there[component]
         for one, other in (
@@ -278,15 +278,15 @@ def _by_the_rule(data: DetectionSet, component: str, least: float) -> list[float
     """AP of each class with free ties, step by step as docs/which-map.md words it: slow, and without a kernel."""
     result = []
     for label in range(SIZES[component]):
-        truths = [n for n in range(len(data.truth)) if data.truth.classes[component][n] == label]
+        truths = [n for n in range(len(data.targets)) if data.targets.classes[component][n] == label]
         said = [n for n in range(len(data.predictions)) if data.predictions.classes[component][n] == label]
         taken: set[int] = set()
         hits = dict.fromkeys(said, False)
         for score in sorted({data.predictions.score[n] for n in said}, reverse=True):
             pairs = []
             for n in (n for n in said if data.predictions.score[n] == score):
-                for g in (g for g in truths if data.truth.frame[g] == data.predictions.frame[n]):
-                    a, b = data.predictions.xywh[n], data.truth.xywh[g]
+                for g in (g for g in truths if data.targets.frame[g] == data.predictions.frame[n]):
+                    a, b = data.predictions.xywh[n], data.targets.xywh[g]
                     w, h = (min(a[k] + a[k + 2], b[k] + b[k + 2]) - max(a[k], b[k]) for k in (0, 1))
                     common = max(w, 0) * max(h, 0)
                     overlap = common / (a[2] * a[3] + b[2] * b[3] - common)

@@ -28,7 +28,7 @@ from surgeval.datasets.predictions import (
     write_recognition,
 )
 from surgeval.errors import SurgevalError
-from surgeval.metrics import evaluate
+from surgeval.metrics import evaluate_detection
 from surgeval.records import Box, Frame, Instance, Triplet
 from surgeval.vocab import load_labels
 
@@ -67,7 +67,7 @@ def _table(drawn: list[Any]) -> pl.DataFrame:
 
 def _same(a: Detections, b: pl.DataFrame, tolerance: float) -> None:
     """Equal up to the order of frames; within a frame the order of rows is kept."""
-    one, other = join(TRUTH, a).data(), join(TRUTH, b).data()
+    one, other = join(a, TRUTH).data(), join(b, TRUTH).data()
     assert one.predictions.frame.tolist() == other.predictions.frame.tolist()
     assert one.predictions.score.tolist() == other.predictions.score.tolist()
     for component, ids in one.predictions.classes.items():
@@ -96,18 +96,18 @@ def test_the_order_of_rows_does_not_change_what_is_scored(drawn: list[Any], seed
     shuffled = table[np.random.default_rng(seed).permutation(len(table)).tolist()]
     results = []
     for one in (table, shuffled):
-        joined = join(TRUTH, one)
-        results.append(evaluate(joined.data(), joined.n_classes())["ivt"].overall)
+        joined = join(one, TRUTH)
+        results.append(evaluate_detection(joined.data(), joined.n_classes())["ivt"].overall)
     np.testing.assert_array_equal(results[0].AP, results[1].AP)
 
 
 @given(drawn=rows)
 def test_every_labelled_frame_is_answered_or_missing(drawn: list[Any]) -> None:
     table = _table(drawn)
-    joined = join(TRUTH, table)
+    joined = join(table, TRUTH)
     answered = set(table.select("video", "frame").rows())
     assert set(joined.missing.rows()) == set(NAMES) - answered
-    assert len(joined.data().truth) == len(TRUTH.boxes)
+    assert len(joined.data().targets) == len(TRUTH.boxes)
 
 
 @given(drawn=rows, at=st.integers(0, 24), field=st.sampled_from(["score", "x", "y", "w", "h"]),
@@ -119,7 +119,7 @@ def test_a_number_that_is_none_is_always_named(drawn: list[Any], at: int, field:
         pl.when(pl.int_range(pl.len()) == at).then(pl.lit(value)).otherwise(pl.col(field)).alias(field)
     )
     heard: list[Problem] = []
-    joined = join(TRUTH, broken, on_problem=heard.append)
+    joined = join(broken, TRUTH, on_problem=heard.append)
     errors = [problem for problem in heard if problem.level == "error"]
     assert [(problem.field, (problem.record or "").split(" (")[0]) for problem in errors] == [(field, f"row {at}")]
     assert len(joined.predictions) == len(table) - 1
@@ -130,7 +130,7 @@ def test_components_beside_a_triplet_agree_with_it_or_are_refused(triplet: int, 
     table = pl.DataFrame({"video": ["1"], "frame": ["00001"], "triplet": [triplet], part: [value], "score": [0.5],
                           "x": [10.0], "y": [10.0], "w": [50.0], "h": [50.0]})  # fmt: skip
     heard: list[Problem] = []
-    kept = len(join(TRUTH, table, on_problem=heard.append).predictions)
+    kept = len(join(table, TRUTH, on_problem=heard.append).predictions)
     sizes = {"instrument": 7, "verb": 10, "target": 10}
     valid = -1 <= triplet < 89 and -1 <= value < sizes[part] and (triplet, value) != (-1, -1)
     if valid and triplet >= 0:
@@ -172,7 +172,7 @@ def test_a_damaged_file_is_told_or_read_and_never_crashes(
         assert "\n" not in str(problem)
     assert np.isfinite(back.table.select("score", "x", "y", "w", "h").to_numpy()).all()
     assert back.table["triplet"].is_between(-1, 88).all()
-    assert len(join(TRUTH, back).predictions) == len(back)
+    assert len(join(back, TRUTH).predictions) == len(back)
 
 
 anything = st.recursive(
@@ -196,12 +196,12 @@ def test_any_json_is_told_or_read_and_never_crashes(document: Any) -> None:
                 back = read_detections(path, TRUTH, format=format, on_problem=lambda problem: None)
             except SurgevalError:
                 continue
-            assert len(join(TRUTH, back).predictions) == len(back)
+            assert len(join(back, TRUTH).predictions) == len(back)
         try:
             scores = read_recognition(path, TRUTH, on_problem=lambda problem: None)
         except SurgevalError:
             return
-        assert join_recognition(TRUTH, scores).scores.shape == (30, 89)
+        assert join_recognition(scores, TRUTH).scores.shape == (30, 89)
 
 
 @FEWER
@@ -218,6 +218,6 @@ def test_any_scores_survive_any_format(names: list[tuple[str, str]], seed: int, 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"scores{suffix}"
         write_recognition(table, path, dataset=TRUTH)
-        one, other = (join_recognition(TRUTH, t) for t in (read_recognition(path, TRUTH), table))
+        one, other = (join_recognition(t, TRUTH) for t in (read_recognition(path, TRUTH), table))
     np.testing.assert_array_equal(one.scores, other.scores)
     assert one.answered.sum() == len(names)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from surgeval.metrics import Boxes, DetectionSet, evaluate, global_ap, weighted_ap
+from surgeval.metrics import Boxes, DetectionSet, evaluate_detection, global_ap, weighted_ap
 
 pytestmark = pytest.mark.real
 
@@ -34,14 +34,14 @@ def psi_ava(real_data: Path) -> DetectionSet:
         )
 
     return DetectionSet.of(
-        [cases.index(image["file_name"].split("/")[0]) for image in images],
-        boxes(truth["annotations"], False),
         boxes(predictions["annotations"], True),
+        boxes(truth["annotations"], False),
+        [cases.index(image["file_name"].split("/")[0]) for image in images],
     )
 
 
 def test_coco_numbers_of_psi_ava_are_those_of_pycocotools(psi_ava: DetectionSet) -> None:
-    result = evaluate(psi_ava, {"i": 7})["i"]
+    result = evaluate_detection(psi_ava, {"i": 7})["i"]
     assert result.overall.mAP_5095 == pytest.approx(0.686366, abs=1e-6)
     assert result.overall.mAP == pytest.approx(0.830451, abs=1e-6)
     assert np.nanmean(global_ap(result.ranked)[:, 5]) == pytest.approx(0.760962, abs=1e-6)
@@ -49,14 +49,14 @@ def test_coco_numbers_of_psi_ava_are_those_of_pycocotools(psi_ava: DetectionSet)
 
 
 def test_leaving_one_case_out_by_weight_equals_scoring_the_others(psi_ava: DetectionSet) -> None:
-    ranked = evaluate(psi_ava, {"i": 7})["i"].ranked
+    ranked = evaluate_detection(psi_ava, {"i": 7})["i"].ranked
     for left_out in range(psi_ava.n_videos):
         kept = [v for v in range(psi_ava.n_videos) if v != left_out]
         weight = np.array([v != left_out for v in range(psi_ava.n_videos)], dtype=float)
-        alone = evaluate(psi_ava.select_videos(kept), {"i": 7})["i"].ranked
+        alone = evaluate_detection(psi_ava.select_videos(kept), {"i": 7})["i"].ranked
         np.testing.assert_allclose(weighted_ap(ranked, weight), global_ap(alone), rtol=0, atol=1e-12)
 
 
 def test_conventions_disagree_on_real_predictions(psi_ava: DetectionSet) -> None:
-    means = {c: evaluate(psi_ava, {"i": 7}, convention=c)["i"].overall.mAP_5095 for c in ("coco", "ivtd")}
+    means = {c: evaluate_detection(psi_ava, {"i": 7}, convention=c)["i"].overall.mAP_5095 for c in ("coco", "ivtd")}
     assert abs(means["coco"] - means["ivtd"]) > 0.01

@@ -9,7 +9,6 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-import pytest
 import typer.main
 
 import surgeval
@@ -73,12 +72,29 @@ def test_questions_at_a_time_are_concurrency_and_threads_are_workers() -> None:
     assert both["concurrency"] and not {place for place in both["concurrency"] if place.startswith(HANDS)}
 
 
-@pytest.mark.parametrize("group", ["run_", "score_", "train_"])
-def test_what_a_protocol_is_run_on_is_called_data(group: str) -> None:
-    taken = {name: list(inspect.signature(getattr(surgeval, name)).parameters) for name in dir(surgeval)
-             if name.startswith(group)}  # fmt: skip
-    assert taken and {name for name, words in taken.items() if words[0] in ("path", "folder", "dataset")} == set()
-    assert all("out" not in words for name, words in taken.items() if group == "score_")
+def test_what_a_protocol_is_run_on_is_called_data() -> None:
+    started = {
+        name: list(given)
+        for package, name, given in signatures()
+        if package.startswith("surgeval.protocols.") and (name.startswith("run_") or name == "train")
+    }
+    assert started and {name for name, words in started.items() if words[0] != "data" or "out" not in words} == set()
+
+
+def test_predictions_come_before_targets_and_targets_before_videos() -> None:
+    order = ("predictions", "targets", "videos")
+    holders = ("DetectionSet", "LabelSpace")  # classes whose fields are given by name
+    places = {
+        name: [list(given).index(word) for word in order if word in given]
+        for package, name, given in signatures()
+        if package in ("surgeval", "surgeval.metrics") and "targets" in given and name not in holders
+    }
+    assert len(places) > 8 and {name for name, found in places.items() if found != sorted(found)} == set()
+
+
+def test_what_scores_writes_nothing() -> None:
+    scoring = [given for package, name, given in signatures() if package == "surgeval" and name.startswith("score_")]
+    assert scoring and not any("out" in given for given in scoring)
 
 
 def commands(command: Any, name: str = "surgeval") -> Iterator[tuple[str, set[str]]]:

@@ -13,7 +13,7 @@ import pytest
 
 import surgeval
 from surgeval.errors import BadInput
-from surgeval.metrics import Boxes, DetectionSet, evaluate, evaluate_recognition
+from surgeval.metrics import Boxes, DetectionSet, evaluate_detection, evaluate_recognition
 from surgeval.results import Result
 from surgeval.stats import (
     bootstrap_mean,
@@ -74,7 +74,7 @@ def made() -> list[Result]:
     right, videos = {"net": [1] * 16, "prior": [1, 0] * 8}, [video for video in "abcdefgh" for _ in range(2)]
     places = rank_outcomes(right, buckets=["verb|id"] * 16, videos=videos, resamples=99)
     boxes = Boxes.of([0, 1], {"i": [0, 0]}, [[0, 0, 10, 10]] * 2)
-    detected = evaluate(DetectionSet.of([0, 1], boxes, boxes), {"i": 40})
+    detected = evaluate_detection(DetectionSet.of(boxes, boxes, [0, 1]), {"i": 40})
     labels = np.eye(40)[:20]
     return [
         places, stability(places, outer=5, resamples=20), leave_one_model_out(places),
@@ -100,7 +100,7 @@ def test_what_metrics_and_statistics_give_is_a_line_a_table_and_a_picture() -> N
 
 
 def test_an_undefined_number_is_a_word_in_the_picture_and_no_bar() -> None:
-    only = evaluate_recognition(np.array([[1, 0], [0, 0]]), np.array([[0.9, 0.1], [0.2, 0.3]]), [0, 0])["ivt"]
+    only = evaluate_recognition(np.array([[0.9, 0.1], [0.2, 0.3]]), np.array([[1, 0], [0, 0]]), [0, 0])["ivt"]
     assert repr(only) == "RecognitionResult: ivt mAP 1.000 (2 classes, 1 video)"
     assert "0 1, 1 undefined" in only.figures["AP"].alt
     with pytest.raises(BadInput, match="expected one of AP"):

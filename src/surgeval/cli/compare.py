@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from surgeval.cli.single_file import writes_pages
-from surgeval.console import claim_folder, console, print_json, print_pieces, progress
+from surgeval.console import claim_folder, print_json, print_pieces, progress_bar, rich_console
 from surgeval.console.options import JsonOption
 from surgeval.errors import BadInput, visible
 from surgeval.results import counted
@@ -65,13 +65,14 @@ def compare(
 
 
 def _compare(protocol: Descriptor, a: Path, b: Path, drawing: dict[str, Any], out: Path | None, json: bool) -> None:
+    from surgeval import protocols
     from surgeval.protocols.evidence_page import evidence_of
     from surgeval.report import own_verdicts, readable_comparison, tally, write_comparison_page
 
-    with progress("runs") as bar:
+    with progress_bar("runs") as bar:
         results = [protocol.part("load")(folder) for folder in bar.track((a, b), "reading", 2)]
         bar.phase("comparing")
-        comparison = protocol.part("compare")(*results, **drawing)
+        comparison = protocols.compare(*results, **drawing)
     if comparison.a == comparison.b:
         comparison = replace(comparison, a=str(a), b=str(b))
     own = {
@@ -81,7 +82,7 @@ def _compare(protocol: Descriptor, a: Path, b: Path, drawing: dict[str, Any], ou
     }
     if out is not None:
         claim_folder(out, "report.html")
-    with progress("pages") as bar:
+    with progress_bar("pages") as bar:
         bar.phase("page")
         page = write_comparison_page(comparison, out, evidence_of(results), verdicts=own) if out is not None else None
     if json:
@@ -92,14 +93,14 @@ def _compare(protocol: Descriptor, a: Path, b: Path, drawing: dict[str, Any], ou
         print_json({**comparison.to_json(), **verdicts, "report": str(page) if page else None})
         return
     if differing := own_verdicts(own):
-        console().print(visible(differing))
-    console().print(visible(tally(comparison)))
+        rich_console().print(visible(differing))
+    rich_console().print(visible(tally(comparison)))
     for title, frame in readable_comparison(comparison).items():
         print_pieces(title, frame.head(_SHOWN))
         if frame.height > _SHOWN:
             where = "on the page" if page is not None else "(--out FOLDER writes all of them, with a page)"
-            console().print(f"and {counted(frame.height - _SHOWN, 'more number')} {where}")
+            rich_console().print(f"and {counted(frame.height - _SHOWN, 'more number')} {where}")
     for note in comparison.notes:
-        console().print(f"note: {visible(note)}")
+        rich_console().print(f"note: {visible(note)}")
     if page is not None:
-        console().print(f"open {visible(str(page))}")
+        rich_console().print(f"open {visible(str(page))}")

@@ -15,7 +15,7 @@ from surgeval.cli.demo_chapters import telling
 from surgeval.cli.markup import literal
 from surgeval.cli.report import write_checked
 from surgeval.cli.single_file import writes_pages
-from surgeval.console import claim_folder, console, print_frame, print_json, progress
+from surgeval.console import claim_folder, print_frame, print_json, progress_bar, rich_console
 from surgeval.console.options import JsonOption
 from surgeval.errors import visible
 from surgeval.processes import WorkerProcess
@@ -52,7 +52,7 @@ def demo(
     from surgeval.report import write_index
 
     claim_folder(out, "index.html")
-    say = _silent if json else console().print
+    say = _silent if json else rich_console().print
     say(f"1. {EDITION}: 18 simulated operations in 3 looks, every label known")
     with rendering(phantom.edition(EDITION).videos) as show:
         data = phantom.write_edition(EDITION, out / EDITION, progress=show)
@@ -70,7 +70,7 @@ def demo(
     with film or nullcontext(), telling(chaptered, data, EDITION, out) as chapters:
         same = phantom.edition_hash(data) == phantom.PHANTOM_V1_SHA256
         say("   the very pixels and labels of the pinned edition" if same else f"   {_OTHER}")
-        with progress("frames") as bar:
+        with progress_bar("frames") as bar:
             bar.phase("checking")
             checked = datasets.check(dataset, progress=lambda _video, done: bar.reach(done))
         say(f"2. {checked.summary()}")

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from surgeval.console import progress
+from surgeval.console import progress_bar
 from surgeval.errors import MissingExtra, RunError, SurgevalError
 from surgeval.processes import WorkerDied, WorkerPool
 from surgeval.progress import quiet
@@ -70,7 +70,7 @@ def _in_order(names: Sequence[str], begun: Sequence[str], pool: WorkerPool[str, 
     told: dict[str, ToldChapter] = {}
     finished = iter(pool)
     for name in names:
-        with progress("chapters") as bar:
+        with progress_bar("chapters") as bar:
             bar.phase(name)
             while name not in told:
                 number, chapter = next(finished)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
-from surgeval.console import claim_file, console, print_json, print_table, progress, require_models, takes
+from surgeval.console import claim_file, print_json, print_table, progress_bar, require_models, rich_console, takes
 from surgeval.console.options import FormatOption, JsonOption, OverwriteOption
 from surgeval.console.panels import READING, RUNNING, grouped
 from surgeval.errors import BadInput, visible
@@ -136,10 +136,10 @@ def detect(asked: DetectOptions) -> None:
         _claim_films(asked.video_out, asked)
     if asked.components == "heads" and not asked.aux:
         raise BadInput("--components heads: found --no-aux as well, expected the heads to be computed")
-    with progress("frames", show=not asked.json) as bar:
+    with progress_bar("frames", show=not asked.json) as bar:
         bar.phase(f"loading {visible(asked.model)}")
         from surgeval.detector.inference import DetectSettings, detector_digest, open_detector, open_source
-        from surgeval.detector.inference import detect as run
+        from surgeval.detector.inference import detect_source as run
 
         settings = DetectSettings(
             asked.selecting(), asked.components, asked.probabilities, asked.batch, asked.workers, asked.tracking(),
@@ -164,7 +164,7 @@ def detect(asked: DetectOptions) -> None:
         print_json(_as_json(done, network.name))
     else:
         _print(done, network.name, asked)
-        console().print(visible(f"{done.out}{_next(asked, source)}"))
+        rich_console().print(visible(f"{done.out}{_next(asked, source)}"))
 
 
 def _claim_films(place: Path, asked: DetectOptions) -> None:
@@ -193,7 +193,7 @@ def _frames_of(source: Source) -> int | None:
 
 
 def _print(done: Detected, name: str, asked: DetectOptions) -> None:
-    say = console().print
+    say = rich_console().print
     rows = [
         (row["class"], row["boxes"], row["sure"], row["frames"], row["best"])
         for row in done.classes.head(_SHOWN).iter_rows(named=True)
@@ -250,4 +250,4 @@ def export(
     if json:
         print_json({"out": str(path), "bytes": path.stat().st_size})
     else:
-        console().print(f"{visible(str(path))}: {path.stat().st_size / 1e6:.1f} MB")
+        rich_console().print(f"{visible(str(path))}: {path.stat().st_size / 1e6:.1f} MB")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from surgeval.cli.group import command_group
-from surgeval.console import console, print_json, print_table
+from surgeval.console import print_json, print_table, rich_console
 from surgeval.console.options import JsonOption
 from surgeval.errors import visible
 
@@ -40,12 +40,12 @@ def list_models(json: JsonOption = False) -> None:
         print_json({"embedded": embedded, "places": PLACES, "kinds": kinds, "plugins": others})
         return
     print_table("embedded", ["name", "what"], embedded.items())
-    console().print()
+    rich_console().print()
     print_table("your own, written as", ["place", "what"], PLACES.items())
-    console().print()
+    rich_console().print()
     print_table("or with its kind, written KIND:PLACE", ["kind", "place"], kinds.items())
     if others:
-        console().print()
+        rich_console().print()
         print_table("other packages", ["name", "from"], others.items())
 
 
@@ -79,12 +79,12 @@ def _check_detector(name: str, json: bool) -> int:
     if json:
         print_json({"spec": name, "loads": True, "usable": True, "family": "detector", "use": use})
     else:
-        console().print(f"{name}: a detector of the classes of {space}; it can be used: {use}")
+        rich_console().print(f"{name}: a detector of the classes of {space}; it can be used: {use}")
     return 0
 
 
 def _print(result: ModelCheck) -> None:
-    out = console()
+    out = rich_console()
     if result.loads:
         rows, columns = result.input_size or (0, 0)
         facts = {

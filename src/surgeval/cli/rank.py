@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from surgeval.cli.single_file import writes_pages
-from surgeval.console import claim_folder, console, print_frame, print_json, progress
+from surgeval.console import claim_folder, print_frame, print_json, progress_bar, rich_console
 from surgeval.console.options import JsonOption
 from surgeval.console.panels import RUNNING, SCORING, grouped
 from surgeval.errors import visible
@@ -100,7 +100,7 @@ def rank_models(
         claim_folder(out, "report.html")
     if feedback is not None:
         claim_folder(feedback, "index.html")
-    with progress("pages") as bar:
+    with progress_bar("pages") as bar:
         bar.phase("reading")
         entrants = read_entrants(results)
         verdicts = {name: verdict for name, verdict in verdicts_of(results).items() if name in entrants.tables}
@@ -128,7 +128,7 @@ def rank_models(
 def _print(study: RankingStudy, page: Path | None, index: Path | None) -> None:
     from surgeval.report import findings, leading, terminal_tables
 
-    say = console().print
+    say = rich_console().print
     for text in (leading(study), *findings(study)):
         say(visible(text.replace("\u00a0", " ")))
     ranking = study.ranking

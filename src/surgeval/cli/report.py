@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from surgeval.cli.single_file import writes_pages
-from surgeval.console import claim_folder, console, open_named, print_json, progress
+from surgeval.console import claim_folder, open_named, print_json, progress_bar, rich_console
 from surgeval.console.options import FormatOption, JsonOption, LabelsOption, SourcesOption
 from surgeval.console.panels import READING, grouped
 from surgeval.errors import BadInput, visible
@@ -131,7 +131,7 @@ def _tell(page: Path, json: bool, **more: int | list[str]) -> None:
     if json:
         print_json({"report": str(page), **more})
     else:
-        console().print(f"open {visible(str(page))}")
+        rich_console().print(f"open {visible(str(page))}")
 
 
 def _needed(out: Path | None) -> Path:
@@ -150,7 +150,7 @@ def _of_runs(folders: list[Path], out: Path | None, unread: list[str]) -> Path:
         raise BadInput(f"--out {out}: found one of the run folders, expected another folder")
     if out is not None:
         claim_folder(out, "report.html")
-    with progress("pages") as bar:
+    with progress_bar("pages") as bar:
         bar.phase(f"reading the {'runs and writing their' if len(folders) > 1 else 'run and writing its'} page")
         return write_run_pages(folders, out, on_problem=unread.append)
 
@@ -161,7 +161,7 @@ def _of_folder(
     """The page that `write` makes of a folder, beside what is in it or in a folder of its own."""
     if out is not None and out.resolve() != folder.resolve():
         claim_folder(out, mark)
-    with progress("pages") as bar:
+    with progress_bar("pages") as bar:
         bar.phase(says)
         return write(folder, out)
 
@@ -180,7 +180,7 @@ def check_dataset(dataset: Dataset) -> CheckReport:
     """Every problem of a dataset, with a progress line."""
     from surgeval import datasets
 
-    with progress("frames") as bar:
+    with progress_bar("frames") as bar:
         bar.phase("reading")
         return datasets.check(dataset, images=False, progress=lambda _video, done: bar.reach(done))
 
@@ -190,7 +190,7 @@ def write_checked(dataset: Dataset, out: Path, checked: CheckReport, sources: So
     from surgeval import datasets
     from surgeval.report import write_dataset_page
 
-    with progress("frames") as bar:
+    with progress_bar("frames") as bar:
         bar.phase("drawing and writing the page")
         sheet = datasets.contact_sheet(dataset, on_problem=_ignore) if checked.images else None
         return write_dataset_page(dataset, out, sources=sources, check=checked, sheet=sheet, on_problem=_ignore)

@@ -16,7 +16,7 @@ from typing import Annotated
 import typer
 
 from surgeval.cli.texts import login_name
-from surgeval.console import console, require_models
+from surgeval.console import require_models, rich_console
 from surgeval.console.panels import grouped
 from surgeval.errors import BadInput, visible
 from surgeval.progress import phases
@@ -86,17 +86,17 @@ def studio(
     ) as running:  # fmt: skip
         current = set_schema(running.project, schema) if schema is not None else None
         if current is not None:
-            console().print(f"the labels here go by the schema {current}, which stays; the page's menu switches it "
-                            "(Label schema)", soft_wrap=True, markup=False)  # fmt: skip
+            rich_console().print(f"the labels here go by the schema {current}, which stays; the page's menu "
+                                 "switches it (Label schema)", soft_wrap=True, markup=False)  # fmt: skip
         if running.project.folder != root.absolute():
-            console().print(visible(f"opened {running.project.folder}, which holds the films of {root}"),
+            rich_console().print(visible(f"opened {running.project.folder}, which holds the films of {root}"),
                             soft_wrap=True, markup=False)  # fmt: skip
         for reason in running.project.skipped:
             typer.echo(visible(f"warning: left out: {reason}"), err=True)
         if no_token:
             typer.echo("warning: no token: every account on this machine can read and edit this project", err=True)
-        console().print(f"the studio is at {running.entry}", soft_wrap=True, markup=False)
-        console().print("every edit is stored at once; Ctrl-C ends the studio")
+        rich_console().print(f"the studio is at {running.entry}", soft_wrap=True, markup=False)
+        rich_console().print("every edit is stored at once; Ctrl-C ends the studio")
         with _open_in_browser(running.entry, running.project.folder) if browser else nullcontext():
             while not end.wait(0.5):
                 pass

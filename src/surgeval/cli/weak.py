@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import typer
 
-from surgeval.console import claim_file, console, open_named, print_json, progress, require_models
+from surgeval.console import claim_file, open_named, print_json, progress_bar, require_models, rich_console
 from surgeval.console.options import FormatOption, JsonOption, LabelsOption, OverwriteOption
 from surgeval.console.panels import READING, RUNNING, grouped
 from surgeval.errors import BadInput, visible
@@ -58,7 +58,7 @@ def weak_boxes(
     if out.suffix.lower() not in _SUFFIXES:
         raise BadInput(f"--out {out}: found suffix {out.suffix!r}, expected {', '.join(_SUFFIXES)}")
     claim_file(out, data, model, overwrite=overwrite)
-    with progress("frames", show=not json) as bar:
+    with progress_bar("frames", show=not json) as bar:
         bar.phase(f"loading {visible(model)}")
         from surgeval.datasets.predictions import ground_truth, write_detections
         from surgeval.models import open_contrastive
@@ -80,7 +80,7 @@ def weak_boxes(
                     "boxes": report.rows, "losses": list(report.losses)})  # fmt: skip
         return
     missing = f", {len(looked.unread):,} without a picture" if looked.unread else ""
-    console().print(f"{counted(looked.frames, 'frame')}{missing}, {report.rows:,} boxes")
+    rich_console().print(f"{counted(looked.frames, 'frame')}{missing}, {report.rows:,} boxes")
     for loss in report.losses:
-        console().print(f"lost: {visible(loss)}")
-    console().print(visible(str(report.path)))
+        rich_console().print(f"lost: {visible(loss)}")
+    rich_console().print(visible(str(report.path)))

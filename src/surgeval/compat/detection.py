@@ -176,7 +176,7 @@ class Detection(ByVideo[_VideoRows]):
                 classes = {c: table[:, k] for c, k in COLUMN.items() if verbs or c in ("ivt", "i")}
                 boxes.append(Boxes.of(frame, classes, table[:, 5:], table[:, 2], name=name))
             video = np.repeat(np.arange(len(selected)), [v.n_frames for v in selected])
-            data = DetectionSet.of(video, boxes[0], boxes[1], n_videos=len(selected))
+            data = DetectionSet.of(boxes[1], boxes[0], video, n_videos=len(selected))
             self._tables[videos, verbs] = data, visits(data, self._convention)
         return self._tables[videos, verbs]
 

@@ -83,7 +83,7 @@ class Recognition:
     def topK(self, k: int = 5, component: str = "ivt") -> float:
         """Share of positives among the k highest scores of their frame."""
         labels, scores = self._frames(self._seen(), component)
-        return top_k(labels, scores, k)
+        return top_k(scores, labels, k)
 
     def topClass(self, k: int = 10, component: str = "ivt") -> dict[int, float]:
         """The k classes with the highest global AP."""
@@ -115,7 +115,8 @@ class Recognition:
         return component_max(whole[0], component, space), component_max(whole[1], component, space)
 
     def _ap(self, videos: list[list[Batch]], component: str) -> Floats:
-        ap = average_precision(*self._frames(videos, component))
+        targets, predictions = self._frames(videos, component)
+        ap = average_precision(predictions, targets)
         return np.nan_to_num(ap, nan=0.0) if self.mode == "legacy" else ap
 
     def _answer(self, ap: Floats, component: str, ignore_null: bool | None) -> dict[str, Any]:

@@ -5,15 +5,14 @@ Protocols bring their own commands, so this lies below them; the tree of command
 
 from surgeval.console.extras import models_missing, require_models
 from surgeval.console.given import claim_file, claim_folder, open_named, release_folders
-from surgeval.console.progress_bars import Progress, keep_times, progress, say_times
-from surgeval.console.screen import console, print_frame, print_json, print_pieces, print_table, standard_streams
+from surgeval.console.progress_bars import Progress, keep_times, progress_bar, say_times
+from surgeval.console.screen import print_frame, print_json, print_pieces, print_table, rich_console, standard_streams
 from surgeval.console.takes import takes
 
 __all__ = [
     "Progress",
     "claim_file",
     "claim_folder",
-    "console",
     "keep_times",
     "models_missing",
     "open_named",
@@ -21,9 +20,10 @@ __all__ = [
     "print_json",
     "print_pieces",
     "print_table",
-    "progress",
+    "progress_bar",
     "release_folders",
     "require_models",
+    "rich_console",
     "say_times",
     "standard_streams",
     "takes",

@@ -13,7 +13,7 @@ import typer
 from surgeval.files import write_atomically
 from surgeval.progress import Display, phases, time_line
 
-__all__ = ["Progress", "keep_times", "progress", "say_times"]
+__all__ = ["Progress", "keep_times", "progress_bar", "say_times"]
 
 Item = TypeVar("Item")
 TIMES = "timing.json"
@@ -46,10 +46,10 @@ class Progress:
 
 
 @contextmanager
-def progress(unit: str, *, show: bool = True) -> Iterator[Progress]:
+def progress_bar(unit: str, *, show: bool = True) -> Iterator[Progress]:
     """Progress on standard error with rate and remaining time; where that is no terminal, a line now and then.
 
-    >>> with progress("frames") as bar:
+    >>> with progress_bar("frames") as bar:
     ...     bar.phase("reading", 2)
     ...     bar.advance()
     """

@@ -94,10 +94,10 @@ class _Screen(Console):
                 yield Segment("\n".join(visible(line) for line in segment.text.split("\n")), segment.style)
 
 
-def console() -> Console:
+def rich_console() -> Console:
     r"""Standard output; markup is off because names come from files.
 
-    >>> console().print("[bold] \x1b[2J is a name")
+    >>> rich_console().print("[bold] \x1b[2J is a name")
     [bold] \x1b[2J is a name
     """
     return _Screen(markup=False, highlight=False, emoji=False, soft_wrap=not sys.stdout.isatty())
@@ -116,7 +116,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
     rows = [list(row) for row in rows]
     numeric = [bool(rows) and all(_is_number(row[k]) for row in rows) for k in range(len(columns))]
     decimals = [max((_decimals(row[k]) for row in rows), default=0) for k in range(len(columns))]
-    screen = console()
+    screen = rich_console()
     heads = [visible(name) for name in columns]
     cells = [[_cell(value, places) for value, places in zip(row, decimals, strict=True)] for row in rows]
     room = screen.width - 2 * (len(heads) - 1)
@@ -165,7 +165,7 @@ def print_pieces(title: str, frame: pl.DataFrame) -> None:
     VID01       9
     <BLANKLINE>
     """
-    room = console().width
+    room = rich_console().width
     widths = {column.name: max(len(column.name), *(len(str(value)) for value in column.to_list()), 1) + 2
               for column in frame.get_columns()}  # fmt: skip
     first, *others = frame.columns
@@ -176,7 +176,7 @@ def print_pieces(title: str, frame: pl.DataFrame) -> None:
         pieces[-1].append(name)
     for number, names in enumerate(pieces):
         print_frame(title if number == 0 else "", frame.select(names))
-        console().print()
+        rich_console().print()
 
 
 def _is_number(value: object) -> bool:

@@ -110,7 +110,7 @@ def _score(data: TrainingSet, detections: Sequence[Found], classes: Classes) -> 
     result = {}
     for component in (name for name in ("ivt", "i", "v", "t") if name in classes.heads):
         sides = [_named(boxes, component, classes) for boxes in (truth, predicted)]
-        compared = DetectionSet.of(np.zeros(len(detections), np.int64), sides[0], sides[1])
+        compared = DetectionSet.of(sides[1], sides[0], np.zeros(len(detections), np.int64))
         ranked = rank_detections(compared, component, len(classes.heads[component]))
         ap, _ = pooled(ranked, np.ones(ranked.n_videos), "coco")
         result[component] = mean_of(ap[:, 0]), mean_of(ap[:, list(ranked.averaged)].mean(axis=1))
@@ -121,8 +121,10 @@ def _truth(data: TrainingSet) -> Boxes:
     """A row for every main class that holds on a box, in pixels of its frame."""
     counts = np.diff(data.offsets)
     row, ids = np.nonzero(data.main)
-    corners = [fit.back(part.astype(np.float64))
-               for fit, part in zip(data.fits, np.split(data.boxes, data.offsets[1:-1]), strict=True)]  # fmt: skip
+    corners = [
+        fit.back(part.astype(np.float64))
+        for fit, part in zip(data.fits, np.split(data.boxes, data.offsets[1:-1]), strict=True)
+    ]
     frame = np.repeat(np.arange(len(data)), counts)[row]
     return Boxes(frame, {_MAIN: ids}, np.ones(len(row)), _sizes(np.concatenate(corners)[row]))
 

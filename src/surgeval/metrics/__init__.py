@@ -11,7 +11,14 @@ from surgeval.metrics.ap import global_ap, pooled, video_ap, video_pooled, weigh
 from surgeval.metrics.association import ASSOCIATION_COUNTS, Association, associate
 from surgeval.metrics.boxes import Boxes, DetectionSet
 from surgeval.metrics.confusion import Confusion, confusion_matrix, match_boxes
-from surgeval.metrics.detection import ComponentResult, DetectionResult, PerVideo, Scores, evaluate, score_component
+from surgeval.metrics.detection import (
+    ComponentResult,
+    DetectionResult,
+    PerVideo,
+    Scores,
+    evaluate_detection,
+    score_component,
+)
 from surgeval.metrics.frequency import rare_classes
 from surgeval.metrics.grounding import *  # noqa: F403 (the names of its `__all__`, listed once)
 from surgeval.metrics.identity import (
@@ -87,7 +94,7 @@ __all__ = [
     "component_max",
     "confusion_matrix",
     "cost_aware_f1",
-    "evaluate",
+    "evaluate_detection",
     "evaluate_recognition",
     "global_ap",
     "hota",

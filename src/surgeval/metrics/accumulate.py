@@ -15,7 +15,7 @@ import numpy.typing as npt
 from surgeval.arrays import AnyArray, Ints
 from surgeval.errors import BadInput
 from surgeval.metrics.boxes import Boxes, DetectionSet
-from surgeval.metrics.detection import DetectionResult, evaluate
+from surgeval.metrics.detection import DetectionResult, evaluate_detection
 from surgeval.metrics.recognition import RecognitionResult, evaluate_recognition
 from surgeval.metrics.visit import Convention, Ties
 from surgeval.vocab import LabelSpace
@@ -29,7 +29,7 @@ class RecognitionAccumulator:
     """Per-frame labels and scores of one label space, batch by batch.
 
     >>> metric = RecognitionAccumulator()
-    >>> metric.update("VID68", np.array([[1, 0], [0, 1]]), np.array([[0.9, 0.2], [0.3, 0.8]]))
+    >>> metric.update(np.array([[0.9, 0.2], [0.3, 0.8]]), np.array([[1, 0], [0, 1]]), "VID68")
     >>> metric.compute()["ivt"].mAP
     1.0
     """
@@ -48,12 +48,12 @@ class RecognitionAccumulator:
         """Names of the videos seen, in order of first appearance: the rows of `per_video`."""
         return tuple(self._videos)
 
-    def update(self, videos: Hashable | FrameVideos, targets: npt.ArrayLike, scores: npt.ArrayLike) -> None:
-        """Add frames × classes labels and scores; `videos` is the one that all frames are of, or a list of each's."""
-        labels, values = np.atleast_2d(np.asarray(targets)), np.atleast_2d(np.asarray(scores))
+    def update(self, predictions: npt.ArrayLike, targets: npt.ArrayLike, videos: Hashable | FrameVideos) -> None:
+        """Add frames × classes scores and labels; `videos` is the one that all frames are of, or a list of each's."""
+        labels, values = np.atleast_2d(np.asarray(targets)), np.atleast_2d(np.asarray(predictions))
         if labels.shape != values.shape or (self._parts and labels.shape[1] != self._parts[0][1].shape[1]):
             raise BadInput(
-                f"found targets {labels.shape} and scores {values.shape}, "
+                f"found predictions {values.shape} and targets {labels.shape}, "
                 "expected two arrays of the same shape and as many classes as before"
             )
         self._parts.append((_numbered(videos, len(labels), self._videos), labels, values))
@@ -63,8 +63,8 @@ class RecognitionAccumulator:
         if not self._parts:
             raise BadInput("recognition: found no frames, expected update() before compute()")
         return evaluate_recognition(
-            np.concatenate([part[1] for part in self._parts]),
             np.concatenate([part[2] for part in self._parts]),
+            np.concatenate([part[1] for part in self._parts]),
             np.concatenate([part[0] for part in self._parts]),
             space=self.space,
             components=self.components,
@@ -76,7 +76,7 @@ class DetectionAccumulator:
 
     >>> metric = DetectionAccumulator({"i": 7})
     >>> box = Boxes.of([0], {"i": [2]}, [[0, 0, 10, 10]])
-    >>> metric.update("psiv1", truth=box, predictions=box)
+    >>> metric.update(box, box, "psiv1")
     >>> metric.compute()["i"].overall.mAP
     1.0
     """
@@ -89,7 +89,7 @@ class DetectionAccumulator:
         """Forget everything."""
         self._videos: dict[Hashable, int] = {}
         self._frame_video: list[int] = []
-        self._truth: list[Boxes] = []
+        self._targets: list[Boxes] = []
         self._predictions: list[Boxes] = []
 
     @property
@@ -98,29 +98,29 @@ class DetectionAccumulator:
         return tuple(self._videos)
 
     def update(
-        self, videos: Hashable | FrameVideos, *, truth: Boxes, predictions: Boxes, n_frames: int | None = None
+        self, predictions: Boxes, targets: Boxes, videos: Hashable | FrameVideos, *, n_frames: int | None = None
     ) -> None:
         """Add a batch of new frames, which the boxes number from 0.
 
         `videos` is the one that all of them are of, or a list of each frame's. `n_frames` says how many frames the
         batch has when its last ones may be without any box.
         """
-        needed = 1 + max(int(truth.frame.max(initial=-1)), int(predictions.frame.max(initial=-1)))
+        needed = 1 + max(int(targets.frame.max(initial=-1)), int(predictions.frame.max(initial=-1)))
         listed = len(videos) if isinstance(videos, list | np.ndarray) else needed
         frames = listed if n_frames is None else n_frames
         if frames < needed:
             raise BadInput(f"found a box in frame {needed - 1}, expected fewer than {frames} frames")
         offset = len(self._frame_video)
         self._frame_video += _numbered(videos, frames, self._videos).tolist()
-        for store, boxes in ((self._truth, truth), (self._predictions, predictions)):
+        for store, boxes in ((self._targets, targets), (self._predictions, predictions)):
             store.append(boxes.take(np.arange(len(boxes)), boxes.frame + offset))
 
     def data(self) -> DetectionSet:
         """Everything seen so far as one table."""
         return DetectionSet.of(
-            np.array(self._frame_video, dtype=np.int64),
-            self._joined(self._truth),
             self._joined(self._predictions),
+            self._joined(self._targets),
+            np.array(self._frame_video, dtype=np.int64),
             n_videos=len(self._videos),
         )
 
@@ -128,7 +128,7 @@ class DetectionAccumulator:
         self, convention: Convention | None = None, *, ties: Ties | None = None, **options: Any
     ) -> DetectionResult:
         """`evaluate` over what was seen so far."""
-        return evaluate(self.data(), self.n_classes, convention=convention, ties=ties, **options)
+        return evaluate_detection(self.data(), self.n_classes, convention=convention, ties=ties, **options)
 
     def _joined(self, parts: list[Boxes]) -> Boxes:
         nothing = Boxes.of([], dict.fromkeys(self.n_classes, ()), [])

@@ -31,7 +31,7 @@ def weighted_ap(ranked: Ranked, multiplicity: Ints | Floats, style: str = "coco"
     >>> from surgeval.metrics import Boxes, DetectionSet, rank_detections
     >>> truth = Boxes.of([0, 1], {"i": [0, 0]}, [[0, 0, 10, 10]] * 2)
     >>> hit_in_first = Boxes.of([0], {"i": [0]}, [[0, 0, 10, 10]], score=[0.9])
-    >>> ranked = rank_detections(DetectionSet.of([0, 1], truth, hit_in_first), "i", 1)
+    >>> ranked = rank_detections(DetectionSet.of(hit_in_first, truth, [0, 1]), "i", 1)
     >>> [float(weighted_ap(ranked, np.array(drawn))[0, 0].round(3)) for drawn in ([1, 1], [2, 0], [0, 2])]
     [0.505, 1.0, 0.0]
     """
@@ -44,7 +44,7 @@ def pooled(ranked: Ranked, multiplicity: Ints | Floats, style: str = "coco") -> 
     >>> from surgeval.metrics import Boxes, DetectionSet, rank_detections
     >>> truth = Boxes.of([0, 1], {"i": [0, 0]}, [[0, 0, 10, 10]] * 2)
     >>> hit_in_first = Boxes.of([0], {"i": [0]}, [[0, 0, 10, 10]], score=[0.9])
-    >>> ap, recall = pooled(rank_detections(DetectionSet.of([0, 1], truth, hit_in_first), "i", 1), np.array([3, 1]))
+    >>> ap, recall = pooled(rank_detections(DetectionSet.of(hit_in_first, truth, [0, 1]), "i", 1), np.array([3, 1]))
     >>> float(ap[0, 0].round(3)), float(recall[0, 0])
     (0.752, 0.75)
     """
@@ -61,7 +61,7 @@ def global_ap(ranked: Ranked, style: str = "coco") -> Floats:
     >>> from surgeval.metrics import Boxes, DetectionSet, rank_detections
     >>> truth = Boxes.of([0, 1], {"i": [0, 0]}, [[0, 0, 10, 10]] * 2)
     >>> one_hit = Boxes.of([0], {"i": [0]}, [[0, 0, 10, 10]], score=[0.9])
-    >>> data = DetectionSet.of([0, 0], truth, one_hit)
+    >>> data = DetectionSet.of(one_hit, truth, [0, 0])
     >>> float(global_ap(rank_detections(data, "i", 1))[0, 0]) == 51 / 101
     True
     >>> round(float(global_ap(rank_detections(data, "i", 1, "ivtd"))[0, 0]), 6)
@@ -76,7 +76,7 @@ def video_ap(ranked: Ranked, style: str = "coco") -> Floats:
     >>> from surgeval.metrics import Boxes, DetectionSet, rank_detections
     >>> truth = Boxes.of([0, 1], {"i": [0, 0]}, [[0, 0, 10, 10]] * 2)
     >>> hit_in_first = Boxes.of([0], {"i": [0]}, [[0, 0, 10, 10]], score=[0.9])
-    >>> video_ap(rank_detections(DetectionSet.of([0, 1], truth, hit_in_first), "i", 1))[:, 0, 0].tolist()
+    >>> video_ap(rank_detections(DetectionSet.of(hit_in_first, truth, [0, 1]), "i", 1))[:, 0, 0].tolist()
     [1.0, 0.0]
     """
     return video_pooled(ranked, style)[0]
@@ -88,7 +88,7 @@ def video_pooled(ranked: Ranked, style: str = "coco") -> tuple[Floats, Floats]:
     >>> from surgeval.metrics import Boxes, DetectionSet, rank_detections
     >>> truth = Boxes.of([0, 1], {"i": [0, 0]}, [[0, 0, 10, 10]] * 2)
     >>> hit_in_first = Boxes.of([0], {"i": [0]}, [[0, 0, 10, 10]], score=[0.9])
-    >>> ap, recall = video_pooled(rank_detections(DetectionSet.of([0, 1], truth, hit_in_first), "i", 1))
+    >>> ap, recall = video_pooled(rank_detections(DetectionSet.of(hit_in_first, truth, [0, 1]), "i", 1))
     >>> ap[:, 0, 0].tolist(), recall[:, 0, 0].tolist()
     ([1.0, 0.0], [1.0, 0.0])
     """

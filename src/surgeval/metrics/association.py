@@ -64,12 +64,12 @@ def associate(
     >>> from surgeval.metrics import Boxes
     >>> truth = Boxes.of([0], {"ivt": [3]}, [[0, 0, 10, 10]])
     >>> far = Boxes.of([0], {"ivt": [3]}, [[50, 50, 10, 10]], score=[0.9])
-    >>> dict(zip(ASSOCIATION_COUNTS, associate(DetectionSet.of([0], truth, far)).counts[0].tolist()))
+    >>> dict(zip(ASSOCIATION_COUNTS, associate(DetectionSet.of(far, truth, [0])).counts[0].tolist()))
     {'lm': 0, 'plm': 0, 'ids': 0, 'idm': 0, 'mil': 1, 'fp': 0, 'fn': 0}
     """
     name, chosen = choose_convention(convention, ties)
     order = order or visits(data, name, chosen)
-    sides = order.sides(data.truth.classes["ivt"], data.predictions.classes["ivt"])
+    sides = order.sides(data.targets.classes["ivt"], data.predictions.classes["ivt"])
     matched = np.zeros(0, np.int64)
     if order.ties == "free":
         every = np.ones(len(data.predictions), np.bool_)

@@ -104,19 +104,19 @@ class DetectionSet:
     """Ground truth and predictions of the same frames.
 
     `videos[f]` is the video number of frame f, non-decreasing; the rows of frame f are
-    `truth_start[f]:truth_start[f + 1]` and `prediction_start[f]:prediction_start[f + 1]`.
+    `target_start[f]:target_start[f + 1]` and `prediction_start[f]:prediction_start[f + 1]`.
     """
 
     videos: Ints
     n_videos: int
-    truth: Boxes
+    targets: Boxes
     predictions: Boxes
-    truth_start: Ints
+    target_start: Ints
     prediction_start: Ints
 
     @classmethod
     def of(
-        cls, videos: npt.ArrayLike, truth: Boxes, predictions: Boxes, *, n_videos: int | None = None
+        cls, predictions: Boxes, targets: Boxes, videos: npt.ArrayLike, *, n_videos: int | None = None
     ) -> DetectionSet:
         """Group rows by frame and frames by video; within a frame rows keep their order, within a video frames do.
 
@@ -126,7 +126,7 @@ class DetectionSet:
         count = int(frame_video.max(initial=-1)) + 1
         if n_videos is not None and n_videos < count:
             raise BadInput(f"videos: found number {count - 1}, expected numbers below {n_videos}")
-        for name, boxes in (("ground truth", truth), ("predictions", predictions)):
+        for name, boxes in (("ground truth", targets), ("predictions", predictions)):
             if len(boxes) and boxes.frame.max() >= len(frame_video):
                 row = int(np.flatnonzero(boxes.frame >= len(frame_video))[0])
                 raise BadInput(
@@ -137,15 +137,15 @@ class DetectionSet:
             new_frame = np.empty_like(order)
             new_frame[order] = np.arange(len(order))
             frame_video = frame_video[order]
-            truth = truth.take(np.arange(len(truth)), new_frame[truth.frame])
+            targets = targets.take(np.arange(len(targets)), new_frame[targets.frame])
             predictions = predictions.take(np.arange(len(predictions)), new_frame[predictions.frame])
-        truth, predictions = _by_frame(truth), _by_frame(predictions)
+        targets, predictions = _by_frame(targets), _by_frame(predictions)
         return cls(
             frame_video,
             count if n_videos is None else n_videos,
-            truth,
+            targets,
             predictions,
-            _starts(truth.frame, len(frame_video)),
+            _starts(targets.frame, len(frame_video)),
             _starts(predictions.frame, len(frame_video)),
         )
 
@@ -163,13 +163,14 @@ class DetectionSet:
         sizes = np.array([len(f) for f in frames], dtype=np.int64)
         kept_frames = np.concatenate([*frames, np.zeros(0, np.int64)])
         parts = []
-        for boxes, start in ((self.truth, self.truth_start), (self.predictions, self.prediction_start)):
+        for boxes, start in ((self.predictions, self.prediction_start), (self.targets, self.target_start)):
             count = start[kept_frames + 1] - start[kept_frames]
             ends = np.cumsum(count)
             total = int(ends[-1]) if len(ends) else 0
             rows = np.repeat(start[kept_frames] - (ends - count), count) + np.arange(total)
             parts.append(boxes.take(rows, np.repeat(np.arange(len(kept_frames)), count)))
-        return DetectionSet.of(np.repeat(np.arange(len(videos)), sizes), *parts, n_videos=len(videos))
+        predictions, targets = parts
+        return DetectionSet.of(predictions, targets, np.repeat(np.arange(len(videos)), sizes), n_videos=len(videos))
 
 
 def _by_frame(boxes: Boxes) -> Boxes:

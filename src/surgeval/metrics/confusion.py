@@ -55,7 +55,7 @@ def match_boxes(
     >>> truth = Boxes.of([0, 0], {"i": [0, 1]}, [[0, 0, 10, 10], [50, 50, 10, 10]])
     >>> boxes = [[0, 0, 10, 10], [90, 90, 5, 5], [50, 50, 9, 9]]
     >>> found = Boxes.of([0, 0, 0], {"i": [1, 1, 1]}, boxes, score=[0.9, 0.8, 0.7])
-    >>> data = DetectionSet.of([0], truth, found)
+    >>> data = DetectionSet.of(found, truth, [0])
     >>> match_boxes(data).tolist(), match_boxes(data, same_class="i").tolist()
     ([0, -1, 1], [-1, -1, 1])
     """
@@ -65,7 +65,7 @@ def match_boxes(
         raise BadInput(f"iou: found {iou}, expected a number above 0 and at most 1")
     truth_ids, pred_ids = (
         part.classes[same_class] if same_class else np.zeros(len(part), np.int64)
-        for part in (data.truth, data.predictions)
+        for part in (data.targets, data.predictions)
     )
     counts = data.predictions.score >= min_score
     if choose == "first":
@@ -83,19 +83,19 @@ def confusion_matrix(
     >>> from surgeval.metrics import Boxes
     >>> truth = Boxes.of([0, 0], {"i": [0, 1]}, [[0, 0, 10, 10], [50, 50, 10, 10]])
     >>> found = Boxes.of([0, 0], {"i": [1, 1]}, [[0, 0, 10, 10], [90, 90, 5, 5]], score=[0.9, 0.8])
-    >>> confusion_matrix(DetectionSet.of([0], truth, found), "i", 2).counts.tolist()
+    >>> confusion_matrix(DetectionSet.of(found, truth, [0]), "i", 2).counts.tolist()
     [[0, 0, 0], [1, 0, 1], [0, 1, 0]]
     """
     match = match_boxes(data, iou=iou, min_score=min_score)
-    for name, boxes in (("ground truth", data.truth), ("predictions", data.predictions)):
+    for name, boxes in (("ground truth", data.targets), ("predictions", data.predictions)):
         ids = boxes.classes[component]
         if len(ids) and not 0 <= ids.min() <= ids.max() < n_classes:
             raise BadInput(f"{name}: {component}: found an id outside 0..{n_classes - 1}")
     counted = data.predictions.score >= min_score
-    predicted, true = data.predictions.classes[component], data.truth.classes[component]
+    predicted, true = data.predictions.classes[component], data.targets.classes[component]
     counts = np.zeros((n_classes + 1, n_classes + 1), np.int64)
     hit = match >= 0
-    missed = np.ones(len(data.truth), bool)
+    missed = np.ones(len(data.targets), bool)
     missed[match[hit]] = False
     pairs = predicted[hit] * n_classes + true[match[hit]]
     counts[:-1, :-1] = np.bincount(pairs, minlength=n_classes**2).reshape(n_classes, n_classes)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from surgeval.figures import EstimateBars
 
-__all__ = ["ComponentResult", "DetectionResult", "PerVideo", "Scores", "evaluate", "score_component"]
+__all__ = ["ComponentResult", "DetectionResult", "PerVideo", "Scores", "evaluate_detection", "score_component"]
 
 FIELDS = ("AP", "AP_5095", "AR", "precision", "recall", "F1")
 
@@ -227,7 +227,7 @@ def score_component(
     >>> from surgeval.metrics import Boxes, rank_detections
     >>> truth = Boxes.of([0, 1], {"i": [0, 0]}, [[0, 0, 10, 10]] * 2)
     >>> found = Boxes.of([0, 1], {"i": [0, 0]}, [[0, 0, 10, 10], [0, 0, 10, 7]], score=[0.9, 0.6])
-    >>> result = score_component(rank_detections(DetectionSet.of([0, 0], truth, found), "i", 1))
+    >>> result = score_component(rank_detections(DetectionSet.of(found, truth, [0, 0]), "i", 1))
     >>> result.overall.mAP, round(result.overall.mAP_5095, 3)
     (1.0, 0.752)
     """
@@ -265,7 +265,7 @@ def score_component(
     )  # fmt: skip
 
 
-def evaluate(
+def evaluate_detection(
     data: DetectionSet,
     n_classes: Mapping[str, int],
     *,
@@ -284,10 +284,10 @@ def evaluate(
 
     >>> from surgeval.metrics import Boxes
     >>> truth = Boxes.of([0, 1], {"i": [0, 1]}, [[0, 0, 10, 10], [5, 5, 10, 10]])
-    >>> data = DetectionSet.of([0, 0], truth, truth)
-    >>> evaluate(data, {"i": 3})["i"].overall.mAP
+    >>> data = DetectionSet.of(truth, truth, [0, 0])
+    >>> evaluate_detection(data, {"i": 3})["i"].overall.mAP
     1.0
-    >>> round(evaluate(data, {"i": 3}, convention="ivtd")["i"].overall.mAP, 6)
+    >>> round(evaluate_detection(data, {"i": 3}, convention="ivtd")["i"].overall.mAP, 6)
     0.995
     """
     name, chosen = choose_convention(convention, ties)
@@ -304,6 +304,6 @@ def evaluate(
         ties=chosen,
         components=components,
         association=association,
-        degenerate_truths=data.truth.degenerate,
+        degenerate_truths=data.targets.degenerate,
         degenerate_predictions=data.predictions.degenerate,
     )

@@ -145,7 +145,7 @@ class TrackIdentity:
     swaps: int
 
 
-def track_identity(truth: Tracks, tracked: Tracks, *, iou: float = 0.5) -> TrackIdentity:
+def track_identity(predictions: Tracks, targets: Tracks, *, iou: float = 0.5) -> TrackIdentity:
     """IDF1, HOTA and swaps of tracked boxes; `iou` is the least overlap of a pair for IDF1 and swaps.
 
     Two instruments whose names are exchanged half-way: half of the boxes have the right name, and two swaps.
@@ -153,38 +153,45 @@ def track_identity(truth: Tracks, tracked: Tracks, *, iou: float = 0.5) -> Track
     >>> frame = np.repeat(np.arange(4), 2)
     >>> boxes = np.tile([[0.0, 0, 10, 10], [50, 50, 60, 60]], (4, 1))
     >>> truth = Tracks.of(frame, [1, 2] * 4, boxes)
-    >>> found = track_identity(truth, Tracks.of(frame, [1, 2, 1, 2, 2, 1, 2, 1], boxes))
+    >>> found = track_identity(Tracks.of(frame, [1, 2, 1, 2, 2, 1, 2, 1], boxes), truth)
     >>> found.ids.idf1, found.swaps, round(found.hota.hota, 4)
     (0.5, 2, 0.5774)
     """
-    pairs = overlapping_pairs(truth.frame, truth.xyxy, truth.kind, tracked.frame, tracked.xyxy, tracked.kind)
+    pairs = _overlapping(predictions, targets)
     return TrackIdentity(
-        _id_scores(truth, tracked, pairs, iou), _hota(truth, tracked, pairs), _swaps(truth, tracked, pairs, iou)
+        _id_scores(targets, predictions, pairs, iou),
+        _hota(targets, predictions, pairs),
+        _swaps(targets, predictions, pairs, iou),
     )
 
 
-def id_scores(truth: Tracks, tracked: Tracks, *, iou: float = 0.5) -> IdScores:
+def id_scores(predictions: Tracks, targets: Tracks, *, iou: float = 0.5) -> IdScores:
     """IDTP, IDFP, IDFN and what follows from them.
 
     >>> box = [[0, 0, 10, 10]] * 4
-    >>> id_scores(Tracks.of(range(4), [1] * 4, box), Tracks.of(range(4), [5, 5, 5, 6], box))
+    >>> id_scores(Tracks.of(range(4), [5, 5, 5, 6], box), Tracks.of(range(4), [1] * 4, box))
     IdScores(idtp=3, idfp=1, idfn=1)
     """
-    pairs = overlapping_pairs(truth.frame, truth.xyxy, truth.kind, tracked.frame, tracked.xyxy, tracked.kind)
-    return _id_scores(truth, tracked, pairs, iou)
+    pairs = _overlapping(predictions, targets)
+    return _id_scores(targets, predictions, pairs, iou)
 
 
-def hota(truth: Tracks, tracked: Tracks) -> Hota:
+def hota(predictions: Tracks, targets: Tracks) -> Hota:
     """HOTA with its parts.
 
     >>> box = [[0, 0, 10, 10]] * 4
     >>> whole, cut = Tracks.of(range(4), [1] * 4, box), Tracks.of(range(4), [5, 5, 6, 6], box)
-    >>> found = hota(whole, cut)
+    >>> found = hota(cut, whole)
     >>> found.DetA, found.AssA, found.LocA
     (1.0, 0.5, 1.0)
     """
-    pairs = overlapping_pairs(truth.frame, truth.xyxy, truth.kind, tracked.frame, tracked.xyxy, tracked.kind)
-    return _hota(truth, tracked, pairs)
+    pairs = _overlapping(predictions, targets)
+    return _hota(targets, predictions, pairs)
+
+
+def _overlapping(predictions: Tracks, targets: Tracks) -> Pairs:
+    true, found = targets, predictions
+    return overlapping_pairs(true.frame, true.xyxy, true.kind, found.frame, found.xyxy, found.kind)
 
 
 def _share(part: float, whole: float) -> float:

@@ -65,7 +65,7 @@ def operating_point(
     >>> from surgeval.metrics import Boxes, DetectionSet, rank_detections
     >>> truth = Boxes.of([0, 1], {"i": [0, 0]}, [[0, 0, 10, 10]] * 2)
     >>> found = Boxes.of([0, 1, 1], {"i": [0, 0, 0]}, [[0, 0, 10, 10]] * 2 + [[50, 0, 9, 9]], score=[0.9, 0.6, 0.3])
-    >>> point = operating_point(rank_detections(DetectionSet.of([0, 0], truth, found), "i", 1))
+    >>> point = operating_point(rank_detections(DetectionSet.of(found, truth, [0, 0]), "i", 1))
     >>> point.precision.tolist(), point.recall.tolist(), point.threshold
     ([1.0], [1.0], 0.6)
     """

@@ -86,7 +86,7 @@ def cost_aware_f1(
     >>> from surgeval.metrics import Boxes
     >>> truth = Boxes.of([0], {"ivt": [4], "i": [1], "v": [0], "t": [2]}, [[0, 0, 10, 10]])
     >>> found = Boxes.of([0], {"ivt": [4], "i": [1], "v": [0], "t": [2]}, [[0, 0, 10, 9]], score=[0.7])
-    >>> round(cost_aware_f1(DetectionSet.of([0], truth, found), 5).macro(), 6)
+    >>> round(cost_aware_f1(DetectionSet.of(found, truth, [0]), 5).macro(), 6)
     1.0
     """
     if matching not in ("any-class", "same-class"):
@@ -98,7 +98,7 @@ def cost_aware_f1(
     )
     counted = data.predictions.score >= min_score
     hit = match >= 0
-    predicted, true = data.predictions.classes, data.truth.classes
+    predicted, true = data.predictions.classes, data.targets.classes
     right = {part: predicted[part][hit] == true[part][match[hit]] for part in ("i", "v", "t")}
     right["bbox"] = np.ones(int(hit.sum()), np.bool_)
     instances = np.bincount(true["ivt"], minlength=n_classes)

@@ -94,27 +94,27 @@ class RecognitionResult(Result):
         return {"classes": table.with_columns(pl.selectors.float().fill_nan(None))}
 
 
-def average_precision(targets: npt.ArrayLike, scores: npt.ArrayLike) -> Floats:
-    """AP per class of frames × classes labels (0 or 1) and scores; nan for a class without positives.
+def average_precision(predictions: npt.ArrayLike, targets: npt.ArrayLike) -> Floats:
+    """AP per class of frames × classes scores and labels (0 or 1); nan for a class without positives.
 
-    >>> average_precision([[1, 0], [0, 0], [1, 0]], [[0.9, 0.1], [0.8, 0.2], [0.7, 0.3]]).round(4).tolist()
+    >>> average_precision([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3]], [[1, 0], [0, 0], [1, 0]]).round(4).tolist()
     [0.8333, nan]
     """
-    labels, values = _checked(targets, scores)
+    labels, values = _checked(targets, predictions)
     ranked = _ranked(labels, values, np.zeros(labels.shape[1], np.int32), 1)
     return _weighted(ranked.labels, ranked.videos, ranked.last, np.ones(1))
 
 
-def video_average_precision(targets: npt.ArrayLike, scores: npt.ArrayLike, videos: npt.ArrayLike) -> Floats:
+def video_average_precision(predictions: npt.ArrayLike, targets: npt.ArrayLike, videos: npt.ArrayLike) -> Floats:
     """AP per video and class; `videos[f]` is the video of frame f, a name or its number from 0.
 
     Videos with names are in their sorted order.
 
     >>> labels, scores = [[1, 0], [0, 1], [1, 0], [0, 1]], [[0.9, 0.1], [0.2, 0.8], [0.4, 0.6], [0.5, 0.7]]
-    >>> video_average_precision(labels, scores, [0, 0, 1, 1]).tolist()
+    >>> video_average_precision(scores, labels, [0, 0, 1, 1]).tolist()
     [[1.0, 1.0], [0.5, 1.0]]
     """
-    ranked = prepare_recognition(targets, scores, videos)
+    ranked = prepare_recognition(predictions, targets, videos)
     return _per_video(ranked.labels, ranked.videos, ranked.last, ranked.n_videos)
 
 
@@ -148,8 +148,8 @@ def class_max(values: AnyArray, ids: Ints, size: int) -> AnyArray:
 
 
 def evaluate_recognition(
+    predictions: AnyArray,
     targets: AnyArray,
-    scores: AnyArray,
     videos: npt.ArrayLike,
     *,
     space: LabelSpace | None = None,
@@ -164,7 +164,7 @@ def evaluate_recognition(
     >>> space = load_labels("phantom")
     >>> labels = np.zeros((4, len(space.triplets)), int); labels[[0, 1, 2, 3], [0, 1, 0, 1]] = 1
     >>> scores = labels * 0.8 + 0.1
-    >>> results = evaluate_recognition(labels, scores, ["a", "a", "b", "b"], space=space, components=("i", "ivt"))
+    >>> results = evaluate_recognition(scores, labels, ["a", "a", "b", "b"], space=space, components=("i", "ivt"))
     >>> {component: result.mAP for component, result in results.items()}
     {'i': 1.0, 'ivt': 1.0}
     """
@@ -172,8 +172,8 @@ def evaluate_recognition(
     for component in components:
         if space is None and component != "ivt":
             raise BadInput(f"component {component!r}: expected a label space that maps triplets to components")
-        labels, values = (a if space is None else component_max(a, component, space) for a in (targets, scores))
-        ranked = prepare_recognition(labels, values, videos)
+        labels, values = (a if space is None else component_max(a, component, space) for a in (targets, predictions))
+        ranked = prepare_recognition(values, labels, videos)
         parts = ranked.labels, ranked.videos, ranked.last
         results[component] = RecognitionResult(
             component=component, AP=_weighted(*parts, np.ones(ranked.n_videos)),
@@ -192,15 +192,15 @@ class RecognitionRanked:
     n_videos: int
 
 
-def prepare_recognition(targets: npt.ArrayLike, scores: npt.ArrayLike, videos: npt.ArrayLike) -> RecognitionRanked:
+def prepare_recognition(predictions: npt.ArrayLike, targets: npt.ArrayLike, videos: npt.ArrayLike) -> RecognitionRanked:
     """Rank once; `weighted_average_precision` then scores any resample of the videos.
 
     >>> labels, scores = [[1], [0], [1], [0]], [[0.9], [0.2], [0.4], [0.5]]
-    >>> ranked = prepare_recognition(labels, scores, [0, 0, 1, 1])
+    >>> ranked = prepare_recognition(scores, labels, [0, 0, 1, 1])
     >>> [weighted_average_precision(ranked, np.array(drawn)).round(3).tolist() for drawn in ([1, 1], [2, 0], [0, 2])]
     [[0.833], [1.0], [0.5]]
     """
-    labels, values = _checked(targets, scores)
+    labels, values = _checked(targets, predictions)
     number = video_numbers(videos).astype(np.int32)
     if len(number) != labels.shape[1]:
         raise BadInput(f"videos: found {len(number)}, expected one for each of the {labels.shape[1]} frames")
@@ -220,7 +220,7 @@ def _ranked(labels: Bools, values: AnyFloats, video: Int32s, n_videos: int) -> R
 def weighted_average_precision(ranked: RecognitionRanked, multiplicity: npt.ArrayLike) -> Floats:
     """AP per class of a resample in which video v occurs `multiplicity[v]` times; nan for a class left out by it.
 
-    >>> r = prepare_recognition([[1], [0], [1]], [[0.9], [0.8], [0.7]], videos=[0, 0, 1])
+    >>> r = prepare_recognition([[0.9], [0.8], [0.7]], [[1], [0], [1]], videos=[0, 0, 1])
     >>> weighted_average_precision(r, [1, 0]).tolist(), weighted_average_precision(r, [0, 2]).tolist()
     ([1.0], [1.0])
     """
@@ -230,15 +230,15 @@ def weighted_average_precision(ranked: RecognitionRanked, multiplicity: npt.Arra
     return _weighted(ranked.labels, ranked.videos, ranked.last, weight)
 
 
-def top_k(targets: npt.ArrayLike, scores: npt.ArrayLike, k: int) -> float:
+def top_k(predictions: npt.ArrayLike, targets: npt.ArrayLike, k: int) -> float:
     """Share of all positives that are among the k highest scores of their frame; 0 without positives.
 
     Equal scores rank by class id.
 
-    >>> top_k([[1, 0, 1]], [[0.9, 0.8, 0.1]], k=2)
+    >>> top_k([[0.9, 0.8, 0.1]], [[1, 0, 1]], k=2)
     0.5
     """
-    labels, values = _checked(targets, scores)
+    labels, values = _checked(targets, predictions)
     if k < 1:
         raise BadInput(f"k: found {k}, expected at least 1")
     best = np.argsort(-values.T, axis=1, kind="stable")[:, :k]

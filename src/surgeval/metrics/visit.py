@@ -96,7 +96,7 @@ def visits(data: DetectionSet, convention: Convention | None = None, ties: Ties 
 
     >>> truth = Boxes.of([0], {"i": [0]}, [[0, 0, 10, 10]])
     >>> found = Boxes.of([0, 0], {"i": [0, 0]}, [[0, 0, 10, 8], [50, 50, 5, 5]], score=[0.8, 0.9])
-    >>> visits(DetectionSet.of([0], truth, found)).walk.tolist()
+    >>> visits(DetectionSet.of(found, truth, [0])).walk.tolist()
     [1, 0]
     """
     name, chosen = choose_convention(convention, ties)
@@ -104,17 +104,17 @@ def visits(data: DetectionSet, convention: Convention | None = None, ties: Ties 
     ranking = _descending(data.predictions, data.prediction_start, backwards and chosen == "reference")
     walk, walk_start = group_by(data.predictions.frame, data.n_frames, ranking)
     if backwards and chosen == "reference":
-        truth_ranking = _descending(data.truth, data.truth_start, backwards)
-        truth_walk, _ = group_by(data.truth.frame, data.n_frames, truth_ranking)
+        truth_ranking = _descending(data.targets, data.target_start, backwards)
+        truth_walk, _ = group_by(data.targets.frame, data.n_frames, truth_ranking)
     else:
-        truth_walk = np.arange(len(data.truth))
-    truth_box, pred_box = (corners(part.xywh, from_sides=not backwards) for part in (data.truth, data.predictions))
-    truth_video, pred_video = (data.videos[part.frame] for part in (data.truth, data.predictions))
+        truth_walk = np.arange(len(data.targets))
+    truth_box, pred_box = (corners(part.xywh, from_sides=not backwards) for part in (data.targets, data.predictions))
+    truth_video, pred_video = (data.videos[part.frame] for part in (data.targets, data.predictions))
     if chosen == "free":
-        _sort_equal(truth_walk, data.truth, truth_box, with_scores=False)
+        _sort_equal(truth_walk, data.targets, truth_box, with_scores=False)
         _sort_equal(walk, data.predictions, pred_box, with_scores=True)
     return Visits(
-        ties=chosen, ranking=ranking, walk=walk, walk_start=walk_start, truth_start=data.truth_start,
+        ties=chosen, ranking=ranking, walk=walk, walk_start=walk_start, truth_start=data.target_start,
         truth_walk=truth_walk, truth_box=truth_box, pred_box=pred_box, truth_video=truth_video, pred_video=pred_video,
     )  # fmt: skip
 
@@ -222,7 +222,7 @@ def rank_detections(
 
     >>> truth = Boxes.of([0], {"i": [0]}, [[0, 0, 10, 10]])
     >>> found = Boxes.of([0, 0], {"i": [0, 0]}, [[0, 0, 10, 8], [50, 50, 5, 5]], score=[0.8, 0.9])
-    >>> ranked = rank_detections(DetectionSet.of([0], truth, found), "i", 1)
+    >>> ranked = rank_detections(DetectionSet.of(found, truth, [0]), "i", 1)
     >>> ranked.score.tolist(), ranked.hits[:, 0].tolist(), int(ranked.hits[1].sum())
     ([0.9, 0.8], [False, True], 7)
     """
@@ -230,7 +230,7 @@ def rank_detections(
         raise BadInput(f"iou: found {iou}, expected a number above 0 and at most 1")
     truth_class, pred_class = (
         _checked(boxes, component, n_classes, name)
-        for name, boxes in (("ground truth", data.truth), ("predictions", data.predictions))
+        for name, boxes in (("ground truth", data.targets), ("predictions", data.predictions))
     )
     name, chosen = choose_convention(convention, ties)
     order = order or visits(data, name, chosen)

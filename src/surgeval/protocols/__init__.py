@@ -2,5 +2,10 @@
 
 One package per protocol, with the same rooms: `method` (reads like its paper), `result` (what is loaded from a run),
 `page` and `compare` in each; `tables`, `figures`, `evidence`, `verdict`, `command` and `demo` where it has them.
-`contract` says what the rest of surgeval expects of them, `registry` which ones are installed.
+`evaluation` holds the functions that work for every protocol, `contract` says what the rest of surgeval expects of
+them, and `registry` which ones are installed.
 """
+
+import lazy_loader as _lazy
+
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

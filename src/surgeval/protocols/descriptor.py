@@ -31,7 +31,8 @@ class Descriptor:
 
     `load(folder)` gives a `RunResult`, `page(results, out)` writes report.html (of one run, or of several side by side
     where `several` says so), `compare(a, b, *, resamples, seed)` gives a `Comparison`; both options have a default, and
-    are passed only where the user gave them. `run` and `score` are Typer commands. `outcomes`
+    are passed only where the user gave them. `evaluate(data, model, out, **settings)` runs the protocol on a model and
+    gives a `Result`. `run` and `score` are Typer commands. `outcomes`
     turns a result into the table that `rank` takes (qID, video, group, ood, correctness); `ranks_by` is what the mean
     accuracy of that table's groups is called in a column's title. `chapter(demo)` is its part of the demo. `folders()`
     gives a `FolderKind` where the protocol leaves folders that are no runs.
@@ -44,6 +45,7 @@ class Descriptor:
     page: str
     several: bool = False
     compare: str
+    evaluate: str = ""
     run: str = ""
     score: str = ""
     outcomes: str = ""
@@ -52,8 +54,8 @@ class Descriptor:
     folders: str = ""
 
     def __post_init__(self) -> None:
-        texts = (self.name, self.question, self.load, self.page, self.compare, self.run, self.score, self.outcomes,
-                 self.chapter, self.folders, self.ranks_by)  # fmt: skip
+        texts = (self.name, self.question, self.load, self.page, self.compare, self.evaluate, self.run, self.score,
+                 self.outcomes, self.chapter, self.folders, self.ranks_by)  # fmt: skip
         if not all(isinstance(text, str) for text in texts) or type(self.order) is not int or not self.name:
             raise BadInput(f"protocol {self.name!r:.60}: found other values, expected texts and a whole number")
 
@@ -65,7 +67,8 @@ class Descriptor:
         """The descriptor of a package NAME with the usual rooms; `offers` names the parts that not all protocols have.
 
         `result` holds `load_NAME` and `outcomes`, `page` holds `write_page_of`, `compare` holds `compare_NAME`,
-        `command` holds `run` and `score`, `demo` holds `chapter`, `overview` holds `folder_kind`.
+        `command` holds `run` and `score`, `demo` holds `chapter`, `overview` holds `folder_kind`; `evaluate` is the
+        function `run_NAME` that the package exports.
 
         >>> crowd = Descriptor.of_rooms("surgical.crowd", "Do many eyes agree?", offers=["score"])
         >>> crowd.name, crowd.load, crowd.score, crowd.run
@@ -77,7 +80,9 @@ class Descriptor:
             "run": "command:run", "score": "command:score", "outcomes": "result:outcomes", "chapter": "demo:chapter",
             "folders": "overview:folder_kind",
         }  # fmt: skip
-        parts = {part: f"{package}.{rooms[part]}" for part in ("load", "page", "compare", *offers)}
+        parts = {part: f"{package}.{rooms[part]}" for part in ("load", "page", "compare", *offers) if part in rooms}
+        if "evaluate" in offers:
+            parts["evaluate"] = f"{package}:run_{name}"
         return cls(name=name, question=question, ranks_by=ranks_by, several=several, order=order, **parts)
 
     def part(self, name: str) -> Callable[..., Any]:
@@ -146,6 +151,14 @@ def _promised(part: str) -> type:
     import polars as pl  # listing protocols needs no tables
 
     from surgeval.protocols.contract import Chapter, Comparison, FolderKind, RunResult
+    from surgeval.results import Result
 
-    kinds = {"load": RunResult, "page": Path, "compare": Comparison, "outcomes": pl.DataFrame, "chapter": Chapter}
+    kinds = {
+        "load": RunResult,
+        "page": Path,
+        "compare": Comparison,
+        "outcomes": pl.DataFrame,
+        "chapter": Chapter,
+        "evaluate": Result,
+    }
     return kinds.get(part, FolderKind)

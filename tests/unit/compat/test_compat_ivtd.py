@@ -216,7 +216,7 @@ def test_metrics_work_from_a_read_only_installation_without_a_cache_folder(tmp_p
         "import numba.core.caching as c\n"
         "c.CacheImpl._locator_classes = []\n"  # what numba is left with when nothing is writable
         "from surgeval.metrics import average_precision\n"
-        "print(average_precision([[1], [0]], [[0.9], [0.1]])[0])\n"
+        "print(average_precision([[0.9], [0.1]], [[1], [0]])[0])\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 0, done.stderr
@@ -230,7 +230,7 @@ def test_kernels_are_cached_in_the_temporary_folder_where_package_and_home_are_r
         "c.CacheImpl._locator_classes = [c.UserProvidedCacheLocator]\n"  # neither the package nor a home is writable
         "from surgeval.metrics import average_precision\n"
         "from surgeval.metrics.sort import radix_order\n"
-        "average_precision([[1], [0]], [[0.9], [0.1]])\n"
+        "average_precision([[0.9], [0.1]], [[1], [0]])\n"
         "print(sum(radix_order.stats.cache_hits.values()))\n"
     )
     environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from rich.text import Text
 
-from surgeval.console import console, print_frame, print_json, print_pieces, print_table
+from surgeval.console import print_frame, print_json, print_pieces, print_table, rich_console
 
 CLEAR = "hook\x1b[2J\x9b31m\u202e"
 SPELT = "hook\\x1b[2J\\x9b31m\\u202e"
@@ -21,8 +21,8 @@ def test_every_way_of_printing_spells_control_characters_out(capsys: pytest.Capt
     print_table(CLEAR, [CLEAR, "n"], [(CLEAR, 1)])
     print_frame(CLEAR, table)
     print_pieces(CLEAR, table)
-    console().print(CLEAR)
-    console().print(Text(CLEAR), f"first\nsecond {CLEAR}")
+    rich_console().print(CLEAR)
+    rich_console().print(Text(CLEAR), f"first\nsecond {CLEAR}")
     said = capsys.readouterr().out
     assert [c for c in said if not c.isprintable() and c != "\n"] == []
     assert said.count(SPELT) == 3 + 3 + 3 + 1 + 2

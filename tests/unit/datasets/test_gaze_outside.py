@@ -65,5 +65,5 @@ def test_a_gaze_file_counts_what_lies_outside_the_frame(tmp_path: Path) -> None:
 
 def test_scores_of_items_name_the_fixations_left_out(tmp_path: Path) -> None:
     from_items(tmp_path, [])
-    scores = score_intent(tmp_path, [{"id": name, "content": "A"} for name in ("a", "b")])
+    scores = score_intent([{"id": name, "content": "A"} for name in ("a", "b")], tmp_path)
     assert "4 of 6 fixations outside the frame" in scores.notes[0]

@@ -15,7 +15,7 @@ from surgeval.detector import Classes, Raw
 from surgeval.detector.data import TrainingSet, batches
 from surgeval.detector.evaluation import evaluate_detector, fitness
 from surgeval.detector.nms import SELECTING, select
-from surgeval.metrics import evaluate as score
+from surgeval.metrics import evaluate_detection as score
 from surgeval.records import Box, Frame, Instance, Triplet
 
 SIZE, POINTS = 64, 40
@@ -85,7 +85,7 @@ def test_mean_average_precision_is_that_of_the_scored_table(data: TrainingSet) -
         for box, value, kind in zip(corners.tolist(), one.scores.tolist(), one.classes.tolist(), strict=True):
             rows.append({"video": data.videos[index], "frame": data.names[index], "triplet": kind, "score": value,
                          "x": box[0], "y": box[1], "w": box[2] - box[0], "h": box[3] - box[1]})  # fmt: skip
-    joined = join(MemoryDataset(SPACE, wide_frames()), pl.DataFrame(rows))
+    joined = join(pl.DataFrame(rows), MemoryDataset(SPACE, wide_frames()))
     told = score(joined.data(), joined.n_classes())
     for part in ("ivt", "i", "v", "t"):
         assert 0.02 < found.at50[part] < 0.98

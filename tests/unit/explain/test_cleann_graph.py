@@ -14,7 +14,7 @@ from surgeval.explain.cleann import (
     Graph,
     Learner,
     correlation,
-    explain,
+    explain_node,
     learn_graph,
     smallest_explanations,
 )
@@ -34,7 +34,7 @@ def test_a_chain_is_cut_by_its_middle_and_explains_its_end_by_one_neighbour() ->
     assert _drawn(graph) == ["0 o-> 1", "1 --> 2"]  # 0 → 1 is given by the order; R1 then makes 1 → 2 certain
     assert graph.sepsets == {(0, 2): (1,)}
     assert graph.tests == (3, 1)
-    assert explain(graph, 2, radius=3).distance == {1: 1}
+    assert explain_node(graph, 2, radius=3).distance == {1: 1}
 
 
 def test_without_an_order_a_chain_has_no_direction() -> None:
@@ -45,8 +45,8 @@ def test_without_an_order_a_chain_has_no_direction() -> None:
 def test_a_collider_is_found_where_two_independent_tokens_meet(learner: Learner) -> None:
     graph = learn_graph(COLLIDER, [0, 1, 2], learner=learner)
     assert _drawn(graph) == ["0 o-> 2", "1 o-> 2"]
-    assert explain(graph, 2).nodes == (0, 1)
-    assert explain(graph, 0).distance == {2: 1, 1: 2}  # the tree goes on over a collider
+    assert explain_node(graph, 2).nodes == (0, 1)
+    assert explain_node(graph, 0).distance == {2: 1, 1: 2}  # the tree goes on over a collider
 
 
 def test_a_collider_given_its_child_is_dependent_and_icd_at_a_low_alpha_may_lose_it() -> None:
@@ -58,7 +58,7 @@ def test_a_collider_given_its_child_is_dependent_and_icd_at_a_low_alpha_may_lose
 def test_a_triangle_keeps_its_edges() -> None:
     graph = learn_graph(TRIANGLE, [0, 1, 2])
     assert _drawn(graph) == ["0 o-> 1", "0 o-> 2", "1 o-> 2"]
-    assert explain(graph, 2, radius=3).distance == {0: 1, 1: 1}
+    assert explain_node(graph, 2, radius=3).distance == {0: 1, 1: 1}
 
 
 def test_an_explanation_goes_on_over_a_collider_and_over_a_triangle_only() -> None:
@@ -69,9 +69,9 @@ def test_an_explanation_goes_on_over_a_collider_and_over_a_triangle_only() -> No
         Edge(2, 3, "arrow", "arrow"),
     )
     graph = Graph((0, 1, 2, 3), edges, {}, (6,), "icd", 128, 1e-5, True, True)
-    assert explain(graph, 3, radius=1).distance == {2: 1}
-    assert explain(graph, 3, radius=2).distance == {2: 1, 1: 2}  # 1 *→ 2 ←* 3; 0 o–o 2 is no collider
-    assert explain(graph, 3, radius=3).distance == {2: 1, 1: 2, 0: 3}  # 2, 1, 0 are a triangle
+    assert explain_node(graph, 3, radius=1).distance == {2: 1}
+    assert explain_node(graph, 3, radius=2).distance == {2: 1, 1: 2}  # 1 *→ 2 ←* 3; 0 o–o 2 is no collider
+    assert explain_node(graph, 3, radius=3).distance == {2: 1, 1: 2, 0: 3}  # 2, 1, 0 are a triangle
 
 
 def test_the_smallest_confirmed_sets_come_first_and_hold_their_way() -> None:
@@ -130,7 +130,7 @@ def test_renumbering_tokens_in_order_changes_nothing(A: Floats, learner: Learner
     ]
     assert renumbered.tests == graph.tests
     target = len(C) - 1
-    assert explain(renumbered, new[target]).nodes == tuple(new[node] for node in explain(graph, target).nodes)
+    assert explain_node(renumbered, new[target]).nodes == tuple(new[node] for node in explain_node(graph, target).nodes)
 
 
 @settings(max_examples=30, deadline=None)

@@ -22,7 +22,7 @@ from surgeval.explain.flow import (
     FarnebackFlow,
     FlowMethod,
     StoredFlow,
-    flow,
+    estimate_flow,
     open_flow,
 )
 from surgeval.explain.flow.files import read_flo
@@ -49,7 +49,7 @@ def test_a_shift_is_found_in_both_directions(
     np.testing.assert_allclose(np.median(pair.backward[inner], axis=(0, 1)), (-3, 2), atol=0.1)
     assert np.nanmedian(forward_backward_error(pair)) < 0.2
     assert method.pair(*shifted, backward=False).backward is None
-    np.testing.assert_array_equal(flow(*shifted, method), pair.forward)
+    np.testing.assert_array_equal(estimate_flow(*shifted, method), pair.forward)
 
 
 def test_dis_does_not_depend_on_the_number_of_threads(
@@ -59,7 +59,7 @@ def test_dis_does_not_depend_on_the_number_of_threads(
     try:
         for threads in (1, 2, 5):
             cv2.setNumThreads(threads)
-            found.append(flow(*shifted))
+            found.append(estimate_flow(*shifted))
     finally:
         cv2.setNumThreads(before)
     np.testing.assert_array_equal(found[0], found[1])
@@ -76,7 +76,7 @@ def test_frames_that_are_no_pictures_are_refused() -> None:
     )
     for a, b, said in cases:
         with pytest.raises(BadInput, match=said):
-            flow(a, b)
+            estimate_flow(a, b)
 
 
 def test_an_unknown_method_or_preset_is_named() -> None:

@@ -15,7 +15,7 @@ def _counts(truth: list[Row], found: list[Row], legacy: bool) -> dict[str, int]:
         Boxes.of([0] * len(rows), {"ivt": [c for c, _ in rows]}, [b for _, b in rows], scores)
         for rows, scores in ((truth, None), (found, [0.9 - 0.1 * k for k in range(len(found))]))
     ]
-    data = DetectionSet.of([0], parts[0], parts[1])
+    data = DetectionSet.of(parts[1], parts[0], [0])
     counts = associate(data, "ivtd-legacy" if legacy else "ivtd").counts[0].tolist()
     return {key: n for key, n in zip(ASSOCIATION_COUNTS, counts, strict=True) if n}
 
@@ -49,6 +49,6 @@ def test_a_frame_is_counted_as_described(
 def test_fractions_are_per_video_and_over_all() -> None:
     truth = Boxes.of([0, 1, 2], {"ivt": [1, 1, 1]}, [A, A, A])
     found = Boxes.of([0], {"ivt": [1]}, [A], [0.9])
-    result = associate(DetectionSet.of([0, 1, 1], truth, found, n_videos=3))
+    result = associate(DetectionSet.of(found, truth, [0, 1, 1], n_videos=3))
     assert result.overall()[0] == pytest.approx(1 / 3)
     assert result.video_wise()[0] == pytest.approx(1 / 2)  # videos 1.0 and 0.0; the empty third is left out

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from surgeval.metrics import Boxes, DetectionSet, evaluate, global_ap, rank_detections
+from surgeval.metrics import Boxes, DetectionSet, evaluate_detection, global_ap, rank_detections
 
 RECORDED = sorted((Path(__file__).parents[2] / "data" / "pycocotools").glob("*.json.gz"))
 COMPONENTS = ("ivt", "i", "v", "t")
@@ -27,7 +27,7 @@ def _fixture(file: Path) -> tuple[dict[str, Any], DetectionSet]:
         return Boxes.of(rows[:, 0], classes, rows[:, first:], rows[:, 2] if first == 3 else None)
 
     truth, predictions = boxes(np.array(golden["gt"], float), 2), boxes(np.array(golden["pd"], float), 3)
-    return golden, DetectionSet.of(np.zeros(golden["frames"], np.int64), truth, predictions)
+    return golden, DetectionSet.of(predictions, truth, np.zeros(golden["frames"], np.int64))
 
 
 def test_there_are_recorded_answers() -> None:
@@ -39,7 +39,7 @@ def test_there_are_recorded_answers() -> None:
 def test_coco_agrees_with_pycocotools_for_each_component(file: Path, component: str) -> None:
     golden, data = _fixture(file)
     expected = golden["expected"][component]
-    result = evaluate(data, golden["n_classes"], convention="coco")[component]
+    result = evaluate_detection(data, golden["n_classes"], convention="coco")[component]
     ap = global_ap(result.ranked)
     nan = [[np.nan if x is None else x for x in row] for row in expected["per_class_ap"]]
     np.testing.assert_allclose(ap, nan, rtol=0, atol=1e-9)
@@ -58,17 +58,17 @@ def test_at_most_a_hundred_detections_per_frame_and_class_count() -> None:
     boxes = np.tile([[50.0, 50.0, 5.0, 5.0]], (101, 1))
     boxes[100] = [0, 0, 10, 10]  # the hit is the 101st
     found = Boxes.of(np.zeros(101, int), {"i": np.zeros(101, int)}, boxes, scores)
-    data = DetectionSet.of([0], truth, found)
+    data = DetectionSet.of(found, truth, [0])
     assert len(rank_detections(data, "i", 1).rows) == 100
-    assert evaluate(data, {"i": 1})["i"].overall.mAP == 0
-    assert evaluate(data, {"i": 1}, convention="ivtd")["i"].overall.mAP > 0
+    assert evaluate_detection(data, {"i": 1})["i"].overall.mAP == 0
+    assert evaluate_detection(data, {"i": 1}, convention="ivtd")["i"].overall.mAP > 0
 
 
 def test_coco_matches_again_at_every_iou_threshold_and_ivtd_does_not() -> None:
     truth = Boxes.of([0], {"i": [0]}, [[0, 0, 10, 10]])
     loose, exact = [0, 0, 10, 6], [0, 0, 10, 10]  # IoU 0.6 and 1
     found = Boxes.of([0, 0], {"i": [0, 0]}, [loose, exact], score=[0.9, 0.5])
-    data = DetectionSet.of([0], truth, found)
+    data = DetectionSet.of(found, truth, [0])
     coco, ivtd = rank_detections(data, "i", 1), rank_detections(data, "i", 1, "ivtd")
     assert coco.hits[:, 0].tolist() == ivtd.hits[:, 0].tolist() == [True, False]
     assert coco.hits[:, 5].tolist() == [False, True]  # at 0.75 the exact box gets its chance

@@ -37,7 +37,7 @@ def _paper_example() -> DetectionSet:
             (1, 22, 1, 0, 0, A, 0.6),
         ]
     )
-    return DetectionSet.of([0, 0], truth, found)
+    return DetectionSet.of(found, truth, [0, 0])
 
 
 def _f1(result: CostAware, part: str) -> float:
@@ -86,7 +86,7 @@ def test_wrong_choices_are_refused() -> None:
 def test_matching_without_classes_takes_the_best_overlap_or_the_first() -> None:
     truth = _boxes([(0, 0, 0, 0, 0, [0.0, 2.0, 10.0, 10.0], 1), (0, 1, 1, 0, 0, A, 1)])
     found = _boxes([(0, 0, 0, 0, 0, A, 0.9)])
-    data = DetectionSet.of([0], truth, found)
+    data = DetectionSet.of(found, truth, [0])
     assert match_boxes(data).tolist() == [1]
     assert match_boxes(data, choose="first").tolist() == [0]
     assert match_boxes(data, same_class="i").tolist() == [0]
@@ -96,7 +96,7 @@ def test_matching_without_classes_takes_the_best_overlap_or_the_first() -> None:
 def test_every_truth_and_every_counted_prediction_stands_once_in_the_confusion_matrix() -> None:
     data = _paper_example()
     matrix = confusion_matrix(data, "i", 7)
-    assert matrix.counts[:, :-1].sum() == len(data.truth)
+    assert matrix.counts[:, :-1].sum() == len(data.targets)
     assert matrix.counts[:-1].sum() == len(data.predictions)
     assert matrix.counts[-1, -1] == 0
     above = confusion_matrix(data, "i", 7, min_score=0.65)

@@ -15,7 +15,7 @@ from surgeval.metrics import (
     DetectionSet,
     associate,
     confusion_matrix,
-    evaluate,
+    evaluate_detection,
     match_boxes,
     operating_point,
     rank_detections,
@@ -28,18 +28,18 @@ def _set(videos: list[int], found: list[tuple[int, float, list[float]]]) -> Dete
     """One class; a true `BOX` in every frame."""
     truth = Boxes.of(range(len(videos)), {"i": [0] * len(videos)}, [BOX] * len(videos))
     frames, scores, boxes = zip(*found, strict=True)
-    return DetectionSet.of(videos, truth, Boxes.of(frames, {"i": [0] * len(found)}, boxes, scores))
+    return DetectionSet.of(Boxes.of(frames, {"i": [0] * len(found)}, boxes, scores), truth, videos)
 
 
 def test_equal_scores_are_one_step_by_hand() -> None:
     """Four frames, score 1.0 everywhere, two hits: precision 2/4 up to recall 2/4, so 51 of 101 points of 0.5."""
     orders = ([BOX, BOX, FAR, FAR], [FAR, FAR, BOX, BOX])
     data = [_set([0] * 4, [(f, 1.0, box) for f, box in enumerate(boxes)]) for boxes in orders]
-    assert [evaluate(d, {"i": 1})["i"].overall.mAP for d in data] == [pytest.approx(0.5 * 51 / 101)] * 2
-    named = [evaluate(d, {"i": 1}, convention="coco")["i"].overall.mAP for d in data]
+    assert [evaluate_detection(d, {"i": 1})["i"].overall.mAP for d in data] == [pytest.approx(0.5 * 51 / 101)] * 2
+    named = [evaluate_detection(d, {"i": 1}, convention="coco")["i"].overall.mAP for d in data]
     assert named == pytest.approx([51 / 101, 0.5 * 51 / 101])  # hits first, misses first
     # ivtd joins (0, 1), (0.25, 0.5) at the first hit, (0.5, 0.5) and (1, 0): 0.75 / 4 + 0.5 / 4 + 0.25 / 2.
-    free = [evaluate(d, {"i": 1}, convention="ivtd", ties="free")["i"].overall for d in data]
+    free = [evaluate_detection(d, {"i": 1}, convention="ivtd", ties="free")["i"].overall for d in data]
     assert [scores.mAP for scores in free] == pytest.approx([0.4375, 0.4375])
 
 
@@ -66,7 +66,7 @@ def test_a_tied_group_is_cut_whole_at_a_hundred_detections() -> None:
 def test_equal_boxes_of_two_classes_and_equal_scores_count_the_same_in_any_order() -> None:
     truth = Boxes.of([0], {"ivt": [1]}, [BOX])
     for ids in ([0, 1], [1, 0]):
-        data = DetectionSet.of([0], truth, Boxes.of([0, 0], {"ivt": ids}, [BOX, BOX], [0.5, 0.5]))
+        data = DetectionSet.of(Boxes.of([0, 0], {"ivt": ids}, [BOX, BOX], [0.5, 0.5]), truth, [0])
         assert confusion_matrix(data, "ivt", 2).counts.tolist() == [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
         assert associate(data).counts[0].tolist() == [1, 0, 0, 0, 0, 1, 0]
 
@@ -74,23 +74,23 @@ def test_equal_boxes_of_two_classes_and_equal_scores_count_the_same_in_any_order
 def test_ties_are_free_unless_a_convention_is_named() -> None:
     data = _set([0] * 3, [(0, 1.0, BOX), (1, 1.0, FAR), (2, 0.5, BOX)])
     metric = DetectionAccumulator({"i": 1})
-    metric.update("v", truth=data.truth, predictions=data.predictions)
+    metric.update(data.predictions, data.targets, "v")
     given: list[tuple[dict[str, Any], str]] = [
         ({}, "free"), ({"convention": "coco"}, "reference"), ({"convention": "ivtd"}, "reference"),
         ({"ties": "reference"}, "reference"), ({"convention": "ivtd", "ties": "free"}, "free"),
     ]  # fmt: skip
     for options, ties in given:
-        for result in (evaluate(data, {"i": 1}, **options), metric.compute(**options)):
+        for result in (evaluate_detection(data, {"i": 1}, **options), metric.compute(**options)):
             assert (result.ties, result["i"].ranked.ties) == (ties, ties)
     with pytest.raises(BadInput, match="ties 'none': expected one of free, reference"):
-        evaluate(data, {"i": 1}, ties="none")  # type: ignore[arg-type]
+        evaluate_detection(data, {"i": 1}, ties="none")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("scores", [(80, 90, 20), (0.0008, 0.0009, 0.0002), (-1.5, 2.5, -7.0)])
 def test_the_best_f1_threshold_is_found_at_the_scores_on_any_scale(scores: tuple[float, float, float]) -> None:
     data = _set([0] * 2, [(0, scores[0], BOX), (1, scores[1], BOX), (1, scores[2], FAR)])
     for convention in (None, "coco"):
-        overall = evaluate(data, {"i": 1}, convention=convention)["i"].overall
+        overall = evaluate_detection(data, {"i": 1}, convention=convention)["i"].overall
         assert overall.mean("F1") == pytest.approx(1)
         assert overall.threshold == min(scores[:2])
     assert confusion_matrix(data, "i", 1, min_score=overall.threshold).counts.tolist() == [[2, 0], [0, 0]]

@@ -54,7 +54,7 @@ def test_parts_of_the_heads_may_contradict_the_triplet_only_where_the_table_says
     write_detections(said, path, dataset=truth)
     back = read_detections(path, truth)
     assert back.table.select("triplet", "instrument", "verb", "target").row(0) == (17, own, verb, target)
-    classes = join(truth, back).predictions.classes
+    classes = join(back, truth).predictions.classes
     assert (classes["ivt"].tolist(), classes["v"].tolist()) == ([17], [verb])
     losses = write_detections(back, tmp_path / "coco.json", dataset=truth).losses
     assert losses == ("coco: instrument, verb and target of 1 boxes as the heads chose them are not kept",)
@@ -67,7 +67,7 @@ def test_a_frame_that_was_seen_is_told_from_one_that_was_not(truth: GroundTruth,
     path.write_text("video,frame,triplet,score,x,y,w,h\nVID68,000001,17,0.9,10,10,50,40\nVID68,000002,-1,,,,,\n")
     back = read_detections(path, truth)
     assert (len(back), back.empty.rows()) == (1, [("VID68", "000002")])
-    assert join(truth, back).missing.rows() == [("VID68", "000003")]
+    assert join(back, truth).missing.rows() == [("VID68", "000003")]
     path.write_text("video,frame,triplet,score,x,y,w,h\nVID68,000009,-1,,,,,\n")
     with pytest.raises(DataError, match="frame: found '000009', expected a frame of video VID68"):
         read_detections(path, truth)

@@ -154,13 +154,13 @@ def test_fractions_where_pixels_are_due_are_refused_whole(truth: GroundTruth, fo
     small = found.with_columns(pl.col("x", "w") / 854, pl.col("y", "h") / 480)
     message = "x, y, w, h: found boxes that all lie within 1.5 pixels of the corner, expected pixels of the original"
     with pytest.raises(DataError, match=message):
-        join(truth, small)
+        join(small, truth)
 
 
 def test_odd_but_usable_boxes_are_told_in_one_sentence(truth: GroundTruth, found: pl.DataFrame) -> None:
     heard: list[Problem] = []
     odd = found.with_columns(x=pl.Series([5000.0, 400.0, 10.0]), w=pl.Series([60.0, 0.0, -3.0]), score=pl.lit(1.5))
-    assert len(join(truth, odd, on_problem=heard.append).predictions) == 3
+    assert len(join(odd, truth, on_problem=heard.append).predictions) == 3
     told = {problem.kind: str(problem) for problem in heard}
     assert set(told) == {"box-degenerate", "box-off-frame", "score-outside"}
     assert "row 1 (VID68 000012): w, h: found 0 × 90 pixels (and 1 more rows like it)" in told["box-degenerate"]
@@ -172,10 +172,13 @@ def test_a_box_beyond_any_edge_of_the_frame_is_told(
     truth: GroundTruth, found: pl.DataFrame, x: float, y: float
 ) -> None:
     heard: list[Problem] = []
-    join(truth, found.head(1).with_columns(x=pl.lit(x), y=pl.lit(y)), on_problem=heard.append)
+    join(found.head(1).with_columns(x=pl.lit(x), y=pl.lit(y)), truth, on_problem=heard.append)
     assert [problem.kind for problem in heard] == ["box-off-frame"]
-    join(truth, found.head(1).with_columns(x=pl.lit(x + np.sign(427 - x) * 0.5), y=pl.lit(y + np.sign(240 - y) * 0.5)),
-         on_problem=heard.append)  # fmt: skip
+    join(
+        found.head(1).with_columns(x=pl.lit(x + np.sign(427 - x) * 0.5), y=pl.lit(y + np.sign(240 - y) * 0.5)),
+        truth,
+        on_problem=heard.append,
+    )
     assert len(heard) == 1
 
 

@@ -37,8 +37,8 @@ def test_what_is_written_is_read_back(format: str, truth: GroundTruth, found: pl
     assert (report.rows, report.losses) == (3, ())
     back = read_detections(path, truth)
     assert (back.format, dict(back.problems)) == (format, {})
-    expected = join(truth, found).predictions
-    got = join(truth, back).predictions
+    expected = join(found, truth).predictions
+    got = join(back, truth).predictions
     np.testing.assert_allclose(got.xywh, expected.xywh, rtol=0, atol=1e-9)
     assert got.score.tolist() == expected.score.tolist()
     assert {c: ids.tolist() for c, ids in got.classes.items()} == {
@@ -366,5 +366,5 @@ def test_boxes_in_pixels_are_doubted_where_no_image_told_the_size(tmp_path: Path
     assert truth.assumed_size == (640, 640)
     found = pl.DataFrame({"video": ["VID68"], "frame": ["000012"], "triplet": [17], "score": [0.5], "x": [10.0],
                           "y": [20.0], "w": [30.0], "h": [40.0]})  # fmt: skip
-    join(truth, found, on_problem=heard.append)
+    join(found, truth, on_problem=heard.append)
     assert "boxes in pixels of a dataset without images, whose frames are taken as 640 × 640" in str(heard[0])

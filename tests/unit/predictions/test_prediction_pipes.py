@@ -19,7 +19,7 @@ def test_a_pipe_is_refused_instead_of_waited_for(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="pipe"):
         read_detections(tmp_path / "pipe.csv", open_dataset(data))
     with pytest.raises(BadInput, match=r"pipe\.csv"):
-        score_triplets(data, tmp_path / "pipe.csv")
+        score_triplets(tmp_path / "pipe.csv", data)
 
 
 @pytest.mark.parametrize("name", ["pipe.parquet", "pipe.csv", "pipe.json"])
@@ -37,7 +37,7 @@ def test_a_pipe_of_any_kind_is_refused_by_every_reader(tmp_path: Path, name: str
             lambda path=path: read_detections(path, dataset),
             lambda path=path: read_detections(path, dataset, format="table"),
             lambda path=path: read_recognition(path, dataset),
-            lambda path=path: score_triplets(data, path),
+            lambda path=path: score_triplets(path, data),
         ):
             with pytest.raises(SurgevalError, match="pipe"):
                 read()

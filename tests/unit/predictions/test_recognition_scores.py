@@ -51,25 +51,26 @@ def test_a_folder_of_videos_may_name_frames_by_number(truth: GroundTruth, tmp_pa
 
 
 def test_a_labelled_frame_without_scores_is_ranked_last(truth: GroundTruth, scores: pl.DataFrame) -> None:
-    joined = join_recognition(truth, scores)
+    joined = join_recognition(scores, truth)
     assert joined.answered.tolist() == [True, True, True, False]
     assert joined.missing.rows() == [("VID70", "000033")]
     assert joined.scores[3].max() < joined.scores[:3].min()
-    result = evaluate_recognition(joined.targets, joined.scores, joined.video, space=joined.space,
-                                  components=("ivt", "i"))  # fmt: skip
+    result = evaluate_recognition(
+        joined.scores, joined.targets, joined.video, space=joined.space, components=("ivt", "i")
+    )
     assert result["ivt"].AP[19] == pytest.approx(1 / 4)  # found when every other frame has been
     assert joined.notes() == ("1 of 4 labelled frames have no scores: their labels are ranked last",)
 
 
 def test_scores_below_zero_stay_above_a_missing_frame(truth: GroundTruth, scores: pl.DataFrame) -> None:
     logits = scores.with_columns(pl.col("scores").list.eval(pl.element() * 20 - 40))
-    joined = join_recognition(truth, logits)
+    joined = join_recognition(logits, truth)
     assert joined.scores[3].max() < joined.scores[:3].min() < -20
 
 
 def test_what_is_not_scored_is_left_out_and_said(dataset: MemoryDataset, scores: pl.DataFrame) -> None:
     more = pl.concat([scores, scores.head(1).with_columns(frame=pl.lit("000026"))])
-    joined = join_recognition(ground_truth(dataset, videos=["VID68"]), more)
+    joined = join_recognition(more, ground_truth(dataset, videos=["VID68"]))
     assert (joined.elsewhere, joined.unlabelled, len(joined.missing)) == (1, 1, 0)
 
 
@@ -115,7 +116,7 @@ def test_tables_of_the_wrong_shape_are_named(truth: GroundTruth, scores: pl.Data
 
 def test_scores_of_another_label_space_are_refused(truth: GroundTruth, scores: pl.DataFrame) -> None:
     with pytest.raises(DataError, match="found 99 scores, expected 100 scores"):
-        join_recognition(truth, scores.with_columns(pl.col("scores").list.head(99)))
+        join_recognition(scores.with_columns(pl.col("scores").list.head(99)), truth)
 
 
 def test_names_that_say_nothing_are_refused(truth: GroundTruth, scores: pl.DataFrame, tmp_path: Path) -> None:
@@ -128,5 +129,5 @@ def test_names_that_say_nothing_are_refused(truth: GroundTruth, scores: pl.DataF
 
 
 def test_no_scores_at_all_is_every_frame_missing(truth: GroundTruth, scores: pl.DataFrame) -> None:
-    joined = join_recognition(truth, scores.clear())
+    joined = join_recognition(scores.clear(), truth)
     assert (len(joined.missing), joined.scores.shape) == (4, (4, 100))

@@ -23,16 +23,16 @@ from tests.unit.protocols.training.conftest import FOLDS, simulated
 import surgeval
 from surgeval.asking import Answered, Unanswered
 from surgeval.datasets import MemoryDataset
-from surgeval.errors import DataError, RunError, SurgevalError
+from surgeval.errors import BadInput, DataError, RunError, SurgevalError
 from surgeval.files import trust_parquet
 from surgeval.protocols.asked import AskedRun
-from surgeval.protocols.contract import Comparison, FinishedRun, RunResult
+from surgeval.protocols.contract import FinishedRun, RunResult
 from surgeval.protocols.focus import as_sources, run_focus, score_focus
 from surgeval.protocols.intent import run_intent
 from surgeval.protocols.quality import run_quality
 from surgeval.protocols.registry import descriptors, load_run
 from surgeval.protocols.surgxbench import SurgXSettings, run_surgxbench
-from surgeval.protocols.training import train_folds
+from surgeval.protocols.training import run_training
 from surgeval.protocols.triplets import score_triplets
 from surgeval.records import VqaQuestion
 from surgeval.report import write_run_pages
@@ -40,7 +40,6 @@ from surgeval.results import Result
 
 OURS = {name: one for name, one in descriptors().items() if one.load.startswith("surgeval.")}
 PAGE = Path(__file__).parents[3] / "docs" / "protocols.md"
-API = PAGE.parent / "api" / "protocols.md"
 ANY_PROTOCOL = ("report", "compare", "rank", "demo_chapters", "protocols")  # commands, by their modules
 Make = Callable[[str, Path], None]
 
@@ -62,14 +61,14 @@ def make(theatre: MemoryDataset, good: pl.DataFrame, filmed: Path) -> Make:
     """Writes a small run of a protocol into a folder."""
 
     def triplets(out: Path) -> None:
-        score_triplets(theatre, good, name="run").save(out)
+        score_triplets(good, theatre, name="run").save(out)
 
     def focus(out: Path) -> None:
         asked = [{"qID": f"q{n}", "videoID": f"v{n % 3}", "start_time": n, "end_time": n + 1, "procedure_type": "",
                   "question": "?"} for n in range(9)]  # fmt: skip
         truth = [{"qID": f"q{n}", "primary": "3a", "format": "number", "answer": "3"} for n in range(9)]
         said = [{"qID": f"q{n}", "content": str(3 + n % 2), "latency": 1.0} for n in range(9)]
-        score_focus(asked, truth, said, name="run", resamples=20).save(out)
+        score_focus(said, asked, truth, name="run", resamples=20).save(out)
 
     def intent(out: Path) -> None:
         items = make_items(4, scenarios=("open_surgery",))
@@ -87,7 +86,7 @@ def make(theatre: MemoryDataset, good: pl.DataFrame, filmed: Path) -> Make:
         offers_what_the_run_does(done, out)
 
     def training(out: Path) -> None:
-        assert train_folds(theatre, out, simulated("good"), scheme=FOLDS, pages=False) is not None
+        assert run_training(theatre, simulated("good"), out, scheme=FOLDS, pages=False) is not None
 
     made = {one.__name__: one for one in (triplets, focus, intent, surgxbench, quality, training)}
     return lambda name, out: made[name](out)
@@ -113,7 +112,7 @@ def test_a_protocol_has_its_rooms_and_every_part_that_it_names(name: str) -> Non
     rooms += ["command"] if parts.run or parts.score else []
     rooms += ["demo"] if parts.chapter else []
     assert [room for room in rooms if find_spec(f"{package}.{room}") is None] == []
-    for part in ("load", "page", "compare", "run", "score", "outcomes", "chapter"):
+    for part in ("load", "page", "compare", "evaluate", "run", "score", "outcomes", "chapter"):
         if getattr(parts, part):
             assert callable(parts.part(part))
     assert parts.question.endswith("?")
@@ -129,14 +128,26 @@ def test_the_documentation_lists_the_protocols_as_they_describe_themselves() -> 
 
 
 @pytest.mark.parametrize("name", sorted(OURS))
-def test_what_runs_scores_and_compares_is_at_the_top_level_and_on_its_api_page(name: str) -> None:
+def test_what_runs_and_compares_is_exported_and_reached_from_the_top_level(name: str) -> None:
     package = import_module(f"surgeval.protocols.{name}")
-    wanted = {one for one in dir(package) if one.startswith(("run_", "score_", "compare_", "train_"))}
-    wanted -= {"run_ablation"}  # of configurations of one detector: no run of the protocol
-    at_top = {one for one in dir(surgeval) if getattr(surgeval, one) in [getattr(package, each) for each in wanted]}
-    assert f"compare_{name}" in wanted and at_top == wanted
-    (row,) = (line for line in API.read_text(encoding="utf-8").splitlines() if line.startswith(f"| `{name}` |"))
-    assert set(re.findall(r"`surgeval\.(\w+)`", row)) - {"explain_image"} == wanted
+    offered = {one for one in dir(package) if one.startswith(("run_", "compare_"))}
+    assert offered - {"run_ablation"} == {f"compare_{name}", *([f"run_{name}"] if OURS[name].evaluate else [])}
+    if OURS[name].evaluate:
+        assert OURS[name].part("evaluate") is getattr(package, f"run_{name}")
+
+
+def test_a_protocol_that_runs_no_model_is_named_with_those_that_do() -> None:
+    with pytest.raises(BadInput, match=r"'triplets' runs no model\. These do: training, focus, intent, surgxbench, q"):
+        surgeval.evaluate("triplets", "data", "model", "out")
+    with pytest.raises(BadInput, match=r"Unknown protocol 'focsu'\..*did you mean 'focus'"):
+        surgeval.evaluate("focsu", "data", "model", "out")
+
+
+def test_two_runs_of_different_protocols_are_not_compared(make: Make, tmp_path: Path) -> None:
+    make("triplets", tmp_path / "a")
+    make("focus", tmp_path / "b")
+    with pytest.raises(BadInput, match="run is a run of triplets, run one of focus: compare two runs of one protocol"):
+        surgeval.compare(tmp_path / "a", tmp_path / "b")
 
 
 def test_what_takes_runs_of_any_protocol_knows_none_by_name() -> None:
@@ -160,13 +171,22 @@ def test_a_result_offers_tables_figures_and_a_short_word_about_itself(result: Ru
 
 
 def test_what_asking_questions_hands_back_offers_the_scores_of_its_folder(tmp_path: Path) -> None:
-    item = {"id": "i1", "scenario": "chest_xray", "cluster": "P1", "media": [], "dimension": "spatial",
-            "skill": "absolute", "question": "Where is it?", "options": ["left", "right"], "answer": 1}  # fmt: skip
+    item = {
+        "id": "i1",
+        "scenario": "chest_xray",
+        "cluster": "P1",
+        "media": [],
+        "dimension": "spatial",
+        "skill": "absolute",
+        "question": "Where is it?",
+        "options": ["left", "right"],
+        "answer": 1,
+    }
     (tmp_path / "items.jsonl").write_text(json.dumps(item))
     offers_what_the_run_does(run_intent(tmp_path, "oracle", tmp_path / "intent", progress=False), tmp_path / "intent")
     questions = [VqaQuestion(f"q{n}", f"v{n}", 3, 3, "cholecystectomy", "Is a clip visible?", "1a", "binary", "Yes")
                  for n in range(3)]  # fmt: skip
-    for name, rows in zip(("requests", "references"), as_sources(questions, []), strict=False):
+    for name, rows in zip(("responses", "requests", "references"), as_sources(questions, []), strict=True):
         (tmp_path / f"{name}.json").write_text(json.dumps(rows))
     files: dict[str, Any] = {"requests": tmp_path / "requests.json", "references": tmp_path / "references.json"}
     asked = run_focus(None, "oracle", tmp_path / "focus", **files, progress=False)
@@ -180,7 +200,7 @@ def test_a_question_without_an_answer_is_no_wrong_answer_of_a_figure(tmp_path: P
         raise Unanswered("the server is gone")
 
     questions = [VqaQuestion("q1", "v1", 3, 3, "cholecystectomy", "Is a clip visible?", "1a", "binary", "Yes")]
-    for name, rows in zip(("requests", "references"), as_sources(questions, []), strict=False):
+    for name, rows in zip(("responses", "requests", "references"), as_sources(questions, []), strict=True):
         (tmp_path / f"{name}.json").write_text(json.dumps(rows))
     model = SimpleNamespace(identity="gone", costly=False, looks=False, answer=fails)
     files: dict[str, Any] = {"requests": tmp_path / "requests.json", "references": tmp_path / "references.json"}
@@ -207,9 +227,12 @@ def test_what_protocols_give_back_is_a_result_and_made_by_keywords_only() -> Non
         for kind in one.__annotations__["return"].split(" | ")
     }
     found = {one.__name__: one for one in result_classes()}
-    inputs = {("open_dataset", "Dataset"), ("load_labels", "LabelSpace"), ("train_folds", "None")}  # no results
+    inputs = {
+        ("open_dataset", "Dataset"), ("load_labels", "LabelSpace"), ("open_model", "Contrastive"),
+        ("open_model", "Generative"), ("train", "Trained"), ("evaluate", "None"), ("evaluate", "Result"),
+    }  # fmt: skip
     assert {one for one in given - inputs if one[1] not in found} == set()
-    assert {("run_quality", "QualityRun"), ("rank", "Ranking"), ("load_run", "RunResult")} <= given
+    assert {("score_answers", "FocusScores"), ("rank", "Ranking"), ("load_run", "RunResult")} <= given
     for name, one in found.items():
         taken = {parameter.kind for parameter in inspect.signature(one).parameters.values()}
         assert taken <= {inspect.Parameter.KEYWORD_ONLY}, name
@@ -226,8 +249,8 @@ def test_a_page_made_again_from_a_copy_of_the_folder_is_the_same(run: Path, tmp_
 
 
 def test_a_run_does_not_differ_from_itself(result: RunResult) -> None:
-    compared = OURS[result.protocol].part("compare")(result, result, resamples=50, seed=3)
-    assert isinstance(compared, Comparison) and compared.protocol == result.protocol
+    compared = surgeval.compare(result, result, resamples=50, seed=3)
+    assert compared.protocol == result.protocol
     assert (compared.settings["resamples"], compared.settings["seed"]) == (50, 3)
     known = [one for one in compared.to_frame()["difference"] if one is not None]
     assert known and set(known) == {0.0}

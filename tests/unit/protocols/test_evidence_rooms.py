@@ -32,7 +32,7 @@ TRUTH = [{"qID": f"q{n}", "primary": "3a", "format": "number", "answer": "3"} fo
 
 def _scores(name: str, *answers: str) -> Any:
     replies = [{"qID": f"q{n}", "content": text, "latency": 1.0} for n, text in enumerate(answers)]
-    return score_focus(ASKED, TRUTH, replies, name=name, resamples=20)
+    return score_focus(replies, ASKED, TRUTH, name=name, resamples=20)
 
 
 def _content(page: Path) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def response(qid: Any, content: Any = "3", **more: Any) -> dict[str, Any]:
 
 
 def score(requests: Rows, references: Rows, responses: Rows | list[Any], **options: Any) -> FocusScores:
-    return score_focus(requests, references, responses, resamples=100, **options)
+    return score_focus(responses, requests, references, resamples=100, **options)
 
 
 def only(scores: FocusScores) -> dict[str, Any]:
@@ -278,20 +278,20 @@ def test_broken_files_are_all_named_before_anything_is_scored(tmp_path: Path) ->
     (tmp_path / "references.json").write_text('[{"qID": "q"')
     (tmp_path / "responses.json").write_text('{"qID": "q"}')
     with pytest.raises(FocusProblems) as caught:
-        score_focus(*(tmp_path / f"{name}.json" for name in ("requests", "references", "responses")))
+        score_focus(*(tmp_path / f"{name}.json" for name in ("responses", "requests", "references")))
     assert [problem.kind for problem in caught.value.problems] == ["file-missing", "json-broken", "wrong-shape"]
 
 
 def test_files_and_lists_score_the_same(tmp_path: Path) -> None:
     lists = {
+        "responses": [response("q"), response("p", "4")],
         "requests": [request("q"), request("p", "v2")],
         "references": [reference("q"), reference("p")],
-        "responses": [response("q"), response("p", "4")],
     }
     for name, rows in lists.items():
         (tmp_path / f"{name}.json").write_text(json.dumps(rows), encoding="utf-8-sig")
     from_files = score_focus(*(tmp_path / f"{name}.json" for name in lists), resamples=100)
-    assert from_files.results.equals(score(*lists.values()).results)
+    assert from_files.results.equals(score(lists["requests"], lists["references"], lists["responses"]).results)
 
 
 def test_no_question_is_an_error() -> None:
@@ -339,10 +339,10 @@ def test_reading_leaves_the_garbage_collector_as_it_was(enabled: bool, tmp_path:
     was = gc.isenabled()
     try:
         (gc.enable if enabled else gc.disable)()
-        score_focus([request("q")], [reference("q")], [{"qID": "q", "content": "3"}], resamples=5)
+        score_focus([{"qID": "q", "content": "3"}], [request("q")], [reference("q")], resamples=5)
         assert gc.isenabled() is enabled
         with pytest.raises(FocusProblems):
-            score_focus([], [], tmp_path / "absent.json")
+            score_focus(tmp_path / "absent.json", [], [])
         assert gc.isenabled() is enabled
     finally:
         (gc.enable if was else gc.disable)()

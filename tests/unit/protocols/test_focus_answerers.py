@@ -17,7 +17,7 @@ from surgeval.asking import Oracle, PriorAnswerer, RandomAnswerer, Replay, Unans
 from surgeval.asking.guess import options_of, random_answer
 from surgeval.asking.pattern import text_matching
 from surgeval.errors import DataError
-from surgeval.qa.formats import formats, judge_format
+from surgeval.qa.formats import answer_formats, judge_format
 from surgeval.qa.judging import ExactJudge, JudgeItem, Panel, open_judges
 from surgeval.records import VqaQuestion
 
@@ -96,7 +96,7 @@ def test_random_answers_are_readable_near_chance_and_independent_of_what_else_is
     assert [backwards[one.id] for one in asked[5:30]] != [RandomAnswerer(2).answer(one).content for one in asked[5:30]]
 
 
-@pytest.mark.parametrize("format", formats())
+@pytest.mark.parametrize("format", answer_formats())
 def test_every_guess_can_be_read_by_its_format(format: str) -> None:
     options = {"pattern": r"[A-D]-\d(, [A-D]-\d){1,2}"} if format == "matching" else {}
     reference = {"binary": "yes", "number": "1", "percentage": "5", "fo_class": "clip", "time": "00:00:01",

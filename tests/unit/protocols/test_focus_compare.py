@@ -31,7 +31,7 @@ def submission(right: str, *, name: str = "net", **options: Any) -> FocusScores:
         references.append({"qID": f"q{k}", "primary": kind, "format": "number" if kind == "3a" else "binary",
                            "answer": truth, "ood": kind == "1a"})  # fmt: skip
         responses.append({"qID": f"q{k}", "content": said, "latency": 1.0})
-    return score_focus(requests, references, responses, resamples=50, name=name, **options)
+    return score_focus(responses, requests, references, resamples=50, name=name, **options)
 
 
 def test_the_differences_are_those_of_a_hand_calculation() -> None:
@@ -96,7 +96,7 @@ def _open(verdicts: dict[str, bool | None], folder: Path, name: str) -> FocusSco
     references = [{"qID": qid, "primary": "3a", "format": "open_ended", "answer": "a clip"} for qid in verdicts]
     responses = [{"qID": qid, "content": "clips", "latency": 1.0} for qid in verdicts]
     judge = Panel([TableJudge(folder / "verdicts.json", f"table of {name}")])
-    return score_focus(requests, references, responses, judge=judge, resamples=50, name=name)
+    return score_focus(responses, requests, references, judge=judge, resamples=50, name=name)
 
 
 def test_a_question_without_a_verdict_is_left_out_of_both(tmp_path: Path) -> None:
@@ -119,12 +119,12 @@ def test_other_questions_are_refused_with_their_number() -> None:
     requests = [{"qID": f"q{k}", "videoID": "a", "start_time": 0, "end_time": 1, "procedure_type": "x",
                  "question": "?"} for k in range(5, 10)]  # fmt: skip
     references = [{"qID": f"q{k}", "primary": "3a", "format": "number", "answer": "3"} for k in range(5, 10)]
-    other = score_focus(requests, references, [], name="other")
+    other = score_focus([], requests, references, name="other")
     with pytest.raises(BadInput, match=r"a and other: found other questions \(10 of 10 differ\), expected the same"):
         compare_focus(a, other)  # q5 to q7 are in other videos there
     requests[0]["question"] = "!"
     with pytest.raises(BadInput, match=r"found other questions \(other texts or references under the same ids\)"):
-        compare_focus(other, score_focus(requests, references, []))
+        compare_focus(other, score_focus([], requests, references))
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_compat_leaves_questions_without_video_out_of_the_mean_of_videos() -> No
 
     def answered(third: str, compat: str | None) -> FocusScores:
         responses = [{"qID": qid, "content": said} for qid, said in (("1", "3"), ("2", "4"), ("3", third))]
-        return score_focus(requests, references, responses, resamples=50, compat=compat)
+        return score_focus(responses, requests, references, resamples=50, compat=compat)
 
     for compat, expected in ((None, (2 / 3, 1 / 3)), ("orena-focus-0.4", (1 / 2, 1 / 2))):
         found = compare_focus(answered("3", compat), answered("4", compat))

@@ -35,7 +35,7 @@ def score(answers: dict[str, Any], judge: Any = None, latency: float = 0.5, **op
         {"qID": q, "primary": "5a", "format": "open_ended", "answer": "to stop the bleeding"} for q in answers
     ]
     responses = [{"qID": q, "content": text, "latency": latency} for q, text in answers.items()]
-    return score_focus(requests, references, responses, judge=judge, resamples=100, **options)
+    return score_focus(responses, requests, references, judge=judge, resamples=100, **options)
 
 
 class Witness:
@@ -117,9 +117,9 @@ def test_a_flagged_answer_is_listed_wrong_or_disqualifying_as_the_organiser_says
 
 def test_an_attack_in_a_format_that_no_judge_reads_is_only_a_bad_answer() -> None:
     scores = score_focus(
+        [{"qID": "q", "content": ATTACK}],
         [{"qID": "q", "videoID": "v", "start_time": 0, "end_time": 0, "procedure_type": "p", "question": "?"}],
         [{"qID": "q", "primary": "3a", "format": "binary", "answer": "yes"}],
-        [{"qID": "q", "content": ATTACK}],
         flags=FlagPolicy.DISQUALIFY,
     )
     assert (scores.results["status"].to_list(), scores.unrankable) == (["invalid"], "")

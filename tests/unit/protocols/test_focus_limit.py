@@ -51,7 +51,7 @@ def test_all_questions_are_no_part() -> None:
 
 
 def test_a_run_keeps_the_questions_it_began_with(tmp_path: Path) -> None:
-    for name, rows in zip(("requests", "references"), as_sources(ASKED, []), strict=False):
+    for name, rows in zip(("responses", "requests", "references"), as_sources(ASKED, []), strict=True):
         (tmp_path / f"{name}.json").write_text(json.dumps(rows))
     run = run_focus(tmp_path, "oracle", tmp_path / "run", limit=10, progress=False)
     assert run.answers["video"].n_unique() == 5

@@ -58,9 +58,16 @@ def scored(tmp_path: Path, **options: Any) -> FocusScores:
     ]
     responses += [{"qID": "stranger", "content": "3", "latency": 1}]
     scores = score_focus(
-        requests, references, responses, judge=Judges(), track="frame", resamples=60, name="net <b>",
-        max_judge_errors=0.2, **options,
-    )  # fmt: skip
+        responses,
+        requests,
+        references,
+        judge=Judges(),
+        track="frame",
+        resamples=60,
+        name="net <b>",
+        max_judge_errors=0.2,
+        **options,
+    )
     gate = admission_gate(scores, {"prior": 0.25})
     human = {f"q{k}": k % 2 == 0 if k % 5 else None for k in range(42)}
     return replace(scores, human=human, prices={"B": Price(1.5, 2)}, admission=gate)
@@ -111,8 +118,8 @@ def test_what_is_loaded_is_what_was_saved(scores: FocusScores, tmp_path: Path) -
 
 def test_one_video_without_an_interval_survives_storing(tmp_path: Path) -> None:
     requests, references = asked(3)
-    found = score_focus(requests[1:], references[1:], [{"qID": "q2", "content": "yes"}], max_judge_errors=1)
-    one = score_focus(requests[2:], references[2:], [{"qID": "q2", "content": "yes"}])
+    found = score_focus([{"qID": "q2", "content": "yes"}], requests[1:], references[1:], max_judge_errors=1)
+    one = score_focus([{"qID": "q2", "content": "yes"}], requests[2:], references[2:])
     assert one.pre_evaluation is not None and math.isnan(one.pre_evaluation.low)
     one.save(tmp_path / "one")
     back = load_focus(tmp_path / "one").pre_evaluation
@@ -132,10 +139,10 @@ def test_the_record_says_protocol_rules_and_model(scores: FocusScores, tmp_path:
 
 def test_the_same_questions_have_one_name_and_others_another(tmp_path: Path) -> None:
     requests, references = asked(6)
-    first = score_focus(requests, references, []).questions
-    assert score_focus(requests[::-1], references[::-1], [{"qID": "q1", "content": "?"}]).questions == first
+    first = score_focus([], requests, references).questions
+    assert score_focus([{"qID": "q1", "content": "?"}], requests[::-1], references[::-1]).questions == first
     references[2]["answer"] = "no"
-    assert score_focus(requests, references, []).questions != first
+    assert score_focus([], requests, references).questions != first
 
 
 def test_headlines_tables_and_figures_of_a_result(scores: FocusScores) -> None:

@@ -25,7 +25,7 @@ def score(seconds: list[Any], **options: Any) -> FocusScores:
     responses: list[dict[str, Any]] = [{"qID": q, "content": "3" if k < RIGHT else "4"} for k, q in enumerate(IDS)]
     for response, latency in zip(responses, seconds, strict=True):
         response.update({} if latency is None else {"latency": latency})
-    return score_focus(requests, references, responses, **{"resamples": 50, "track": "frame", **options})
+    return score_focus(responses, requests, references, **{"resamples": 50, "track": "frame", **options})
 
 
 def test_a_file_without_any_latency_is_scored_without_a_time_limit_and_says_so() -> None:

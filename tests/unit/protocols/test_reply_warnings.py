@@ -24,7 +24,7 @@ def scored(answers: list[str], references: list[str], **more: object) -> FocusSc
     ]
     truth = [{"qID": f"q{n}", "primary": "3a", "format": "number", "answer": text} for n, text in enumerate(references)]
     said = [{"qID": f"q{n}", "content": text} for n, text in enumerate(answers)]
-    return score_focus(ask, truth, said, resamples=20, **more)  # type: ignore[arg-type]
+    return score_focus(said, ask, truth, resamples=20, **more)  # type: ignore[arg-type]
 
 
 def test_a_model_with_one_answer_to_everything_is_named_before_the_score_on_the_page(tmp_path: Path) -> None:

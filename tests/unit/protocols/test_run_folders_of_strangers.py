@@ -24,7 +24,7 @@ def scored(seed: int, name: str) -> surgeval.protocols.triplets.TripletScores:
     dice = np.random.default_rng(seed)
     targets = dice.random((48, 3)) < 0.4
     videos = [f"v{frame % 8}" for frame in range(48)]
-    return surgeval.score_recognition(targets, dice.random((48, 3)) + seed * targets, videos, name=name)
+    return surgeval.score_recognition(dice.random((48, 3)) + seed * targets, targets, videos, name=name)
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ def test_what_happens_in_a_video_does_not_depend_on_the_others(theatre: MemoryDa
 
 def test_a_better_detector_scores_higher(theatre: MemoryDataset) -> None:
     qualities: Any = ("good", "fair", "poor")
-    found = [score_triplets(theatre, simulate_detector(theatre, q)) for q in qualities]
+    found = [score_triplets(simulate_detector(theatre, q), theatre) for q in qualities]
     for component in ("i", "v", "t", "ivt"):
         ap = [one.number(component).estimate for one in found]
         assert ap[0] > ap[1] > ap[2]
@@ -42,7 +42,7 @@ def test_boxes_stay_in_the_frame_and_scores_in_the_unit_interval(theatre: Memory
 
 
 def test_scores_rank_right_detections_above_wrong_ones(theatre: MemoryDataset) -> None:
-    score = score_triplets(theatre, simulate_detector(theatre, "fair"))
+    score = score_triplets(simulate_detector(theatre, "fair"), theatre)
     curve = score.curves["i"][0]
     assert curve.y[5] > curve.y[-20]
 

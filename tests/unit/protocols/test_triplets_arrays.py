@@ -56,8 +56,8 @@ def numbers(scores: TripletScores) -> list[str]:
 def test_arrays_score_as_the_same_data_in_a_dataset(
     theatre: MemoryDataset, poor: pl.DataFrame, convention: Any
 ) -> None:
-    whole = score_triplets(theatre, poor, convention=convention)
-    arrays = score_detection(columns(theatre), said(poor), space=theatre.space, convention=convention)
+    whole = score_triplets(poor, theatre, convention=convention)
+    arrays = score_detection(said(poor), columns(theatre), space=theatre.space, convention=convention)
     assert numbers(arrays) == numbers(whole)
     for name in ("classes_ivt", "conventions", "association", "thresholds"):
         assert arrays.tables[name].equals(whole.tables[name])
@@ -68,7 +68,7 @@ def test_the_order_of_frames_does_not_matter(theatre: MemoryDataset, poor: pl.Da
     videos = [video.name for video in theatre.videos()]
     truth = pl.DataFrame({**columns(theatre), "box": columns(theatre)["box"].tolist()})
     plain, shuffled = (
-        score_detection(truth, table, space=theatre.space, videos=videos)
+        score_detection(table, truth, space=theatre.space, videos=videos)
         for table in (tied, tied.sort("frame", maintain_order=True))
     )
     assert numbers(plain) == numbers(shuffled)
@@ -85,11 +85,13 @@ def test_other_box_formats_are_the_same_boxes(theatre: MemoryDataset, poor: pl.D
         return np.hstack([corner, corner + size] if box_format == "xyxy" else [corner + size / 2, size])
 
     options: dict[str, Any] = {"space": theatre.space}
-    plain = score_detection(truth, {**found, "box": xywh["found"]}, **options)
+    plain = score_detection({**found, "box": xywh["found"]}, truth, **options)
     other = score_detection(
-        {**truth, "box": turned(xywh["truth"])}, {**found, "box": turned(xywh["found"])}, box_format=box_format,
+        {**found, "box": turned(xywh["found"])},
+        {**truth, "box": turned(xywh["truth"])},
+        box_format=box_format,
         **options,
-    )  # fmt: skip
+    )
     # The corners are sums, so the last digit of a coordinate may differ; no overlap lies that close to a threshold.
     assert [n.interval.estimate for n in other.numbers] == pytest.approx(
         [n.interval.estimate for n in plain.numbers], nan_ok=True
@@ -100,16 +102,16 @@ def test_a_prediction_in_a_frame_without_truth_is_a_false_positive() -> None:
     truth = {"video": ["v"], "frame": [1], "class": [0], "box": [[0, 0, 4, 4]]}
     right = {**truth, "score": [0.5]}
     stray = {"video": ["v", "v"], "frame": [1, 2], "class": [0, 0], "box": [[0, 0, 4, 4]] * 2, "score": [0.5, 0.9]}
-    assert score_detection(truth, right).number().estimate == 1
+    assert score_detection(right, truth).number().estimate == 1
     # The stray ranks first, so precision is 1/2 at every recall.
-    assert score_detection(truth, stray).number().estimate == pytest.approx(0.5)
+    assert score_detection(stray, truth).number().estimate == pytest.approx(0.5)
 
 
 def test_two_classes_of_which_one_is_half_found_by_hand() -> None:
     truth = {"video": list("aabb"), "frame": [1, 2, 1, 2], "class": [0, 0, 1, 1], "box": [[0, 0, 4, 4]] * 4}
     found = {"video": list("abb"), "frame": [1, 1, 2], "class": [0, 1, 1], "box": [[0, 0, 4, 4]] * 3,
              "score": [0.9, 0.8, 0.7]}  # fmt: skip
-    scores = surgeval.score_detection(truth, found)
+    scores = surgeval.score_detection(found, truth)
     assert scores.number("ivt", "mAP50").estimate == pytest.approx((51 / 101 + 1) / 2)
     assert scores.number("ivt", "R").estimate == pytest.approx(0.75)
     assert scores.tables["classes_ivt"]["instances"].to_list() == [2, 2]
@@ -118,30 +120,30 @@ def test_two_classes_of_which_one_is_half_found_by_hand() -> None:
 
 def test_nothing_predicted_scores_zero(theatre: MemoryDataset) -> None:
     nothing: dict[str, Any] = {name: [] for name in ("video", "frame", "class", "box", "score")}
-    scores = score_detection(columns(theatre), nothing, space=theatre.space)
+    scores = score_detection(nothing, columns(theatre), space=theatre.space)
     assert scores.number().estimate == 0
     assert scores.number("i", "R").estimate == 0
 
 
 def test_videos_without_boxes_widen_the_resamples() -> None:
     truth = {"video": ["a", "b"], "frame": [1, 1], "class": [0, 0], "box": [[0, 0, 4, 4]] * 2}
-    scores = score_detection(truth, {**truth, "score": [1, 1]}, videos=["a", "empty", "b"])
+    scores = score_detection({**truth, "score": [1, 1]}, truth, videos=["a", "empty", "b"])
     assert scores.number().clusters == 3
     with pytest.raises(BadInput, match="videos: found no video 'b', expected each video of the tables once"):
-        score_detection(truth, {**truth, "score": [1, 1]}, videos=["a"])
+        score_detection({**truth, "score": [1, 1]}, truth, videos=["a"])
 
 
 def test_a_given_threshold_is_used_and_not_called_optimistic(theatre: MemoryDataset, poor: pl.DataFrame) -> None:
     truth, table = columns(theatre), said(poor)
-    chosen = score_detection(truth, table, space=theatre.space)
-    given = score_detection(truth, table, space=theatre.space, thresholds=dict.fromkeys("ivt", 0.9))
+    chosen = score_detection(table, truth, space=theatre.space)
+    given = score_detection(table, truth, space=theatre.space, thresholds=dict.fromkeys("ivt", 0.9))
     assert any("they are optimistic" in note for note in chosen.notes)
     assert given.thresholds["i"] == 0.9
     assert given.number("i", "R").estimate < chosen.number("i", "R").estimate
 
 
 def test_arrays_make_a_run_with_a_page(theatre: MemoryDataset, poor: pl.DataFrame, tmp_path: Path) -> None:
-    scores = score_detection(columns(theatre), said(poor), space=theatre.space, name="arrays")
+    scores = score_detection(said(poor), columns(theatre), space=theatre.space, name="arrays")
     assert write_triplets_page(scores, tmp_path).is_file()
     assert numbers(load_triplets(tmp_path)) == numbers(scores)
 
@@ -157,7 +159,7 @@ def test_arrays_score_as_pycocotools_recorded(file: Path) -> None:
         {"video": ["v"] * len(table), "frame": table[:, 0].astype(int), "class": table[:, 1], "box": table[:, -4:]}
         for table in tables
     )
-    scores = score_detection(truth, {**found, "score": tables[1][:, 2]}, space=space, convention="coco")
+    scores = score_detection({**found, "score": tables[1][:, 2]}, truth, space=space, convention="coco")
     for component, expected in recorded["expected"].items():
         assert scores.number(component, "mAP50").estimate == pytest.approx(expected["AP50"], abs=1e-6)
         assert scores.number(component, "mAP50:95").estimate == pytest.approx(expected["AP"], abs=1e-6)
@@ -170,16 +172,16 @@ TRUTH: dict[str, Any] = {"video": ["a"], "frame": [1], "class": [0], "box": [[0,
 @pytest.mark.parametrize(
     ("truth", "found", "options", "sentence"),
     [
-        ({"class": None}, {}, {}, "truth: found video, frame, box, expected a column 'class'"),
+        ({"class": None}, {}, {}, "targets: found video, frame, box, expected a column 'class'"),
         ({}, {"score": None}, {}, "predictions: found video, frame, class, box, expected a column 'score'"),
-        ({"frame": [1, 2]}, {}, {}, "truth: frame: found 2 rows, expected 1 as in video"),
+        ({"frame": [1, 2]}, {}, {}, "targets: frame: found 2 rows, expected 1 as in video"),
         ({}, {"box": [[0, 0, 4]]}, {}, "predictions: xywh: found shape (1, 3), expected four numbers per row"),
         ({}, {"score": [float("nan")]}, {}, "predictions: row 0: score: found nan, expected finite numbers"),
         ({}, {"frame": ["1"]}, {}, "frame: found whole numbers in one table and text in the other"),
-        ({"frame": [1.5]}, {}, {}, "truth: frame: found Float64, expected whole numbers or text"),
-        ({"video": [None]}, {}, {}, "truth: video: found an empty value, expected whole numbers or text"),
+        ({"frame": [1.5]}, {}, {}, "targets: frame: found Float64, expected whole numbers or text"),
+        ({"video": [None]}, {}, {}, "targets: video: found an empty value, expected whole numbers or text"),
         ({}, {"box": [[0, 0, 0.5, 0.5]]}, {}, "predictions: box: found fractions of a frame"),
-        ({"class": [-1]}, {}, {}, "truth: row 0: class: found -1, expected an id from 0"),
+        ({"class": [-1]}, {}, {}, "targets: row 0: class: found -1, expected an id from 0"),
         (
             {},
             {"class": [100]},
@@ -199,7 +201,7 @@ def test_arrays_that_do_not_fit_are_refused_in_one_sentence(
         return {name: value for name, value in {**TRUTH, **more, **change}.items() if value is not None}
 
     with pytest.raises(BadInput) as error:
-        score_detection(table(truth), table(found, score=[0.5]), **options)
+        score_detection(table(found, score=[0.5]), table(truth), **options)
     assert sentence in str(error.value)
 
 
@@ -218,7 +220,7 @@ def test_arrays_that_do_not_fit_are_refused_in_one_sentence(
 )
 def test_columns_that_hold_no_numbers_are_refused_in_one_sentence(changed: dict[str, Any], message: str) -> None:
     with pytest.raises(BadInput, match=f"^{message}"):
-        score_detection(TRUTH, {**TRUTH, "score": [0.5], **changed})
+        score_detection({**TRUTH, "score": [0.5], **changed}, TRUTH)
 
 
 LABELS = [[1, 0], [0, 1]]
@@ -228,7 +230,7 @@ LABELS = [[1, 0], [0, 1]]
     ("targets", "scores", "videos", "options", "message"),
     [
         ([[1, 0], [0]], LABELS, ["a", "b"], {}, "targets: found rows of several lengths, expected"),
-        (LABELS, [[1, 0], [0]], ["a", "b"], {}, "scores: found rows of several lengths, expected"),
+        (LABELS, [[1, 0], [0]], ["a", "b"], {}, "predictions: found rows of several lengths, expected"),
         (LABELS, [["x", "y"]] * 2, ["a", "b"], {}, "scores: found could not convert string to float"),
         (LABELS, [[1j, 0]] * 2, ["a", "b"], {}, "scores: found complex numbers, expected numbers"),
         (LABELS, LABELS, None, {}, "videos: found NoneType, expected the video of each frame"),
@@ -242,16 +244,16 @@ def test_labels_and_scores_that_are_no_arrays_are_refused_in_one_sentence(
     targets: Any, scores: Any, videos: Any, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(BadInput, match=f"^{message}"):
-        score_recognition(targets, scores, videos, **options)
+        score_recognition(scores, targets, videos, **options)
 
 
 def test_a_list_is_not_a_table() -> None:
-    with pytest.raises(BadInput, match="truth: found list, expected columns by name"):
-        score_detection([], {})  # type: ignore[arg-type]
+    with pytest.raises(BadInput, match="targets: found list, expected columns by name"):
+        score_detection({}, [])  # type: ignore[arg-type]
 
 
 def test_a_label_space_without_triplets_scores_instruments() -> None:
-    scores = score_detection(TRUTH, {**TRUTH, "score": [1]}, space=load_labels("cholec80"))
+    scores = score_detection({**TRUTH, "score": [1]}, TRUTH, space=load_labels("cholec80"))
     assert scores.settings["components"] == ["i"]
     assert scores.number("i").estimate == 1
 
@@ -273,7 +275,7 @@ def test_no_part_of_the_cost_aware_f1_reaches_beyond_its_weight() -> None:
     truth = {"video": [f"v{k}" for k in range(7)], "frame": [1] * 7, "class": [0, 1, 0, 1, 0, 1, 0],
              "box": [[0, 0, 4, 4]] * 7}  # fmt: skip
     found = {**truth, "class": [0, 1, 0, 1, 0, 0, 1], "score": [0.9] * 7}
-    scores = score_detection(truth, found, space=space)
+    scores = score_detection(found, truth, space=space)
     parts = {one.key.component: one.interval for one in scores.numbers if one.key.scope == "cost-aware"}
     for part, weight in {"bbox": 0.1, "i": 0.5, "v": 0.2, "t": 0.2, "ivt": 1.0}.items():
         assert parts[part].low <= parts[part].estimate <= parts[part].high <= weight + 1e-12, part

@@ -22,7 +22,7 @@ from surgeval.stats import paired_statistic
 
 
 def score(dataset: MemoryDataset, table: pl.DataFrame, name: str, **options: Any) -> Any:
-    return score_triplets(dataset, table, name=name, **options)
+    return score_triplets(table, dataset, name=name, **options)
 
 
 def test_a_score_does_not_differ_from_itself(theatre: MemoryDataset, good: pl.DataFrame, tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_intervals_are_those_of_leaving_videos_out_of_the_rankings_themselves(
     theatre: MemoryDataset, good: pl.DataFrame, poor: pl.DataFrame
 ) -> None:
     found = compare_triplets(score(theatre, good, "good"), score(theatre, poor, "poor")).difference()
-    ranked = [rank_detections(join(theatre, table).data(), "ivt", 3) for table in (good, poor)]
+    ranked = [rank_detections(join(table, theatre).data(), "ivt", 3) for table in (good, poor)]
 
     videos = [video.name for video in theatre.videos()]
 
@@ -47,8 +47,8 @@ def test_intervals_are_those_of_leaving_videos_out_of_the_rankings_themselves(
         which, own = (0, m[: len(videos)]) if m[: len(videos)].any() else (1, m[len(videos) :])
         return mean_of(weighted_ap(ranked[which], own)[:, 0])
 
-    data = join(theatre, good).data()
-    sizes = np.bincount(data.videos[data.truth.frame], minlength=len(videos))
+    data = join(good, theatre).data()
+    sizes = np.bincount(data.videos[data.targets.frame], minlength=len(videos))
     expected = paired_statistic(mean_ap, videos, sizes=sizes, mixed=False)
     assert found.estimate == pytest.approx(expected.estimate)
     assert (found.interval.low, found.interval.high) == pytest.approx((expected.interval.low, expected.interval.high))

@@ -35,9 +35,9 @@ def dataset(rng: np.random.Generator) -> DetectionSet:
     frame = np.repeat(np.arange(VIDEOS * FRAMES), 2)
     boxes = np.tile([[0.0, 0, 50, 50], [60, 0, 50, 50]], (VIDEOS * FRAMES, 1))
     return DetectionSet.of(
-        np.repeat(np.arange(VIDEOS), FRAMES),
-        Boxes.of(frame, {"ivt": np.concatenate(true)}, boxes),
         Boxes.of(frame, {"ivt": np.concatenate(said)}, boxes, np.concatenate(score)),
+        Boxes.of(frame, {"ivt": np.concatenate(true)}, boxes),
+        np.repeat(np.arange(VIDEOS), FRAMES),
     )
 
 

@@ -41,7 +41,7 @@ def scores(tmp_path_factory: pytest.TempPathFactory) -> TripletScores:
     rows = [("V1", "1", triplet, score, x, 40.0, 50.0, 50.0) for triplet, x, score, _ in SAID]
     rows.append(("V1", "2", 17, 0.9, 0, 40.0, 50.0, 50.0))
     found = pl.DataFrame(rows, schema=["video", "frame", "triplet", "score", *"xywh"], orient="row", strict=False)
-    return score_triplets(MemoryDataset(SPACE, frames), found, name="net", pictures=9)
+    return score_triplets(found, MemoryDataset(SPACE, frames), name="net", pictures=9)
 
 
 def test_each_planted_error_is_named(scores: TripletScores) -> None:
@@ -61,7 +61,7 @@ def test_each_planted_error_is_named_at_a_threshold_that_lets_all_pass(scores: T
                     [score for *_, score, _ in SAID])  # fmt: skip
     frames = pl.DataFrame({"video": ["V"], "frame": ["1"], "width": [640], "height": [360]})
     names = [str(number) for number in range(100)]
-    objects = box_objects(frames, DetectionSet.of([0], truth, said), "ivt", names, np.array([np.nan]))
+    objects = box_objects(frames, DetectionSet.of(said, truth, [0]), "ivt", names, np.array([np.nan]))
     assert objects.filter(pl.col("side") == "said")["outcome"].to_list() == [what for *_, what in SAID]
     labels = objects.filter(pl.col("side") == "label")
     assert labels.select("outcome", "partner").rows() == [

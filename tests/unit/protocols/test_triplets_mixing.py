@@ -37,11 +37,11 @@ def frames_of_two_models(**options: Any) -> list[TripletScores]:
     videos = [f"v{k % 9}" for k in range(90)]  # the frames of videos are interleaved
     scores = [(labels * size + rng.random(labels.shape)).round(1) for size in (0.5, 0.3)]
     common = {"space": "cholect50", "rare": 9, **options}
-    return [score_recognition(labels, table, videos, name=str(k), **common) for k, table in enumerate(scores)]
+    return [score_recognition(table, labels, videos, name=str(k), **common) for k, table in enumerate(scores)]
 
 
 def both(dataset: MemoryDataset, a: pl.DataFrame, b: pl.DataFrame, options: dict[str, Any]) -> list[TripletScores]:
-    return [score_triplets(dataset, table, name="m", **options) for table in (a, b)]
+    return [score_triplets(table, dataset, name="m", **options) for table in (a, b)]
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda options: ",".join(options) or "default")
@@ -57,7 +57,7 @@ def test_a_mixture_scores_as_the_file_that_holds_it(
     away = np.array([video in swapped for video in videos])
     values = mixture_of(a.mixable, b.mixable)(np.r_[~away, away].astype(np.int64))
     taken = pl.col("video").is_in(swapped)
-    mixed = score_triplets(theatre, pl.concat([rough[0].filter(~taken), rough[1].filter(taken)]), **options)
+    mixed = score_triplets(pl.concat([rough[0].filter(~taken), rough[1].filter(taken)]), theatre, **options)
     expected = {number.key: number.interval.estimate for number in mixed.numbers}
     # Cost-aware F1 is read at a threshold of each model's own, which the mixed file as a whole does not have.
     known = [(key, value) for key, value in zip(a.mixable.keys, values, strict=True)
@@ -76,8 +76,13 @@ def test_a_mixture_of_frames_scores_as_the_array_that_holds_it() -> None:
     assert a.mixable is not None
     assert b.mixable is not None
     values = mixture_of(a.mixable, b.mixable)(np.r_[~away, away].astype(np.int64))
-    mixed = score_recognition(labels, np.where(away[number][:, None], tables[1], tables[0]),
-                              [f"v{k}" for k in number], space="cholect50", rare=9)  # fmt: skip
+    mixed = score_recognition(
+        np.where(away[number][:, None], tables[1], tables[0]),
+        labels,
+        [f"v{k}" for k in number],
+        space="cholect50",
+        rare=9,
+    )
     expected = {one.key: one.interval.estimate for one in mixed.numbers}
     assert len(a.mixable.keys) == len(expected)
     for key, value in zip(a.mixable.keys, values, strict=True):
@@ -174,7 +179,7 @@ FRAMES: list[tuple[str, pl.Expr]] = [
 @pytest.mark.parametrize("task", ["detection", "recognition"])
 def test_damage_is_one_sentence(theatre: MemoryDataset, good: pl.DataFrame, tmp_path: Path, task: str) -> None:
     boxes = task == "detection"
-    one = score_triplets(theatre, good) if boxes else frames_of_two_models()[0]
+    one = score_triplets(good, theatre) if boxes else frames_of_two_models()[0]
     one.save(tmp_path)
     layout = Layout.of(tmp_path, one.to_json(), one.confusions, one.replicates.keys)
     assert read_mixable(tmp_path, layout) is not None
@@ -194,7 +199,7 @@ def test_damage_is_one_sentence(theatre: MemoryDataset, good: pl.DataFrame, tmp_
 def test_files_of_another_scoring_are_refused(
     theatre: MemoryDataset, good: pl.DataFrame, tmp_path: Path, file: str
 ) -> None:
-    score_triplets(theatre, good).save(tmp_path)
+    score_triplets(good, theatre).save(tmp_path)
     pl.read_parquet(tmp_path / file).head(5).write_parquet(tmp_path / file)
     with pytest.raises(SurgevalError, match="another scoring's file"):
         load_triplets(tmp_path)

@@ -28,9 +28,9 @@ def noisy(dataset: MemoryDataset, seed: int = 0) -> pl.DataFrame:
 
 def test_numbers_are_those_of_the_metrics(theatre: MemoryDataset) -> None:
     table, truth = noisy(theatre), ground_truth(theatre)
-    scores = score_triplets(theatre, table)
+    scores = score_triplets(table, theatre)
     values = np.array(table["scores"].to_list())
-    found = evaluate_recognition(truth.labels, values, truth.video, space=truth.space, components=["i", "iv", "ivt"])
+    found = evaluate_recognition(values, truth.labels, truth.video, space=truth.space, components=["i", "iv", "ivt"])
     for component, result in found.items():
         assert scores.number(component).estimate == pytest.approx(result.mAP)
         assert scores.number(component, scope="video (class-first)").estimate == pytest.approx(result.class_first_mAP)
@@ -39,7 +39,7 @@ def test_numbers_are_those_of_the_metrics(theatre: MemoryDataset) -> None:
 
 
 def test_a_constant_score_earns_the_share_of_frames(theatre: MemoryDataset) -> None:
-    scores = score_triplets(theatre, None, task="recognition")
+    scores = score_triplets(None, theatre, task="recognition")
     share = ground_truth(theatre).labels.mean(axis=0)
     assert scores.number().estimate == pytest.approx(share.mean())
     table = scores.sheets["components"]
@@ -52,15 +52,15 @@ def test_streamed_batches_and_whole_arrays_agree(theatre: MemoryDataset) -> None
     stream = RecognitionAccumulator(truth.space, ["i", "ivt"])
     for start in range(0, len(values), 5):
         for row in range(start, min(start + 5, len(values))):
-            stream.update(table["video"][row], truth.labels[row], values[row])
-    scores = score_recognition(truth.labels, values, table["video"].to_list(), space=truth.space)
+            stream.update(values[row], truth.labels[row], table["video"][row])
+    scores = score_recognition(values, truth.labels, table["video"].to_list(), space=truth.space)
     assert scores.number().estimate == pytest.approx(stream.compute()["ivt"].mAP)
     assert scores.number("i").estimate == pytest.approx(stream.compute()["i"].mAP)
 
 
 def test_frames_without_scores_rank_last_and_are_said(theatre: MemoryDataset) -> None:
     table = noisy(theatre)
-    whole, part = (score_triplets(theatre, one) for one in (table, table.filter(pl.col("video") != "v0")))
+    whole, part = (score_triplets(one, theatre) for one in (table, table.filter(pl.col("video") != "v0")))
     assert part.number().estimate < whole.number().estimate
     assert any("8 of 72 labelled frames have no scores" in note for note in part.notes)
     assert any("top-K counts the 64 answered frames" in note for note in part.notes)
@@ -69,14 +69,14 @@ def test_frames_without_scores_rank_last_and_are_said(theatre: MemoryDataset) ->
 def test_folds_of_recognition_are_means_over_folds(theatre: MemoryDataset) -> None:
     table = noisy(theatre)
     parts = {"a": ["v0", "v1", "v2"], "b": ["v3", "v4"]}
-    scores = score_triplets(theatre, table, folds=parts)
-    alone = [score_triplets(theatre, table, folds={"x": videos}).number().estimate for videos in parts.values()]
+    scores = score_triplets(table, theatre, folds=parts)
+    alone = [score_triplets(table, theatre, folds={"x": videos}).number().estimate for videos in parts.values()]
     assert scores.number().estimate == pytest.approx(np.mean(alone))
 
 
 @pytest.mark.figures
 def test_the_report_of_recognition_has_no_boxes(theatre: MemoryDataset, tmp_path: Path) -> None:
-    scores = score_triplets(theatre, noisy(theatre))
+    scores = score_triplets(noisy(theatre), theatre)
     text = write_triplets_page(scores, tmp_path).read_text()
     assert "share of frames: that column is the floor" in text
     assert not [name for name in scores.figures if name.startswith("confusion")]
@@ -120,7 +120,7 @@ def six_classes(seed: int = 0) -> Any:
     """Twelve frames in three videos, six classes."""
     rng = np.random.default_rng(seed)
     labels = np.eye(6)[np.arange(12) % 6]
-    return labels, np.clip(labels * 0.3 + rng.random((12, 6)) * 0.7, 0, 1), [f"v{k // 4}" for k in range(12)]
+    return np.clip(labels * 0.3 + rng.random((12, 6)) * 0.7, 0, 1), labels, [f"v{k // 4}" for k in range(12)]
 
 
 def test_recall_among_more_scores_than_classes_is_not_measured(tmp_path: Path) -> None:
@@ -144,8 +144,8 @@ def test_where_every_class_is_rare_their_number_is_not_a_second_one() -> None:
     compared = compare_triplets(scores, other)
     assert rare not in [one.key for one in compared.numbers]
     assert "every class is rare: numbers of rare classes are those of all classes" in compared.notes
-    labels, values, videos = six_classes()
+    values, labels, videos = six_classes()
     labels[:, 0] = 1  # twelve instances: no longer rare
-    some, same = (score_recognition(labels, values, videos, rare=5) for _ in range(2))
+    some, same = (score_recognition(values, labels, videos, rare=5) for _ in range(2))
     assert rare in [headline.key for headline in some.headlines()]
     assert rare in [one.key for one in compare_triplets(some, same).numbers]

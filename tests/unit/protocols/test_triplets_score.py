@@ -14,7 +14,7 @@ import pytest
 from surgeval.datasets import MemoryDataset
 from surgeval.datasets.predictions import ground_truth, join
 from surgeval.errors import BadInput, DataError, SurgevalError
-from surgeval.metrics import cost_aware_f1, evaluate
+from surgeval.metrics import cost_aware_f1, evaluate_detection
 from surgeval.protocols.triplets import TripletScores, score_triplets
 from surgeval.protocols.triplets.page import write_triplets_page
 from surgeval.protocols.triplets.readable import readable_scores
@@ -26,7 +26,7 @@ HALF = 51 / 101  # one of two ground truths found, as COCO reads it
 
 
 def score(dataset: MemoryDataset, table: pl.DataFrame | str | Path | None, **options: Any) -> TripletScores:
-    return score_triplets(dataset, table, **options)
+    return score_triplets(table, dataset, **options)
 
 
 @pytest.mark.parametrize(("convention", "perfect"), [("coco", 1.0), ("ivtd", 0.995), ("ivtd-legacy", 0.995)])
@@ -83,16 +83,16 @@ def test_leaving_a_source_out_scores_each_source_alone(theatre: MemoryDataset, g
     table = scores.sheets["sources"].filter(component="ivt")
     assert table["group"].to_list() == ["A", "B", "C", "mean", "std"]
     truth = ground_truth(theatre, [f"v{k}" for k in (0, 3, 6)])
-    joined = join(truth, good)
-    alone = evaluate(joined.data(), joined.n_classes())["ivt"].overall
+    joined = join(good, truth)
+    alone = evaluate_detection(joined.data(), joined.n_classes())["ivt"].overall
     assert table["mAP50"][0] == pytest.approx(alone.mAP)
     assert table["F1"][0] == pytest.approx(alone.mean("F1"))
 
 
 def test_pooled_numbers_are_those_of_the_metrics(theatre: MemoryDataset, poor: pl.DataFrame) -> None:
     scores = score(theatre, poor)
-    joined = join(theatre, poor)
-    data, result = joined.data(), evaluate(joined.data(), joined.n_classes())
+    joined = join(poor, theatre)
+    data, result = joined.data(), evaluate_detection(joined.data(), joined.n_classes())
     for component in ("i", "v", "t", "ivt"):
         assert scores.number(component, "mAP50:95").estimate == pytest.approx(result[component].overall.mAP_5095)
         first = result[component].per_video.video_first()["AP"]

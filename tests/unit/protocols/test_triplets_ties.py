@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surgeval import compare_triplets, load_run, score_detection, score_recognition
+from surgeval import compare, load_run, score_detection, score_recognition
 from surgeval.datasets import MemoryDataset
 from surgeval.errors import BadInput
 from surgeval.protocols.triplets import TripletScores, score_triplets
@@ -56,7 +56,7 @@ def _reversed(options: dict[str, Any], scores: tuple[float, ...] = (1.0,)) -> li
     both = [[_in_order(t, o) for t, o in zip(tables, order, strict=True)],
             [_in_order(t, o[::-1]) for t, o in zip(tables, order, strict=True)]]  # fmt: skip
     return [
-        score_detection(truth, found, space=SPACE, videos=VIDEOS[::step], **options)
+        score_detection(found, truth, space=SPACE, videos=VIDEOS[::step], **options)
         for (truth, found), step in zip(both, (1, -1), strict=True)
     ]
 
@@ -91,7 +91,7 @@ def test_a_named_convention_keeps_its_order_and_gives_the_order_free_number_besi
     again = load_run(tmp_path / "run")
     assert isinstance(again, TripletScores) and again.sheets["ties"].equals(named[0].sheets["ties"])
     with pytest.raises(BadInput, match=r"ties \(reference and free\)"):
-        compare_triplets(named[0], free[0])
+        compare(named[0], free[0])
     np.testing.assert_equal(_estimates(_reversed({"convention": "coco", "ties": "free"}, (0.9, 0.8))[0]),
                             _estimates(free[0]))  # fmt: skip
 
@@ -102,7 +102,7 @@ def test_any_permutation_of_rows_gives_the_same_numbers_and_intervals(seed: int)
     tables = [_in_order(table, random.permutation(len(table["video"]))[:150]) for table in _tables((0.5, 0.9))]
     moved = [_in_order(table, random.permutation(150)) for table in tables]
     one, other = (
-        score_detection(truth, found, space=SPACE, components=("i", "ivt")) for truth, found in (tables, moved)
+        score_detection(found, truth, space=SPACE, components=("i", "ivt")) for truth, found in (tables, moved)
     )  # videos count in the order in which they appear
     np.testing.assert_equal(_estimates(one), _estimates(other))
 
@@ -114,22 +114,22 @@ def test_recognition_does_not_depend_on_the_order_of_frames_or_videos(seed: int)
     videos = random.choice(VIDEOS, 60)
     order = random.permutation(60)
     one, other = (
-        score_recognition(labels[rows], scores[rows], videos[rows].tolist()) for rows in (np.arange(60), order)
+        score_recognition(scores[rows], labels[rows], videos[rows].tolist()) for rows in (np.arange(60), order)
     )
     np.testing.assert_equal(_estimates(one), _estimates(other))
 
 
 def test_ties_of_class_scores_cannot_be_asked_for(theatre: MemoryDataset) -> None:
     with pytest.raises(BadInput, match="ties reference: found recognition scores"):
-        score_triplets(theatre, None, task="recognition", ties="reference")
+        score_triplets(None, theatre, task="recognition", ties="reference")
 
 
 def test_scores_outside_0_to_1_are_told_where_a_convention_looks_for_the_threshold_on_a_grid() -> None:
     truth, found = _tables((80.0, 90.0, 20.0))
-    free, ivtd = (score_detection(truth, found, space=SPACE, convention=convention) for convention in (None, "ivtd"))
+    free, ivtd = (score_detection(found, truth, space=SPACE, convention=convention) for convention in (None, "ivtd"))
     told = "2000 of 2000 scores lie outside 0 to 1"
     assert [any(told in note for note in scores.notes) for scores in (free, ivtd)] == [False, True]
     assert free.thresholds["ivt"] in (80, 90, 20)
     truth, found = _tables((0.0008, 0.0009, 0.0002))
-    small = score_detection(truth, found, space=SPACE, convention="ivtd")
+    small = score_detection(found, truth, space=SPACE, convention="ivtd")
     assert any("all scores lie below 0.001" in note for note in small.notes)

@@ -39,7 +39,7 @@ def _questions() -> tuple[list[dict[str, Any]], list[dict[str, Any]], dict[str, 
 def _submission(said: Mapping[str, str]) -> focus.FocusFacts:
     ask, truth, _ = _questions()
     responses = [{"qID": name, "content": text} for name, text in said.items()]
-    found = focus.facts_of(score_focus(ask, truth, responses, judge=Panel([ExactJudge()]), resamples=200))
+    found = focus.facts_of(score_focus(responses, ask, truth, judge=Panel([ExactJudge()]), resamples=200))
     assert found is not None
     return found
 
@@ -51,7 +51,7 @@ def answered(facts: focus.FocusFacts) -> Verdict:
 def test_planted_submissions_get_the_verdict_they_deserve() -> None:
     ask, truth, right = _questions()
     assert answered(_submission(right)).grade == "supported"
-    floor = score_focus(ask, truth, [], resamples=50).floor
+    floor = score_focus([], ask, truth, resamples=50).floor
     assert floor is not None
     never_looked = {name: right[name] if floor[name] else "9" if name[-1] < "4" else _other(right[name])
                     for name in right}  # fmt: skip
@@ -86,19 +86,19 @@ def _balanced(videos: int, sharing: int) -> tuple[list[dict[str, Any]], list[dic
 @pytest.mark.parametrize("sharing", [20, 2])
 def test_a_constant_answer_is_not_supported_where_answers_are_balanced(sharing: int) -> None:
     ask, truth = _balanced(20, sharing)
-    yes = score_focus(ask, truth, [{"qID": one["qID"], "content": "yes"} for one in ask], resamples=100)
+    yes = score_focus([{"qID": one["qID"], "content": "yes"} for one in ask], ask, truth, resamples=100)
     facts = focus.facts_of(yes)
     assert facts is not None and facts.whole is not None
     assert (facts.whole.right, facts.whole.floor) == (0.5, 0.5)
     assert answered(facts).grade == "not shown"
-    oracle = score_focus(ask, truth, [{"qID": one["qID"], "content": one["answer"]} for one in truth], resamples=100)
+    oracle = score_focus([{"qID": one["qID"], "content": one["answer"]} for one in truth], ask, truth, resamples=100)
     verdict = oracle.verdict()
     assert verdict is not None and verdict.grade == "supported"
 
 
 def test_a_wording_of_one_video_does_not_answer_itself() -> None:
     ask, truth = _balanced(8, 1)
-    floor = score_focus(ask, truth, [], resamples=50).floor
+    floor = score_focus([], ask, truth, resamples=50).floor
     assert floor is not None and np.mean(list(floor.values())) == 0.5
 
 
@@ -178,7 +178,7 @@ def test_answers_without_verdict_and_answers_that_steer_limit_the_verdict() -> N
 
 def test_beside_a_headline_stands_what_one_reaches_who_never_looked() -> None:
     ask, truth, right = _questions()
-    scores = score_focus(ask, truth, [{"qID": name, "content": text} for name, text in right.items()], resamples=50)
+    scores = score_focus([{"qID": name, "content": text} for name, text in right.items()], ask, truth, resamples=50)
     assert scores.floor is not None
     unseeing = {one.key: one.unseeing for one in scores.headlines()}
     assert unseeing["flat_accuracy"] == pytest.approx(np.mean(list(scores.floor.values())))
@@ -189,6 +189,6 @@ def test_beside_a_headline_stands_what_one_reaches_who_never_looked() -> None:
 def test_a_submission_says_how_many_answers_wait_for_a_judge() -> None:
     ask, truth, _ = _questions()
     truth = [{**one, "format": "open_ended", "answer": "a clip"} for one in truth]
-    scores = score_focus(ask, truth, [{"qID": one["qID"], "content": "a clip"} for one in truth], resamples=50)
+    scores = score_focus([{"qID": one["qID"], "content": "a clip"} for one in truth], ask, truth, resamples=50)
     assert "64 answers have no verdict of a judge" in repr(scores)
     assert scores.verdict() is None

@@ -125,7 +125,7 @@ def test_an_embedded_model_becomes_a_detector_that_can_be_scored(
     assert len(read_detections(out, data)) == told["boxes"] > 0
     again = weak_boxes("phantom-clip", data, WeakSettings(top=2)).table
     assert again.equals(read_detections(out, data).table)
-    scores = score_triplets(data, tmp_path / "weak.parquet")
+    scores = score_triplets(tmp_path / "weak.parquet", data)
     assert scores.task == "detection"
 
 
@@ -149,7 +149,7 @@ def test_the_majority_baseline_knows_instruments_and_guesses_triplets() -> None:
     train = MemoryDataset(SPACE, [moment("v1", 1, 1), moment("v1", 2, 2)])
     test = MemoryDataset(SPACE, [moment("v3", n, 0, 2) for n in range(1, 4)] + [moment("v4", 1, 1, 2)])
     guessed = majority_triplets(truth_boxes(test), frequent_triplets(train), SPACE)
-    scores = score_triplets(test, guessed)
+    scores = score_triplets(guessed, test)
     found = [one for one in scores.numbers if one.key.metric == "mAP50" and one.key.scope == "global"]
     mean = {one.key.component: one.interval.estimate for one in found}
     assert mean["i"] == pytest.approx(1.0)

@@ -8,7 +8,7 @@ import pytest
 
 from surgeval.errors import BadInput
 from surgeval.qa import judge_format
-from surgeval.qa.formats import ORENA_FOCUS, AnswerVerdict, check_reference, formats
+from surgeval.qa.formats import ORENA_FOCUS, AnswerVerdict, answer_formats, check_reference
 
 
 def verdict(format: str, reference: Any, response: Any, **kwargs: Any) -> AnswerVerdict:
@@ -238,7 +238,7 @@ def test_an_unknown_compat_name_is_an_error() -> None:
 
 
 def test_the_formats_of_the_challenge_are_all_there() -> None:
-    judged = {name for name, format in formats().items() if format.judged}
+    judged = {name for name, format in answer_formats().items() if format.judged}
     assert judged == {"open_ended", "multiple_choice", "matching"}
 
 

@@ -33,7 +33,7 @@ def _scores(answers: dict[str, str], format: str = "number", **options: Any) -> 
     references = [{"qID": qid, "primary": ("3a", "1a")[k % 2], "format": format, "answer": "3", "ood": k % 3 == 0}
                   for k, qid in enumerate(answers)]  # fmt: skip
     responses = [{"qID": qid, "content": said, "latency": 1.0} for qid, said in answers.items()]
-    return score_focus(requests, references, responses, resamples=50, **options)
+    return score_focus(responses, requests, references, resamples=50, **options)
 
 
 @pytest.fixture(scope="module")

@@ -16,12 +16,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from surgeval import score_focus, score_recognition
+from surgeval import score_recognition
 from surgeval.cli.app import run as command
 from surgeval.engine import Manifest, load_record, save_scored
 from surgeval.errors import BadInput, DataError
 from surgeval.pages import Section, render_page, write_page
 from surgeval.protocols.contract import Compared, Comparison, Headline, RunResult
+from surgeval.protocols.focus import score_focus
 from surgeval.protocols.registry import descriptors, load_run, runs_in
 from surgeval.protocols.triplets.page import write_triplets_page
 from surgeval.protocols.verdict import Claim, Reason, Rule, Verdict, verdict_of
@@ -206,7 +207,7 @@ def test_the_number_of_exchanges_and_their_seed_are_options_of_the_comparison(
     labels = dice.random((96, 3)) < 0.5
     videos = [f"v{k // 8}" for k in range(96)]  # 12 videos: 2048 different exchanges
     for name, signal in (("good", 0.32), ("poor", 0.3)):
-        scores = score_recognition(labels, signal * labels + dice.random(labels.shape), videos, name=name)
+        scores = score_recognition(signal * labels + dice.random(labels.shape), labels, videos, name=name)
         page = write_triplets_page(scores, tmp_path / name).read_text(encoding="utf-8")
         assert "Resamples" not in page and "seed" not in page
     folders = [str(tmp_path / name) for name in ("good", "poor")]
@@ -286,7 +287,7 @@ def test_questions_that_were_asked_and_answers_that_were_scored_stand_in_one_tab
     ask = [{"qID": "q1", "videoID": "v", "start_time": 0, "end_time": 0, "procedure_type": "", "question": "?"}]
     truth = [{"qID": "q1", "primary": "3a", "format": "number", "answer": "3"}]
     for name in ("asked", "scored"):
-        score_focus(ask, truth, [{"qID": "q1", "content": "3"}], name=name, resamples=20).save(tmp_path / name)
+        score_focus([{"qID": "q1", "content": "3"}], ask, truth, name=name, resamples=20).save(tmp_path / name)
     record = json.loads((tmp_path / "asked" / "run.json").read_text())
     (tmp_path / "asked" / "run.json").write_text(json.dumps({**record, "dataset": "as it was asked"}))
     assert "have a table of their own" not in write_index(tmp_path).read_text(encoding="utf-8")
@@ -357,7 +358,7 @@ def test_the_progress_line_counts_the_runs(
 ) -> None:
     phases: list[str] = []
     shown = nullcontext(SimpleNamespace(phase=phases.append))
-    monkeypatch.setattr("surgeval.cli.report.progress", lambda _unit: shown)
+    monkeypatch.setattr("surgeval.cli.report.progress_bar", lambda _unit: shown)
     monkeypatch.setattr("surgeval.report.write_run_pages", lambda *_, **__: tmp_path / "report.html")
     for number in range(many):
         save_scored(tmp_path / str(number), Manifest("triplets", model="net"), cases=1)

@@ -38,7 +38,7 @@ def runs(tmp_path: Path) -> Path:
     """A model that is always right, one that never is, and a run of a protocol without right and wrong."""
     for name, said in (("right", "3"), ("wrong", "4")):
         answers = [{"qID": f"q{n}", "content": said} for n in range(16)]
-        score_focus(ASKED, TRUTH, answers, name=name, resamples=20).save(tmp_path / "runs" / name)
+        score_focus(answers, ASKED, TRUTH, name=name, resamples=20).save(tmp_path / "runs" / name)
     save_scored(tmp_path / "runs" / "boxes", Manifest("triplets", model="net"), cases=1)
     return tmp_path / "runs"
 
@@ -118,7 +118,7 @@ def test_a_folder_that_only_holds_what_cannot_be_ranked_says_what_that_is(runs: 
 def test_the_protocol_says_whether_a_results_file_in_its_run_may_be_ranked(tmp_path: Path, place: str) -> None:
     truth = [{**row, "format": "open_ended"} for row in TRUTH]  # which nobody judged
     answers = [{"qID": f"q{n}", "content": "3"} for n in range(16)]
-    write_focus_page(score_focus(ASKED, truth, answers, name="net", resamples=20), tmp_path / "net")
+    write_focus_page(score_focus(answers, ASKED, truth, name="net", resamples=20), tmp_path / "net")
     with pytest.raises(DataError, match="net: not to be ranked: 16 of 16 judged answers"):
         read_results(tmp_path / "net" / place)
     shutil.copy(tmp_path / "net" / "tables" / "results.csv", tmp_path / "net.csv")  # on its own it says what it holds

@@ -111,11 +111,14 @@ def test_a_bucket_is_called_the_same_on_a_runs_page_in_the_ranking_and_in_the_te
 ) -> None:
     asked = [f"q{k}" for k in range(12)]
     scores = score_focus(
-        [{"qID": q, "videoID": f"v{q}", "start_time": 0, "end_time": 1, "procedure_type": "x", "question": "?"}
-         for q in asked],
+        [{"qID": q, "content": "3", "latency": 1.0} for q in asked],
+        [
+            {"qID": q, "videoID": f"v{q}", "start_time": 0, "end_time": 1, "procedure_type": "x", "question": "?"}
+            for q in asked
+        ],
         [{"qID": q, "primary": "5a", "format": "number", "answer": "3", "ood": True} for q in asked],
-        [{"qID": q, "content": "3", "latency": 1.0} for q in asked], resamples=50,
-    )  # fmt: skip
+        resamples=50,
+    )
     (run,) = [table for section in focus_sections(scores, {}) for table in section.tables if table.title == "Buckets"]
     study = study_ranking(
         rank_outcomes({"a": scores.results, "b": scores.results}, resamples=50), outer=0, challenges=0

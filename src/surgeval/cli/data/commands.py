@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from surgeval.cli.group import command_group
-from surgeval.console import claim_folder, console, open_named, print_json, print_table, progress
+from surgeval.console import claim_folder, open_named, print_json, print_table, progress_bar, rich_console
 from surgeval.console.options import BoxesOption, FormatOption, JsonOption, LabelsOption, MappingOption
 from surgeval.console.panels import READING, RUNNING, grouped
 from surgeval.errors import BadInput, visible
@@ -48,13 +48,13 @@ def list_formats(json: JsonOption = False) -> None:
         )
         return
     print_table("formats", ["name", "what"], [(name, form.title) for name, form in dataset_formats().items()])
-    console().print(f"\nwritten by data convert --to: {', '.join(writers())}\n")
+    rich_console().print(f"\nwritten by data convert --to: {', '.join(writers())}\n")
     rows = [
         (name, len(space.instruments), len(space.verbs), len(space.targets), len(space.triplets), len(space.phases))
         for name, space in spaces.items()
     ]
     print_table("label spaces", ["name", "instruments", "verbs", "targets", "triplets", "phases"], rows)
-    console().print()
+    rich_console().print()
     print_table("splits", ["name", "folds"], [(name, ", ".join(vocab.folds(name))) for name in vocab.fold_names()])
 
 
@@ -114,7 +114,7 @@ def check(
     accepted = frozenset(allow or ())
     _check_kinds(accepted, dataset)
     listing = _Listing(accepted, limit)
-    with progress("frames") as bar:
+    with progress_bar("frames") as bar:
         bar.phase("checking")
         report = datasets.check(
             dataset, images=images, on_problem=listing, progress=lambda _video, done: bar.reach(done)
@@ -185,18 +185,18 @@ class _Listing:
         hidden = 0
         for (level, kind, _), equal in sorted(groups.items(), key=lambda item: (item[0][0], -len(item[1]))):
             if len(equal) == 1 and self._limit:
-                console().print(f"{level}: {equal[0]} ({kind})")
+                rich_console().print(f"{level}: {equal[0]} ({kind})")
                 continue
             files = len({problem.path for problem in equal})
-            console().print(
+            rich_console().print(
                 f"{level}: {kind}: {len(equal):,} times in {counted(files, 'file')}"
                 + (", first:" if self._limit else "")
             )
             for problem in equal[: self._limit]:
-                console().print(f"  {problem}")
+                rich_console().print(f"  {problem}")
             hidden += len(equal) - self._limit
         if hidden > 0:
-            console().print(f"{hidden:,} more like these: --limit N prints N of each, --out DIR saves all")
+            rich_console().print(f"{hidden:,} more like these: --limit N prints N of each, --out DIR saves all")
 
 
 def _measure(
@@ -251,7 +251,7 @@ def _print_check(report: CheckReport, accepted: frozenset[str]) -> None:
     if report.counts:
         rows = [(kind, n, "allowed" if kind in accepted else "") for kind, n in sorted(report.counts.items())]
         print_table("problems", ["kind", "count", ""], rows)
-    console().print(report.summary() if report.counts else f"{report.summary()}: no problems")
+    rich_console().print(report.summary() if report.counts else f"{report.summary()}: no problems")
 
 
 @app.command()
@@ -304,9 +304,9 @@ def convert(
             print_json({"format": to, "losses": list(lost)})
         else:
             for loss in lost or (f"{to}: nothing would be lost",):
-                console().print(loss)
+                rich_console().print(loss)
         return
-    with progress("frames") as bar:
+    with progress_bar("frames") as bar:
         bar.phase(f"writing {to}")
         report = datasets.convert(
             dataset,
@@ -323,9 +323,9 @@ def convert(
         print_json({**asdict(report), "out": str(report.out)})
         return
     for loss in report.losses:
-        console().print(f"lost: {loss}")
+        rich_console().print(f"lost: {loss}")
     dropped = f", {report.instances_dropped} dropped" if report.instances_dropped else ""
-    console().print(
+    rich_console().print(
         f"{report.out}: {report.format}: {counted(report.videos, 'video')}, {counted(report.frames, 'frame')}, "
         f"{counted(report.images, 'image')}, {report.instances_written} of {counted(report.instances_read, 'instance')}"
         f"{dropped}, {counted(report.questions, 'question')}"

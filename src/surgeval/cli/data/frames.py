@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from surgeval.console import claim_file, console, print_json, progress
+from surgeval.console import claim_file, print_json, progress_bar, rich_console
 from surgeval.console.options import JsonOption, OverwriteOption
 from surgeval.console.panels import grouped
 from surgeval.errors import BadInput
@@ -63,7 +63,7 @@ def frames(
             film = path_inside(out, f"{stem}.mp4")
             counts[str(clip_video(video, film, window, overlay=overlay_time))] = 1
             continue
-        with progress("frames") as bar:
+        with progress_bar("frames") as bar:
             bar.phase(video.name)
             folder = path_inside(out, stem)
             written = cut_frames(
@@ -79,7 +79,7 @@ def frames(
         print_json(counts)
         return
     for path, count in counts.items():
-        console().print(path if window else f"{path}: {counted(count, 'frame')}")
+        rich_console().print(path if window else f"{path}: {counted(count, 'frame')}")
 
 
 def _claim(place: Path, videos: list[Path], *, overwrite: bool) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from surgeval.cli.texts import login_name
-from surgeval.console import console, print_json, progress
+from surgeval.console import print_json, progress_bar, rich_console
 from surgeval.console.options import FormatOption, JsonOption
 from surgeval.errors import BadInput, visible
 from surgeval.results import counted
@@ -62,7 +62,7 @@ def import_labels(
         register(database, films, skip=_note)
         with database.reading() as connection:
             used = reading.schema(connection).name
-        with progress("frames") as bar:
+        with progress_bar("frames") as bar:
             bar.phase("reading labels")
             if dry_run:
                 report = preview_import(database, source, format=format, replace=replace, advance=bar.advance)
@@ -72,9 +72,9 @@ def import_labels(
     if json:
         print_json({**asdict(report), "schema": used})
         return
-    console().print(visible(f"schema: {used}{' (of a new project)' if new else ''}"), markup=False)
+    rich_console().print(visible(f"schema: {used}{' (of a new project)' if new else ''}"), markup=False)
     for line in _lines(report, dry_run):
-        console().print(line, markup=False, soft_wrap=True)
+        rich_console().print(line, markup=False, soft_wrap=True)
 
 
 def _note(reason: str) -> None:

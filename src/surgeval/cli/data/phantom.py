@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import typer
 
-from surgeval.console import console, print_json, progress
+from surgeval.console import print_json, progress_bar, rich_console
 from surgeval.console.options import JsonOption
 from surgeval.console.panels import RUNNING, grouped
 from surgeval.errors import BadInput
@@ -87,13 +87,13 @@ def make_phantom(
     if json:
         print_json({"out": str(folder)})
     else:
-        console().print(f"{folder}: look at it with: surgeval report {folder} --out report")
+        rich_console().print(f"{folder}: look at it with: surgeval report {folder} --out report")
 
 
 @contextmanager
 def rendering(videos: int) -> Iterator[Callable[[str, int, int], None]]:
     """A progress display for a phantom of so many operations, fed with (operation, frames done, frames)."""
-    with progress("frames") as bar:
+    with progress_bar("frames") as bar:
         bar.phase("rendering")
         frames: dict[str, tuple[int, int]] = {}
 

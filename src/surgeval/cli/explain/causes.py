@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from surgeval.console import console, print_json, print_table, progress
+from surgeval.console import print_json, print_table, progress_bar, rich_console
 from surgeval.errors import BadInput, visible
 from surgeval.files import atomic_path, failure_reason
 
@@ -24,7 +24,7 @@ _SOFTWARE = "surgeval explain"
 def show_causes(asked: ExplainOptions) -> None:
     """Ask, draw, print."""
     boxes = [_box(text) for text in asked.box or ()]
-    with progress("pictures") as bar:
+    with progress_bar("pictures") as bar:
         bar.phase(f"loading {asked.model}")
         from surgeval.explain.cleann import CausalSettings
         from surgeval.protocols.surgxbench import explain_causes
@@ -45,7 +45,7 @@ def show_causes(asked: ExplainOptions) -> None:
                     "graphs": table.to_dicts()})  # fmt: skip
         return
     say_unknown(shown.model, shown.unknown)
-    say = console().print
+    say = rich_console().print
     for question, reply in shown.replies.items():
         say(visible(f"{question}: {reply or 'no word'}"))
     heads = {"word": "token", "head": "head", "nodes": "nodes", "edges": "edges", "explaining": "explain it",

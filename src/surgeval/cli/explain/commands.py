@@ -9,7 +9,7 @@ import typer
 
 from surgeval.cli.explain.causes import is_own_picture, save_picture, say_unknown, show_causes
 from surgeval.cli.explain.options import ExplainOptions
-from surgeval.console import console, print_json, print_table, progress, require_models, takes
+from surgeval.console import print_json, print_table, progress_bar, require_models, rich_console, takes
 from surgeval.console.panels import CAUSES, MAPS, grouped
 from surgeval.errors import BadInput, visible
 
@@ -42,14 +42,14 @@ def explain(asked: ExplainOptions) -> None:
     if asked.causal:
         show_causes(asked)
         return
-    with progress("pictures") as bar:
+    with progress_bar("pictures") as bar:
         bar.phase(f"loading {asked.model}")
         from surgeval.protocols.surgxbench import Explained, explain_image
         from surgeval.protocols.surgxbench.command import heatmap_method
     from surgeval.results import percent
 
     method = heatmap_method(asked.method, asked.order, asked.start_layer, asked.score_scale, asked.words)
-    with progress("pictures") as bar:
+    with progress_bar("pictures") as bar:
         bar.phase("looking")
         shown = explain_image(
             asked.image, asked.model, tuple(asked.prompt), method=method, keep_top=asked.keep_top, device=asked.device,
@@ -64,7 +64,7 @@ def explain(asked: ExplainOptions) -> None:
                     name: table.to_dicts()})  # fmt: skip
         return
     say_unknown(shown.model, shown.unknown)
-    say = console().print
+    say = rich_console().print
     for question, reply in replies.items():
         say(visible(f"{question}: {reply or 'no word'}"))
     _tell(table)

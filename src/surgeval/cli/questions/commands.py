@@ -10,7 +10,7 @@ import typer
 from surgeval.cli.group import command_group
 from surgeval.cli.questions.records import records
 from surgeval.cli.questions.review import review
-from surgeval.console import claim_folder, console, print_frame, print_json, print_table, progress
+from surgeval.console import claim_folder, print_frame, print_json, print_table, progress_bar, rich_console
 from surgeval.console.options import JsonOption, ResamplesOption, SeedOption
 from surgeval.console.panels import RUNNING, grouped
 from surgeval.errors import BadInput, visible
@@ -75,7 +75,7 @@ def template(
     if json:
         print_json({"name": name, "text": text})
     else:
-        console().print(text, soft_wrap=True)
+        rich_console().print(text, soft_wrap=True)
 
 
 @app.command("make")
@@ -131,11 +131,11 @@ def make_set(
         raise BadInput(f"--out {out}: found the folder of the records, expected one of its own for the set")
     claim_folder(out, "set.json")
     chat = _chat(model, max_tokens, timeout, temperature)
-    with progress("batches", show=not json) as bar:
+    with progress_bar("batches", show=not json) as bar:
         bar.phase("asking", len(every) * (max(len(use), 1) + 2 * traps))
         outcome = make_questions(every, scenes.parent, chat, out, making, use=use, traps=traps, concurrency=concurrency)
     for problem in problems if not json else ():
-        console().print(f"warning: {visible(str(problem))}")
+        rich_console().print(f"warning: {visible(str(problem))}")
     _tell_made(outcome, out, cost, json)
     return 1 if outcome.failed else 0
 
@@ -150,7 +150,7 @@ def _tell_made(outcome: Made, out: Path, price: Price | None, json: bool) -> Non
                     "not_mended": lost, "refused_by": dict(counts), "failed": list(outcome.failed),
                     **_spent(outcome.spent, price), "from_store": outcome.stored})  # fmt: skip
         return
-    say = console().print
+    say = rich_console().print
     say(f"{counted(len(outcome.items), 'question')} in {out / 'items.jsonl'}")
     say(f"{len(outcome.refused)} replies or records refused, {lost} of them for good: {out / 'refused.jsonl'}")
     if counts:
@@ -177,7 +177,7 @@ def check(
     opened = open_set(questions, records)
     report = inspect_set(opened, options=options)
     for warning in opened.warnings if not json else ():
-        console().print(f"warning: {visible(warning)}")
+        rich_console().print(f"warning: {visible(warning)}")
     if json:
         print_json(report.to_json())
     else:
@@ -188,7 +188,7 @@ def check(
 def _tell_report(report: SetReport, every: bool) -> None:
     from surgeval.stats import number_text, with_ends
 
-    say = console().print
+    say = rich_console().print
     faults = "no check failed" if report.sound else f"faults: {len(report.faults)}"
     say(f"{counted(report.items, 'question')}, {faults}")
     if every:
@@ -230,7 +230,7 @@ def probe(
     opened = open_set(questions)
     conditions = ("text-only", "plain", "gaze") if gaze else ("text-only",)
     chat = _chat(model, max_tokens, timeout, 0.0)
-    with progress("replies", show=not json) as bar:
+    with progress_bar("replies", show=not json) as bar:
         asked = sum(min(rotations, len(item.options)) for item in opened.items)
         bar.phase("asking", asked * len(conditions))
         probed = probe_items(opened, chat, conditions, rotations=rotations, concurrency=concurrency)
@@ -245,7 +245,7 @@ def probe(
                     "gaze_confirmed": confirmed if gaze else None, "failed": list(probed.failed),
                     **_spent(probed.spent, cost), "from_store": probed.stored})  # fmt: skip
     else:
-        say = console().print
+        say = rich_console().print
         print_table("", ("shown", "replies", "right"), rows)
         say(f"guessable without a picture: {len(known)} of {len(opened.items)}")
         if gaze:
@@ -281,8 +281,8 @@ def agreement(
     if rows:
         print_frame("", agreement_frame(rows))
     else:
-        console().print("no two people have judged the same item yet")
-    console().print(", ".join(f"{count} {name}" for name, count in status.most_common()))
+        rich_console().print("no two people have judged the same item yet")
+    rich_console().print(", ".join(f"{count} {name}" for name, count in status.most_common()))
 
 
 @app.command()
@@ -317,7 +317,7 @@ def export(
         told: dict[str, Any] = {"out": str(out), "items": len(done.items), "not_exported": done.left}
         print_json({**told, "skills_by_scenario": table.to_dicts()})
         return
-    say = console().print
+    say = rich_console().print
     say(f"{counted(len(done.items), 'question')} in {out / 'items.jsonl'}")
     for why, count in reasons.most_common():
         say(f"{count} not exported: {why}")

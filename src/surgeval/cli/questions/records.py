@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from surgeval.console import claim_folder, console, open_named, print_json, progress
+from surgeval.console import claim_folder, open_named, print_json, progress_bar, rich_console
 from surgeval.console.options import FormatOption, JsonOption, LabelsOption
 from surgeval.console.panels import READING, RUNNING, grouped
 from surgeval.errors import BadInput, visible
@@ -60,7 +60,7 @@ def records(
     options = ClipOptions(scenario, frames, shortest, longest, procedure, site, all_fixations)
     notes: list[str] = []
     looked = _gaze(gaze, gaze_mapping, notes)
-    with progress("images" if data.suffix == ".jsonl" else "clips", show=not json) as bar:
+    with progress_bar("images" if data.suffix == ".jsonl" else "clips", show=not json) as bar:
         bar.phase("reading")
         if data.suffix == ".jsonl":
             scenes = image_records(data, out, announce=notes.append)
@@ -74,9 +74,9 @@ def records(
     if json:
         print_json({"out": str(out), "records": len(scenes), "without_gaze": bare, "notes": notes})
         return
-    console().print(f"{counted(len(scenes), 'record')} in {out / 'records.jsonl'}, {bare} of them without gaze")
+    rich_console().print(f"{counted(len(scenes), 'record')} in {out / 'records.jsonl'}, {bare} of them without gaze")
     for note in notes:
-        console().print(f"note: {visible(note)}")
+        rich_console().print(f"note: {visible(note)}")
 
 
 def _name_flag(note: str) -> str:

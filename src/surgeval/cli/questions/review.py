@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from surgeval.console import console
+from surgeval.console import rich_console
 from surgeval.errors import BadInput, visible
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def review(
         raise BadInput(f"{questions}: found no items, expected some to review")
     desk = Adjudication(opened, name) if adjudicate else ReviewDesk(opened, name, each=each)
     left = desk.pending()
-    say = console().print
+    say = rich_console().print
     if any(item.media for item in left):
         say("pictures are links: a click (with Ctrl or Cmd) opens one, or paste it into a browser")
     for number, item in enumerate(left, start=1):
@@ -54,7 +54,7 @@ def review(
 def _show(desk: ReviewDesk, item: IntentQuestion, number: int, count: int) -> None:
     from surgeval.questions import Adjudication, gaze_in_words
 
-    say = console().print
+    say = rich_console().print
     say(f"\n── {number} of {count}: {item.id} ──")
     known = ", ".join(f"{key} {value}" for key, value in item.context.items() if key not in ("record", "template"))
     say(
@@ -92,7 +92,7 @@ def _judged(desk: ReviewDesk, item: IntentQuestion) -> bool:
             if key != "c":
                 letter = _ask("Which option is right? A letter, or nothing: ").upper()
                 if letter and (letter not in tuple(_LETTERS[: len(item.options)]) or letter == _LETTERS[item.answer]):
-                    console().print("that is none of the other options")
+                    rich_console().print("that is none of the other options")
                     continue
                 answer = _LETTERS.index(letter) if letter else None
                 comment = _ask("Comment, or nothing: ", keep=True)
@@ -105,5 +105,5 @@ def _judged(desk: ReviewDesk, item: IntentQuestion) -> bool:
 def _ask(prompt: str, *, keep: bool = False) -> str:
     from rich.text import Text
 
-    text = console().input(Text(prompt)).strip()
+    text = rich_console().input(Text(prompt)).strip()
     return text if keep else text.casefold()

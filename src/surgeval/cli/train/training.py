@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from surgeval.console import claim_folder, console, open_named, print_json, print_table, require_models
+from surgeval.console import claim_folder, open_named, print_json, print_table, require_models, rich_console
 from surgeval.errors import BadInput, visible
 from surgeval.progress import phases
-from surgeval.results import counted
 
 if TYPE_CHECKING:
-    from surgeval.cli.train.options import TaskName, TrainOptions
+    from surgeval.cli.train.options import TrainOptions
     from surgeval.datasets import Dataset
     from surgeval.detector.data import TrainingSet
     from surgeval.detector.training import Rehearsal, Trained, TrainSettings
@@ -31,35 +29,28 @@ def train(model: ModelName, options: TrainOptions) -> None:
     if options.all_folds:
         _all_folds(model, options)
         return
-    from surgeval.detector.data import told_problems
     from surgeval.protocols.training.settings import with_changes, with_texts
+    from surgeval.protocols.training.train import check_settings, describe_sets, training_sets, usual_settings
+    from surgeval.protocols.training.train import train as train_detector
 
-    if model == "tdnet":
-        from surgeval.detector import SIZES
-        from surgeval.detector.training import TrainSettings, train_tdnet
-
-        start, sizes, learn = TrainSettings(), tuple(SIZES), train_tdnet
-    else:
-        from surgeval.detector import rtdetr
-
-        start, sizes, learn = rtdetr.rtdetr_settings(), rtdetr.RTDETR_SIZES, rtdetr.train_rtdetr
-    settings: TrainSettings = with_texts(with_changes(start, options.settings()), options.set or [])
-    _check_early(settings, sizes)
+    settings = with_texts(with_changes(usual_settings(model), options.settings()), options.set or [])
+    check_settings(model, settings)
     with phases(show=not options.json, eager=True) as shown:
         shown.phase("reading labels and pictures")
         dataset = open_named(options.data, options.format, options.labels)
         fold = _videos(dataset, options)
-        frames, validation = _sets(dataset, fold, options.task, settings)
-        for line in (*_about(fold, frames, validation), *told_problems(frames, validation)):
-            shown.note(line)
         if options.dry_run:
+            frames, unseen = training_sets(dataset, fold, options.task, settings)
+            for line in describe_sets(fold, frames, unseen):
+                shown.note(line)
             if not (options.out / "train.json").exists():
                 claim_folder(options.out, "labels.png")
             rehearsal = _rehearse(frames, options.out, settings)
         else:
-            trained = learn(
-                frames, validation, frames.classes, options.out, settings, weights=options.weights, progress=shown.note
-            )
+            trained = train_detector(
+                dataset, model, options.out, settings=settings, task=options.task, weights=options.weights,
+                progress=shown.note, **_choice(options),
+            )  # fmt: skip
     if options.dry_run:
         _print_rehearsal(rehearsal, options.json)
         return
@@ -71,56 +62,22 @@ def train(model: ModelName, options: TrainOptions) -> None:
     _print(trained, fold, page)
 
 
-def _check_early(settings: TrainSettings, sizes: Sequence[str]) -> None:
-    """What is wrong whatever the data holds is told before thousands of frames are read."""
-    from surgeval.models import usable_device
-
-    if settings.size not in sizes:
-        raise BadInput(f"size: found {settings.size!r}, expected one of {', '.join(sizes)}")
-    usable_device(settings.device)
-
-
 def _videos(dataset: Dataset, options: TrainOptions) -> Fold:
     from surgeval.protocols.training.single import choose_videos, usual_scheme
 
-    named = [name.strip() for name in (options.val_videos or "").split(",") if name.strip()]
+    choice = _choice(options)
+    return choose_videos(dataset.videos(), **{**choice, "scheme": choice["scheme"] or usual_scheme(dataset.space.name)})
+
+
+def _choice(options: TrainOptions) -> dict[str, Any]:
+    """Which videos, in the words of `choose_videos`."""
     if options.folds is not None and options.fold is None:
         raise BadInput("--folds: found no --fold, expected the one to train, or --all-folds")
-    scheme = options.folds or usual_scheme(dataset.space.name)
-    return choose_videos(
-        dataset.videos(), scheme=scheme, fold=options.fold, source=options.leave_source_out,
-        sources=options.sources, validation=named,
-        split=options.split,
-    )  # fmt: skip
-
-
-def _sets(
-    dataset: Dataset, fold: Fold, task: TaskName | None, settings: TrainSettings
-) -> tuple[TrainingSet, TrainingSet | None]:
-    """The frames to learn from, and those to choose the best epoch on."""
-    from surgeval.detector import Classes
-    from surgeval.detector.data import TrainingSet
-
-    classes = Classes.of(dataset.space, task)
-    train = TrainingSet.of(dataset, classes, image_size=settings.image_size, videos=fold.train)
-    if not fold.val:
-        return train, None
-    return train, TrainingSet.of(dataset, classes, image_size=settings.image_size, videos=fold.val)
-
-
-def _about(fold: Fold, train: TrainingSet, validation: TrainingSet | None) -> list[str]:
-    told = [
-        f"learns from {counted(len(train), 'frame')} of {counted(len(fold.train), 'video')} with "
-        f"{int(train.counts.sum())} boxes"
-    ]
-    if validation is not None:
-        frames, videos = counted(len(validation), "frame"), counted(len(fold.val), "video")
-        told.append(f"the best epoch is chosen on {frames} of {videos}")
-    else:
-        told.append("no videos for validation: the last epoch is kept (--val-videos names some)")
-    if fold.test:
-        told.append(f"held out: {', '.join(fold.test)}")
-    return told
+    return {
+        "scheme": options.folds, "fold": options.fold, "source": options.leave_source_out, "sources": options.sources,
+        "validation": [name.strip() for name in (options.val_videos or "").split(",") if name.strip()],
+        "split": options.split,
+    }  # fmt: skip
 
 
 def _all_folds(model: ModelName, options: TrainOptions) -> None:
@@ -172,9 +129,9 @@ def _print_rehearsal(told: Rehearsal, json: bool) -> None:
         [(row.name, row.boxes, row.frames, row.videos) for row in met[:_MOST_CLASSES]],
     )  # fmt: skip
     if len(met) > _MOST_CLASSES:
-        console().print(f"and {len(met) - _MOST_CLASSES} more")
-    console().print(visible(str(told)))
-    console().print(f"open {visible(str(told.mosaic))}")
+        rich_console().print(f"and {len(met) - _MOST_CLASSES} more")
+    rich_console().print(visible(str(told)))
+    rich_console().print(f"open {visible(str(told.mosaic))}")
 
 
 def _page(trained: Trained) -> Path:
@@ -193,7 +150,7 @@ def _print(trained: Trained, fold: Fold, page: Path) -> None:
     ]  # fmt: skip
     title = "Best epochs on the validation videos" if names else "Last epochs"
     print_table(title, ("stage", "epoch", *names, "images/s", "minutes"), rows)
-    console().print(f"detector: {visible(str(trained.detector))}")
+    rich_console().print(f"detector: {visible(str(trained.detector))}")
     if fold.test:
-        console().print(f"not seen yet, for the test: {visible(', '.join(fold.test))}")
-    console().print(f"open {visible(str(page))}")
+        rich_console().print(f"not seen yet, for the test: {visible(', '.join(fold.test))}")
+    rich_console().print(f"open {visible(str(page))}")

@@ -25,7 +25,7 @@ from surgeval.datasets.io.layout import is_printable, names, natural
 from surgeval.datasets.io.values import Place, shown
 from surgeval.errors import BadInput, DataError
 from surgeval.files import collect_parquet, scan_parquet_file
-from surgeval.qa.formats import formats
+from surgeval.qa.formats import answer_formats
 from surgeval.records import Frame, Question, Video, VqaQuestion
 from surgeval.vocab import LabelSpace, capabilities, capability_expected, track_limits
 
@@ -79,9 +79,9 @@ def _secondaries(value: Any, place: Place, field: str) -> tuple[str, ...]:
 
 
 def _format(value: Any, place: Place, field: str) -> str | None:
-    if isinstance(value, str) and value in formats():
+    if isinstance(value, str) and value in answer_formats():
         return value
-    place.report("format-unknown", f"found {shown(value)}, expected one of {', '.join(formats())}", field)
+    place.report("format-unknown", f"found {shown(value)}, expected one of {', '.join(answer_formats())}", field)
     return None
 
 

@@ -29,7 +29,7 @@ MAIN = ("ivt", "i", "v", "t")
 
 @dataclass(frozen=True)
 class JoinedDetections:
-    """Ground truth and predictions of the scored frames; `data()` is what `metrics.evaluate` takes."""
+    """Ground truth and predictions of the scored frames; `data()` is what `metrics.evaluate_detection` takes."""
 
     truth: GroundTruth = field(repr=False)
     predictions: Boxes = field(repr=False)  # by scored frame; class −1 where unknown
@@ -60,7 +60,7 @@ class JoinedDetections:
         return tuple(name for name in MAIN if name in known and (name == "i" or bool((known[name] >= 0).any())))
 
     def n_classes(self, components: Sequence[str] | None = None) -> dict[str, int]:
-        """Number of classes by component, the second argument of `metrics.evaluate`."""
+        """Number of classes by component, the second argument of `metrics.evaluate_detection`."""
         letters = self._chosen(components)
         return {component: self.truth.space.num_classes(component) for component in letters}
 
@@ -88,7 +88,7 @@ class JoinedDetections:
         truth = self.truth.boxes if known.all() else self.truth.boxes.take(known)
         tables = [Boxes(table.frame, {name: table.classes[name] for name in letters}, table.score, table.xywh)
                   for table in (truth, self.predictions)]  # fmt: skip
-        return DetectionSet.of(self.truth.video, tables[0], tables[1], n_videos=self.n_videos)
+        return DetectionSet.of(tables[1], tables[0], self.truth.video, n_videos=self.n_videos)
 
     def unclassed(self, components: Sequence[str] | None = None) -> int:
         """Ground-truth boxes that `data(components)` leaves out because a class of theirs is not known."""
@@ -132,12 +132,12 @@ _WORDS = {"ivt": "triplet", "i": "instrument", "v": "verb", "t": "target", "iv":
 
 
 def join(
-    dataset: Truth, detections: Detections | pl.DataFrame, *, on_problem: OnProblem = raise_errors
+    detections: Detections | pl.DataFrame, dataset: Truth, *, on_problem: OnProblem = raise_errors
 ) -> JoinedDetections:
     """Join detections, or a table of them made in Python, to a dataset by video and frame name.
 
     >>> from surgeval.datasets import MemoryDataset
-    >>> from surgeval.metrics import evaluate
+    >>> from surgeval.metrics import evaluate_detection
     >>> from surgeval.records import Box, Frame, Instance, Triplet
     >>> from surgeval.vocab import load_labels
     >>> space = load_labels("cholect50")
@@ -145,10 +145,10 @@ def join(
     >>> frames = [Frame("VID68", name, 0, None, None, 854, 480, (seen,)) for name in ("000016", "000023")]
     >>> boxes = pl.DataFrame({"video": ["VID68"], "frame": ["000016"], "triplet": [17], "score": [0.9],
     ...                       "x": [101.0], "y": [120.0], "w": [60.0], "h": [80.0]})
-    >>> joined = join(MemoryDataset(space, frames), boxes)
+    >>> joined = join(boxes, MemoryDataset(space, frames))
     >>> joined.notes()
     ('1 of 2 labelled frames have no predictions: their ground truths are misses',)
-    >>> round(evaluate(joined.data(), joined.n_classes())["ivt"].overall.mAP, 3)
+    >>> round(evaluate_detection(joined.data(), joined.n_classes())["ivt"].overall.mAP, 3)
     0.505
     """
     truth = truth_of(dataset)

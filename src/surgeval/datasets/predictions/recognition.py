@@ -235,7 +235,7 @@ def _videos(file: Path, tally: RowProblems, whole: bool) -> Iterator[tuple[str, 
 
 
 def join_recognition(
-    dataset: Truth, recognition: RecognitionTable | pl.DataFrame, *, on_problem: OnProblem = raise_errors
+    recognition: RecognitionTable | pl.DataFrame, dataset: Truth, *, on_problem: OnProblem = raise_errors
 ) -> JoinedRecognition:
     """Join scores, or a table of them made in Python, to a dataset by video and frame name.
 
@@ -245,7 +245,7 @@ def join_recognition(
     >>> seen = Instance(Triplet(1))
     >>> frames = [Frame("v1", name, 0, None, None, 640, 480, (seen,)) for name in ("000001", "000002")]
     >>> table = pl.DataFrame({"video": ["v1"], "frame": ["000002"], "scores": [[0.1, 0.8] + [0.0] * 5]})
-    >>> joined = join_recognition(MemoryDataset(load_labels("cholec80"), frames), table)
+    >>> joined = join_recognition(table, MemoryDataset(load_labels("cholec80"), frames))
     >>> joined.targets[:, :2].tolist(), joined.scores[:, 1].tolist(), joined.answered.tolist()
     ([[False, True], [False, True]], [-1.0, 0.8], [False, True])
     """

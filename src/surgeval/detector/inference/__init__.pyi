@@ -1,3 +1,4 @@
+from .detect import detect as detect
 from .export import export_onnx as export_onnx
 from .film import DrawnBox as DrawnBox
 from .film import draw_boxes as draw_boxes
@@ -10,7 +11,7 @@ from .open import detector_files as detector_files
 from .open import open_detector as open_detector
 from .run import Detected as Detected
 from .run import DetectSettings as DetectSettings
-from .run import detect as detect
+from .run import detect_source as detect_source
 from .sources import Source as Source
 from .sources import open_source as open_source
 from .tables import detection_table as detection_table

@@ -9,7 +9,7 @@ to look at; `causal_graphs` does all of it for a reply, `draw_graphs` draws it o
 >>> attention = weights / weights.sum(1, keepdims=True)  # 4 image tokens from position 2 on, the target is the last
 >>> nodes = choose_nodes(attention[11], (2, 6), 11)
 >>> graph = learn_graph(correlation(attention), nodes.all)
->>> explain(graph, 11, radius=3).target, graph.learner
+>>> explain_node(graph, 11, radius=3).target, graph.learner
 (11, 'ordered')
 """
 
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from surgeval.explain.cleann.choice import HeadRule, Nodes, RankedHeads, choose_nodes, rank_heads
 from surgeval.explain.cleann.correlation import Sink, SinkRule, attention_sink, correlation
-from surgeval.explain.cleann.explanation import Explanation, Tester, explain, smallest_explanations
+from surgeval.explain.cleann.explanation import Explanation, Tester, explain_node, smallest_explanations
 from surgeval.explain.cleann.graph import Edge, EdgeMark, Graph, Learner, learn_graph
 from surgeval.explain.cleann.ground import Tally, near_boxes, tally_tokens
 from surgeval.explain.cleann.picture import ShownWindow, draw_graphs
@@ -44,7 +44,7 @@ __all__ = [
     "choose_nodes",
     "correlation",
     "draw_graphs",
-    "explain",
+    "explain_node",
     "learn_graph",
     "near_boxes",
     "rank_heads",

@@ -12,7 +12,7 @@ from surgeval.errors import BadInput
 from surgeval.explain.cleann import skeleton
 from surgeval.explain.cleann.graph import Graph
 
-__all__ = ["Explanation", "Tester", "explain", "smallest_explanations"]
+__all__ = ["Explanation", "Tester", "explain_node", "smallest_explanations"]
 
 Tester = Callable[[tuple[int, ...]], bool]
 
@@ -31,12 +31,12 @@ class Explanation:
         return tuple(sorted(self.distance))
 
 
-def explain(graph: Graph, target: int, radius: int = 3) -> Explanation:
+def explain_node(graph: Graph, target: int, radius: int = 3) -> Explanation:
     """Neighbours of the target, and what they lead on to over a collider or a triangle, up to `radius` steps.
 
     >>> from surgeval.explain.cleann import learn_graph
     >>> chain = np.array([[1, 0.8, 0.64], [0.8, 1, 0.8], [0.64, 0.8, 1]])
-    >>> explain(learn_graph(chain, [0, 1, 2]), 2).nodes  # 1 → 2 is no collider: the tree ends at 1
+    >>> explain_node(learn_graph(chain, [0, 1, 2]), 2).nodes  # 1 → 2 is no collider: the tree ends at 1
     (1,)
     """
     _, least = _tree(graph, target, radius)

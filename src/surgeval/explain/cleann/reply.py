@@ -10,7 +10,7 @@ from surgeval.arrays import AnyFloats, Floats
 from surgeval.errors import BadInput
 from surgeval.explain.cleann.choice import HeadRule, Nodes, choose_nodes, rank_heads
 from surgeval.explain.cleann.correlation import Sink, SinkRule, attention_sink, correlation
-from surgeval.explain.cleann.explanation import Explanation, explain
+from surgeval.explain.cleann.explanation import Explanation, explain_node
 from surgeval.explain.cleann.graph import Graph, Learner, learn_graph
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def causal_graphs(
             corr, sink = known[head]
             nodes = choose_nodes(attention[head, row], image_span, row, asked.kappa, asked.most_tokens, padding)
             graph = learn_graph(corr, nodes.all, asked.samples, asked.alpha, asked.learner)
-            shown = explain(graph, row, asked.radius)
+            shown = explain_node(graph, row, asked.radius)
             graphs.append(HeadGraph(token, head, ranked.scores[head], nodes, graph, shown, sink))
         every.append(tuple(graphs))
     return tuple(every)

@@ -7,7 +7,7 @@ from surgeval.explain.flow.estimate import (
     FlowMethod,
     FlowPair,
     StoredFlow,
-    flow,
+    estimate_flow,
     open_flow,
 )
 
@@ -18,6 +18,6 @@ __all__ = [
     "FlowMethod",
     "FlowPair",
     "StoredFlow",
-    "flow",
+    "estimate_flow",
     "open_flow",
 ]

@@ -20,7 +20,7 @@ from surgeval.errors import BadInput, DataError
 from surgeval.explain.flow.files import read_flo
 from surgeval.files import leads_out
 
-__all__ = ["FLOW_METHODS", "DisFlow", "FarnebackFlow", "FlowMethod", "FlowPair", "StoredFlow", "flow",
+__all__ = ["FLOW_METHODS", "DisFlow", "FarnebackFlow", "FlowMethod", "FlowPair", "StoredFlow", "estimate_flow",
            "open_flow"]  # fmt: skip
 
 _PIECES = 16
@@ -197,13 +197,13 @@ def open_flow(
     return DisFlow(preset) if method == "dis" else FarnebackFlow()
 
 
-def flow(a: Image, b: Image, method: FlowMethod | str = "dis") -> Singles:
+def estimate_flow(a: Image, b: Image, method: FlowMethod | str = "dis") -> Singles:
     """The forward flow a → b, float32 (H, W, 2).
 
     >>> first = np.random.default_rng(0).integers(0, 255, (64, 64), np.uint8)
     >>> first = cv2.GaussianBlur(first, (0, 0), 2.0)
     >>> second = np.roll(first, 3, axis=1)  # everything moves three pixels to the right
-    >>> np.round(np.median(flow(first, second), axis=(0, 1))).tolist()
+    >>> np.round(np.median(estimate_flow(first, second), axis=(0, 1))).tolist()
     [3.0, 0.0]
     """
     estimator = open_flow(method) if isinstance(method, str) else method

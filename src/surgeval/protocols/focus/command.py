@@ -15,13 +15,13 @@ import typer
 
 from surgeval.console import (
     claim_folder,
-    console,
     keep_times,
     print_frame,
     print_json,
     print_table,
-    progress,
+    progress_bar,
     require_models,
+    rich_console,
 )
 from surgeval.console.options import JsonOption, ResamplesOption, SeedOption
 from surgeval.console.panels import JUDGING, READING, RUNNING, SCORING, grouped
@@ -170,7 +170,7 @@ def score(
     with ExitStack() as stack:
         panel = _panel(stack, judge or [], cache or out, tie, quorum, ask_all, compat, json)
         prices = _prices(price or [], [judge.name for judge in panel.judges] if panel else [])
-        bar = stack.enter_context(progress("answers", show=not _interactive(panel)))  # a person needs the screen
+        bar = stack.enter_context(progress_bar("answers", show=not _interactive(panel)))  # a person needs the screen
         bar.phase("reading")
         *sources, parts = scored_sources(
             data, requests, references, responses, track=track, split=split, prefix=prefix or (), ood=ood or ()
@@ -188,7 +188,7 @@ def score(
     if (out / "parts").is_dir():  # what the model was shown, from when it was asked in this folder
         scores = replace(scores, pictures=load_pictures(out)[0], **_models_of(out, responses))
     scores = replace(scores, human=people, prices=prices, admission=_admission(scores, baseline or []))
-    with progress("answers") as bar:
+    with progress_bar("answers") as bar:
         bar.phase("page")
         page = write_focus_page(scores, out)
     if json:
@@ -356,7 +356,7 @@ def _scored(
         return None, None
     with ExitStack() as stack:
         panel = _panel(stack, judge, run.folder, "judge_error", None, False, None, json)
-        bar = stack.enter_context(progress("answers", show=not _interactive(panel)))
+        bar = stack.enter_context(progress_bar("answers", show=not _interactive(panel)))
         bar.phase("scoring")
         scores = score_focus(
             *run.sources, judge=panel, track=track, name=_name(run.folder), pictured=was_shown(run.media),
@@ -375,7 +375,7 @@ def _scored(
 def _command(run: FocusRun, track: Track | None) -> str:
     """The command that scores this run, ready for a shell."""
     words = ["surgeval", "score", "focus"]
-    for option, path in zip(("--requests", "--references", "--responses"), run.sources, strict=True):
+    for option, path in zip(("--responses", "--requests", "--references"), run.sources, strict=True):
         words += [option, str(path)]
     words += ["--track", track] if track else []
     words += ["--judge", "SPEC"] if run.judged else []
@@ -387,13 +387,13 @@ def _json(run: FocusRun, scores: FocusScores | None, page: Path | None, track: T
         "folder": str(run.folder), "model": run.model, "media": run.media, "questions": run.answers.height,
         "subset": run.subset, "counts": run.counts, "usage": asdict(run.usage), "notes": list(run.notes),
         "failures": run.summary.to_frame().to_dicts(),
-        "responses": str(run.sources[2]), "score_command": _command(run, track),
+        "responses": str(run.sources[0]), "score_command": _command(run, track),
         "scores": scores.to_json() if scores else None, "report": str(page) if page else None,
     }  # fmt: skip
 
 
 def _say(run: FocusRun, scores: FocusScores | None, page: Path | None, track: Track | None) -> None:
-    say = console().print
+    say = rich_console().print
     for line in str(run).splitlines():
         say(visible(line))
     if scores is not None and page is not None:
@@ -411,7 +411,7 @@ def _print(scores: FocusScores, page: Path) -> None:
     from surgeval.protocols.focus.tables import judge_table
     from surgeval.stats import shown_bucket
 
-    say = console().print
+    say = rich_console().print
     say(visible(scores.name))
     for warning in scores.reply_warnings:
         say(f"warning: {visible(warning)}")
@@ -433,7 +433,7 @@ def _print(scores: FocusScores, page: Path) -> None:
 
 
 def _print_problems(scores: FocusScores) -> None:
-    say = console().print
+    say = rich_console().print
     unheard = scores.results.filter(scores.results["status"] == "judge_error")
     for qid, reason in unheard.select("qID", "reason").head(_LISTED).iter_rows():
         say(f"no verdict: {visible(qid)}: {visible(reason)}")

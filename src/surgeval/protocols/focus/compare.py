@@ -39,7 +39,7 @@ def compare_focus(
     ...         "question": "?"} for k in range(12)]
     >>> truth = [{"qID": f"q{k}", "primary": "3a", "format": "number", "answer": "3"} for k in range(12)]
     >>> def said(right): return [{"qID": f"q{k}", "content": "3" if right(k) else "4"} for k in range(12)]
-    >>> good, poor = (score_focus(ask, truth, said(right), name=name, resamples=100)
+    >>> good, poor = (score_focus(said(right), ask, truth, name=name, resamples=100)
     ...               for name, right in (("good", lambda k: k > 0), ("poor", lambda k: k % 2)))
     >>> compare_focus(good, poor)
     good − poor: pre-evaluation score 0.917 − 0.500 = 0.417 [0.000, 0.631], p = 0.0625

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from surgeval.console import progress
+from surgeval.console import progress_bar
 from surgeval.protocols.contract import Chapter, Demo
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def chapter(demo: Demo) -> Chapter:
     pages: dict[str, Path] = {}
     judge = Panel([ExactJudge()])
     answerers = _answerers(questions)
-    with progress("answerers") as bar:
+    with progress_bar("answerers") as bar:
         for name, answerer in bar.track(answerers.items(), "answering", len(answerers)):
             replies = [(question, answerer.answer(question)) for question in questions]
             answers = [Answer(question.id, reply.content, reply.latency) for question, reply in replies]

@@ -84,7 +84,7 @@ def _pose(
 
 
 def _sample(question: VqaQuestion) -> Sample:
-    requests, references, _ = as_sources([question], ())
+    _, requests, references = as_sources([question], ())
     return Sample(
         input=question.text, target=str(question.answer), id=question.id,
         metadata={"request": requests[0], "reference": references[0]},
@@ -115,7 +115,7 @@ def focus_answer(track: str | None = None, judge: list[str] | None = None) -> Sc
     panel = Panel(open_judges(judge, open_chat)) if judge else None
 
     def decide(request: dict[str, Any], reference: dict[str, Any], answer: Answer) -> dict[str, Any]:
-        responses = as_sources((), [answer])[2]
+        responses = as_sources((), [answer])[0]
         files = read_focus([request], [reference], responses, timed=limit is not None)
         questions = [question for question, _ in files.questions]
         applied = None if files.untimed else limit

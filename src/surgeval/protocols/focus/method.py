@@ -35,9 +35,9 @@ JUDGE_ERRORS = 0.01  # of the judged answers; with more missing verdicts a rank 
 
 
 def score_focus(
+    responses: Source,
     requests: Source,
     references: Source,
-    responses: Source,
     *,
     judge: Judging | None = None,
     track: str | None = None,
@@ -71,7 +71,7 @@ def score_focus(
 
     >>> ask = [{"qID": "q1", "videoID": "v", "start_time": 0, "end_time": 0, "procedure_type": "", "question": "?"}]
     >>> truth = [{"qID": "q1", "primary": "3a", "format": "number", "answer": "3"}]
-    >>> scores = score_focus(ask, truth, [{"qID": "q1", "content": "three"}])
+    >>> scores = score_focus([{"qID": "q1", "content": "three"}], ask, truth)
     >>> scores.results.select("status", "correctness", "reason").row(0)
     ('invalid', False, "the answer cannot be read as number: found 'three', expected a whole number in digits")
     """

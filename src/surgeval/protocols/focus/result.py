@@ -253,11 +253,11 @@ def load_focus(folder: str | Path) -> FocusScores:
     """The scores of a run folder, checked; neither questions nor answers nor judges are needed.
 
     >>> import tempfile
-    >>> from surgeval import score_focus
+    >>> from surgeval.protocols.focus import score_focus
     >>> ask = [{"qID": "q1", "videoID": "v", "start_time": 0, "end_time": 0, "procedure_type": "", "question": "?"}]
     >>> truth = [{"qID": "q1", "primary": "3a", "format": "number", "answer": "3"}]
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = score_focus(ask, truth, [{"qID": "q1", "content": "3"}], name="net", resamples=20).save(folder)
+    ...     _ = score_focus([{"qID": "q1", "content": "3"}], ask, truth, name="net", resamples=20).save(folder)
     ...     load_focus(folder).results.select("qID", "status", "correctness").row(0)
     ('q1', 'ok', True)
     >>> load_focus("no/such/run")
@@ -302,7 +302,7 @@ def outcomes(result: FocusScores) -> pl.DataFrame:
     >>> from surgeval.protocols.focus import score_focus
     >>> ask = [{"qID": "q1", "videoID": "v", "start_time": 0, "end_time": 0, "procedure_type": "", "question": "?"}]
     >>> truth = [{"qID": "q1", "primary": "3a", "format": "number", "answer": "3"}]
-    >>> outcomes(score_focus(ask, truth, [{"qID": "q1", "content": "3"}])).row(0)
+    >>> outcomes(score_focus([{"qID": "q1", "content": "3"}], ask, truth)).row(0)
     ('q1', 'v', 'aggregation', False, 'ok', True, 'answered 3, the reference is 3', None, '0 s', '?', '3', '3')
     """
     if result.unrankable:

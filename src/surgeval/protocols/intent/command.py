@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from surgeval.console import claim_folder, console, keep_times, print_json, print_table, progress, require_models
+from surgeval.console import (
+    claim_folder,
+    keep_times,
+    print_json,
+    print_table,
+    progress_bar,
+    require_models,
+    rich_console,
+)
 from surgeval.console.options import JsonOption, SeedOption
 from surgeval.console.panels import READING, RUNNING, SCORING, grouped
 from surgeval.errors import BadInput, visible
@@ -166,7 +174,7 @@ def score(
     if not (out / "run.json").exists():
         claim_folder(out, "report.html")  # written last
     called = name or out.resolve().name
-    scores = score_intent(data, responses, invalid=invalid, name=called, pictures=pictures, progress=not json)
+    scores = score_intent(responses, data, invalid=invalid, name=called, pictures=pictures, progress=not json)
     scores.save(out)
     page = _page(scores, out)
     if json:
@@ -179,7 +187,7 @@ def score(
 def _page(scores: IntentScores, out: Path) -> Path:
     from surgeval.protocols.intent.page import write_page_of
 
-    with progress("items") as bar:
+    with progress_bar("items") as bar:
         bar.phase("page")
         page: Path = write_page_of([scores], out)
     return page
@@ -208,7 +216,7 @@ def _json(run: IntentRun, scores: IntentScores, page: Path) -> dict[str, Any]:
 
 
 def _say(run: IntentRun, scores: IntentScores, page: Path) -> None:
-    say = console().print
+    say = rich_console().print
     for line in str(run).splitlines():
         say(visible(line))
     say()
@@ -230,7 +238,7 @@ def _guessed(scores: IntentScores, name: str) -> str:
 def _print(scores: IntentScores, page: Path) -> None:
     from surgeval.protocols.intent.scoring.weights import LABELS, number_unit
 
-    say = console().print
+    say = rich_console().print
     for warning in scores.reply_warnings:
         say(f"warning: {visible(warning)}")
     for line in str(scores).splitlines():

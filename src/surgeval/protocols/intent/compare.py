@@ -36,7 +36,7 @@ def compare_intent(
     `resamples` is how many exchanges of videos are drawn at most; where there are no more, all of them are used.
 
     >>> import json, tempfile
-    >>> from surgeval import score_intent
+    >>> from surgeval.protocols.intent import score_intent
     >>> item = {"scenario": "chest_xray", "media": [], "dimension": "spatial", "skill": "absolute",
     ...         "question": "Where is it?", "options": ["left", "right"], "answer": 1}
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -44,7 +44,7 @@ def compare_intent(
     ...     _ = Path(folder, "items.jsonl").write_text("\n".join(rows))
     ...     for name, letters in (("good", "BBBBBB"), ("poor", "BAABAA")):
     ...         said = [{"id": f"i{k}", "content": letter} for k, letter in enumerate(letters)]
-    ...         _ = score_intent(folder, said, name=name).save(f"{folder}/{name}")
+    ...         _ = score_intent(said, folder, name=name).save(f"{folder}/{name}")
     ...     compare_intent(f"{folder}/good", f"{folder}/poor")
     good − poor: competency 1.000 − 0.333 = 0.667 [0.000, 1.000], p = 0.1250
     >>> compare_intent("runs/lvlm", "runs/sister")

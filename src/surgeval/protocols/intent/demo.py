@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from surgeval.console import progress, require_models
+from surgeval.console import progress_bar, require_models
 from surgeval.errors import BadInput, RunError
 from surgeval.processes import WorkerDied, WorkerPool
 from surgeval.protocols.contract import DEMO_IMPORTS, Chapter, Demo
@@ -42,7 +42,7 @@ def chapter(demo: Demo) -> Chapter:
     workers = min(2, os.cpu_count() or 1)
     try:
         with (
-            progress("models") as bar,
+            progress_bar("models") as bar,
             WorkerPool(partial(ask, data, out, SPLIT), models, workers, preload=DEMO_IMPORTS) as pool,
         ):
             ask(data, out, SPLIT, REFERENCE)

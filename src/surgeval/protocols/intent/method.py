@@ -25,8 +25,8 @@ __all__ = ["IntentRun", "run_intent", "score_intent"]
 
 
 def score_intent(
-    data: str | Path,
     responses: Source,
+    data: str | Path,
     *,
     invalid: Literal["wrong", "drop"] = "wrong",
     name: str = "submission",
@@ -45,7 +45,7 @@ def score_intent(
     >>> item = {"id": "i1", "scenario": "chest_xray", "cluster": "P1", "media": [], "dimension": "spatial",
     ...         "skill": "absolute", "question": "Where is it?", "options": ["left", "right"], "answer": 1}
     >>> _ = (folder / "items.jsonl").write_text(json.dumps(item))
-    >>> scores = score_intent(folder, [{"id": "i1", "content": "It is on the right. Answer: B"}])
+    >>> scores = score_intent([{"id": "i1", "content": "It is on the right. Answer: B"}], folder)
     >>> scores.answers.select("condition", "choice", "strict", "right").row(0)
     ('plain', 1, None, True)
     """

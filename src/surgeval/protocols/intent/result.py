@@ -260,12 +260,12 @@ def load_intent(folder: str | Path, *, invalid: Invalid | None = None, name: str
     """Read a finished run folder; `invalid` (`wrong` or `drop`) is as the run says unless it is given.
 
     >>> import json, tempfile
-    >>> from surgeval import score_intent
+    >>> from surgeval.protocols.intent import score_intent
     >>> item = {"id": "i1", "scenario": "chest_xray", "cluster": "P1", "media": [], "dimension": "spatial",
     ...         "skill": "absolute", "question": "Where is it?", "options": ["left", "right"], "answer": 1}
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = Path(folder, "items.jsonl").write_text(json.dumps(item))
-    ...     _ = score_intent(folder, [{"id": "i1", "content": "Answer: B"}], name="lvlm").save(f"{folder}/run")
+    ...     _ = score_intent([{"id": "i1", "content": "Answer: B"}], folder, name="lvlm").save(f"{folder}/run")
     ...     scores = load_intent(f"{folder}/run")
     >>> scores.name, scores.answers.select("choice", "right").row(0)
     ('lvlm', (1, True))

@@ -7,7 +7,7 @@ from surgeval.protocols.descriptor import Descriptor
 DESCRIPTOR = Descriptor.of_rooms(
     __name__,
     "Which frames can nobody use?",
-    offers=("run",),
+    offers=("evaluate", "run"),
     order=90,
 )
 

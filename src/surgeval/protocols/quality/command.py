@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from surgeval.console import claim_folder, console, print_frame, print_json
+from surgeval.console import claim_folder, print_frame, print_json, rich_console
 from surgeval.console.options import FormatOption, JsonOption, LabelsOption
 from surgeval.console.panels import READING, RUNNING, grouped
 from surgeval.errors import BadInput, visible
@@ -53,7 +53,7 @@ def run(
         print_json({**quality_json(done), "failures": done.summary.to_frame().to_dicts(), "report": str(page)})
     else:
         print_quality(done)
-        console().print(f"open {visible(str(page))}")
+        rich_console().print(f"open {visible(str(page))}")
     return done.summary.exit_code
 
 
@@ -66,10 +66,10 @@ def quality_json(done: QualityRun) -> dict[str, object]:
 def print_quality(done: QualityRun) -> None:
     """What was done, the verdict and the frames to drop."""
     for line in str(done.summary).splitlines():
-        console().print(visible(line))
+        rich_console().print(visible(line))
     verdict = done.verdict()
     if verdict is not None:
-        console().print(visible(str(verdict)))
+        rich_console().print(visible(str(verdict)))
     drop = done.tables["drop"]
     if drop.height:
         print_frame(f"{counted(drop.height, 'frame')} to drop", drop)

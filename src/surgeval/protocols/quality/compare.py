@@ -29,7 +29,7 @@ def compare_quality(
 
     >>> import tempfile
     >>> from PIL import Image
-    >>> from surgeval import run_quality
+    >>> from surgeval.protocols.quality import run_quality
     >>> sharp = np.random.default_rng(0).integers(0, 256, (256, 448, 3), np.uint8)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for name, picture in (("sharp", sharp), ("black", 0 * sharp)):

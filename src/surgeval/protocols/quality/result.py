@@ -89,7 +89,7 @@ def load_quality(folder: str | Path) -> QualityScores:
 
     >>> import tempfile
     >>> from PIL import Image
-    >>> from surgeval import run_quality
+    >>> from surgeval.protocols.quality import run_quality
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for name in ("images", "labels"):
     ...         Path(folder, "data", name).mkdir(parents=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
 
 import typer
 
-from surgeval.console import console, keep_times, print_frame, print_json, require_models
+from surgeval.console import keep_times, print_frame, print_json, require_models, rich_console
 from surgeval.console.options import (
     FormatOption,
     JsonOption,
@@ -151,7 +151,7 @@ def run(
                     "failures": done.summary.to_frame().to_dicts(), "report": str(page)})  # fmt: skip
     else:
         if done.summary.failed:
-            console().print(visible_lines(str(done.summary)))
+            rich_console().print(visible_lines(str(done.summary)))
         _print(scores, page)
         keep_times(shown.times, out)
     return done.summary.exit_code
@@ -220,7 +220,7 @@ def _print(scores: SurgXScores, page: Path) -> None:
     from surgeval.protocols.surgxbench.numbers import NUMBERS
     from surgeval.protocols.surgxbench.page_tables import TITLES, readable_table
 
-    say = console().print
+    say = rich_console().print
     say(visible(scores.name))
     verdict = scores.verdict()
     if verdict is not None:

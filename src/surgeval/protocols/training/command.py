@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from surgeval.console import console, print_json, print_pieces, require_models
+from surgeval.console import print_json, print_pieces, require_models, rich_console
 from surgeval.console.options import FormatOption, JsonOption, LabelsOption, SeedOption, SourcesOption
 from surgeval.console.panels import READING, RUNNING, SCORING, grouped
 from surgeval.errors import BadInput, visible
@@ -115,13 +115,13 @@ def run(
 
             rows = _rows_of(settings, weights)
             scores: Any = run_ablation(
-                data, out, rows, table=ablation, seeds=range(seeds), progress=shown.note, **shared
+                data, rows, out, table=ablation, seeds=range(seeds), progress=shown.note, **shared
             )
         else:
-            from surgeval.protocols.training.method import train_folds
+            from surgeval.protocols.training.method import run_training
 
             method = _method(detector, settings, weights, name)
-            scores = train_folds(data, out, method, only=only_fold, progress=shown.note, **shared)
+            scores = run_training(data, method, out, only=only_fold, progress=shown.note, **shared)
     if scores is not None:
         _finish(scores, out, json)
     elif json:
@@ -136,21 +136,21 @@ def _settings(detector: DetectorName, changes: dict[str, Any], texts: list[str])
 
 
 def _method(detector: DetectorName, settings: Any, weights: str | None, name: str | None) -> TrainableDetector:
-    from surgeval.protocols.training.detectors import rtdetr, tdnet
+    from surgeval.protocols.training.detectors import trainable_rtdetr, trainable_tdnet
 
-    trainable = tdnet if detector == "tdnet" else rtdetr
+    trainable = trainable_tdnet if detector == "tdnet" else trainable_rtdetr
     return trainable(settings, weights=weights, name=name)
 
 
 def _rows_of(settings: Any, weights: str | None) -> Any:
-    from surgeval.protocols.training.detectors import tdnet
+    from surgeval.protocols.training.detectors import trainable_tdnet
     from surgeval.protocols.training.settings import with_changes
 
-    def method_of(configuration: Configuration, seed: int) -> TrainableDetector:
+    def model_of(configuration: Configuration, seed: int) -> TrainableDetector:
         own = with_changes(settings, {**configuration.changes, "seed": seed})
-        return tdnet(own, weights=weights, name=configuration.name)
+        return trainable_tdnet(own, weights=weights, name=configuration.name)
 
-    return method_of
+    return model_of
 
 
 def printed(scores: TrainingScores | AblationScores) -> tuple[PaperTable, ...]:
@@ -173,10 +173,10 @@ def _finish(scores: TrainingScores | AblationScores, out: Path, json: bool) -> N
         return
     verdict = scores.verdict()
     if verdict is not None:
-        console().print(visible(f"{scores.name}: {verdict}"))
+        rich_console().print(visible(f"{scores.name}: {verdict}"))
     tables = printed(scores)
     for table in tables:
         print_pieces(f"As Table {table.paper.number}: {table.paper.title}", table.readable())
     for note in (*scores.notes, *dict.fromkeys(note for table in tables for note in table.other_conventions)):
-        console().print(f"note: {visible(note)}")
-    console().print(f"open {visible(str(page))}")
+        rich_console().print(f"note: {visible(note)}")
+    rich_console().print(f"open {visible(str(page))}")

@@ -28,7 +28,7 @@ def compare_training(a: Trained, b: Trained, *, resamples: int = RESAMPLES, seed
 
     `resamples` is how many exchanges of videos are drawn at most; a comparison of ablations draws none.
 
-    The example of `train_folds` compares two.
+    The example of `run_training` compares two.
 
     >>> compare_training("first", "second")
     Traceback (most recent call last):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from surgeval.detector.nms import Selecting
     from surgeval.detector.training import TrainSettings
 
-__all__ = ["FoldDetections", "Tell", "TrainableDetector", "default_settings", "rtdetr", "tdnet"]
+__all__ = ["FoldDetections", "Tell", "TrainableDetector", "default_settings", "trainable_rtdetr", "trainable_tdnet"]
 
 Tell: TypeAlias = Callable[[str], None]
 Learn: TypeAlias = Callable[[Dataset, Fold, Path, Tell], None]
@@ -62,14 +62,14 @@ class TrainableDetector:
     detect: Detect
 
 
-def tdnet(
+def trainable_tdnet(
     settings: TrainSettings, *, weights: str | Path | None = None, selecting: Selecting | None = None,
     name: str | None = None,
 ) -> TrainableDetector:  # fmt: skip
     """TDnet by these settings, from `weights` where given; without `selecting` every detector is evaluated alike.
 
     >>> from surgeval.detector.training import TrainSettings
-    >>> tdnet(TrainSettings(size="n", epochs=2)).name
+    >>> trainable_tdnet(TrainSettings(size="n", epochs=2)).name
     'TDnet-n'
     """
     from surgeval.detector.training import train_tdnet
@@ -77,14 +77,14 @@ def tdnet(
     return _method("tdnet", name or f"TDnet-{settings.size}", train_tdnet, settings, weights, selecting)
 
 
-def rtdetr(
+def trainable_rtdetr(
     settings: TrainSettings, *, weights: str | Path | None = None, selecting: Selecting | None = None,
     name: str | None = None,
 ) -> TrainableDetector:  # fmt: skip
     """RT-DETR by these settings, evaluated as TDnet is.
 
     >>> from surgeval.detector.rtdetr import rtdetr_settings
-    >>> rtdetr(rtdetr_settings(epochs=2)).name
+    >>> trainable_rtdetr(rtdetr_settings(epochs=2)).name
     'RT-DETR-r18'
     """
     from surgeval.detector.rtdetr import train_rtdetr

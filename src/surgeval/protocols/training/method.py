@@ -1,4 +1,4 @@
-"""Train and test a detector on every fold, then score all folds together: `train_folds`.
+"""Train and test a detector on every fold, then score all folds together: `run_training`.
 
 A folder of folds holds `folds.json` (the plan), `folds/NAME/` for each fold (its training, the boxes it found in its
 test videos, and `fold.json` when it is finished), and in the end `scores/`, a run of `triplets`. A finished fold is not
@@ -46,13 +46,13 @@ from surgeval.protocols.triplets import TripletScores, score_triplets
 from surgeval.protocols.triplets.page import write_triplets_page
 from surgeval.results import counted
 
-__all__ = ["train_folds"]
+__all__ = ["run_training"]
 
 
-def train_folds(
+def run_training(
     data: Dataset | str | Path,
+    model: TrainableDetector,
     out: str | Path,
-    method: TrainableDetector,
     *,
     scheme: SchemeSpec = "prostatd",
     sources: Sources | None = None,
@@ -87,13 +87,13 @@ def train_folds(
     >>> stub = TrainableDetector("stub", {}, learn=lambda dataset, fold, out, tell: None, detect=detect)
     >>> tested = {"1": ["A", "B"], "2": ["C", "D"]}  # the test videos of each fold
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     folds = train_folds(data, folder, stub, scheme=tested, pages=False)
+    ...     folds = run_training(data, stub, folder, scheme=tested, pages=False)
     ...     again = load_training(folder)
     >>> folds.tables["folds"].select("fold", "test videos", "mAP50").rows()
     [('1', 2, 1.0), ('2', 2, 1.0), ('mean', None, 1.0), ('std', None, 0.0)]
     >>> compare_training(folds, again).numbers[0].difference.estimate
     0.0
-    >>> train_folds("no/dataset", "out", method=None)
+    >>> run_training("no/dataset", None, "out")
     Traceback (most recent call last):
     surgeval.errors.BadInput: no/dataset: found no such file or folder, expected a dataset
     """
@@ -101,14 +101,14 @@ def train_folds(
     dataset = open_dataset(data, format=format, labels=labels) if isinstance(data, str | Path) else data
     folds = choose_folds(dataset.videos(), scheme, sources)
     folder = Path(out)
-    plan = _claim(folder, dataset, folds, method)
+    plan = _claim(folder, dataset, folds, model)
     wanted = [folds.fold(name) for name in only] if only is not None else list(folds.folds)
     for fold in wanted:
-        _do_fold(folder, dataset, fold, method, plan, progress)
+        _do_fold(folder, dataset, fold, model, plan, progress)
     if only is not None:
         return None
     progress("scoring all folds")
-    scores = _scored(folder, dataset, folds, method.name, convention, ties, rare)
+    scores = _scored(folder, dataset, folds, model.name, convention, ties, rare)
     scores_folder = path_inside(folder, SCORES)
     if pages:
         write_triplets_page(scores, scores_folder)
@@ -118,9 +118,9 @@ def train_folds(
         "training",
         config={
             "kind": "folds", "scheme": folds.name, "convention": scores.settings["convention"], "plan": plan,
-            "method": dict(method.identity),
+            "method": dict(model.identity),
         },
-        dataset=scores.settings["data"], model=method.name,
+        dataset=scores.settings["data"], model=model.name,
     )  # fmt: skip
     save_scored(folder, manifest, cases=scores.settings["frames"])
     return load_folds(folder)
@@ -184,6 +184,12 @@ def _scored(
         else {"folds": {fold.name: fold.test for fold in scheme.folds}}
     )  # fmt: skip
     return score_triplets(
-        dataset, pl.concat(tables, how="vertical_relaxed"), task="detection", name=name, convention=convention,
-        ties=ties, rare=rare, **groups,
-    )  # fmt: skip
+        pl.concat(tables, how="vertical_relaxed"),
+        dataset,
+        task="detection",
+        name=name,
+        convention=convention,
+        ties=ties,
+        rare=rare,
+        **groups,
+    )

@@ -73,7 +73,7 @@ class TrainingScores(RunResult):
 
 
 def load_training(folder: str | Path) -> TrainingScores | AblationScores:
-    """The result of a finished folder of folds, or of an ablation; the example of `train_folds` loads one.
+    """The result of a finished folder of folds, or of an ablation; the example of `run_training` loads one.
 
     >>> load_training("no/such/folder")
     Traceback (most recent call last):

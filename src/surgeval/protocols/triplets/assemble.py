@@ -168,7 +168,7 @@ def assemble_detection(
     keys = keys_of(
         tuple(n_classes), main, costs=parts[0].cost is not None, associations=parts[0].association is not None
     )
-    sizes = plan.sizes(data.videos[data.truth.frame])
+    sizes = plan.sizes(data.videos[data.targets.frame])
     numbers, replicates = plan.numbers(parts, keys, sizes)
     bare = keys_of(tuple(n_classes), main, costs=False, associations=False)
     ones = np.ones(len(plan.scheme.videos), np.int64)

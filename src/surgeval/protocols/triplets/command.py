@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from surgeval.console import claim_folder, console, print_json, print_pieces, progress
+from surgeval.console import claim_folder, print_json, print_pieces, progress_bar, rich_console
 from surgeval.console.options import FormatOption, JsonOption, LabelsOption, SourcesOption
 from surgeval.console.panels import READING, RUNNING, SCORING, grouped
 from surgeval.errors import BadInput, SurgevalError, visible
@@ -108,11 +108,11 @@ def score(
         _print_problem(problem)
         warned.append(str(problem))
 
-    with progress("videos left out") as bar:
+    with progress_bar("videos left out") as bar:
         bar.phase("reading and matching", None)
         scores = score_triplets(
-            data,
             pred,
+            data,
             task=task,
             convention=convention,
             ties=ties,
@@ -139,7 +139,7 @@ def score(
 
         if not replace and (earlier := _other_scores(scores, out)):
             raise BadInput(f"--out {out}: found {earlier}, expected a new folder, or --replace to write over them")
-        with progress("pages") as bar:
+        with progress_bar("pages") as bar:
             bar.phase("page")
             page = write_triplets_page(scores, out)
     if json:
@@ -181,7 +181,7 @@ def _print_problem(problem: Problem) -> None:
 def _print(scores: TripletScores, page: Path | None, warned: Sequence[str]) -> None:
     from surgeval.protocols.triplets.readable import readable_scores
 
-    say = console().print
+    say = rich_console().print
     verdict = scores.verdict()
     if verdict is not None:
         say(visible(f"{scores.name}: {verdict}"))

@@ -46,7 +46,7 @@ def compare_triplets(
     >>> from surgeval import score_recognition
     >>> labels = np.eye(2)[[0, 1] * 6]
     >>> videos = [f"v{k // 2}" for k in range(12)]
-    >>> right, wrong = (score_recognition(labels, x, videos) for x in (labels, 1 - labels))
+    >>> right, wrong = (score_recognition(x, labels, videos) for x in (labels, 1 - labels))
     >>> print(compare_triplets(right, wrong).difference())
     1.000 − 0.500 = 0.500 [0.000, 0.730], p = 0.0312
     """

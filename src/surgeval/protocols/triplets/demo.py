@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
-from surgeval.console import models_missing, progress
+from surgeval.console import models_missing, progress_bar
 from surgeval.errors import MissingExtra
 from surgeval.files import write_parquet_file
 from surgeval.protocols.contract import Chapter, Demo
@@ -43,13 +43,13 @@ def chapter(demo: Demo) -> Chapter:
     names = (*QUALITIES, *(() if missing else (NETWORK,)))
     scored: dict[str, TripletScores] = {}
     pages: dict[str, Path] = {}
-    with progress("detectors") as bar:
+    with progress_bar("detectors") as bar:
         for quality in QUALITIES:
             write_parquet_file(simulate_detector(sampled, quality), out / f"{quality}.parquet")
         films = {} if missing else _looked(dataset, sampled, out)
         for name in bar.track(names, "scoring", len(names)):
             title = f"{name} (trained network)" if name == NETWORK else f"{name} (simulated)"
-            scored[name] = score_triplets(sampled, out / f"{name}.parquet", name=title, pictures=_PICTURES)
+            scored[name] = score_triplets(out / f"{name}.parquet", sampled, name=title, pictures=_PICTURES)
             pages[name] = write_triplets_page(scored[name], out / name)
     rows = [
         {

@@ -39,15 +39,15 @@ __all__ = ["score_detection", "score_recognition"]
 
 
 def score_detection(
-    truth: Columns,
     predictions: Columns,
+    targets: Columns,
+    videos: Sequence[str] | None = None,
     *,
     space: LabelSpace | str | None = None,
     box_format: BoxFormat = "xywh",
     convention: Convention | None = None,
     ties: Ties | None = None,
     components: Sequence[str] | None = None,
-    videos: Sequence[str] | None = None,
     thresholds: Mapping[str, float] | None = None,
     rare: int = 300,
     name: str = "predictions",
@@ -65,11 +65,11 @@ def score_detection(
 
     >>> truth = {"video": ["v1", "v2"], "frame": [1, 1], "class": [0, 0], "box": [[0, 0, 4, 4], [2, 2, 4, 4]]}
     >>> found = {**truth, "box": [[0, 0, 4, 4], [9, 9, 4, 4]], "score": [0.9, 0.8]}
-    >>> print(score_detection(truth, found).number("ivt", "mAP50"))
+    >>> print(score_detection(found, truth).number("ivt", "mAP50"))
     0.505 [0.000, 1.000] (few clusters: 2)
     """
     labels = known_space(space)
-    tables = [read_boxes(truth, "truth", box_format), read_boxes(predictions, "predictions", box_format)]
+    tables = [read_boxes(targets, "targets", box_format), read_boxes(predictions, "predictions", box_format)]
     require_same_unit(*tables)
     names, video, numbers = number_frames(tables[0], tables[1], videos)
     sizes = class_counts(tables, labels, components)
@@ -85,13 +85,13 @@ def score_detection(
     }  # fmt: skip
     totals = np.bincount(truths.classes[main], minlength=sizes[main])
     plan = _plan("detection", name, names, labels, settings, rare, totals, progress, alike)
-    data = DetectionSet.of(video, truths, predicted, n_videos=len(names))
+    data = DetectionSet.of(predicted, truths, video, n_videos=len(names))
     return assemble_detection(plan, data, sizes, labels, matched, equal, dict(thresholds or {}))
 
 
 def score_recognition(
+    predictions: ArrayLike,
     targets: ArrayLike,
-    scores: ArrayLike,
     videos: Sequence[str],
     *,
     space: LabelSpace | str | None = None,
@@ -100,22 +100,22 @@ def score_recognition(
     name: str = "scores",
     progress: Progress | None = None,
 ) -> TripletScores:
-    """Score labels and class scores that are already in arrays (frames × classes), with the video of each frame.
+    """Score class scores against labels, both in arrays (frames × classes), with the video of each frame.
 
     With a label space (or the name of one) classes are triplet ids and every component is scored; without one the
     classes are scored as they are, as component `ivt`.
 
     >>> import numpy as np
     >>> labels = np.eye(2)[[0, 1, 0, 1]]
-    >>> print(score_recognition(labels, labels * 0.8, ["v1", "v1", "v2", "v2"]).number())
+    >>> print(score_recognition(labels * 0.8, labels, ["v1", "v1", "v2", "v2"]).number())
     1.000 [0.158, 1.000] (few clusters: 2)
     """
     of_frame = _video_names(videos)
     names = tuple(dict.fromkeys(of_frame))
     number = {video: k for k, video in enumerate(names)}
-    labels, values = _truth(_array(targets, "targets")), _array(scores, "scores")
+    labels, values = _truth(_array(targets, "targets")), _array(predictions, "predictions")
     if labels.ndim != 2 or labels.shape != values.shape or len(labels) != len(of_frame) or not len(labels):
-        raise BadInput(f"found targets {labels.shape}, scores {values.shape} and {len(of_frame)} video names, "
+        raise BadInput(f"found predictions {values.shape}, targets {labels.shape} and {len(of_frame)} video names, "
                        "expected two frames × classes arrays and a video for each frame")  # fmt: skip
     known = known_space(space)
     offered = RECOGNITION if known is not None else ("ivt",)
@@ -168,5 +168,5 @@ def _truth(values: AnyArray) -> Bools:
     odd = np.argwhere((values != 0) & (values != 1))
     if len(odd):
         where = ", ".join(f"{axis} {n}" for axis, n in zip(("frame", "class"), odd[0].tolist(), strict=False))
-        raise BadInput(f"targets: {where}: found {values[tuple(odd[0])]}, expected 0 or 1 (scores come second)")
+        raise BadInput(f"targets: {where}: found {values[tuple(odd[0])]}, expected 0 or 1 (predictions come first)")
     return values.astype(bool)

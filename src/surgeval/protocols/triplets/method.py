@@ -19,7 +19,7 @@ from surgeval.arrays import Floats, Ints
 from surgeval.datasets import Dataset, OnProblem, Sources, name_sources, raise_errors
 from surgeval.datasets.predictions import GroundTruth, ground_truth
 from surgeval.errors import BadInput
-from surgeval.metrics import Convention, Ties, choose_convention, evaluate, rare_classes
+from surgeval.metrics import Convention, Ties, choose_convention, evaluate_detection, rare_classes
 from surgeval.protocols.triplets.assemble import (
     ScoringPlan,
     assemble_detection,
@@ -52,8 +52,8 @@ DETECTION = ("i", "v", "t", "ivt")
 
 
 def score_triplets(
-    data: Dataset | str | Path,
     predictions: Source | None,
+    data: Dataset | str | Path,
     *,
     task: Task | None = None,
     convention: Convention | None = None,
@@ -97,7 +97,7 @@ def score_triplets(
     >>> frames = [Frame(video, "000016", 16, None, None, 854, 480, (seen,)) for video in ("VID68", "VID70")]
     >>> found = pl.DataFrame({"video": ["VID68"], "frame": ["000016"], "triplet": [17], "score": [0.9],
     ...                       "x": [101.0], "y": [120.0], "w": [60.0], "h": [80.0]})
-    >>> print(score_triplets(MemoryDataset(space, frames), found).number("ivt", "mAP50"))
+    >>> print(score_triplets(found, MemoryDataset(space, frames)).number("ivt", "mAP50"))
     0.505 [0.000, 1.000] (few clusters: 2)
     """
     choose_convention(convention, ties)
@@ -229,7 +229,7 @@ def _thresholds(
                        "each has a model of its own")  # fmt: skip
     detections = source.detections(ground_truth(dataset, videos))
     boxes = detections.data(components)
-    evaluated = evaluate(boxes, detections.n_classes(components), convention=convention, ties=ties)
+    evaluated = evaluate_detection(boxes, detections.n_classes(components), convention=convention, ties=ties)
     values = {component: evaluated[component].overall.threshold for component in components}
     notes = grid_notes(boxes.predictions.score, convention)
     return _defined(values, origin), f"thresholds chosen on other videos: split {origin}", notes

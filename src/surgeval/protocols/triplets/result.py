@@ -66,7 +66,7 @@ class TripletScores(RunResult):
     >>> import numpy as np
     >>> from surgeval import score_recognition
     >>> labels = np.eye(2)[[0, 1, 0, 1]]
-    >>> scores = score_recognition(labels, labels * 0.8, ["v1", "v1", "v2", "v2"])
+    >>> scores = score_recognition(labels * 0.8, labels, ["v1", "v1", "v2", "v2"])
     >>> scores.to_frame().columns[:4], list(scores.tables)[:2]
     (['scope', 'component', 'metric', 'estimate'], ['headline', 'components'])
     """

@@ -5,7 +5,7 @@ the weaknesses of the challenge's package; `compat="orena-focus-0.4"` keeps them
 """
 
 from surgeval.qa.formats.base import AnswerComparison, AnswerFormat, AnswerVerdict, Unreadable
-from surgeval.qa.formats.verdict import ORENA_FOCUS, check_compat, check_reference, formats, judge_format
+from surgeval.qa.formats.verdict import ORENA_FOCUS, answer_formats, check_compat, check_reference, judge_format
 
 __all__ = [
     "ORENA_FOCUS",
@@ -13,8 +13,8 @@ __all__ = [
     "AnswerFormat",
     "AnswerVerdict",
     "Unreadable",
+    "answer_formats",
     "check_compat",
     "check_reference",
-    "formats",
     "judge_format",
 ]

@@ -16,7 +16,7 @@ from surgeval.qa.formats.compat import COMPAT, Aborts
 from surgeval.qa.formats.text import shown
 from surgeval.registry import Registry
 
-__all__ = ["ORENA_FOCUS", "check_compat", "check_reference", "formats", "judge_format"]
+__all__ = ["ORENA_FOCUS", "answer_formats", "check_compat", "check_reference", "judge_format"]
 
 FORMATS: Registry[AnswerFormat] = Registry(
     "surgeval.qa_formats",
@@ -38,10 +38,10 @@ _SHORT = 40  # characters up to which a text is likely to come again
 
 
 @cache
-def formats() -> dict[str, AnswerFormat]:
+def answer_formats() -> dict[str, AnswerFormat]:
     """The answer formats by name: the eight of FOCUS, then those of other packages.
 
-    >>> list(formats())[:8]
+    >>> list(answer_formats())[:8]
     ['binary', 'number', 'percentage', 'fo_class', 'time', 'multiple_choice', 'open_ended', 'matching']
     """
     return FORMATS.load_all()
@@ -131,7 +131,7 @@ def check_reference(format: object, kwargs: object, reference: object, compat: s
 
 def _question(name: object, kwargs: object, compat: bool) -> tuple[AnswerFormat, Any] | AnswerVerdict:
     """The format and its checked options, or the verdict on every answer when there are none."""
-    known = COMPAT if compat else formats()
+    known = COMPAT if compat else answer_formats()
     format = known.get(name) if isinstance(name, str) else None
     if format is None:
         wanted = f"the format is {shown(name)}, expected one of {', '.join(known)}"
@@ -150,7 +150,7 @@ def _question(name: object, kwargs: object, compat: bool) -> tuple[AnswerFormat,
 @cache
 def _usual(name: str, compat: bool) -> Any:
     """The options of a question that states none: the common case, checked once."""
-    return (COMPAT if compat else formats())[name].options({})
+    return (COMPAT if compat else answer_formats())[name].options({})
 
 
 def _aborts(why: str) -> AnswerVerdict:
@@ -183,4 +183,4 @@ def _read_text(format: AnswerFormat, options: Any, text: str, reference: bool) -
 @lru_cache(maxsize=4096)
 def _read_usual(name: str, text: str, compat: bool, reference: bool) -> tuple[Any, str]:
     """The formats of FOCUS with their usual options: of 50 000 answers most are "yes", "3" or "B" again."""
-    return _read_text((COMPAT if compat else formats())[name], _usual(name, compat), text, reference)
+    return _read_text((COMPAT if compat else answer_formats())[name], _usual(name, compat), text, reference)

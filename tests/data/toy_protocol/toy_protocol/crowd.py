@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import polars as pl
 import typer
 
-from surgeval.console import console
+from surgeval.console import rich_console
 from surgeval.datasets import dataset_fingerprint, open_dataset
 from surgeval.engine import Manifest, Unit, load_cases
 from surgeval.engine import run as run_units
@@ -44,7 +44,7 @@ def run(
     units = [Unit(video.name, {"video": video.name}) for video in dataset.videos()]
     manifest = Manifest("crowd", {"most": most}, dataset_fingerprint(dataset))
     run_units(units, Count(str(data), most), folder=out, manifest=manifest, progress=False)
-    console().print(f"open {write_page_of([load_crowd(out)], out)}")
+    rich_console().print(f"open {write_page_of([load_crowd(out)], out)}")
 
 
 class CrowdResult(RunResult):

@@ -14,7 +14,15 @@ from tests.unit.detector.inference.detectors import SPACE, FindsWhite
 from surgeval.datasets import open_video, read_image, video_index
 from surgeval.datasets.predictions import ground_truth, join, read_detections
 from surgeval.detector import Classes, Raw
-from surgeval.detector.inference import Detected, DetectSettings, Tracking, detect, detection_table, open_source, parts
+from surgeval.detector.inference import (
+    Detected,
+    DetectSettings,
+    Tracking,
+    detect_source,
+    detection_table,
+    open_source,
+    parts,
+)
 from surgeval.detector.inference.film import write_film
 from surgeval.detector.nms import Found
 from surgeval.errors import BadInput, RunError
@@ -25,7 +33,7 @@ from surgeval.vocab import load_labels
 
 def run(network: FindsWhite, data: Path, out: Path, settings: DetectSettings | None = None, **more: object) -> Detected:
     source = open_source(data, network.space, **{k: more.pop(k) for k in ("every", "fps", "videos") if k in more})  # type: ignore[arg-type]
-    return detect(network, source, out, settings, **more)  # type: ignore[arg-type]
+    return detect_source(network, source, out, settings, **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["found.parquet", "found.csv", "found.json", "found"])
@@ -88,7 +96,7 @@ def test_blocks_of_other_weights_or_settings_are_never_used(
     with pytest.raises(KeyboardInterrupt):
         run(Breaks(), path, out, settings, identity="v1")
     work = tmp_path / ".found.parquet.parts"
-    (work / "00000-0000000.parquet").write_bytes(b"what an earlier run left")
+    (work / "parts" / "00000-0000000.parquet").write_bytes(b"what an earlier run left")
     again: dict[str, object] = {"settings": settings, "identity": "v1"} | other
     done = run(FindsWhite(), path, out, **again)  # type: ignore[arg-type]
     assert done.earlier == 0
@@ -97,24 +105,46 @@ def test_blocks_of_other_weights_or_settings_are_never_used(
 def test_a_second_process_leaves_the_first_ones_blocks_alone(film: Film, tmp_path: Path) -> None:
     path, out = film(frames=10), tmp_path / "found.parquet"
     work = tmp_path / ".found.parquet.parts"
-    work.mkdir()
-    (work / "00000-0000000.parquet").write_bytes(b"what the first one has done")
+    (work / "parts").mkdir(parents=True)
+    (work / "parts" / "00000-0000000.parquet").write_bytes(b"what the first one has done")
     with folder_lock(work), pytest.raises(RunError, match=r"\.found\.parquet\.parts: found process \d+ on .* at work"):
         run(FindsWhite(), path, out, identity="v2")
-    assert (work / "00000-0000000.parquet").read_bytes() == b"what the first one has done"
+    assert (work / "parts" / "00000-0000000.parquet").read_bytes() == b"what the first one has done"
     run(FindsWhite(), path, out, identity="v2")
     assert out.exists() and not work.exists()
 
 
 @pytest.mark.parametrize("identity", ["", "v1"])
-def test_blocks_never_go_through_a_link(film: Film, tmp_path: Path, identity: str) -> None:
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    (elsewhere / "thesis.docx").write_text("years of work")
-    (tmp_path / ".found.parquet.parts").symlink_to(elsewhere)
-    with pytest.raises(BadInput, match=r"\.parts: found a link, expected a folder of the run's own"):
+def test_a_folder_of_other_files_is_left_alone(film: Film, tmp_path: Path, identity: str) -> None:
+    work = tmp_path / ".found.parquet.parts"
+    work.mkdir()
+    (work / "thesis.docx").write_text("years of work")
+    with pytest.raises(RunError, match=r"\.parts: holds 'thesis\.docx' but no run\.json"):
         run(FindsWhite(), film(frames=10), tmp_path / "found.parquet", identity=identity)
-    assert [path.name for path in elsewhere.iterdir()] == ["thesis.docx"]
+    assert [path.name for path in work.iterdir()] == ["thesis.docx"]
+
+
+def test_a_damaged_block_is_done_again_and_tracks_of_an_earlier_run_are_dropped(
+    film: Film, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "BLOCK", 8)
+    path, out = film(frames=20), tmp_path / "found.parquet"
+    run(FindsWhite(), path, tmp_path / "whole.parquet")
+
+    def stop(_name: str) -> None:
+        if _name == "writing":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(FindsWhite(), path, out, DetectSettings(tracking=Tracking()), identity="v1", phase=stop)
+    first = min((tmp_path / ".found.parquet.parts" / "parts").iterdir())
+    frames = pl.read_parquet(first)["frame"].n_unique()
+    first.write_bytes(first.read_bytes()[:-9])
+    told: list[str] = []
+    done = run(FindsWhite(), path, out, identity="v1", announce=told.append)
+    assert (done.frames, done.earlier) == (frames, 20 - frames)
+    assert len(told) == 1 and "is damaged (it cannot be read); it is done again" in told[0]
+    assert pl.read_parquet(out).equals(pl.read_parquet(tmp_path / "whole.parquet"))
 
 
 def test_tracks_follow_the_instrument_through_a_short_absence(film: Film, tmp_path: Path) -> None:
@@ -241,7 +271,7 @@ def test_a_detector_of_instruments_names_no_triplet(images: Path, tmp_path: Path
     truth = ground_truth(open_source(images, network.space).dataset)
     table = read_detections(tmp_path / "found.csv", truth).table
     assert table.select("triplet", "instrument", "verb", "target").row(0) == (-1, 0, -1, -1)
-    assert join(truth, table).predictions.classes["i"].tolist() == []  # no frame is labelled
+    assert join(table, truth).predictions.classes["i"].tolist() == []  # no frame is labelled
 
 
 def test_a_run_that_finds_nothing_at_all_is_a_table_all_the_same(images: Path, tmp_path: Path) -> None:

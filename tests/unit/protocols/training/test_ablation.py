@@ -17,7 +17,7 @@ from surgeval.protocols.training.ablation.method import run_ablation
 from surgeval.protocols.training.ablation.result import ABLATIONS, AblationScores, Configuration, load_ablation
 from surgeval.protocols.training.compare import compare_training
 from surgeval.protocols.training.detectors import TrainableDetector
-from surgeval.protocols.training.method import train_folds
+from surgeval.protocols.training.method import run_training
 from surgeval.protocols.training.page import write_page_of
 
 EIGHT = {"one": [f"v{k}" for k in range(8)]}
@@ -32,10 +32,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def made(home: Path, theatre: MemoryDataset) -> AblationScores:
     """Without distillation much worse, without the heads alike."""
 
-    def method_of(row: Configuration, seed: int) -> TrainableDetector:
+    def model_of(row: Configuration, seed: int) -> TrainableDetector:
         return simulated("poor" if "w/o self" in row.name else "good", name=row.name, seed=seed)
 
-    return run_ablation(theatre, home, method_of, seeds=(0, 1), scheme=EIGHT)
+    return run_ablation(theatre, model_of, home, seeds=(0, 1), scheme=EIGHT)
 
 
 def test_means_and_spreads_are_those_over_seeds(made: AblationScores) -> None:
@@ -83,7 +83,7 @@ def test_two_ablations_are_compared_row_by_row(made: AblationScores, home: Path)
 def test_an_ablation_is_not_compared_with_trained_folds(
     made: AblationScores, theatre: MemoryDataset, tmp_path: Path
 ) -> None:
-    folds = train_folds(theatre, tmp_path / "folds", simulated("good"), scheme=EIGHT, pages=False)
+    folds = run_training(theatre, simulated("good"), tmp_path / "folds", scheme=EIGHT, pages=False)
     assert folds is not None
     with pytest.raises(BadInput, match="found trained folds and an ablation, expected two of a kind"):
         compare_training(folds, made)
@@ -106,6 +106,6 @@ def test_another_table_in_the_folder_and_seeds_that_repeat_are_refused(
     made: AblationScores, home: Path, theatre: MemoryDataset
 ) -> None:
     with pytest.raises(RunError, match="found the ablation components, expected fusion or a new folder"):
-        run_ablation(theatre, home, lambda row, _seed: simulated(name=row.name), table="fusion", scheme=EIGHT)
+        run_ablation(theatre, lambda row, _seed: simulated(name=row.name), home, table="fusion", scheme=EIGHT)
     with pytest.raises(BadInput, match=r"seeds: found \[1, 1\]"):
-        run_ablation(theatre, home, lambda row, _seed: simulated(name=row.name), seeds=(1, 1), scheme=EIGHT)
+        run_ablation(theatre, lambda row, _seed: simulated(name=row.name), home, seeds=(1, 1), scheme=EIGHT)

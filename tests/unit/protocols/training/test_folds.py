@@ -18,7 +18,7 @@ from surgeval.errors import BadInput, RunError, SurgevalError
 from surgeval.phantom import simulate_detector
 from surgeval.protocols.training.compare import compare_training
 from surgeval.protocols.training.curves import load_training_folder
-from surgeval.protocols.training.method import train_folds
+from surgeval.protocols.training.method import run_training
 from surgeval.protocols.training.page import write_page_of
 from surgeval.protocols.training.result import TrainingScores, load_training
 from surgeval.protocols.training.stored import fold_record, read_plan
@@ -33,13 +33,13 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def good_run(home: Path, theatre: MemoryDataset) -> TrainingScores:
-    made = train_folds(theatre, home / "good", simulated("good"), scheme=FOLDS, pages=False)
+    made = run_training(theatre, simulated("good"), home / "good", scheme=FOLDS, pages=False)
     assert made is not None
     return made
 
 
 def test_folds_are_scored_as_one_file_of_predictions_is(good_run: TrainingScores, theatre: MemoryDataset) -> None:
-    whole = score_triplets(theatre, simulate_detector(theatre, "good"), folds=FOLDS)
+    whole = score_triplets(simulate_detector(theatre, "good"), theatre, folds=FOLDS)
     assert good_run.scores.number("ivt") == whole.number("ivt")
     rows = good_run.tables["folds"]
     values = rows.filter(pl.col("test videos").is_not_null())["mAP50"].to_numpy()
@@ -52,22 +52,22 @@ def test_folds_are_scored_as_one_file_of_predictions_is(good_run: TrainingScores
 def test_folds_stay_inside_their_folder(name: str, tmp_path: Path, theatre: MemoryDataset) -> None:
     elsewhere, link = tmp_path / "elsewhere", tmp_path / "run" / name
     elsewhere.mkdir()
-    train_folds(theatre, tmp_path / "run", simulated("good"), scheme=FOLDS, only=[])  # only the plan
+    run_training(theatre, simulated("good"), tmp_path / "run", scheme=FOLDS, only=[])  # only the plan
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(elsewhere)
     with pytest.raises(BadInput, match=f"{name}: found a link"):
-        train_folds(theatre, tmp_path / "run", simulated("good"), scheme=FOLDS, pages=False)
+        run_training(theatre, simulated("good"), tmp_path / "run", scheme=FOLDS, pages=False)
     assert list(elsewhere.iterdir()) == []
 
 
 def test_a_finished_fold_is_not_trained_again(good_run: TrainingScores, home: Path, theatre: MemoryDataset) -> None:
     trained: list[str] = []
     method = simulated("good", trained=trained)
-    again = train_folds(theatre, home / "good", method, scheme=FOLDS, pages=False)
+    again = run_training(theatre, method, home / "good", scheme=FOLDS, pages=False)
     assert trained == [] and again is not None
     assert repr(again.scores.numbers) == repr(good_run.scores.numbers)  # some have no interval: NaN equals nothing
     (home / "good" / "folds" / "b" / "fold.json").unlink()  # as if its process had been killed
-    train_folds(theatre, home / "good", method, scheme=FOLDS, only=["b"])
+    run_training(theatre, method, home / "good", scheme=FOLDS, only=["b"])
     assert trained == ["b"]
 
 
@@ -75,7 +75,7 @@ def test_jobs_train_folds_apart_and_one_call_scores(tmp_path: Path, theatre: Mem
     trained: list[str] = []
     for name in ("c", "a", "b"):
         method = simulated("good", trained=trained)
-        assert train_folds(theatre, tmp_path / "jobs", method, scheme=FOLDS, only=[name]) is None
+        assert run_training(theatre, method, tmp_path / "jobs", scheme=FOLDS, only=[name]) is None
         assert not (tmp_path / "jobs" / "run.json").exists()
     assert trained == ["c", "a", "b"]
 
@@ -83,13 +83,13 @@ def test_jobs_train_folds_apart_and_one_call_scores(tmp_path: Path, theatre: Mem
 def test_another_detector_scheme_or_dataset_is_refused(good_run: TrainingScores, home: Path, theatre: MemoryDataset,
                                                        tiny: MemoryDataset) -> None:  # fmt: skip
     with pytest.raises(RunError, match="found folds of another method"):
-        train_folds(theatre, home / "good", simulated("fair"), scheme=FOLDS)
+        run_training(theatre, simulated("fair"), home / "good", scheme=FOLDS)
     with pytest.raises(RunError, match="found folds of another scheme"):
-        train_folds(theatre, home / "good", simulated("good"), scheme="sources")
+        run_training(theatre, simulated("good"), home / "good", scheme="sources")
     with pytest.raises(RunError, match="another data"):
-        train_folds(tiny, home / "good", simulated("good"), scheme="videos")
+        run_training(tiny, simulated("good"), home / "good", scheme="videos")
     with pytest.raises(BadInput, match="fold 'z': expected one of a, b, c"):
-        train_folds(theatre, home / "good", simulated("good"), scheme=FOLDS, only=["z"])
+        run_training(theatre, simulated("good"), home / "good", scheme=FOLDS, only=["z"])
 
 
 def test_the_tables_are_the_papers_with_ours_marked(good_run: TrainingScores) -> None:
@@ -110,8 +110,8 @@ def test_published_rows_are_marked_where_ours_have_another_convention(
 ) -> None:
     shutil.copytree(home / "good", home / "ivtd")
     trained: list[str] = []
-    again = train_folds(
-        theatre, home / "ivtd", simulated("good", trained=trained), scheme=FOLDS, convention="ivtd", pages=False
+    again = run_training(
+        theatre, simulated("good", trained=trained), home / "ivtd", scheme=FOLDS, convention="ivtd", pages=False
     )
     assert again is not None and trained == []  # finished folds are scored anew, not trained
     assert again.scores.settings["convention"] == "ivtd"
@@ -124,12 +124,12 @@ def test_published_rows_are_marked_where_ours_have_another_convention(
         assert (said in page) == (convention == "coco")
     assert paper_tables([again])[0].frame()["IVT mAP50"][0] != paper_tables([good_run])[0].frame()["IVT mAP50"][0]
     with pytest.raises(BadInput, match="convention 'voc': expected one of coco, ivtd, ivtd-legacy"):
-        train_folds(theatre, home / "voc", simulated("good", trained=trained), convention="voc")  # type: ignore[arg-type]
+        run_training(theatre, simulated("good", trained=trained), home / "voc", convention="voc")  # type: ignore[arg-type]
     assert trained == []
 
 
 def test_a_run_is_loaded_compared_and_shown(good_run: TrainingScores, home: Path, theatre: MemoryDataset) -> None:
-    worse = train_folds(theatre, home / "fair", simulated("fair", name="worse"), scheme=FOLDS, pages=False)
+    worse = run_training(theatre, simulated("fair", name="worse"), home / "fair", scheme=FOLDS, pages=False)
     loaded = load_training(home / "good")
     assert isinstance(loaded, TrainingScores) and worse is not None
     assert loaded.headlines()[0].interval == good_run.headlines()[0].interval
@@ -149,7 +149,7 @@ def test_a_run_is_loaded_compared_and_shown(good_run: TrainingScores, home: Path
 
 
 def test_leaving_out_sources_gives_table_15(tmp_path: Path, theatre: MemoryDataset) -> None:
-    made = train_folds(theatre, tmp_path / "out", simulated("good"), scheme="sources", pages=False)
+    made = run_training(theatre, simulated("good"), tmp_path / "out", scheme="sources", pages=False)
     assert made is not None
     (table,) = paper_tables([made])
     assert table.paper.number == 15
@@ -161,7 +161,7 @@ def test_leaving_out_sources_gives_table_15(tmp_path: Path, theatre: MemoryDatas
 
 def test_named_sources_are_those_that_are_left_out_and_scored(tmp_path: Path, theatre: MemoryDataset) -> None:
     named = {"v[0-4]": "north", "v[5-8]": "south"}  # in place of the dataset's A, B and C
-    made = train_folds(theatre, tmp_path / "out", simulated("good"), scheme="sources", sources=named, pages=False)
+    made = run_training(theatre, simulated("good"), tmp_path / "out", scheme="sources", sources=named, pages=False)
     assert made is not None and made.scheme == "sources"
     groups = {"north": [f"v{k}" for k in range(5)], "south": [f"v{k}" for k in range(5, 9)]}
     assert made.scores.settings["scheme"]["groups"] == groups
@@ -172,11 +172,11 @@ def test_named_sources_are_those_that_are_left_out_and_scored(tmp_path: Path, th
 
 def test_damaged_records_are_refused_by_name(tmp_path: Path, theatre: MemoryDataset) -> None:
     method = simulated("good")
-    train_folds(theatre, tmp_path / "x", method, scheme=FOLDS, only=["a"])
+    run_training(theatre, method, tmp_path / "x", scheme=FOLDS, only=["a"])
     record = tmp_path / "x" / "folds" / "a" / "fold.json"
     record.write_text('{"plan": 3}')
     with pytest.raises(SurgevalError, match=r"fold\.json: plan: found 3, expected"):
-        train_folds(theatre, tmp_path / "x", method, scheme=FOLDS, only=["a"])
+        run_training(theatre, method, tmp_path / "x", scheme=FOLDS, only=["a"])
 
 
 ODD: tuple[Any, ...] = (None, [], {}, "x", -1, 1e300, True, ["a", 3], {"folds": 3})

@@ -12,8 +12,8 @@ from tests.unit.protocols.conftest import SPACE
 from surgeval.datasets import MemoryDataset
 from surgeval.detector.rtdetr import rtdetr_settings
 from surgeval.detector.training import TrainSettings
-from surgeval.protocols.training.detectors import TrainableDetector, rtdetr, tdnet
-from surgeval.protocols.training.method import train_folds
+from surgeval.protocols.training.detectors import TrainableDetector, trainable_rtdetr, trainable_tdnet
+from surgeval.protocols.training.method import run_training
 from surgeval.protocols.training.training_page import write_training_page
 from surgeval.records import Box, Frame, ImageRef, Instance, Triplet, Video
 
@@ -41,8 +41,8 @@ def rectangles(tmp_path_factory: pytest.TempPathFactory) -> MemoryDataset:
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-TDNET = tdnet(TrainSettings(size="p", epochs=2, batch=4, image_size=SIDE, student_epochs=1, workers=1))
-RTDETR = rtdetr(rtdetr_settings(size="tiny", epochs=1, batch=4, image_size=SIDE, workers=1))
+TDNET = trainable_tdnet(TrainSettings(size="p", epochs=2, batch=4, image_size=SIDE, student_epochs=1, workers=1))
+RTDETR = trainable_rtdetr(rtdetr_settings(size="tiny", epochs=1, batch=4, image_size=SIDE, workers=1))
 
 
 @pytest.mark.slow
@@ -52,14 +52,14 @@ def test_a_detector_is_trained_on_folds_and_scored_on_what_it_never_saw(
 ) -> None:
     scheme = {"one": {"test": ["v2"], "val": ["v1"], "train": ["v0"]}}
     told: list[str] = []
-    made = train_folds(rectangles, tmp_path / "run", method, scheme=scheme, pages=False, progress=told.append)
+    made = run_training(rectangles, method, tmp_path / "run", scheme=scheme, pages=False, progress=told.append)
     assert made is not None
     assert made.scores.settings["videos"] == ["v2"] and made.records[0].frames == 4
     training = made.trainings["one"]
-    assert training.record.status == "finished" and training.record.data["train"]["videos"] == ["v0"]
+    assert training.record.status == "done" and training.record.data["train"]["videos"] == ["v0"]
     assert all("loss" in epoch.numbers and epoch.losses for epoch in training.epochs)
     assert made.figures["folds_by_epoch"].alt.startswith("Line chart")
     page = write_training_page(tmp_path / "run" / "folds" / "one" / "training")
     assert "The training is finished" in page.read_text()
-    again = train_folds(rectangles, tmp_path / "run", method, scheme=scheme, only=["one"], progress=told.append)
+    again = run_training(rectangles, method, tmp_path / "run", scheme=scheme, only=["one"], progress=told.append)
     assert again is None and told[-1] == "one: finished before"

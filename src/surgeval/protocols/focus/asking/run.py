@@ -41,7 +41,7 @@ from surgeval.protocols.focus.scoring.rules import latency_limit
 from surgeval.protocols.focus.stored import SCORES
 from surgeval.protocols.pictures import film_strip, save_pictures
 from surgeval.qa.chat import public_name
-from surgeval.qa.formats import formats
+from surgeval.qa.formats import answer_formats
 from surgeval.records import Answer, VqaQuestion
 from surgeval.results import counted
 
@@ -106,8 +106,8 @@ class FocusRun(AskedRun):
 
     @property
     def sources(self) -> tuple[Path, Path, Path]:
-        """Requests, references and responses: what `score_focus` takes."""
-        return self.folder / "requests.json", self.folder / "references.json", self.folder / "responses.json"
+        """Responses, requests and references: what `score_focus` takes."""
+        return self.folder / "responses.json", self.folder / "requests.json", self.folder / "references.json"
 
     def __str__(self) -> str:
         shown = {True: "frames shown", False: "no frames shown", None: "made elsewhere"}[was_shown(self.media)]
@@ -150,7 +150,7 @@ def run_focus(
     >>> from tempfile import mkdtemp
     >>> folder = Path(mkdtemp())
     >>> question = VqaQuestion("q1", "v1", 3, 3, "cholecystectomy", "Is a clip visible?", "1a", "binary", "Yes")
-    >>> for name, rows in zip(("requests", "references"), as_sources([question], [])):
+    >>> for name, rows in zip(("responses", "requests", "references"), as_sources([question], [])):
     ...     _ = (folder / f"{name}.json").write_text(json.dumps(rows))
     >>> files = {"requests": folder / "requests.json", "references": folder / "references.json"}
     >>> run_focus(None, "oracle", folder / "run", **files, progress=False)
@@ -195,7 +195,9 @@ def run_focus(
         worker.close()
     answers = _answers(folder, questions)
     _write(folder, questions, answers)
-    judged = any(question.format in formats() and formats()[question.format].judged for question in questions)
+    judged = any(
+        question.format in answer_formats() and answer_formats()[question.format].judged for question in questions
+    )
     name = public_name(model) if isinstance(model, str) else answerer.identity
     return FocusRun(
         folder=folder, model=name, media=seen, answers=answers, summary=summary, judged=judged, subset=subset,
@@ -273,7 +275,7 @@ def _answers(folder: Path, questions: tuple[VqaQuestion, ...]) -> pl.DataFrame:
 def _write(folder: Path, questions: tuple[VqaQuestion, ...], answers: pl.DataFrame) -> None:
     rows = answers.filter(pl.col("status") == "ok").select("qID", "content", "latency").iter_rows()
     answered = [Answer(qid, content, latency) for qid, content, latency in rows]
-    for name, records in zip(("requests", "references", "responses"), as_sources(questions, answered), strict=True):
+    for name, records in zip(("responses", "requests", "references"), as_sources(questions, answered), strict=True):
         # A lone surrogate becomes its escape, which inside a JSON text is what it was.
         data = f"{printable(json.dumps(records, indent=1, ensure_ascii=False))}\n".encode()
         path = folder / f"{name}.json"

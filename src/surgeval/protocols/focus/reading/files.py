@@ -163,10 +163,10 @@ def _require_scorable(questions: Sequence[FocusQuestion], file: str) -> None:
 def as_sources(
     questions: Iterable[VqaQuestion], answers: Iterable[Answer]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
-    """Requests, references and responses of a dataset's questions and a model's answers to them.
+    """Responses, requests and references: a model's answers and a dataset's questions as `score_focus` takes them.
 
     >>> question = VqaQuestion("q1", "v1", 3, 3, "cholecystectomy", "Is a clip visible?", "1a", "binary", "Yes")
-    >>> requests, references, responses = as_sources([question], [Answer("q1", "yes", 1.5)])
+    >>> responses, requests, references = as_sources([question], [Answer("q1", "yes", 1.5)])
     >>> references[0]["answer"], responses
     ('Yes', [{'qID': 'q1', 'content': 'yes', 'latency': 1.5}])
     """
@@ -183,7 +183,7 @@ def as_sources(
     for answer in answers:
         timed = {} if answer.latency is None else {"latency": answer.latency}
         responses.append({"qID": answer.question, "content": answer.content, **timed})
-    return requests, references, responses
+    return responses, requests, references
 
 
 @contextmanager
@@ -237,7 +237,7 @@ def logged_responses(path: Path, log: EvalAnswers) -> list[dict[str, Any]]:
         found = f"{len(log.failed)} samples without an answer (first {first!r:.60}: {reason})"
         raise BadInput(f"{path}: found {found}, expected all answered; `inspect eval-retry` asks those again")
     answers = (Answer(name, reply.content, reply.latency) for name, reply in log.answers.items())
-    return as_sources((), answers)[2]
+    return as_sources((), answers)[0]
 
 
 def _key(place: Place, number: int, value: object, compat: bool) -> Hashable:

@@ -188,7 +188,7 @@ def scored_sources(
     prefix: Sequence[str] = (),
     ood: Sequence[str] = (),
 ) -> tuple[Source, Source, Source, tuple[str, ...]]:
-    """Requests, references and responses to score, and notes, for example on the questions of `data` left out.
+    """Responses, requests and references to score, and notes, for example on the questions of `data` left out.
 
     A log of Inspect AI knows which questions it asked: of `data` only those are scored. A file of responses does not,
     and what it leaves out counts as wrong.
@@ -197,10 +197,10 @@ def scored_sources(
         if split is not None or prefix:
             option = "split" if split is not None else "prefix"
             raise BadInput(f"{option}: applies to a dataset, and cannot be used with requests and references")
-        return requests, references, responses, ()
+        return responses, requests, references, ()
     known = open_questions(data, requests, references, track=track, split=split, prefix=prefix, ood=ood)
     if not is_eval_log(responses):
-        return *as_sources(known.questions, ())[:2], responses, known.notes
+        return responses, *as_sources(known.questions, ())[1:], known.notes
     log = read_eval_log(responses)
     asked = frozenset(log.asked)
     scored = [question for question in known.questions if question.id in asked]
@@ -212,7 +212,7 @@ def scored_sources(
         )
     part = f"the log asked {len(scored)} of {len(known.questions)} questions; the others are not counted"
     notes = (*known.notes, part) if len(scored) < len(known.questions) else known.notes
-    return *as_sources(scored, ())[:2], logged_responses(responses, log), notes
+    return logged_responses(responses, log), *as_sources(scored, ())[1:], notes
 
 
 def _of_dataset(dataset: Dataset) -> _DataSet:

@@ -32,7 +32,7 @@ def admission_gate(scores: FocusScores, baselines: Mapping[str, FocusScores | fl
     >>> from surgeval.protocols.focus import score_focus
     >>> ask = [{"qID": "q1", "videoID": "v", "start_time": 0, "end_time": 0, "procedure_type": "", "question": "?"}]
     >>> truth = [{"qID": "q1", "primary": "3a", "format": "number", "answer": "3"}]
-    >>> admission_gate(score_focus(ask, truth, [{"qID": "q1", "content": "3"}]), {"prior": 0.25}).reason
+    >>> admission_gate(score_focus([{"qID": "q1", "content": "3"}], ask, truth), {"prior": 0.25}).reason
     '1.0000 is above prior (0.2500)'
     """
     if not baselines:

@@ -37,7 +37,7 @@ def judge_agreement(
     ...        for q in "abcd"]
     >>> truth = [{"qID": q, "primary": "5a", "format": "open_ended", "answer": "to cut"} for q in "abcd"]
     >>> said = [{"qID": q, "content": text} for q, text in zip("abcd", ("to cut", "to cut", "cutting", "to sew"))]
-    >>> scores = score_focus(ask, truth, said, judge=Panel([ExactJudge()]), resamples=50)
+    >>> scores = score_focus(said, ask, truth, judge=Panel([ExactJudge()]), resamples=50)
     >>> people = {"a": True, "b": True, "c": True, "d": False}  # "cutting" means the same
     >>> judge_agreement(scores, people, resamples=50).select("first", "second", "answers", "agreement", "kappa").row(0)
     ('exact', 'human', 4, 0.75, 0.5)

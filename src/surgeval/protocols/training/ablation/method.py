@@ -25,20 +25,20 @@ from surgeval.protocols.training.ablation.result import (
     load_ablation,
 )
 from surgeval.protocols.training.detectors import Tell, TrainableDetector
-from surgeval.protocols.training.method import train_folds
+from surgeval.protocols.training.method import run_training
 from surgeval.protocols.training.scheme import SchemeSpec
 from surgeval.protocols.training.stored import SCORES, write_plan
 from surgeval.protocols.triplets import load_triplets
 
 __all__ = ["run_ablation"]
 
-MethodOf: TypeAlias = Callable[[Configuration, int], TrainableDetector]
+ModelOf: TypeAlias = Callable[[Configuration, int], TrainableDetector]
 
 
 def run_ablation(
     data: Dataset | str | Path,
+    model_of: ModelOf,
     out: str | Path,
-    method_of: MethodOf,
     *,
     table: AblationName = "components",
     seeds: Sequence[int] = (0, 1, 2),
@@ -52,7 +52,7 @@ def run_ablation(
 ) -> AblationScores:
     """Train every configuration with every seed on every fold of `scheme`; what is finished is not trained again.
 
-    `method_of(configuration, seed)` gives the detector to train, usually `tdnet` with changed settings.
+    `model_of(configuration, seed)` gives the detector to train, usually `trainable_tdnet` with changed settings.
 
     >>> import tempfile
     >>> import polars as pl
@@ -67,14 +67,14 @@ def run_ablation(
     >>> def detect(dataset, videos, trained):  # knows the labels, and learns nothing
     ...     found = simulate_detector(dataset, "good").filter(pl.col("video").is_in(videos))
     ...     return FoldDetections(found, frames=len(videos), seconds=0.1)
-    >>> def method_of(configuration, seed):  # a real one trains by the settings that `configuration.changes` names
+    >>> def model_of(configuration, seed):  # a real one trains by the settings that `configuration.changes` names
     ...     return TrainableDetector(configuration.name, {"seed": seed}, learn=lambda *fold: None, detect=detect)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     scores = run_ablation(data, folder, method_of, seeds=[0], scheme={"test": ["A"]})
+    ...     scores = run_ablation(data, model_of, folder, seeds=[0], scheme={"test": ["A"]})
     ...     again = load_ablation(folder)
     >>> list(scores.runs), again.reference, again.seeds
     (['TDnet w/o self-distill', 'TDnet w/o MTL', 'TDnet'], 'TDnet', (0,))
-    >>> run_ablation("no/dataset", "out", lambda configuration, seed: None, table="table 10")
+    >>> run_ablation("no/dataset", lambda configuration, seed: None, "out", table="table 10")
     Traceback (most recent call last):
     surgeval.errors.BadInput: ablation 'table 10': expected one of components, fusion
     """
@@ -94,9 +94,19 @@ def run_ablation(
             home = ablation_home(folder, configuration.name, seed)
             path_inside(folder, *home.relative_to(folder).parts)  # refuses links
             progress(f"{configuration.name}, seed {seed}")
-            train_folds(data, home, method_of(configuration, seed), scheme=scheme, sources=sources,
-                        convention=convention, ties=ties, format=format, labels=labels,
-                        pages=False, progress=progress)  # fmt: skip
+            run_training(
+                data,
+                model_of(configuration, seed),
+                home,
+                scheme=scheme,
+                sources=sources,
+                convention=convention,
+                ties=ties,
+                format=format,
+                labels=labels,
+                pages=False,
+                progress=progress,
+            )
     first = load_triplets(ablation_home(folder, ablation.reference, seeds[0]) / SCORES)
     manifest = Manifest(
         "training",

@@ -60,7 +60,7 @@ def constant_average_precision(
     enough.
     """
     name, chosen = choose_convention(convention, ties)
-    ids, frames, boxes = data.truth.classes[component], data.truth.frame, data.truth.xywh
+    ids, frames, boxes = data.targets.classes[component], data.targets.frame, data.targets.xywh
     precisions = np.full(n_classes, np.nan)
     for k in np.unique(ids[ids >= 0]).tolist():
         mine = boxes[ids == k]

@@ -68,20 +68,20 @@ class Predictions:
     def detections(self, truth: GroundTruth) -> JoinedDetections:
         """Boxes of the chosen videos."""
         if self.source is None:
-            return join(truth, constant_detections(truth))
+            return join(constant_detections(truth), truth)
         if isinstance(self.source, pl.DataFrame):
-            return join(truth, self.source, on_problem=self._report)
+            return join(self.source, truth, on_problem=self._report)
         read = read_detections(self.source, truth, format=self.format, classes=self.classes, on_problem=self._report)
-        return join(truth, read)
+        return join(read, truth)
 
     def recognition(self, truth: GroundTruth) -> JoinedRecognition:
         """Class scores of the frames of the chosen videos."""
         if self.source is None:
-            return join_recognition(truth, constant_recognition(truth))
+            return join_recognition(constant_recognition(truth), truth)
         if isinstance(self.source, pl.DataFrame):
-            return join_recognition(truth, self.source, on_problem=self._report)
+            return join_recognition(self.source, truth, on_problem=self._report)
         return join_recognition(
-            truth, read_recognition(self.source, truth, format=self.format, on_problem=self._report)
+            read_recognition(self.source, truth, format=self.format, on_problem=self._report), truth
         )
 
 

@@ -41,15 +41,15 @@ def box_objects(
     """A row per label and per prediction at or above its video's threshold; `frames` are the scored ones in order."""
     cut = np.where(np.isnan(thresholds), -np.inf, thresholds)[data.videos]
     predictions = data.predictions.take(data.predictions.score >= cut[data.predictions.frame])
-    above = DetectionSet.of(data.videos, data.truth, predictions, n_videos=data.n_videos)
-    truth, reported = above.truth, above.predictions
+    above = DetectionSet.of(predictions, data.targets, data.videos, n_videos=data.n_videos)
+    truth, reported = above.targets, above.predictions
     hit = match_boxes(above, iou=_IOU, same_class=component)
     truth_partner, reported_partner = np.full(len(truth), -1), np.full(len(reported), -1)
     truth_outcome = np.full(len(truth), "missed", dtype=object)
     reported_outcome = np.full(len(reported), "false positive", dtype=object)
     reported_outcome[hit >= 0], truth_outcome[hit[hit >= 0]] = "matched", "matched"
     left, over = np.flatnonzero(truth_outcome == "missed"), np.flatnonzero(hit < 0)
-    rest = DetectionSet.of(data.videos, truth.take(left), reported.take(over), n_videos=data.n_videos)
+    rest = DetectionSet.of(reported.take(over), truth.take(left), data.videos, n_videos=data.n_videos)
     crossed = match_boxes(rest, iou=_IOU)
     both = np.flatnonzero(crossed >= 0)
     crossing, other = over[both], left[crossed[both]]

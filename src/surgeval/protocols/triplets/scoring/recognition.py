@@ -149,8 +149,8 @@ def score_frames(
         labels, scores = mine.of(component)
         positives = labels.sum(axis=0)
         rankings[component] = ClassRanking(
-            prepare_recognition(labels, scores, number),
-            video_average_precision(labels, scores, number),
+            prepare_recognition(scores, labels, number),
+            video_average_precision(scores, labels, number),
             positives,
             np.where(positives > 0, positives / max(len(labels), 1), np.nan),
         )
@@ -160,7 +160,7 @@ def score_frames(
         rows = (number == v) & mine.answered
         total[v] = int(mine.targets[rows].sum())
         if total[v]:
-            hits[v] = [round(top_k(mine.targets[rows], mine.scores[rows], k) * total[v]) for k in TOP]
+            hits[v] = [round(top_k(mine.scores[rows], mine.targets[rows], k) * total[v]) for k in TOP]
     return RecognitionPart(
         name, videos, present, len(mine.targets), rankings, hits, total, frames.main, rare, mine.targets.shape[1]
     )
