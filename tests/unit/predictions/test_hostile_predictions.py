@@ -346,10 +346,11 @@ def test_a_bad_cholect50_row_is_named(truth: GroundTruth, tmp_path: Path, rows: 
 def test_arguments_that_make_no_sense_are_refused(truth: GroundTruth, found: pl.DataFrame, tmp_path: Path) -> None:
     path = tmp_path / "found.csv"
     found.write_csv(path)
-    for options, message in (
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"format": "voc"}, "format 'voc': expected one of table, coco, yolo, cholect50, rows"),
         ({"classes": "verb"}, "classes 'verb': expected triplet or instrument"),
-    ):
+    ]
+    for options, message in cases:
         with pytest.raises(BadInput, match=message):
             read_detections(path, truth, **options)
     with pytest.raises(BadInput, match="found no such file or folder, expected predictions"):
