@@ -137,7 +137,7 @@ def train(experiment: str, packed: Path, out: Path, options: argparse.Namespace)
 def _do(task: Task, data: TrainingSet, out: Path, device: str) -> None:
     from surgeval.detector import build_tdnet, save_detector
     from surgeval.detector.rtdetr import train_rtdetr
-    from surgeval.detector.training import load_train_record, train_tdnet
+    from surgeval.detector.training import TrainRecord, train_tdnet
 
     home, began = out / task.name, time.monotonic()
     folder = home / "training"
@@ -157,7 +157,7 @@ def _do(task: Task, data: TrainingSet, out: Path, device: str) -> None:
     for name, place in task.boxes.items():
         network = _opened(folder / place if place else folder, device)
         speeds[name] = _detect(network, test, home / f"{name}.npz")
-    told = None if task.kind == "untrained" else load_train_record(folder).result
+    told = None if task.kind == "untrained" else TrainRecord.load(folder).result
     facts = {"settings": asdict(task.settings), "train": task.train, "val": task.val, "test": task.test,
              "frames_per_second": speeds, "seconds": time.monotonic() - began, "device": _device(device),
              "result": told}  # fmt: skip
@@ -172,6 +172,8 @@ def _part(data: TrainingSet, names: Sequence[str]) -> TrainingSet:
 
 def _branch(teacher: Path, folder: Path, settings: TrainSettings) -> None:
     """A training whose teacher is finished already: the same files, other settings of the student."""
+    from surgeval.detector.training import TrainRecord
+
     if folder.exists():
         return
     half = folder.with_name("copying")
@@ -179,9 +181,8 @@ def _branch(teacher: Path, folder: Path, settings: TrainSettings) -> None:
     half.mkdir(parents=True)
     for name in ("best.safetensors", "last.safetensors", "curves.jsonl"):
         shutil.copy(teacher / name, half / name)
-    record = json.loads((teacher / "train.json").read_text())
-    record |= {"settings": settings.to_json(), "status": "interrupted", "result": None}
-    (half / "train.json").write_text(json.dumps(record))
+    changed = {"settings": settings.to_json(), "status": "interrupted", "result": None}
+    TrainRecord.load(teacher).model_copy(update=changed).save(half)
     half.rename(folder)
 
 

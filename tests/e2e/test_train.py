@@ -15,7 +15,7 @@ from tests.e2e.conftest import Quick
 from tests.unit.detector.coloured import write_yolo
 
 from surgeval.detector import load_detector
-from surgeval.detector.training import load_train_record, read_curves
+from surgeval.detector.training import TrainRecord, read_curves
 
 SHORT = ("--size", "p", "--image-size", "64", "--batch", "4", "--epochs", "2", "--set", "student_epochs=1")
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -44,8 +44,8 @@ def test_a_training_from_labels_to_a_detector_and_a_page(quick: Quick, frames: P
     assert all(len(line) <= 80 for line in said.splitlines() if line.startswith(("stage", "teacher", "student")))
     assert "student  1/1" in said
     assert f"detector: {tmp_path / 'run' / 'detector.safetensors'}" in said
-    record = load_train_record(tmp_path / "run")
-    assert record.status == "finished"
+    record = TrainRecord.load(tmp_path / "run")
+    assert record.status == "done"
     assert record.data["train"]["videos"] == ["a", "b"]
     assert record.data["validation"]["videos"] == ["c"]
     assert load_detector(tmp_path / "run" / "detector.safetensors").image_size == 64
@@ -56,7 +56,7 @@ def test_a_training_from_labels_to_a_detector_and_a_page(quick: Quick, frames: P
         "train", "tdnet", "--data", frames, "--out", tmp_path / "run", "--val-videos", "c", *SHORT, "--batch", "8"
     )
     assert code == 2
-    assert told.splitlines()[-1].startswith(f"surgeval: {tmp_path / 'run'}: found a training with batch 4 (now 8),")
+    assert told.splitlines()[-1].startswith(f"surgeval: {tmp_path / 'run'}: holds a training with batch 4 (now 8);")
 
 
 def test_a_dry_run_counts_draws_and_says_in_words_whether_it_learns(quick: Quick, frames: Path, tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_stopped_with_ctrl_c_it_says_how_to_go_on_and_does(quick: Quick, frames:
     rest = process.stderr.read()
     assert process.wait(timeout=240) == 130
     assert "the same command again does what is left" in rest
-    assert load_train_record(tmp_path / "run").status == "interrupted"
+    assert TrainRecord.load(tmp_path / "run").status == "interrupted"
     code, _, told = quick(*words)
     assert code == 0
     assert "teacher: goes on after epoch 1" in told

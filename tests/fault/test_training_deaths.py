@@ -11,7 +11,7 @@ import torch
 from tests.unit.detector.coloured import coloured
 
 from surgeval.detector.state import load_state
-from surgeval.detector.training import TrainSettings, load_train_record, read_curves, train_tdnet
+from surgeval.detector.training import TrainRecord, TrainSettings, read_curves, train_tdnet
 
 FILES = ("last.safetensors", "best.safetensors", "student/last.safetensors", "detector.safetensors")
 SETTINGS = TrainSettings(size="p", batch=4, nominal=4, image_size=64, epochs=2, student_epochs=1)
@@ -62,7 +62,7 @@ def test_dying_at_any_write_changes_nothing(tmp_path: Path, monkeypatch: pytest.
             train(folder)
         monkeypatch.setattr(Path, "replace", rename)
         train(folder)
-        assert load_train_record(folder).status == "finished"
+        assert TrainRecord.load(folder).status == "done"
         assert [row["epoch"] for row in read_curves(folder)] == [1, 2]
         for name in FILES:
             mine, theirs = load_state(folder / name)[0], load_state(tmp_path / "undisturbed" / name)[0]

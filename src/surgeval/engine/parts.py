@@ -35,6 +35,7 @@ __all__ = [
     "common_type",
     "compact",
     "encode_part",
+    "encode_table",
     "fit",
     "part_path",
     "read_part",
@@ -93,8 +94,14 @@ def part_path(folder: Path, name: str) -> Path:
 
 def encode_part(name: str, unit: str, cases: Sequence[Case], seconds: float) -> EncodedPart:
     """The part of a unit with these cases."""
-    info = PartInfo(name, unit, len(cases), _count_failures(cases), round(seconds, 3))
-    frame = case_frame(unit, cases)
+    return encode_table(name, unit, case_frame(unit, cases), seconds, _count_failures(cases))
+
+
+def encode_table(
+    name: str, unit: str, table: pl.DataFrame, seconds: float = 0.0, failures: tuple[Failure, ...] = ()
+) -> EncodedPart:
+    """The part of a unit with these rows; for runs that do not make cases, such as `surgeval detect`."""
+    info = PartInfo(name, unit, table.height, failures, round(seconds, 3))
     about = {
         "name": name,
         "unit": unit,
@@ -103,8 +110,8 @@ def encode_part(name: str, unit: str, cases: Sequence[Case], seconds: float) -> 
         "seconds": info.seconds,
     }
     buffer = io.BytesIO()
-    frame.write_parquet(buffer, metadata={_ABOUT: json.dumps(about)})
-    return EncodedPart(info, frame.schema, buffer.getvalue())
+    table.write_parquet(buffer, metadata={_ABOUT: json.dumps(about)})
+    return EncodedPart(info, table.schema, buffer.getvalue())
 
 
 def read_part(path: Path, name: str) -> tuple[PartInfo, pl.DataFrame]:

@@ -9,7 +9,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -19,24 +19,18 @@ import polars as pl
 
 from surgeval.engine.executors import Executor, Stop, Worker, graceful_stop, serial
 from surgeval.engine.executors import processes as processes_executor
-from surgeval.engine.parts import CorruptPart, Failure, PartInfo, RunSchema, compact, part_path, read_part
-from surgeval.engine.run_folder import open_folder
-from surgeval.engine.run_record import Manifest, RunRecord, RunStatus, now
+from surgeval.engine.parts import Failure, PartInfo, RunSchema, compact, part_path
+from surgeval.engine.run_folder import open_folder, read_stored_part
+from surgeval.engine.run_record import Manifest, RecordKeeper, RunInterrupted
 from surgeval.engine.units import Job, Unit, name_jobs
 from surgeval.errors import BadInput, RunError, visible
 from surgeval.files import NO_ROOM, write_atomically
 from surgeval.progress import Display, advance, phases
 from surgeval.results import Result
 
-__all__ = ["FailureGroup", "RunInterrupted", "RunSummary", "RunTally", "run"]
+__all__ = ["FailureGroup", "RunSummary", "RunTally", "run"]
 
 _MOST_REASONS = 200
-
-
-class RunInterrupted(RunError):
-    """A run that its user stopped: everything finished is kept, the same command does the rest."""
-
-    exit_code = 130
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +136,7 @@ def run(
         with (
             open_folder(folder, manifest),
             graceful_stop(announce=progress) as stop,
-            _RecordKeeper(folder, manifest, tally) as keeper,
+            RecordKeeper(folder, manifest, tally) as keeper,
             phases(show=progress, eager=True) as shown,
         ):
             _compute(jobs, worker, execute, folder, tally, retry, shown, stop, continued)
@@ -186,23 +180,20 @@ def _compute(
     continued: bool,
 ) -> None:
     """Check the parts that are there, then do the other units until all are done or the user asks to stop."""
+
+    def note_damage(text: str) -> None:
+        tally.damaged += 1
+        shown.note(text)
+
     schema, todo = RunSchema(), []
     for job in jobs:
-        try:
-            info, frame = read_part(part_path(folder, job.name), job.name)
-        except FileNotFoundError:
-            todo.append(job)
-            continue
-        except CorruptPart as damage:
-            tally.damaged += 1
-            shown.note(f"the part of unit {job.unit.key} is damaged ({damage}); it is done again")
-            todo.append(job)
-            continue
-        schema.add(job.unit.key, frame.schema)
-        if retry and info.failures:
+        stored = read_stored_part(folder, job.name, job.unit.key, note_damage)
+        if stored is not None:
+            schema.add(job.unit.key, stored[1].schema)
+        if stored is None or (retry and stored[0].failures):
             todo.append(job)
         else:
-            tally.add(info, resumed=True)
+            tally.add(stored[0], resumed=True)
     kinds = _start_phase(shown, folder.name, todo, resumed=0 if continued else tally.resumed)
     if not todo:
         return
@@ -270,32 +261,3 @@ class RunTally:
             damaged=self.damaged, cases=self.cases, failed_cases=self.failed_cases, seconds=seconds,
             failures=tuple(groups),
         )  # fmt: skip
-
-
-class _RecordKeeper:
-    """Writes run.json: with the status `running` at the start, and with the way the run ended at its end."""
-
-    def __init__(self, folder: Path, manifest: Manifest, tally: RunTally) -> None:
-        self._folder, self._manifest, self._tally = folder, manifest, tally
-        self._started, self._clock = now(), time.perf_counter()
-        self.status: RunStatus = "running"
-
-    def __enter__(self) -> _RecordKeeper:
-        self._save()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if error is None:
-            self._save()
-            return
-        self.status = "interrupted" if isinstance(error, KeyboardInterrupt | RunInterrupted) else "stopped"
-        with suppress(OSError):  # on a full disk the status stays "running", which can be resumed as well
-            self._save()
-
-    def _save(self) -> None:
-        tally = self._tally
-        RunRecord(
-            **self._manifest.stored(), status=self.status, units=tally.units, finished=tally.finished,
-            failed=tally.failed, cases=tally.cases, started=self._started, updated=now(),
-            seconds=round(time.perf_counter() - self._clock, 3),
-        ).save(self._folder)  # fmt: skip

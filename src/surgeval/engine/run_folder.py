@@ -1,19 +1,26 @@
-"""Run folders: open one for a new or resumed run, and read the cases of a finished one."""
+"""Run folders: open one for a new or resumed run, keep parts in it, and read the cases of a finished run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import shutil
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
 
-from surgeval.engine.parts import BASE
-from surgeval.engine.run_record import Manifest, differences, load_record
+from surgeval.engine.parts import BASE, CorruptPart, PartInfo, encode_table, part_path, read_part
+from surgeval.engine.run_record import Manifest, RecordKeeper, differences, hold_folder, load_record
+from surgeval.engine.units import Unit, name_unit
 from surgeval.errors import DataError, RunError
-from surgeval.files import LOCK, collect_parquet, folder_lock, make_folder, remove_temporary, scan_parquet_file
+from surgeval.files import (
+    collect_parquet,
+    make_folder,
+    scan_parquet_file,
+    write_atomically,
+)
 
-__all__ = ["check_filled", "load_cases", "open_folder"]
+__all__ = ["PartStore", "check_filled", "load_cases", "open_folder", "open_parts", "read_stored_part"]
 
 _MOST_KEYS = 8  # of settings that differ, named in the message
 _FILLED = ("id", "cluster", "status")  # what every case has; cases that were scored in one go have no unit
@@ -21,27 +28,12 @@ _FILLED = ("id", "cluster", "status")  # what every case has; cases that were sc
 
 @contextmanager
 def open_folder(folder: Path, manifest: Manifest) -> Iterator[None]:
-    """Lock the folder for a run with this manifest, and remove the temporary files of a killed run."""
-    if folder.exists() and not folder.is_dir():
-        raise RunError(f"{folder}: a run needs a folder, and this is a file")
-    _refuse_foreign_files(folder)
-    make_folder(folder)
-    with folder_lock(folder):
+    """Hold the folder for a run with this manifest; one that holds a run with another manifest is refused."""
+    with hold_folder(folder, "run.json", "parts"):
         if (folder / "run.json").exists():
             _refuse_other_settings(folder, manifest)
         make_folder(folder / "parts")
-        remove_temporary(folder, folder / "parts")
         yield
-
-
-def _refuse_foreign_files(folder: Path) -> None:
-    """Refuse a folder that holds something else than a run."""
-    if not folder.is_dir() or (folder / "run.json").exists():
-        return
-    own = {LOCK, ".run.json.tmp", "parts"}  # what a run killed in its first moments may have left
-    other = sorted(path.name for path in folder.iterdir() if path.name not in own)
-    if other and not (folder / "run.json").exists():  # another process may have created it just now
-        raise RunError(f"{folder}: holds {other[0]!r} but no run.json; name a new or empty folder, or that of a run")
 
 
 def _refuse_other_settings(folder: Path, manifest: Manifest) -> None:
@@ -51,6 +43,101 @@ def _refuse_other_settings(folder: Path, manifest: Manifest) -> None:
         raise RunError(
             f"{folder}: holds a run with other settings ({'; '.join(changed[:_MOST_KEYS])}{more}); name another folder"
         )
+
+
+def read_stored_part(
+    folder: Path, name: str, key: str, on_damage: Callable[[str], None]
+) -> tuple[PartInfo, pl.DataFrame] | None:
+    """The part of the unit with this name and key, or None if it is absent or damaged; `on_damage` gets a sentence."""
+    try:
+        return read_part(part_path(folder, name), name)
+    except FileNotFoundError:
+        return None
+    except CorruptPart as damage:
+        on_damage(f"the part of unit {key} is damaged ({damage}); it is done again")
+        return None
+
+
+# ── parts of other runs ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+class PartStore:
+    """The parts of a run that names its units as it goes, such as `surgeval detect`. `open_parts` makes one."""
+
+    def __init__(self, folder: Path, manifest: Manifest, on_damage: Callable[[str], None]) -> None:
+        self._folder, self._identity, self._on_damage = folder, manifest.identity(), on_damage
+        self.units = self.finished = self.failed = self.cases = 0
+
+    def find(self, unit: Unit) -> Path | None:
+        """The part of this unit if it is there and can be read."""
+        self.units += 1
+        name = name_unit(self._identity, unit)
+        stored = read_stored_part(self._folder, name, unit.key, self._on_damage)
+        if stored is None:
+            return None
+        self._count(stored[0])
+        return part_path(self._folder, name)
+
+    def write(self, unit: Unit, table: pl.DataFrame, seconds: float = 0.0) -> Path:
+        """Store the rows of a unit, all or none."""
+        name = name_unit(self._identity, unit)
+        part = encode_table(name, unit.key, table, seconds)
+        write_atomically(part_path(self._folder, name), part.data)
+        self._count(part.info)
+        return part_path(self._folder, name)
+
+    def rewrite(self, unit: Unit, table: pl.DataFrame) -> Path:
+        """Replace the rows of a unit that was stored before, in one step."""
+        name = name_unit(self._identity, unit)
+        write_atomically(part_path(self._folder, name), encode_table(name, unit.key, table).data)
+        return part_path(self._folder, name)
+
+    def _count(self, info: PartInfo) -> None:
+        self.finished += 1
+        self.cases += info.cases
+
+
+@contextmanager
+def open_parts(
+    folder: str | Path,
+    manifest: Manifest,
+    *,
+    resume: bool = True,
+    on_damage: Callable[[str], None] = lambda _text: None,
+) -> Iterator[PartStore]:
+    """Hold a work folder for units that are stored as they are done, and keep its run.json up to date.
+
+    Parts of an earlier call with the same manifest are kept, those of another manifest deleted; with `resume=False`
+    all are deleted. `on_damage` gets a sentence about each part that cannot be read.
+
+    >>> import tempfile
+    >>> unit = Unit("VID01, frames 0 to 511")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with open_parts(f"{folder}/.work", Manifest("detect")) as parts:
+    ...         parts.find(unit), parts.write(unit, pl.DataFrame({"score": [0.9]})).suffix
+    ...     with open_parts(f"{folder}/.work", Manifest("detect")) as parts:
+    ...         parts.find(unit) is None
+    (None, '.parquet')
+    False
+    """
+    folder = Path(folder)
+    with hold_folder(folder, "run.json", "parts"):
+        if not (resume and _has_manifest(folder, manifest)):
+            shutil.rmtree(folder / "parts", ignore_errors=True)
+        make_folder(folder / "parts")
+        store = PartStore(folder, manifest, on_damage)
+        with RecordKeeper(folder, manifest, store, "done"):
+            yield store
+
+
+def _has_manifest(folder: Path, manifest: Manifest) -> bool:
+    try:
+        return not differences(load_record(folder).manifest, manifest)
+    except DataError:  # absent, or of an earlier version
+        return False
+
+
+# ── finished runs ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def load_cases(folder: str | Path) -> pl.LazyFrame:

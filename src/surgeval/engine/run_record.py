@@ -7,23 +7,43 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from pydantic import NonNegativeInt
 
 from surgeval._version import __version__
 from surgeval.engine.units import canonical_json, to_json_value
-from surgeval.errors import DataError
-from surgeval.files import StoredFile, make_folder, name_beside
+from surgeval.errors import DataError, RunError
+from surgeval.files import LOCK, StoredFile, folder_lock, make_folder, name_beside, remove_temporary
 
-__all__ = ["Manifest", "RunRecord", "RunStatus", "differences", "library_versions", "load_record", "now", "save_scored"]
+__all__ = [
+    "Manifest",
+    "RecordKeeper",
+    "RunInterrupted",
+    "RunRecord",
+    "RunStatus",
+    "differences",
+    "hold_folder",
+    "library_versions",
+    "load_record",
+    "now",
+    "save_scored",
+]
 
 RunStatus: TypeAlias = Literal["running", "interrupted", "stopped", "failed", "done"]
+
+
+class RunInterrupted(RunError):
+    """A run that its user stopped: everything finished is kept, the same command does the rest."""
+
+    exit_code = 130
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +147,58 @@ def save_scored(folder: str | Path, manifest: Manifest, *, cases: int, seconds: 
     ('done', 120)
     """
     make_folder(folder)
-    time = now()
+    moment = now()
     record = RunRecord(
-        **manifest.stored(), status="done", units=1, finished=1, failed=0, cases=cases, started=time, updated=time,
+        **manifest.stored(), status="done", units=1, finished=1, failed=0, cases=cases, started=moment, updated=moment,
         seconds=seconds,
     )  # fmt: skip
     record.save(folder)
     return record
+
+
+class UnitCounts(Protocol):
+    """The counts of a run in progress."""
+
+    @property
+    def units(self) -> int: ...
+    @property
+    def finished(self) -> int: ...
+    @property
+    def failed(self) -> int: ...
+    @property
+    def cases(self) -> int: ...
+
+
+class RecordKeeper:
+    """Writes run.json: with the status `running` at the start, and with the way the run ended at its end.
+
+    `status` is what it will say if no error ends the run.
+    """
+
+    def __init__(self, folder: Path, manifest: Manifest, counts: UnitCounts, status: RunStatus = "running") -> None:
+        self._folder, self._manifest, self._counts = folder, manifest, counts
+        self._started, self._clock = now(), time.perf_counter()
+        self.status = status
+
+    def __enter__(self) -> RecordKeeper:
+        self._save("running")
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if error is None:
+            self._save(self.status)
+            return
+        interrupted = isinstance(error, KeyboardInterrupt | RunInterrupted)
+        with suppress(OSError):  # on a full disk the status stays "running", which can be resumed as well
+            self._save("interrupted" if interrupted else "stopped")
+
+    def _save(self, status: RunStatus) -> None:
+        counts = self._counts
+        RunRecord(
+            **self._manifest.stored(), status=status, units=counts.units, finished=counts.finished,
+            failed=counts.failed, cases=counts.cases, started=self._started, updated=now(),
+            seconds=round(time.perf_counter() - self._clock, 3),
+        ).save(self._folder)  # fmt: skip
 
 
 def load_record(folder: str | Path, protocol: str | None = None) -> RunRecord:
@@ -161,6 +226,39 @@ def load_record(folder: str | Path, protocol: str | None = None) -> RunRecord:
 def now() -> str:
     """The time as run.json has it."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+# ── holding the folder ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+@contextmanager
+def hold_folder(folder: Path, record: str, inner: str, own: Collection[str] = ()) -> Iterator[None]:
+    """Lock a new folder, or one that has the file `record`, and remove the temporary files of a killed process.
+
+    A folder that holds other files is refused. `inner` is the folder in it that also has temporary files; `own` names
+    files that may be there before the record is.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with hold_folder(Path(folder, "first"), "run.json", "parts"):
+    ...         sorted(path.name for path in Path(folder, "first").iterdir())
+    ['run.lock']
+    """
+    if folder.exists() and not folder.is_dir():
+        raise RunError(f"{folder}: is a file, not a folder")
+    _refuse_foreign_files(folder, record, {LOCK, f".{record}.tmp", inner, *own})
+    make_folder(folder)
+    with folder_lock(folder):
+        remove_temporary(folder, folder / inner)
+        yield
+
+
+def _refuse_foreign_files(folder: Path, record: str, own: Collection[str]) -> None:
+    if not folder.is_dir() or (folder / record).exists():
+        return
+    other = sorted(path.name for path in folder.iterdir() if path.name not in own)
+    if other and not (folder / record).exists():  # another process may have created it just now
+        raise RunError(f"{folder}: holds {other[0]!r} but no {record}; name a new or empty folder")
 
 
 # ── comparing manifests ─────────────────────────────────────────────────────────────────────────────────────────

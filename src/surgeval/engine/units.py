@@ -15,7 +15,7 @@ from typing import Any
 
 from surgeval.errors import BadInput
 
-__all__ = ["Job", "Unit", "canonical_json", "fingerprint", "name_jobs", "to_json_value"]
+__all__ = ["Job", "Unit", "canonical_json", "fingerprint", "name_jobs", "name_unit", "to_json_value"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,14 @@ def name_jobs(identity: Mapping[str, Any], units: Sequence[Unit]) -> list[Job]:
         for text in (unit.key, *(text for case in unit.cases for text in case)):
             if any("\ud800" <= letter <= "\udfff" for letter in text):  # Parquet cannot hold lone surrogates
                 raise BadInput(f"unit {unit.key!r}: {text!r} is not valid text")
-        content = {"run": identity, "key": unit.key, "payload": unit.payload, "cases": unit.cases}
-        jobs.append(Job(fingerprint(content, f"unit {unit.key}"), unit))
+        jobs.append(Job(name_unit(identity, unit), unit))
     return jobs
+
+
+def name_unit(identity: Mapping[str, Any], unit: Unit) -> str:
+    """The name of the unit in a run with this identity."""
+    content = {"run": identity, "key": unit.key, "payload": unit.payload, "cases": unit.cases}
+    return fingerprint(content, f"unit {unit.key}")
 
 
 # ── values that hash the same on every machine ──────────────────────────────────────────────────────────────────

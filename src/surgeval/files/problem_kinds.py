@@ -71,5 +71,6 @@ PROBLEM_KINDS: Final[dict[str, str]] = {
     "gaze-range": "gaze outside the frame or the time of a question",
     "reference-missing": "a question without reference, or a reference without question",
     "scores-equal": "predictions that all have the same score",
+    "scores-missing": "predictions without scores, which all get the score 1",
     "time-order": "an interval that ends before it begins",
 }

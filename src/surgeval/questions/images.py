@@ -15,8 +15,7 @@ from typing import Any
 
 from surgeval.datasets import image_size, raise_errors
 from surgeval.datasets.gaze import SpokenWord, find_fixations, read_dictation, read_gaze
-from surgeval.datasets.io import read_lines
-from surgeval.datasets.io.values import check_box
+from surgeval.datasets.io import check_box, read_lines
 from surgeval.errors import DataError
 from surgeval.files import BrokenJson, Location, copy_atomically, parse_json, path_inside, preview
 from surgeval.progress import advance

@@ -23,7 +23,7 @@ from surgeval.detector.rtdetr import (
 )
 from surgeval.detector.rtdetr.adamw import AdamW
 from surgeval.detector.state import load_state
-from surgeval.detector.training import load_train_record, read_curves
+from surgeval.detector.training import TrainRecord, read_curves
 from surgeval.detector.training.schedule import StepSettings
 from surgeval.errors import BadInput, DataError, RunError
 
@@ -46,10 +46,10 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> TrainedRTDetr:
 
 
 def test_the_folder_is_a_detector_with_curves_and_a_record(undisturbed: TrainedRTDetr) -> None:
-    curves, record = read_curves(undisturbed.folder), load_train_record(undisturbed.folder)
+    curves, record = read_curves(undisturbed.folder), TrainRecord.load(undisturbed.folder)
     assert [row["epoch"] for row in curves] == [1, 2, 3]
     assert {"mAP50", "mAP50:95", "loss l1", "loss giou", "loss ivt", "loss i", "rate"} <= set(curves[0])
-    assert (record.model, record.status) == ("rtdetr", "finished")
+    assert (record.model, record.status) == ("rtdetr", "done")
     assert curves[2]["loss"] < curves[0]["loss"]
     made = load_rtdetr(undisturbed.detector)
     seen = open_detector(undisturbed.folder).raw(torch.zeros(1, 3, 64, 64, dtype=torch.uint8))
@@ -66,7 +66,7 @@ def test_stopped_by_hand_it_ends_with_the_same_weights(undisturbed: TrainedRTDet
 
     with pytest.raises(KeyboardInterrupt):
         train(tmp_path, stop)
-    assert load_train_record(tmp_path).status == "interrupted"
+    assert TrainRecord.load(tmp_path).status == "interrupted"
     torch.rand(5)  # the noise of denoising queries comes from torch's random numbers
     told: list[str] = []
     train(tmp_path, told.append)
@@ -74,7 +74,7 @@ def test_stopped_by_hand_it_ends_with_the_same_weights(undisturbed: TrainedRTDet
     mine, theirs = (load_state(place / "last.safetensors")[0] for place in (tmp_path, undisturbed.folder))
     assert mine.keys() == theirs.keys() and any(name.endswith("exp_avg_sq") for name in mine)
     assert all(torch.equal(mine[name], theirs[name]) for name in mine)
-    with pytest.raises(RunError, match="found a training with aux true"):
+    with pytest.raises(RunError, match="holds a training with aux true"):
         train(tmp_path, aux=False)
 
 
@@ -84,7 +84,7 @@ def test_given_weights_are_where_it_begins_and_are_part_of_what_it_is(
     told: list[str] = []
     train(tmp_path / "on", told.append, weights=undisturbed.detector, epochs=1, aux=False)
     assert told[0].startswith("began with the weights of ")
-    digest = load_train_record(tmp_path / "on").data["weights"]
+    digest = TrainRecord.load(tmp_path / "on").data["weights"]
     assert isinstance(digest, str) and len(digest) == 64
     with pytest.raises(RunError, match=r"other data \(weights\)"):
         train(tmp_path / "on", weights=None, epochs=1, aux=False)

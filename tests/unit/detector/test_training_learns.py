@@ -14,7 +14,7 @@ from surgeval.detector import Loaded, load_detector
 from surgeval.detector.data import batches
 from surgeval.detector.evaluation import evaluate_detector
 from surgeval.detector.state import load_state
-from surgeval.detector.training import Trained, TrainSettings, load_train_record, read_curves, train_tdnet
+from surgeval.detector.training import Trained, TrainRecord, TrainSettings, read_curves, train_tdnet
 from surgeval.detector.training.compute import open_compute
 from surgeval.detector.training.tdnet import look_with
 
@@ -43,7 +43,7 @@ def learn(folder: Path) -> None:
 @pytest.fixture(scope="module")
 def trained(once: Once) -> Trained:
     folder = once("coloured-training", learn)
-    return Trained(folder, load_train_record(folder).result or {})
+    return Trained(folder, TrainRecord.load(folder).result or {})
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +116,7 @@ def test_without_auxiliary_heads_or_a_student_there_are_none(tmp_path: Path) -> 
     assert made.student is None
     assert load_detector(made.detector).model.heads == ("ivt",)
     assert "loss i" not in read_curves(tmp_path)[0]
-    assert load_train_record(tmp_path).result == made.result
+    assert TrainRecord.load(tmp_path).result == made.result
 
 
 def test_without_validation_the_last_epoch_of_either_stage_is_kept(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import torch
 from tests.unit.detector.coloured import coloured
 
 from surgeval.detector.data import save_packed
-from surgeval.detector.training import load_train_record
+from surgeval.detector.training import TrainRecord
 from surgeval.detector.training.__main__ import main
 
 SHORT = ("size=p", "epochs=1", "batch=4", "student_epochs=1", "workers=0")
@@ -26,6 +26,6 @@ def test_packed_frames_train_a_detector(tmp_path: Path, capsys: pytest.CaptureFi
     said, told = capsys.readouterr()
     assert json.loads(said)["student"]["epochs"] == 1
     assert "teacher 1/1 · loss" in told
-    assert load_train_record(tmp_path / "run").settings["image_size"] == 64
+    assert TrainRecord.load(tmp_path / "run").settings["image_size"] == 64
     assert main([*words, "--set", "speed=9"]) == 2
     assert "set: found 'speed=9', expected NAME=VALUE with one of size, epochs" in capsys.readouterr().err

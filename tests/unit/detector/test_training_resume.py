@@ -19,7 +19,7 @@ from tests.conftest import Once
 from tests.unit.detector.coloured import coloured
 
 from surgeval.detector.state import load_state
-from surgeval.detector.training import Trained, TrainSettings, load_train_record, read_curves, train_tdnet
+from surgeval.detector.training import Trained, TrainRecord, TrainSettings, read_curves, train_tdnet
 from surgeval.errors import RunError
 from surgeval.files import folder_lock
 
@@ -38,7 +38,7 @@ def train(folder: Path, tell: Callable[[str], None] = lambda _line: None, **chan
 def undisturbed(once: Once) -> Trained:
     """Only to be read: other test processes use it too."""
     folder = once("undisturbed-training", train)
-    return Trained(folder, load_train_record(folder).result or {})
+    return Trained(folder, TrainRecord.load(folder).result or {})
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_killed_in_the_middle_of_an_epoch_it_ends_with_the_same_weights(undistur
     time.sleep(0.1)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    assert load_train_record(tmp_path).status == "running"
+    assert TrainRecord.load(tmp_path).status == "running"
     assert not (tmp_path / "detector.safetensors").exists()
     assert load_state(tmp_path / "last.safetensors")[1]["epoch"] < 3
     (tmp_path / ".last.safetensors.tmp").write_bytes(b"half a file")  # what a kill while writing leaves
@@ -105,11 +105,11 @@ def test_stopped_by_hand_in_either_stage_it_goes_on_with_the_same_call(undisturb
     for word in ("teacher 2/3", "student 1/2"):
         with pytest.raises(KeyboardInterrupt):
             train(tmp_path, stop_at(word))
-        record = load_train_record(tmp_path)
+        record = TrainRecord.load(tmp_path)
         assert record.status == "interrupted"
         assert "the same call goes on" in record.reason
     train(tmp_path)
-    assert load_train_record(tmp_path).status == "finished"
+    assert TrainRecord.load(tmp_path).status == "done"
     same_weights(tmp_path, undisturbed.folder)
     same_curves(tmp_path, undisturbed.folder)
 
@@ -124,10 +124,10 @@ def test_a_finished_training_is_not_done_again(finished: Trained) -> None:
 
 
 def test_other_settings_or_data_are_refused_by_name(finished: Trained) -> None:
-    with pytest.raises(RunError, match=r"found a training with epochs 3 \(now 9\), fusion 0\.8 \(now 0\.5\), expected"):
+    with pytest.raises(RunError, match=r"holds a training with epochs 3 \(now 9\), fusion 0\.8 \(now 0\.5\); use"):
         train(finished.folder, epochs=9, fusion=0.5)
     other = coloured(["a", "b"], 5, 64)
-    with pytest.raises(RunError, match=r"found a training with other data \(train\), other data \(validation\)"):
+    with pytest.raises(RunError, match=r"holds a training with other data \(train\), other data \(validation\)"):
         train_tdnet(other, None, other.classes, finished.folder, SETTINGS)
 
 
@@ -136,12 +136,12 @@ def test_where_it_runs_is_no_setting_of_the_training(finished: Trained) -> None:
 
 
 def test_a_second_live_process_is_refused(finished: Trained) -> None:
-    with folder_lock(finished.folder, "train.lock"), pytest.raises(RunError, match=f"process {os.getpid()} on"):
+    with folder_lock(finished.folder), pytest.raises(RunError, match=f"process {os.getpid()} on"):
         train(finished.folder)
 
 
 def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.docx").write_text("years of work")
-    with pytest.raises(RunError, match="found other files there"):
+    with pytest.raises(RunError, match=r"holds 'thesis\.docx' but no train\.json"):
         train(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.docx"]

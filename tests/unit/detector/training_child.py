@@ -12,7 +12,7 @@ class Absent(MetaPathFinder):
     """Packages that a machine for training has not."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
-        if name.partition(".")[0] in ("polars", "av", "plotly", "pydantic"):
+        if name.partition(".")[0] in ("polars", "av", "plotly"):
             raise ModuleNotFoundError(name)
 
 

@@ -204,7 +204,7 @@ def test_a_folder_that_holds_something_else_is_not_touched(tmp_path: Path) -> No
     with pytest.raises(RunError, match=r"holds 'thesis.tex' but no run.json"):
         go(tmp_path, abc(), Counting())
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
-    with pytest.raises(RunError, match="a run needs a folder"):
+    with pytest.raises(RunError, match="is a file, not a folder"):
         go(tmp_path / "thesis.tex", abc(), Counting())
 
 

@@ -69,6 +69,8 @@ def picture_processes(data: TrainingSet, batch: int, count: int) -> Iterator[Pic
         raise BadInput(f"pictures for training: found batches of {batch} and {count} processes, expected 1 or more")
     slots = _shared_slots(batch, data.image_size)
     useful = min(count, SLOTS * -(-batch // _CHUNK))  # there are never more errands at a time
+    # Not `surgeval.processes.WorkerPool`, whose workers are spawned: each would need a copy of all decoded frames
+    # (gigabytes), and results would be sent through a pipe. Forked processes share the frames and the slots.
     pool = ProcessPoolExecutor(
         useful, multiprocessing.get_context("fork"), initializer=_begin, initargs=(data, slots, os.getpid())
     )

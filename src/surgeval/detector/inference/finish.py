@@ -42,7 +42,7 @@ def track_video(blocks: list[Block], settings: Tracking) -> int:
             numbers[frame["row"].to_numpy()] = tracks
         most = max(most, int(numbers.max(initial=0)))
         track = pl.Series("track", numbers)
-        block.store(table.with_columns(pl.when(track != NO_TRACK).then(track).alias("track")))
+        block.write_tracks(table.with_columns(pl.when(track != NO_TRACK).then(track).alias("track")))
     return most
 
 

@@ -1,19 +1,16 @@
-"""Detections on their way: blocks of frames, each stored when it is done, so an interrupted run goes on where it was.
+"""Detections in blocks of frames, each stored by the engine when it is done, so that an interrupted run resumes.
 
-A block belongs to one video and one set of settings; the folder names these, and blocks of other settings are thrown
-away. Only one block's boxes are in memory, however long a film is.
+A block belongs to one video. Only one block's boxes are in memory, however long a film is.
 """
 
 from __future__ import annotations
 
-import json
-import shutil
+import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -22,31 +19,40 @@ from surgeval.detector.inference.sources import Source
 from surgeval.detector.inference.tables import Components, detection_table
 from surgeval.detector.interface import Network
 from surgeval.detector.nms import Found, Selecting
+from surgeval.engine import PartStore, Unit
 from surgeval.errors import DataError
-from surgeval.files import LOCK, read_json_file, scan_parquet_file, write_atomically, write_parquet_file
 from surgeval.records import Frame, Video
 
-__all__ = ["Block", "Parts", "detect_parts", "empty_work"]
+__all__ = ["Block", "Parts", "detect_parts"]
 
 BLOCK = 512  # frames
-_SETTINGS = "settings.json"
 Tell = Callable[[str], None]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Block:
-    """Frames of one video that are stored together."""
+    """Frames of one video that are stored together. `path` is where, once they are."""
 
     video: Video
-    path: Path
+    unit: Unit
+    store: PartStore
+    path: Path | None = None
+    tracked: bool = False
 
     def scan(self) -> pl.LazyFrame:
         """Its rows, read when they are needed; `seconds` is when the frame is shown."""
-        return scan_parquet_file(self.path)
+        if self.path is None:
+            raise RuntimeError("a block is read after it is stored")
+        rows = pl.scan_parquet(self.path.absolute(), glob=False)  # absolute: polars would expand `~`
+        return rows if self.tracked else rows.drop("track", strict=False)  # of an earlier run
 
-    def store(self, table: pl.DataFrame) -> None:
-        """Write its rows, all or none."""
-        write_parquet_file(table, self.path)
+    def write(self, table: pl.DataFrame, seconds: float) -> None:
+        """Store its rows, all or none."""
+        self.path = self.store.write(self.unit, table, seconds)
+
+    def write_tracks(self, table: pl.DataFrame) -> None:
+        """Store its rows with their tracks, all or none."""
+        self.path, self.tracked = self.store.rewrite(self.unit, table), True
 
 
 @dataclass(frozen=True)
@@ -70,8 +76,7 @@ class Parts:
 def detect_parts(
     network: Network,
     source: Source,
-    folder: Path,
-    settings: Mapping[str, Any],
+    store: PartStore,
     *,
     selecting: Selecting,
     components: Components,
@@ -81,10 +86,9 @@ def detect_parts(
     tell: Tell,
     advance: Callable[[int], None],
 ) -> Parts:
-    """Look at every frame whose block is not stored yet. `settings` is all that determines what is found."""
-    _claim(folder, settings)
-    run = _BlockSorter(network, components, probabilities, tell, advance)
-    looked = detect_frames(network, run.pending(source, folder), selecting=selecting, batch=batch, workers=workers,
+    """Look at every frame whose block is not stored yet."""
+    run = _BlockSorter(network, store, components, probabilities, tell, advance)
+    looked = detect_frames(network, run.pending(source), selecting=selecting, batch=batch, workers=workers,
                            on_skip=run.skip)  # fmt: skip
     for frame, detections in looked:
         run.add(frame, detections)
@@ -97,9 +101,12 @@ class _BlockSorter:
     """Sorts frames, which come back in order and may be missing, into their blocks."""
 
     def __init__(
-        self, network: Network, components: Components, probabilities: bool, tell: Tell, advance: Callable[[int], None]
-    ) -> None:
-        self._network, self._components, self._probabilities = network, components, probabilities
+        self, network: Network, store: PartStore, components: Components, probabilities: bool, tell: Tell,
+        advance: Callable[[int], None],
+    ) -> None:  # fmt: skip
+        self._network, self._store = network, store
+        self._components, self._probabilities = components, probabilities
+        self._clock = time.perf_counter()  # when the block before was stored
         self._tell, self._advance = tell, advance
         self.blocks: list[Block] = []
         self.frames = self.earlier = self.skipped = 0
@@ -107,16 +114,17 @@ class _BlockSorter:
         self._open: deque[tuple[Block, dict[str, float], list[Frame]]] = deque()  # begun and not stored
         self._seen: list[tuple[Frame, Found]] = []
 
-    def pending(self, source: Source, folder: Path) -> Iterator[Frame]:
+    def pending(self, source: Source) -> Iterator[Frame]:
         """The frames of all blocks that are not stored."""
         for number, video in enumerate(source.videos(self._tell)):
             frames = enumerate(source.frames(video.name, self._tell))
             while block_frames := list(islice(frames, BLOCK)):
                 first = block_frames[0][0]
-                block = Block(video, folder / f"{number:05d}-{first:07d}.parquet")
+                unit = Unit(f"video {number}, frame {first}", {"frames": len(block_frames)})
+                block = Block(video, unit, self._store, self._store.find(unit))
                 self.blocks.append(block)
                 self.untimed |= not video.fps and any(frame.time is None for _, frame in block_frames)
-                if block.path.exists():
+                if block.path is not None:
                     self.earlier += len(block_frames)
                     self._advance(len(block_frames))
                     continue
@@ -146,29 +154,6 @@ class _BlockSorter:
         table = detection_table(self._seen, self._network.classes, components=self._components,
                                 probabilities=self._probabilities)  # fmt: skip
         times = pl.col("frame").replace_strict(seconds, return_dtype=pl.Float64).alias("seconds")
-        block.store(table.with_columns(times))
-        self._seen = []
-
-
-def _claim(folder: Path, settings: Mapping[str, Any]) -> None:
-    """Make the folder ready: blocks that other settings made are thrown away."""
-    note = folder / _SETTINGS
-    wanted = json.loads(json.dumps(settings))
-    if note.is_file() and _read(note) == wanted:
-        return
-    empty_work(folder)
-    write_atomically(note, json.dumps(wanted, indent=1).encode())
-
-
-def empty_work(folder: Path) -> None:
-    """Take away what lies in the folder, but for the lock by which it is held."""
-    for path in folder.iterdir():
-        if path.name != LOCK:
-            path.unlink() if path.is_symlink() or not path.is_dir() else shutil.rmtree(path)
-
-
-def _read(note: Path) -> object:
-    try:
-        return read_json_file(note)
-    except DataError:  # changed by somebody: whatever lies beside it is not trusted either
-        return None
+        now = time.perf_counter()
+        block.write(table.with_columns(times), now - self._clock)
+        self._clock, self._seen = now, []

@@ -13,15 +13,15 @@ import polars as pl
 from surgeval.datasets import dataset_fingerprint
 from surgeval.detector.inference.filming import film_paths, write_films
 from surgeval.detector.inference.finish import count_classes, track_video, write_rows
-from surgeval.detector.inference.parts import detect_parts, empty_work
+from surgeval.detector.inference.parts import detect_parts
 from surgeval.detector.inference.sources import Source
 from surgeval.detector.inference.tables import Components
 from surgeval.detector.inference.tracking import Tracking
 from surgeval.detector.interface import Network
 from surgeval.detector.nms import Selecting
+from surgeval.engine import Manifest, library_versions, open_parts
 from surgeval.errors import BadInput
 from surgeval.figures import Bars, Series
-from surgeval.files import folder_lock, make_folder
 from surgeval.results import Result, counted
 
 __all__ = ["DetectSettings", "Detected", "detect_source"]
@@ -113,19 +113,17 @@ def detect_source(
     paths = film_paths(source, Path(film)) if film is not None else {}
     work = target.with_name(f".{target.name}.parts")
     with_probabilities = how.probabilities and target.suffix.lower() == ".parquet"
-    frozen = {
-        "detector": identity, "data": dataset_fingerprint(source.dataset), "every": source.every, "fps": source.fps,
-        "videos": source.only, "selecting": asdict(how.selecting), "components": how.components,
-        "probabilities": with_probabilities,
+    config = {
+        "every": source.every, "fps": source.fps, "videos": source.only, "selecting": asdict(how.selecting),
+        "components": how.components, "probabilities": with_probabilities,
     }  # fmt: skip
-    _make_own(work)
-    with folder_lock(work):
-        if not identity:
-            empty_work(work)
+    manifest = Manifest("detect", config, dataset_fingerprint(source.dataset), identity,
+                        versions=library_versions("torch"))  # fmt: skip
+    with open_parts(work, manifest, resume=bool(identity), on_damage=announce) as store:
         phase("looking")
         began = time.perf_counter()
         parts = detect_parts(
-            network, source, work, frozen, selecting=how.selecting, components=how.components,
+            network, source, store, selecting=how.selecting, components=how.components,
             probabilities=with_probabilities, batch=how.batch, workers=how.workers, tell=announce, advance=advance,
         )  # fmt: skip
         if not parts.frames + parts.earlier:
@@ -152,13 +150,6 @@ def detect_source(
         out=target, frames=parts.frames, earlier=parts.earlier, skipped=parts.skipped, boxes=boxes, tracks=tracks,
         seconds=seconds, classes=classes, losses=losses, films=films,
     )  # fmt: skip
-
-
-def _make_own(work: Path) -> None:
-    """The folder of what is on its way: beside the target, and never elsewhere."""
-    if work.is_symlink():
-        raise BadInput(f"{work}: found a link, expected a folder of the run's own")
-    make_folder(work)
 
 
 def _check_target(target: Path, how: DetectSettings, source: Source) -> None:

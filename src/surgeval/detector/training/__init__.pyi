@@ -1,6 +1,5 @@
 from .curves import read_curves as read_curves
 from .folder import TrainRecord as TrainRecord
-from .folder import load_train_record as load_train_record
 from .rehearsal import Rehearsal as Rehearsal
 from .rehearsal import rehearse as rehearse
 from .schedule import Schedule as Schedule

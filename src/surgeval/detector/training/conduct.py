@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -12,7 +11,7 @@ import cv2
 from surgeval.detector.classes import Classes
 from surgeval.detector.data import PLAIN, Augment, TrainingSet, label_mosaic, told_problems
 from surgeval.detector.training.curves import CURVES, read_curves
-from surgeval.detector.training.folder import RECORD, TrainFolder, TrainRecord, current_versions
+from surgeval.detector.training.folder import TrainFolder, TrainRecord, check_stage, current_versions
 from surgeval.detector.training.resume import Counters
 from surgeval.detector.training.settings import TrainSettings
 from surgeval.errors import BadInput, DataError, SurgevalError
@@ -41,33 +40,19 @@ def conduct(
             folder.note(text)
             progress(text)
 
-        if folder.record.status == "finished" and folder.record.result is not None and (path / product).is_file():
-            _check_result(path / RECORD, folder.record.result)
+        if folder.record.status == "done" and folder.record.result is not None and (path / product).is_file():
             progress(f"{path}: finished before")
             return folder.record.result
         try:
             result = work(progress, on_note)
         except KeyboardInterrupt:
-            folder.say("interrupted", "stopped by hand; the same call goes on after its last finished epoch")
+            folder.set_status("interrupted", "stopped by hand; the same call goes on after its last finished epoch")
             raise
         except SurgevalError as error:
-            folder.say("failed", str(error))
+            folder.set_status("stopped", str(error))
             raise
-        folder.say("finished", result=result)
+        folder.set_status("done", result=result)
         return result
-
-
-def _check_result(file: Path, result: Mapping[str, Any]) -> None:
-    """A result that was written by `best_row`, stage by stage, and by nobody else."""
-    for stage, row in result.items():
-        _check_row(file, f"result of {stage[:40]}", row)
-
-
-def _check_row(file: Path, record: str, row: object) -> None:
-    for name in ("epoch", "epochs", "images_per_second", "total_seconds"):
-        value = row.get(name) if isinstance(row, Mapping) else None
-        if type(value) not in (int, float):
-            raise DataError(file, f"found {json.dumps(value)[:60]}, expected a number", record=record, field=name)
 
 
 def check_sets(train: TrainingSet, validation: TrainingSet | None, classes: Classes, side: int) -> None:
@@ -98,8 +83,9 @@ def begun(
     }
     notes = tuple(told_problems(train, validation))
     return TrainRecord(
-        model, settings.to_json(), _about_classes(classes), data, current_versions(), "running", notes=notes
-    )
+        model=model, settings=settings.to_json(), classes=_about_classes(classes), data=data,
+        versions=current_versions(), status="running", notes=notes,
+    )  # fmt: skip
 
 
 def _about(data: TrainingSet) -> dict[str, Any]:
@@ -134,6 +120,7 @@ def best_row(folder: Path, ended: Counters) -> dict[str, Any]:
     row = next((row for row in read_curves(folder) if row["epoch"] == ended.best_epoch), None)
     if row is None:
         raise DataError(folder / CURVES, f"found no line of epoch {ended.best_epoch}, expected one: it is the best")
-    row = {**row, "epochs": ended.epoch, "total_seconds": round(ended.seconds, 3)}
-    _check_row(folder / CURVES, f"epoch {ended.best_epoch}", row)
-    return row
+    try:
+        return check_stage({**row, "epochs": ended.epoch, "total_seconds": round(ended.seconds, 3)})
+    except ValueError as error:
+        raise DataError(folder / CURVES, str(error), record=f"epoch {ended.best_epoch}") from None

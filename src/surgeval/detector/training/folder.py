@@ -1,4 +1,4 @@
-"""A training is a folder: train.json says what it is and how far it is, and another process can go on with it.
+"""The folder of a training: train.json says what it is and how far it is, and another process can resume it.
 
 RUN/train.json             settings, classes, data, versions, status, result
 curves.jsonl           a line per epoch, readable while it runs
@@ -14,84 +14,58 @@ import json
 import platform
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any
 
-from surgeval.errors import DataError, RunError
-from surgeval.files import folder_lock, make_folder, read_json_object, remove_temporary, write_atomically
+from pydantic import AfterValidator
 
-__all__ = ["DETECTOR", "LABELS", "RECORD", "STUDENT", "Status", "TrainFolder", "TrainRecord", "load_train_record"]
+from surgeval.engine import RunStatus, hold_folder
+from surgeval.errors import RunError
+from surgeval.files import StoredFile
 
-RECORD, LOCK, STUDENT, DETECTOR = "train.json", "train.lock", "student", "detector.safetensors"
-LABELS = "labels.png"
-Status: TypeAlias = Literal["running", "interrupted", "failed", "finished"]
-_STATUSES = ("running", "interrupted", "failed", "finished")
-_KIND = "surgeval training"
-# What a dry run leaves, and a training that was killed in its first moments.
-_OWN = {LABELS, RECORD, LOCK, f".{LABELS}.tmp", f".{RECORD}.tmp"}
+__all__ = ["DETECTOR", "LABELS", "RECORD", "STUDENT", "TrainFolder", "TrainRecord", "check_stage", "current_versions"]
+
+RECORD, STUDENT, DETECTOR, LABELS = "train.json", "student", "detector.safetensors", "labels.png"
 _MOST = 8  # differences named
 _PACKAGES = ("surgeval", "torch", "numpy", "opencv-python-headless")
-_LIMIT = 32 << 20
+_NUMBERS = ("epoch", "epochs", "images_per_second", "total_seconds")  # of a stage's result
 
 
-@dataclass(frozen=True)
-class TrainRecord:
-    """What train.json says."""
-
-    model: str  # tdnet or rtdetr
-    settings: Mapping[str, Any]
-    classes: Mapping[str, Any]
-    data: Mapping[str, Any]  # fingerprints, counts and videos of both sets
-    versions: Mapping[str, str]
-    status: Status
-    reason: str = ""
-    notes: tuple[str, ...] = ()
-    result: Mapping[str, Any] | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """As it is written."""
-        return {
-            "kind": _KIND, "model": self.model, "status": self.status, "reason": self.reason,
-            "settings": dict(self.settings), "data": dict(self.data), "versions": dict(self.versions),
-            "notes": list(self.notes), "result": self.result, "classes": dict(self.classes),
-        }  # fmt: skip
+def check_stage(row: dict[str, Any]) -> dict[str, Any]:
+    """A stage's result as it is; `ValueError` if one of its numbers is missing."""
+    for name in _NUMBERS:
+        if type(row.get(name)) not in (int, float):
+            raise ValueError(f"{name} must be a number, got {str(row.get(name))[:60]}")
+    return row
 
 
-def load_train_record(folder: Path | str) -> TrainRecord:
-    """The record of a training.
+class TrainRecord(StoredFile, name="train.json", format=1, limit=32 << 20):
+    """The content of train.json.
+
+    `status` is that of a run: `running` (also after a kill), `interrupted`, `stopped` (an error ended the training) or
+    `done`. `result` has the best epoch's line of the curves for each stage.
 
     >>> import tempfile
-    >>> record = TrainRecord("tdnet", {"epochs": 2}, {}, {}, {}, "finished", result={"mAP50": 0.5})
+    >>> record = TrainRecord(model="tdnet", settings={"epochs": 2}, classes={}, data={}, versions={}, status="running")
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = Path(folder, RECORD).write_text(json.dumps(record.to_json()))
-    ...     load_train_record(folder) == record
+    ...     record.save(folder)
+    ...     TrainRecord.load(folder) == record
     True
-    >>> load_train_record("nowhere")
+    >>> TrainRecord.load("nowhere")
     Traceback (most recent call last):
     surgeval.errors.DataError: nowhere/train.json: no such file
     """
-    path = Path(folder) / RECORD
-    record = read_json_object(path, limit=_LIMIT, finite=True)
-    if record.get("kind") != _KIND:
-        raise DataError(path, f"found {json.dumps(record.get('kind'))[:60]}, expected {_KIND}", field="kind")
-    for name in ("settings", "classes", "data", "versions"):
-        if not isinstance(record.get(name), dict):
-            raise DataError(path, f"found {json.dumps(record.get(name))[:60]}, expected an object", field=name)
-    if record.get("status") not in _STATUSES:
-        raise DataError(
-            path, f"found {repr(record.get('status'))[:60]}, expected {', '.join(_STATUSES)}", field="status"
-        )
-    notes, result = record.get("notes", []), record.get("result")
-    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
-        raise DataError(path, f"found {json.dumps(notes)[:60]}, expected a list of sentences", field="notes")
-    if result is not None and not isinstance(result, dict):
-        raise DataError(path, f"found {json.dumps(result)[:60]}, expected an object", field="result")
-    return TrainRecord(
-        str(record.get("model", ""))[:60], record["settings"], record["classes"], record["data"], record["versions"],
-        record["status"], str(record.get("reason", "")), tuple(notes), result,
-    )  # fmt: skip
+
+    model: str  # tdnet or rtdetr
+    status: RunStatus
+    reason: str = ""
+    settings: dict[str, Any]
+    data: dict[str, Any]  # fingerprints, counts and videos of both sets
+    versions: dict[str, str]
+    notes: tuple[str, ...] = ()
+    result: dict[str, Annotated[dict[str, Any], AfterValidator(check_stage)]] | None = None
+    classes: dict[str, Any]
 
 
 class TrainFolder:
@@ -107,44 +81,29 @@ class TrainFolder:
 
         `identity` are the settings that must be the same.
         """
-        if path.exists() and not path.is_dir():
-            raise RunError(f"{path}: found a file, expected a folder for the training")
-        known = path / RECORD
-        if path.is_dir() and not known.exists() and any(entry.name not in _OWN for entry in path.iterdir()):
-            raise RunError(f"{path}: found other files there, expected a new or empty folder or one of a training")
-        make_folder(path)
-        _refuse_links(path)
-        with folder_lock(path, LOCK):
-            earlier = load_train_record(path) if known.exists() else None
+        own = (LABELS, f".{LABELS}.tmp")  # of a dry run
+        with hold_folder(path, RECORD, STUDENT, own):
+            earlier = TrainRecord.load(path) if (path / RECORD).exists() else None
             if earlier is not None:
                 _refuse_other(path, earlier, record, identity)
-                record = TrainRecord(**{**vars(earlier), "versions": record.versions})
-            remove_temporary(path, path / STUDENT)
+                record = earlier.model_copy(update={"versions": record.versions})
             folder = cls(path, record)
-            if earlier is None or earlier.status != "finished":
-                folder.say("running")
+            if earlier is None or earlier.status != "done":
+                folder.set_status("running")
             yield folder
 
-    def say(self, status: Status, reason: str = "", *, result: Mapping[str, Any] | None = None) -> None:
-        """Write how the training stands."""
-        self._write(status=status, reason=reason, result=result if result is not None else self.record.result)
+    def set_status(self, status: RunStatus, reason: str = "", *, result: Mapping[str, Any] | None = None) -> None:
+        """Write how far the training is, and its result if there is a new one."""
+        self._update(status=status, reason=reason, result=result if result is not None else self.record.result)
 
     def note(self, text: str) -> None:
-        """Keep a sentence about something that a reader of the results must know; each one once."""
+        """Keep a sentence that a reader of the results must know, once."""
         if text not in self.record.notes:
-            self._write(notes=(*self.record.notes, text))
+            self._update(notes=(*self.record.notes, text))
 
-    def _write(self, **changed: Any) -> None:
-        self.record = TrainRecord(**{**vars(self.record), **changed})
-        text = json.dumps(self.record.to_json(), indent=1, ensure_ascii=False, allow_nan=False)
-        write_atomically(self.path / RECORD, f"{text}\n".encode(errors="replace"))
-
-
-def _refuse_links(path: Path) -> None:
-    """What a stage writes, and what it deletes as left behind, stays inside the folder."""
-    for entry in sorted(path.iterdir()):
-        if entry.is_symlink() and entry.is_dir():
-            raise RunError(f"{entry}: found a link to a folder, expected a folder of the training's own")
+    def _update(self, **changed: Any) -> None:
+        self.record = self.record.model_copy(update=changed)
+        self.record.save(self.path)
 
 
 def current_versions() -> dict[str, str]:
@@ -163,20 +122,25 @@ def current_versions() -> dict[str, str]:
 
 
 def _refuse_other(path: Path, earlier: TrainRecord, now: TrainRecord, identity: Mapping[str, Any]) -> None:
-    told = []
+    changed = []
     if earlier.model != now.model:
-        told.append(f"model {earlier.model} (now {now.model})")
-    plain = json.loads(json.dumps(dict(identity)))
-    for name, value in plain.items():
+        changed.append(f"model {earlier.model} (now {now.model})")
+    for name, value in _to_json(identity).items():
         if earlier.settings.get(name) != value:
-            told.append(f"{name} {json.dumps(earlier.settings.get(name))[:60]} (now {json.dumps(value)[:60]})")
+            changed.append(f"{name} {json.dumps(earlier.settings.get(name))[:60]} (now {json.dumps(value)[:60]})")
     for name in ("classes", "data"):
-        before, wanted = getattr(earlier, name), json.loads(json.dumps(dict(getattr(now, name))))
+        before, wanted = getattr(earlier, name), _to_json(getattr(now, name))
         different = [key for key in sorted({*before, *wanted}) if before.get(key) != wanted.get(key)]
-        told += [f"other {name} ({key})" for key in different]
-    if told:
-        more = f" and {len(told) - _MOST} more" if len(told) > _MOST else ""
+        changed += [f"other {name} ({key})" for key in different]
+    if changed:
+        more = f" and {len(changed) - _MOST} more" if len(changed) > _MOST else ""
         raise RunError(
-            f"{path}: found a training with {', '.join(told[:_MOST])}{more}, expected the same settings and data, "
-            "or another folder"
+            f"{path}: holds a training with {', '.join(changed[:_MOST])}{more};"
+            " use the same settings and data, or name another folder"
         )
+
+
+def _to_json(value: Mapping[str, Any]) -> dict[str, Any]:
+    """The value as JSON would give it back."""
+    read: dict[str, Any] = json.loads(json.dumps(dict(value), ensure_ascii=False).encode(errors="replace"))
+    return read

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from surgeval.detector.training import TrainRecord, load_train_record, read_curves
+from surgeval.detector.training import TrainRecord, read_curves
 from surgeval.errors import BadInput, DataError
 
 __all__ = ["Epoch", "Training", "is_training", "load_training_folder"]
@@ -84,7 +84,7 @@ def load_training_folder(folder: str | Path) -> Training:
     training_home = Path(folder)
     if "\0" in str(folder) or not is_training(training_home):
         raise BadInput(f"{folder}: found no {RECORD}, expected the folder of a training")
-    record = load_train_record(training_home)
+    record = TrainRecord.load(training_home)
     homes = [home for home in (training_home, training_home / STUDENT) if (home / CURVES).exists()]
     epochs = [_epoch(home / CURVES, row, STUDENT if home != training_home else "teacher")
               for home in homes for row in read_curves(home)]  # fmt: skip

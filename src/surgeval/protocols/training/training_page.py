@@ -52,12 +52,14 @@ _METHOD = (
 def write_training_page(folder: str | Path, out: str | Path | None = None) -> Path:
     r"""Write `report.html` of a training folder into it (or `out`); may be called while the training runs.
 
-    >>> import json, tempfile
+    >>> import tempfile
     >>> from surgeval.detector.training import TrainRecord
     >>> from surgeval.protocols.training import load_training_folder
-    >>> record = TrainRecord("tdnet", {"epochs": 2}, {}, {}, {}, "running")
+    >>> record = TrainRecord(
+    ...     model="tdnet", settings={"epochs": 2}, classes={}, data={}, versions={}, status="running"
+    ... )
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "train.json").write_text(json.dumps(record.to_json()))
+    ...     record.save(folder)
     ...     _ = Path(folder, "curves.jsonl").write_text('{"epoch": 1, "loss": 2.5, "mAP50": 0.1}\n')
     ...     training = load_training_folder(folder)
     ...     write_training_page(folder).name
@@ -119,9 +121,9 @@ def _standing(training: Training) -> Finding:
     best = _best_of(training)
     reached = f"best mAP50 {best[1]:.3f} ({best[0].stage}, epoch {best[0].number})" if best else "nothing was validated"
     reason = training.record.reason[:300]
-    if status == "finished":
+    if status == "done":
         return Finding(f"The training is finished: {reached}.", None if best is not None and best[1] == 0 else True)
-    if status in ("failed", "interrupted"):
+    if status in ("stopped", "interrupted"):
         return Finding(f"The training is {status} after epoch {last.number} of the {last.stage}"
                        f"{f' ({reason})' if reason else ''}: {reached}.", False)  # fmt: skip
     return Finding(f"The training is {status}, after epoch {last.number} of the {last.stage}: {reached}.")

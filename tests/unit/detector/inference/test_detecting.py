@@ -96,7 +96,7 @@ def test_blocks_of_other_weights_or_settings_are_never_used(
     with pytest.raises(KeyboardInterrupt):
         run(Breaks(), path, out, settings, identity="v1")
     work = tmp_path / ".found.parquet.parts"
-    (work / "00000-0000000.parquet").write_bytes(b"what an earlier run left")
+    (work / "parts" / "00000-0000000.parquet").write_bytes(b"what an earlier run left")
     again: dict[str, object] = {"settings": settings, "identity": "v1"} | other
     done = run(FindsWhite(), path, out, **again)  # type: ignore[arg-type]
     assert done.earlier == 0
@@ -105,24 +105,46 @@ def test_blocks_of_other_weights_or_settings_are_never_used(
 def test_a_second_process_leaves_the_first_ones_blocks_alone(film: Film, tmp_path: Path) -> None:
     path, out = film(frames=10), tmp_path / "found.parquet"
     work = tmp_path / ".found.parquet.parts"
-    work.mkdir()
-    (work / "00000-0000000.parquet").write_bytes(b"what the first one has done")
+    (work / "parts").mkdir(parents=True)
+    (work / "parts" / "00000-0000000.parquet").write_bytes(b"what the first one has done")
     with folder_lock(work), pytest.raises(RunError, match=r"\.found\.parquet\.parts: process \d+ on .* is working"):
         run(FindsWhite(), path, out, identity="v2")
-    assert (work / "00000-0000000.parquet").read_bytes() == b"what the first one has done"
+    assert (work / "parts" / "00000-0000000.parquet").read_bytes() == b"what the first one has done"
     run(FindsWhite(), path, out, identity="v2")
     assert out.exists() and not work.exists()
 
 
 @pytest.mark.parametrize("identity", ["", "v1"])
-def test_blocks_never_go_through_a_link(film: Film, tmp_path: Path, identity: str) -> None:
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    (elsewhere / "thesis.docx").write_text("years of work")
-    (tmp_path / ".found.parquet.parts").symlink_to(elsewhere)
-    with pytest.raises(BadInput, match=r"\.parts: found a link, expected a folder of the run's own"):
+def test_a_folder_of_other_files_is_left_alone(film: Film, tmp_path: Path, identity: str) -> None:
+    work = tmp_path / ".found.parquet.parts"
+    work.mkdir()
+    (work / "thesis.docx").write_text("years of work")
+    with pytest.raises(RunError, match=r"\.parts: holds 'thesis\.docx' but no run\.json"):
         run(FindsWhite(), film(frames=10), tmp_path / "found.parquet", identity=identity)
-    assert [path.name for path in elsewhere.iterdir()] == ["thesis.docx"]
+    assert [path.name for path in work.iterdir()] == ["thesis.docx"]
+
+
+def test_a_damaged_block_is_done_again_and_tracks_of_an_earlier_run_are_dropped(
+    film: Film, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "BLOCK", 8)
+    path, out = film(frames=20), tmp_path / "found.parquet"
+    run(FindsWhite(), path, tmp_path / "whole.parquet")
+
+    def stop(_name: str) -> None:
+        if _name == "writing":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(FindsWhite(), path, out, DetectSettings(tracking=Tracking()), identity="v1", phase=stop)
+    first = min((tmp_path / ".found.parquet.parts" / "parts").iterdir())
+    frames = pl.read_parquet(first)["frame"].n_unique()
+    first.write_bytes(first.read_bytes()[:-9])
+    told: list[str] = []
+    done = run(FindsWhite(), path, out, identity="v1", announce=told.append)
+    assert (done.frames, done.earlier) == (frames, 20 - frames)
+    assert len(told) == 1 and "is damaged (it cannot be read); it is done again" in told[0]
+    assert pl.read_parquet(out).equals(pl.read_parquet(tmp_path / "whole.parquet"))
 
 
 def test_tracks_follow_the_instrument_through_a_short_absence(film: Film, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def write_curves(folder: Path, epochs: int, stage: str = "teacher", start: float
 def write_record(folder: Path, **more: Any) -> None:
     """The record of a training."""
     record: dict[str, Any] = {
-        "kind": "surgeval training", "model": "tdnet", "status": "finished", "reason": "", "notes": [],
+        "format": 1, "model": "tdnet", "status": "done", "reason": "", "notes": [],
         "settings": {"size": "n", "epochs": 6, "fusion": 0.8},
         "classes": {"main": "ivt", "heads": {"ivt": ["grasper,grasp,liver", "hook,dissect,gallbladder"]}},
         "data": {"train": {"frames": 48, "counts": [30, 12]}, "validation": {"frames": 8, "counts": [5, 0]}},

@@ -56,7 +56,7 @@ def test_a_detector_is_trained_on_folds_and_scored_on_what_it_never_saw(
     assert made is not None
     assert made.scores.settings["videos"] == ["v2"] and made.records[0].frames == 4
     training = made.trainings["one"]
-    assert training.record.status == "finished" and training.record.data["train"]["videos"] == ["v0"]
+    assert training.record.status == "done" and training.record.data["train"]["videos"] == ["v0"]
     assert all("loss" in epoch.numbers and epoch.losses for epoch in training.epochs)
     assert made.figures["folds_by_epoch"].alt.startswith("Line chart")
     page = write_training_page(tmp_path / "run" / "folds" / "one" / "training")
