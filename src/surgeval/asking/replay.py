@@ -13,7 +13,7 @@ from surgeval.asking.question import Asked
 from surgeval.datasets import raise_errors
 from surgeval.datasets.io import read_json
 from surgeval.errors import DataError
-from surgeval.files import Location, as_float, preview
+from surgeval.files import Location, as_float, format_value
 
 __all__ = ["Replay"]
 
@@ -58,16 +58,16 @@ def _responses(path: Path) -> Iterable[tuple[str, Answered]]:
             name = str(name)
         if not isinstance(name, str) or not name:
             raise DataError(
-                path, f"found {preview(name)}, expected a question's id", record=f"record {number}", field="qID"
+                path, f"found {format_value(name)}, expected a question's id", record=f"record {number}", field="qID"
             )
         where = f"question {name[:60]!r}"
         if name in seen:
             raise DataError(path, "found a second response, expected one for each question", record=where, field="qID")
         if not isinstance(content, str):
-            raise DataError(path, f"found {preview(content)}, expected text", record=where, field="content")
+            raise DataError(path, f"found {format_value(content)}, expected text", record=where, field="content")
         latency = as_float(record["latency"]) if "latency" in record else None
         if "latency" in record and (latency is None or not 0 <= latency < float("inf")):
-            found = preview(record["latency"])
+            found = format_value(record["latency"])
             raise DataError(path, f"found {found}, expected seconds, at least 0", record=where, field="latency")
         seen.add(name)
         yield name, Answered(content, latency)

@@ -46,7 +46,7 @@ from .validate import Location as Location
 from .validate import OnProblem as OnProblem
 from .validate import Problem as Problem
 from .validate import as_float as as_float
+from .validate import format_value as format_value
 from .validate import keep_warnings as keep_warnings
-from .validate import preview as preview
 from .validate import raise_errors as raise_errors
 from .validate import validate as validate

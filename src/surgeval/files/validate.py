@@ -28,8 +28,8 @@ __all__ = [
     "describe_error",
     "error_code",
     "format_field",
+    "format_value",
     "keep_warnings",
-    "preview",
     "raise_errors",
     "validate",
 ]
@@ -128,9 +128,9 @@ class Location:
         """A finite number; true and false are none."""
         result = as_float(value)
         if result is None:
-            self.error("not-a-number", f"found {preview(value)}, expected a number", field)
+            self.error("not-a-number", f"found {format_value(value)}, expected a number", field)
         elif not math.isfinite(result):
-            self.error("not-finite", f"found {preview(result)}, expected a finite number", field)
+            self.error("not-finite", f"found {format_value(result)}, expected a finite number", field)
             result = None
         return result
 
@@ -138,10 +138,10 @@ class Location:
         """A whole number in `low…high`; 3.0 counts as 3."""
         result = as_float(value)
         if result is None or not math.isfinite(result) or result != int(result):
-            self.error(kind, f"found {preview(value)}, expected a whole number from {low} to {high}", field)
+            self.error(kind, f"found {format_value(value)}, expected a whole number from {low} to {high}", field)
             return None
         if not low <= result <= high:
-            text = preview(int(result) if abs(result) < 1e15 else value)  # "250" in a text file was read as 250.0
+            text = format_value(int(result) if abs(result) < 1e15 else value)  # "250" in a text file was read as 250.0
             self.error(kind, f"found {text}, expected a whole number from {low} to {high}", field)
             return None
         return int(result)
@@ -149,10 +149,10 @@ class Location:
     def text(self, value: Any, field: str, *, empty: bool = False) -> str | None:
         """Text that is valid Unicode, and not empty unless allowed."""
         if not isinstance(value, str) or not (value or empty):
-            self.error("not-text", f"found {preview(value)}, expected text", field)
+            self.error("not-text", f"found {format_value(value)}, expected text", field)
             return None
         if any("\ud800" <= character <= "\udfff" for character in value):
-            self.error("not-text", f"found {preview(value)}, expected text without broken characters", field)
+            self.error("not-text", f"found {format_value(value)}, expected text without broken characters", field)
             return None
         return value
 
@@ -160,14 +160,14 @@ class Location:
         """A JSON object."""
         if isinstance(value, dict):
             return value
-        self.error("wrong-shape", f"found {preview(value)}, expected a JSON object", field)
+        self.error("wrong-shape", f"found {format_value(value)}, expected a JSON object", field)
         return None
 
     def items(self, value: Any, field: str | None = None) -> list[Any] | None:
         """A JSON list."""
         if isinstance(value, list):
             return value
-        self.error("wrong-shape", f"found {preview(value)}, expected a JSON list", field)
+        self.error("wrong-shape", f"found {format_value(value)}, expected a JSON list", field)
         return None
 
 
@@ -222,10 +222,10 @@ _repr.maxdict = 3
 _repr.maxlevel = 3
 
 
-def preview(value: object) -> str:
+def format_value(value: object) -> str:
     """A value as it appears in a sentence: one printable line of bounded length.
 
-    >>> preview(float("nan")), preview("a" * 100)[:5], preview(None), preview([1, 2])
+    >>> format_value(float("nan")), format_value("a" * 100)[:5], format_value(None), format_value([1, 2])
     ('NaN', "'aaaa", 'nothing', '[1, 2]')
     """
     if value is None:
@@ -282,11 +282,11 @@ def describe_error(error: Mapping[str, Any]) -> str:
     if kind == "json_invalid":
         return f"not valid JSON: {message.removeprefix('Invalid JSON: ')}"
     if kind in _TYPES:
-        return f"expected {_TYPES[kind][0]}, got {preview(error['input'])}"
+        return f"expected {_TYPES[kind][0]}, got {format_value(error['input'])}"
     if message.startswith("Input should be "):
         expected = message.removeprefix("Input should be ")
         expected = f"a value {expected}" if expected.startswith(("greater", "less")) else expected
-        return f"expected {expected}, got {preview(error['input'])}"
+        return f"expected {expected}, got {format_value(error['input'])}"
     return message.removeprefix("Value error, ")
 
 

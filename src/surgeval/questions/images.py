@@ -17,7 +17,7 @@ from surgeval.datasets import image_size, raise_errors
 from surgeval.datasets.gaze import SpokenWord, find_fixations, read_dictation, read_gaze
 from surgeval.datasets.io import check_box, read_lines
 from surgeval.errors import DataError
-from surgeval.files import BrokenJson, Location, copy_atomically, parse_json, path_inside, preview
+from surgeval.files import BrokenJson, Location, copy_atomically, format_value, parse_json, path_inside
 from surgeval.progress import advance
 from surgeval.questions.records import Scene, SourceRecord, stays_inside, write_records
 from surgeval.records import Box, Gaze
@@ -241,7 +241,7 @@ def _regions(value: Any, size: tuple[int, int], place: Location) -> tuple[ImageR
         )
         if name is None or box is None:
             raise DataError(
-                place.file, f"found {preview(row)}, expected name and box", record=place.record, field="regions"
+                place.file, f"found {format_value(row)}, expected name and box", record=place.record, field="regions"
             )
         part = Box(box.x / size[0], box.y / size[1], box.w / size[0], box.h / size[1])
         regions.append(ImageRegion(" ".join(name.split()), part, entry.get("finding") is True))

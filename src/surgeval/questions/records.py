@@ -15,7 +15,7 @@ from typing import Any
 from surgeval.datasets import OnProblem, raise_errors
 from surgeval.datasets.io import UNREAD, FixationReader, read_lines
 from surgeval.errors import BadInput
-from surgeval.files import BrokenJson, Location, leads_out, parse_json, preview, write_atomically
+from surgeval.files import BrokenJson, Location, format_value, leads_out, parse_json, write_atomically
 from surgeval.records import Gaze
 
 __all__ = ["Scene", "SourceRecord", "read_records", "write_records"]
@@ -83,7 +83,7 @@ def read_records(path: str | Path, on_problem: OnProblem = raise_errors) -> Iter
         value = _object(line, here)
         record = _record(value, here, path.parent, fixations) if value is not None else None
         if record is not None and record.id in seen:
-            here.error("id-duplicate", f"found {preview(record.id)}, expected each record once", "id")
+            here.error("id-duplicate", f"found {format_value(record.id)}, expected each record once", "id")
         elif record is not None:
             seen.add(record.id)
             yield record
@@ -175,7 +175,9 @@ def _media(value: Any, place: Location, folder: Path) -> tuple[str, ...] | None:
         if text is None:
             return None
         if not stays_inside(folder, text):
-            place.error("path-escape", f"found {preview(text)}, expected a path inside the folder of the file", "media")
+            place.error(
+                "path-escape", f"found {format_value(text)}, expected a path inside the folder of the file", "media"
+            )
             return None
         paths.append(text)
     return tuple(paths)

@@ -21,7 +21,7 @@ from surgeval.datasets.io.images import image_size
 from surgeval.datasets.io.layout import IMAGES, inside, is_file, is_odd, names, natural, number_of
 from surgeval.datasets.io.values import check_box, check_combination, find_class
 from surgeval.errors import BadInput, SurgevalError
-from surgeval.files import Location, OnProblem, Problem, as_float, preview, raise_errors
+from surgeval.files import Location, OnProblem, Problem, as_float, format_value, raise_errors
 from surgeval.records import UNKNOWN, Box, Frame, ImageRef, Instance, Question, Triplet, Video
 from surgeval.vocab import LabelSpace, load_labels
 
@@ -98,7 +98,7 @@ class BoxTable:
             if known != source:
                 place.error(
                     "wrong-value",
-                    f"found {preview(source)}, expected {known}, as in the video's first row",
+                    f"found {format_value(source)}, expected {known}, as in the video's first row",
                     columns.source,
                 )
         entry = group.get(stem)

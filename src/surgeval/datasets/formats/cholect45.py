@@ -17,7 +17,7 @@ from surgeval.datasets.io.images import image_size
 from surgeval.datasets.io.json import read_lines
 from surgeval.datasets.io.layout import find_image, is_file, names
 from surgeval.errors import BadInput
-from surgeval.files import Location, OnProblem, Problem, preview, raise_errors
+from surgeval.files import Location, OnProblem, Problem, format_value, raise_errors
 from surgeval.records import Frame, ImageRef, Instance, Triplet, Video
 from surgeval.vocab import LabelSpace, load_labels
 
@@ -118,10 +118,10 @@ def _flags(path: Path, count: int, on_problem: OnProblem) -> dict[int, tuple[int
             again = cells[0].isascii() and cells[0].isdigit() and len(cells[0]) <= 9
             place.error(
                 "frame-duplicate" if again else "frame-name",
-                f"found {preview(cells[0])}, expected a frame number, once",
+                f"found {format_value(cells[0])}, expected a frame number, once",
             )
         elif strange := set(cells[1:]) - {"0", "1"}:
-            place.error("wrong-value", f"found {preview(min(strange))}, expected 0 or 1")
+            place.error("wrong-value", f"found {format_value(min(strange))}, expected 0 or 1")
         else:
             result[int(cells[0])] = tuple(number for number, cell in enumerate(cells[1:]) if cell == "1")
     return result

@@ -18,7 +18,7 @@ from surgeval.datasets.io.json import read_json, read_mapping
 from surgeval.datasets.io.layout import IMAGES, find_image, is_odd, names
 from surgeval.datasets.io.values import check_box, check_triplet
 from surgeval.errors import BadInput
-from surgeval.files import Location, OnProblem, Problem, as_float, path_inside, preview, raise_errors
+from surgeval.files import Location, OnProblem, Problem, as_float, format_value, path_inside, raise_errors
 from surgeval.records import UNKNOWN, Frame, ImageRef, Instance, Question, Triplet, Video
 from surgeval.vocab import LabelSpace, load_labels
 
@@ -106,7 +106,7 @@ class CholecT50:
             number = _frame_number(key)
             if number is None or number in numbers:
                 kind = "frame-duplicate" if number in numbers else "frame-name"
-                place.error(kind, f"found {preview(key)}, expected a frame number, once", "annotations")
+                place.error(kind, f"found {format_value(key)}, expected a frame number, once", "annotations")
             else:
                 numbers[number] = key
         size: tuple[int, int] | None = None
@@ -162,7 +162,7 @@ class CholecT50:
         for number, row in enumerate(place.items(rows) or ()):
             here = place.at(f"{place.record}, row {number}")
             if not isinstance(row, list) or len(row) != 15:
-                length = f"{len(row)} items" if isinstance(row, list) else preview(row)
+                length = f"{len(row)} items" if isinstance(row, list) else format_value(row)
                 here.error("wrong-shape", f"found {length}, expected a row of 15 items")
                 continue
             last = len(self.space.phases) - 1

@@ -15,7 +15,7 @@ from surgeval.datasets.formats.labels import name_key
 from surgeval.datasets.io.files import is_there
 from surgeval.datasets.io.json import read_text
 from surgeval.datasets.io.layout import names
-from surgeval.files import Location, OnProblem, preview
+from surgeval.files import Location, OnProblem, format_value
 
 __all__ = ["ClassNames", "read_class_names"]
 
@@ -125,7 +125,7 @@ def _count(node: yaml.Node, place: Location) -> int | _Refused | None:
     if text in ("", "null", "~"):
         return None
     if text is None or not (text.isascii() and text.isdigit() and len(text) < 7 and int(text) <= MAX_CLASSES):
-        place.error("wrong-value", f"found {preview(text)}, expected a whole number from 0 to {MAX_CLASSES}", "nc")
+        place.error("wrong-value", f"found {format_value(text)}, expected a whole number from 0 to {MAX_CLASSES}", "nc")
         return _Refused()
     return int(text)
 
@@ -145,7 +145,7 @@ def _names(node: yaml.Node, place: Location) -> tuple[str, ...] | None:
         tagged = not isinstance(node, yaml.ScalarNode) or node.tag not in _SCALARS
         place.error(
             "wrong-shape",
-            f"found {(f'the tag {preview(node.tag)}' if tagged else preview(node.value))}, "
+            f"found {(f'the tag {format_value(node.tag)}' if tagged else format_value(node.value))}, "
             "expected a list of names, or a name for each class number",
             "names",
         )
@@ -164,7 +164,7 @@ def _read_numbered(node: yaml.MappingNode, place: Location) -> dict[int, yaml.No
     for key, value in node.value:
         text = _scalar(key)
         if text is None or not (text.isascii() and text.isdigit() and len(text) < 7):
-            place.error("wrong-value", f"found {preview(text)}, expected class numbers from 0", "names")
+            place.error("wrong-value", f"found {format_value(text)}, expected class numbers from 0", "names")
             return None
         if int(text) in numbered:
             place.error("key-duplicate", f"found class {int(text)} twice, expected each class number once", "names")
@@ -209,7 +209,7 @@ def _refuse_duplicates(listed: list[str], place: Location) -> tuple[str, ...] | 
     for number, name in enumerate(listed):
         other = first.setdefault(name_key(name), number)
         if other != number:
-            same = f"classes {other} and {number} named {preview(listed[other])} and {preview(name)}"
+            same = f"classes {other} and {number} named {format_value(listed[other])} and {format_value(name)}"
             place.error(
                 "class-names",
                 f"found {same}, expected names that differ in more than case, spaces, - and _",

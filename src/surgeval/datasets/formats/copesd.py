@@ -21,7 +21,7 @@ from surgeval.datasets.io.json import UNREAD, read_json
 from surgeval.datasets.io.layout import inside, names, natural, number_of
 from surgeval.datasets.io.values import check_box, find_class
 from surgeval.errors import BadInput
-from surgeval.files import Location, OnProblem, Problem, preview, raise_errors
+from surgeval.files import Location, OnProblem, Problem, format_value, raise_errors
 from surgeval.records import Box, Frame, ImageRef, Instance, Question, Triplet, Video
 from surgeval.vocab import LabelSpace
 
@@ -68,7 +68,9 @@ class Copesd:
                 continue
             parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".")][-2:]
             if len(parts) < 2 or ".." in parts:
-                here.error("frame-name", f"found {preview(path)}, expected a path that ends with VIDEO/FRAME", "image")
+                here.error(
+                    "frame-name", f"found {format_value(path)}, expected a path that ends with VIDEO/FRAME", "image"
+                )
                 continue
             video, name = parts[0], parts[1].rpartition(".")[0] or parts[1]
             entry = self._videos.setdefault(video, {}).setdefault(name, _ImageEntry(name, "/".join(parts)))
@@ -150,7 +152,9 @@ def _box(text: str, place: Location, size: tuple[int, int]) -> Box | None:
     except ValueError:
         numbers = []
     if len(numbers) != 4:
-        place.error("not-a-number", f"found {preview(text)}, expected four parts of the image [x1, y1, x2, y2]", "box")
+        place.error(
+            "not-a-number", f"found {format_value(text)}, expected four parts of the image [x1, y1, x2, y2]", "box"
+        )
         return None
     x1, y1, x2, y2 = (number * side for number, side in zip(numbers, (*size, *size), strict=True))
     return check_box(place, [x1, y1, x2 - x1, y2 - y1], *size)

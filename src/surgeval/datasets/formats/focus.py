@@ -23,7 +23,7 @@ from surgeval.datasets.io.files import ends, is_there
 from surgeval.datasets.io.json import UNREAD, read_json, read_lines, told_json
 from surgeval.datasets.io.layout import is_printable, names, natural
 from surgeval.errors import BadInput, DataError
-from surgeval.files import Location, OnProblem, collect_parquet, preview, raise_errors, scan_parquet_file
+from surgeval.files import Location, OnProblem, collect_parquet, format_value, raise_errors, scan_parquet_file
 from surgeval.qa.formats import answer_formats
 from surgeval.records import Frame, Question, Video, VqaQuestion
 from surgeval.vocab import LabelSpace, capabilities, capability_expected, track_limits
@@ -59,10 +59,10 @@ def _primary(value: Any, place: Location, field: str) -> str | None:
         return None
     leaf = _leaves().get(_spelling(text))
     if leaf is None and _spelling(text) in _groups():
-        place.warn("capability-group", f"found {preview(text)}, expected a leaf of the taxonomy", field)
+        place.warn("capability-group", f"found {format_value(text)}, expected a leaf of the taxonomy", field)
         return _groups()[_spelling(text)]
     if leaf is None:
-        place.error("wrong-value", f"found {preview(text)}, expected {capability_expected(text)}", field)
+        place.error("wrong-value", f"found {format_value(text)}, expected {capability_expected(text)}", field)
     return leaf
 
 
@@ -71,7 +71,7 @@ def _secondaries(value: Any, place: Location, field: str) -> tuple[str, ...]:
     for item in (place.items(value, field) or ()) if value is not None else ():
         leaf = _leaves().get(_spelling(item)) if isinstance(item, str) else None
         if leaf is None:
-            place.warn("wrong-value", f"found {preview(item)}, expected {capability_expected(item)}", field)
+            place.warn("wrong-value", f"found {format_value(item)}, expected {capability_expected(item)}", field)
         else:
             result.append(leaf)
     return tuple(result)
@@ -80,13 +80,13 @@ def _secondaries(value: Any, place: Location, field: str) -> tuple[str, ...]:
 def _format(value: Any, place: Location, field: str) -> str | None:
     if isinstance(value, str) and value in answer_formats():
         return value
-    place.error("wrong-value", f"found {preview(value)}, expected one of {', '.join(answer_formats())}", field)
+    place.error("wrong-value", f"found {format_value(value)}, expected one of {', '.join(answer_formats())}", field)
     return None
 
 
 def _id(value: Any, place: Location) -> str | None:
     if isinstance(value, int) and not isinstance(value, bool):
-        place.warn("id-type", f"found {preview(value)}, expected text", "qID")
+        place.warn("id-type", f"found {format_value(value)}, expected text", "qID")
         return str(value)
     return place.text(value, "qID")
 
@@ -102,7 +102,7 @@ def _by_id(path: Path, on_problem: OnProblem) -> dict[str, dict[str, Any]]:
         name = _id(record.get("qID"), here) if record is not None else None
         if record is not None and name is not None:
             if name in result:
-                here.error("id-duplicate", f"found {preview(name)}, expected each question once", "qID")
+                here.error("id-duplicate", f"found {format_value(name)}, expected each question once", "qID")
             else:
                 result[name] = record
     return result
@@ -139,7 +139,9 @@ def read_focus_pair(requests: str | Path, references: str | Path, on_problem: On
             continue
         unknown = request.keys() - set(_REQUEST)
         if unknown:
-            place.warn("key-unknown", f"found {preview(min(unknown))}, expected only the keys {', '.join(_REQUEST)}")
+            place.warn(
+                "key-unknown", f"found {format_value(min(unknown))}, expected only the keys {', '.join(_REQUEST)}"
+            )
         question = _joined(name, request, known[name], place, Location(str(references), on_problem, f"question {name}"))
         if question:
             yield question
@@ -158,7 +160,7 @@ def _joined(
     options = other.mapping(reference.get("format_kwargs", {}), "format_kwargs")
     flags = [reference.get(key, False) for key in ("ood", "clinical")]
     if not all(isinstance(flag, bool) for flag in flags):
-        other.error("wrong-value", f"found {preview(flags)}, expected true or false", "ood, clinical")
+        other.error("wrong-value", f"found {format_value(flags)}, expected true or false", "ood, clinical")
         return None
     start, end = times
     if None in (video, start, end, procedure, text, primary, style, answer) or options is None:
@@ -192,7 +194,7 @@ def focus_rows(path: str | Path, on_problem: OnProblem) -> Iterator[VqaQuestion]
         record = place.mapping(row)
         question = _published(record, place) if record is not None else None
         if question and question.id in seen:
-            place.error("id-duplicate", f"found {preview(question.id)}, expected each question once", "id")
+            place.error("id-duplicate", f"found {format_value(question.id)}, expected each question once", "id")
         elif question:
             seen.add(question.id)
             yield question
@@ -230,7 +232,7 @@ def _published(row: dict[str, Any], place: Location) -> VqaQuestion | None:
     answer = place.text(row.get("answer"), "answer", empty=True)
     flags = [row.get(key) or False for key in ("ood", "clinical_relevance")]
     if not all(isinstance(flag, bool) for flag in flags):
-        place.error("wrong-value", f"found {preview(flags)}, expected true or false", "ood, clinical_relevance")
+        place.error("wrong-value", f"found {format_value(flags)}, expected true or false", "ood, clinical_relevance")
         return None
     if None in (name, video, procedure, text, primary, style, answer) or start is None or end is None:
         return None
@@ -249,7 +251,7 @@ def _published(row: dict[str, Any], place: Location) -> VqaQuestion | None:
 def _seconds(value: Any, place: Location, field: str) -> float | None:
     match = _CLOCK.fullmatch(value.strip()) if isinstance(value, str) else None
     if not match:
-        place.error("wrong-value", f"found {preview(value)}, expected hh:mm:ss", field)
+        place.error("wrong-value", f"found {format_value(value)}, expected hh:mm:ss", field)
         return None
     return float(int(match[1]) * 3600 + int(match[2]) * 60 + int(match[3]))
 
@@ -346,7 +348,7 @@ class Focus:
                 place = Location(str(file.path), on_problem, f"question {question.id}")
                 place.error(
                     "id-duplicate",
-                    f"found {preview(question.id)}, as in {known.name}, expected each question once",
+                    f"found {format_value(question.id)}, as in {known.name}, expected each question once",
                     "id",
                 )
 

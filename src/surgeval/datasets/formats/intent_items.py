@@ -10,7 +10,7 @@ from typing import Any, Literal
 from surgeval.datasets.io.fixations import FixationReader
 from surgeval.datasets.io.json import UNREAD, read_lines, told_json
 from surgeval.datasets.io.layout import inside
-from surgeval.files import Location, OnProblem, preview, raise_errors
+from surgeval.files import Location, OnProblem, format_value, raise_errors
 from surgeval.records import IntentQuestion, OptionLabel
 
 SKILLS = {"spatial": ("absolute", "relative"), "temporal": ("prospective", "retrospective"),
@@ -48,7 +48,7 @@ def read_intent_items(
         record = here.mapping(value) if value is not UNREAD else None
         item = _item(record, here, path.parent, home, fixations) if record is not None else None
         if item and item.id in seen:
-            here.error("id-duplicate", f"found {preview(item.id)}, expected each question once", "id")
+            here.error("id-duplicate", f"found {format_value(item.id)}, expected each question once", "id")
         elif item:
             seen[item.id], lines[item.id] = item, here
             yield item
@@ -63,7 +63,7 @@ def _check_links(item: IntentQuestion, items: Mapping[str, IntentQuestion], plac
         name = getattr(item, field)
         if name is not None and (name not in items or name == item.id):
             place.error(
-                "reference-missing", f"found {preview(name)}, expected the id of another item of this file", field
+                "reference-missing", f"found {format_value(name)}, expected the id of another item of this file", field
             )
         elif name is not None and field == "twin":
             twin = items[name]
@@ -71,7 +71,7 @@ def _check_links(item: IntentQuestion, items: Mapping[str, IntentQuestion], plac
                 expected = "the same options as here, and another right one"
                 place.error(
                     "labels-differ",
-                    f"found {preview(name)} with {preview(list(twin.options))}, expected {expected}",
+                    f"found {format_value(name)} with {format_value(list(twin.options))}, expected {expected}",
                     field,
                 )
 
@@ -97,7 +97,7 @@ def _item(
     options = _options(record.get("options"), here)
     trap = record.get("trap")
     if trap not in (None, "perceptual", "cognitive"):
-        here.error("wrong-value", f"found {preview(trap)}, expected null, perceptual or cognitive", "trap")
+        here.error("wrong-value", f"found {format_value(trap)}, expected null, perceptual or cognitive", "trap")
         return None
     known = [text for text in texts if text is not None]
     if len(known) < 5 or media is None or options is None:
@@ -105,7 +105,9 @@ def _item(
     scenario, cluster, dimension, skill, question = known
     if skill not in SKILLS.get(dimension, ()):
         here.error(
-            "wrong-value", f"found {preview(dimension)} / {preview(skill)}, expected one of the six skills", "skill"
+            "wrong-value",
+            f"found {format_value(dimension)} / {format_value(skill)}, expected one of the six skills",
+            "skill",
         )
         return None
     answer = here.whole(record.get("answer"), "answer", 0, len(options) - 1, "wrong-value")
@@ -135,7 +137,7 @@ def _text(value: Any, place: Location, field: str) -> str | None:
 def _truth(value: Any, place: Location, field: str) -> bool | None:
     if value is None or isinstance(value, bool):
         return value
-    place.error("wrong-value", f"found {preview(value)}, expected true or false", field)
+    place.error("wrong-value", f"found {format_value(value)}, expected true or false", field)
     return None
 
 
@@ -149,7 +151,7 @@ def _labels(value: Any, place: Location, count: int) -> tuple[OptionLabel, ...]:
         entry = row if isinstance(row, dict) else {"label": row}
         label, reason = entry.get("label"), place.text(entry.get("reason", ""), "labels reason", empty=True) or ""
         if label not in _LABELS:
-            place.error("wrong-value", f"found {preview(label)}, expected one of {', '.join(_LABELS)}", "labels")
+            place.error("wrong-value", f"found {format_value(label)}, expected one of {', '.join(_LABELS)}", "labels")
             return ()
         result.append(OptionLabel(label, reason))
     if len(result) != count:

@@ -17,7 +17,7 @@ from typing import Any, Self
 from surgeval.datasets.io.json import UNREAD, read_text, told_json
 from surgeval.datasets.io.values import MAX_SIDE, check_size
 from surgeval.errors import DataError
-from surgeval.files import Location, as_float, preview, raise_errors
+from surgeval.files import Location, as_float, format_value, raise_errors
 
 LAYOUTS = ("xywh", "xyxy", "cxcywh")
 UNLISTED = ("skip", "empty", "unlabelled")
@@ -93,7 +93,7 @@ class BoxMap(MappingFile):
         texts["name"] = texts["name"] or "{video}"
         if len(texts["separator"].encode("utf-8", "replace")) > 1:  # tables are split at bytes
             place.error(
-                "wrong-value", f"found {preview(texts['separator'])}, expected one ASCII character", "separator"
+                "wrong-value", f"found {format_value(texts['separator'])}, expected one ASCII character", "separator"
             )
         box = _texts(data.get("box"), "box", place)
         if len(box) not in (1, 4):
@@ -102,11 +102,11 @@ class BoxMap(MappingFile):
             )
         normalised = data.get("normalised", False)
         if not isinstance(normalised, bool):
-            place.error("wrong-value", f"found {preview(normalised)}, expected true or false", "normalised")
+            place.error("wrong-value", f"found {format_value(normalised)}, expected true or false", "normalised")
         fps = data.get("fps")
         rate = 0.0 if fps == "auto" else as_float(fps)
         if fps is not None and (rate is None or not math.isfinite(rate) or not (0 < rate <= 1000 or fps == "auto")):
-            place.error("wrong-value", f'found {preview(fps)}, expected a number up to 1000, or "auto"', "fps")
+            place.error("wrong-value", f'found {format_value(fps)}, expected a number up to 1000, or "auto"', "fps")
         classes = place.mapping(data.get("classes", {}), "classes") or {}
         for key, value in classes.items():
             place.text(value, f"classes.{key}", empty=True)
@@ -180,14 +180,14 @@ def place_of_mapping(data: Mapping[str, Any], keys: frozenset[str], file: str) -
     place = Location(file, raise_errors)
     unknown = sorted(str(key) for key in data.keys() - keys)
     if unknown:
-        place.error("key-unknown", f"found {preview(unknown[0])}, expected one of {', '.join(sorted(keys))}")
+        place.error("key-unknown", f"found {format_value(unknown[0])}, expected one of {', '.join(sorted(keys))}")
     return place
 
 
 def one_of(value: Any, allowed: tuple[str, ...], key: str, place: Location) -> str:
     """The value of a key that allows only these."""
     if value not in allowed:
-        place.error("wrong-value", f"found {preview(value)}, expected one of {', '.join(allowed)}", key)
+        place.error("wrong-value", f"found {format_value(value)}, expected one of {', '.join(allowed)}", key)
     return str(value)
 
 
@@ -202,6 +202,6 @@ def frame_size(value: Any, place: Location) -> tuple[int, int] | None:
     if value is None:
         return None
     if not isinstance(value, list) or len(value) != 2:
-        place.error("wrong-value", f"found {preview(value)}, expected [width, height] up to {MAX_SIDE}", "size")
+        place.error("wrong-value", f"found {format_value(value)}, expected [width, height] up to {MAX_SIDE}", "size")
         return None
     return check_size(place, *value)

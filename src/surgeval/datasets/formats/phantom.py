@@ -22,7 +22,7 @@ from surgeval.datasets.io.layout import find_image, folders, names, number_of
 from surgeval.datasets.io.outline import read_mask
 from surgeval.datasets.io.values import check_box, check_point, check_size, check_triplet, find_class
 from surgeval.errors import BadInput
-from surgeval.files import Location, OnProblem, Problem, as_float, preview, raise_errors
+from surgeval.files import Location, OnProblem, Problem, as_float, format_value, raise_errors
 from surgeval.records import UNKNOWN, CameraMotion, Frame, Gaze, ImageRef, Instance, Point, Question, Triplet, Video
 from surgeval.vocab import LabelSpace, load_labels
 
@@ -50,7 +50,7 @@ class Phantom:
         place = Location(str(path), self._early.append)
         record = read_mapping(path, self._early.append)
         if record is not None and (record.get("format"), record.get("version")) != ("surgeval-phantom", 1):
-            version = f"format {preview(record.get('format'))} version {preview(record.get('version'))}"
+            version = f"format {format_value(record.get('format'))} version {format_value(record.get('version'))}"
             place.error("format-version", f"found {version}, expected format 'surgeval-phantom' version 1")
         return record or {}
 
@@ -66,7 +66,7 @@ class Phantom:
             if record is None or name is None:
                 continue
             if name in result or "/" in name or "\\" in name or "\0" in name or name in (".", ".."):
-                here.error("frame-name", f"found {preview(name)}, expected a file name of its own", "name")
+                here.error("frame-name", f"found {format_value(name)}, expected a file name of its own", "name")
                 continue
             texts: dict[str, Any] = {
                 key: value for key in ("source", "split", "procedure") if isinstance(value := record.get(key), str)
@@ -82,7 +82,7 @@ class Phantom:
                 if result and isinstance(stated, list):
                     place.error(
                         "video-unlisted",
-                        f"found files of {preview(name)}, expected every video in the manifest",
+                        f"found files of {format_value(name)}, expected every video in the manifest",
                         "videos",
                     )
                 result[name] = Video(name)
@@ -127,7 +127,7 @@ class Phantom:
             return None
         here = place.at(f"frame {name[:60]}")
         if not name.isascii() or not name.isdigit():
-            here.error("frame-name", f"found {preview(name)}, expected a number of six digits", "name")
+            here.error("frame-name", f"found {format_value(name)}, expected a number of six digits", "name")
             return None
         time = here.number(record.get("time"), "time")
         size = self._frame_size(record, here)
@@ -160,7 +160,7 @@ class Phantom:
             stated = next((m["size"] for m in masks if isinstance(m, dict) and isinstance(m.get("size"), list)), None)
             size = stated[::-1] if stated else [448, 256]
         if not isinstance(size, list) or len(size) != 2:
-            place.error("not-a-number", f"found {preview(size)}, expected [width, height]", "size")
+            place.error("not-a-number", f"found {format_value(size)}, expected [width, height]", "size")
             return None
         return check_size(place, *size)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from surgeval.datasets.formats.mapping import BoxMap
 from surgeval.datasets.io.json import UNREAD, read_json, read_text
-from surgeval.files import Location, preview
+from surgeval.files import Location, format_value
 
 MAX_BYTES = 1 << 28  # of a CSV file, which is held whole
 
@@ -70,6 +70,6 @@ def _json_rows(path: Path, boxes: BoxMap, place: Location) -> Iterator[tuple[int
             continue
         missing = sorted((boxes.columns - record.keys()) - {boxes.verb, boxes.target, boxes.track, boxes.score})
         if missing:
-            here.error("key-missing", f"found {preview(sorted(record))}, expected {f'a key {missing[0]!r}'[:80]}")
+            here.error("key-missing", f"found {format_value(sorted(record))}, expected {f'a key {missing[0]!r}'[:80]}")
             continue
         yield number, record

@@ -6,7 +6,7 @@ import re
 
 from surgeval.datasets.formats.writing import Output
 from surgeval.errors import BadInput
-from surgeval.files import preview
+from surgeval.files import format_value
 from surgeval.vocab import LabelSpace
 
 _ILLEGAL = re.compile("[^\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # also tabs and line ends, which XML changes
@@ -18,7 +18,7 @@ def check_names(space: LabelSpace, format: str) -> None:
     for number, name in enumerate(space.instruments):
         if _ILLEGAL.search(name) or space.find_name("instrument", name.strip()) != number:
             raise BadInput(
-                f"{format}: instrument {number} of {space.name}: found the name {preview(name)}, "
+                f"{format}: instrument {number} of {space.name}: found the name {format_value(name)}, "
                 "expected one without control characters, which XML cannot hold"
             )
 

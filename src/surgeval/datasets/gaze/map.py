@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from surgeval.datasets.formats.mapping import MappingFile, frame_size, one_of, place_of_mapping
-from surgeval.files import as_float, preview
+from surgeval.files import as_float, format_value
 
 __all__ = ["EGO_EXO", "EYE_GAZE_FIXATIONS", "EYE_GAZE_SAMPLES", "NEUTRAL", "REFLACX", "GazeMap"]
 
@@ -69,11 +69,13 @@ class GazeMap(MappingFile):
         texts = {key: place.text(data.get(key, ""), key, empty=key not in ("x", "y")) or "" for key in _COLUMNS}
         separator = place.text(data.get("separator", ""), "separator", empty=True) or ""
         if len(separator.encode()) > 1:
-            place.error("wrong-value", f"found {preview(separator)}, expected one character", "separator")
+            place.error("wrong-value", f"found {format_value(separator)}, expected one character", "separator")
         rate = data.get("rate")
         per_second = as_float(rate)
         if rate is not None and (per_second is None or not (math.isfinite(per_second) and per_second > 0)):
-            place.error("wrong-value", f"found {preview(rate)}, expected rows per second, a positive number", "rate")
+            place.error(
+                "wrong-value", f"found {format_value(rate)}, expected rows per second, a positive number", "rate"
+            )
         if not texts["time"] and rate is None:
             place.error(
                 "wrong-value",

@@ -11,7 +11,7 @@ import polars as pl
 from surgeval.arrays import Floats
 from surgeval.datasets.io.json import read_bytes, read_lines, told_json
 from surgeval.errors import DataError
-from surgeval.files import BrokenCsv, Location, parse_csv, preview, raise_errors
+from surgeval.files import BrokenCsv, Location, format_value, parse_csv, raise_errors
 
 __all__ = ["GazeTable", "read_table"]
 
@@ -56,7 +56,7 @@ class GazeTable:
         if not known.all():
             row = int((~known.fill_null(value=False)).arg_max() or 0)
             raise DataError(
-                self.file, f"found {preview(cells[row])}, expected 1 or 0", record=self.line(row), field=name
+                self.file, f"found {format_value(cells[row])}, expected 1 or 0", record=self.line(row), field=name
             )
         return cells.is_in(["1", "1.0", "true"]).to_numpy()
 
@@ -72,7 +72,7 @@ class GazeTable:
             row = int(odd.arg_max() or 0)
             wanted = "a finite number" + (" or nothing" if missing else "")
             raise DataError(
-                self.file, f"found {preview(cells[row])}, expected {wanted}", record=self.line(row), field=name
+                self.file, f"found {format_value(cells[row])}, expected {wanted}", record=self.line(row), field=name
             )
         return values.set(empty, float("nan")).to_numpy().astype(np.float64)
 

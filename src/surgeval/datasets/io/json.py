@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from surgeval.datasets.io.files import bounded_size, tell_unreadable
-from surgeval.files import BrokenJson, Location, OnProblem, open_regular, parse_json, preview
+from surgeval.files import BrokenJson, Location, OnProblem, format_value, open_regular, parse_json
 
 MAX_BYTES = 1 << 30  # of a file that is held whole; COCO files are walked and may be larger
 UNREAD = object()  # returned instead of a value after a problem was told (null is a value)
@@ -117,7 +117,7 @@ class _ObjectMaker:
 
 
 def _repeated(key: str, place: Location) -> None:
-    place.warn("key-duplicate", f"found the key {preview(key)} twice in one object, expected each key once")
+    place.warn("key-duplicate", f"found the key {format_value(key)} twice in one object, expected each key once")
 
 
 def read_mapping(path: str | Path, on_problem: OnProblem) -> dict[str, Any] | None:

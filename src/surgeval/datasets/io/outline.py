@@ -14,7 +14,7 @@ import numpy as np
 
 from surgeval.arrays import Bytes
 from surgeval.datasets.io.values import check_point
-from surgeval.files import Location, as_float, preview
+from surgeval.files import Location, as_float, format_value
 from surgeval.records import Box, Instance, Mask, Point
 
 MAX_POINTS = 100_000
@@ -103,7 +103,7 @@ def read_flat(value: Any, place: Location, field: str) -> Polygon | None:
     """Points as COCO writes them: `[x, y, x, y, …]`."""
     numbers = [as_float(item) for item in value] if isinstance(value, list) and len(value) <= 2 * MAX_POINTS else []
     if len(numbers) < 6 or len(numbers) % 2 or any(n is None or not math.isfinite(n) for n in numbers):
-        points = f"{len(numbers)} numbers" if numbers and None not in numbers else preview(value)
+        points = f"{len(numbers)} numbers" if numbers and None not in numbers else format_value(value)
         place.error("mask-broken", f"found {points}, expected an even number of at least 6 finite numbers", field)
         return None
     finite = [float(n) for n in numbers if n is not None]
@@ -116,7 +116,7 @@ def read_mask(value: Any, width: int, height: int, place: Location, field: str =
     if record is None:
         return None
     if record.get("size") != [height, width]:
-        place.error("mask-broken", f"found {preview(record.get('size'))}, expected [{height}, {width}]", field)
+        place.error("mask-broken", f"found {format_value(record.get('size'))}, expected [{height}, {width}]", field)
         return None
     counts = record.get("counts")
     if isinstance(counts, str):

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from surgeval.files import Location, as_float, preview
+from surgeval.files import Location, as_float, format_value
 from surgeval.records import UNKNOWN, Box, Point, Triplet
 from surgeval.vocab import LabelSpace
 
@@ -36,7 +36,13 @@ def check_point(location: Location, value: Any, field: str) -> Point | None:
 
 
 def check_box(location: Location, value: Any, width: int, height: int, field: str = "box") -> Box | None:
-    """A box `[x, y, w, h]` in pixels that has an area and touches the frame; past the edge is a warning."""
+    """A box `[x, y, w, h]` in pixels that has an area and touches the frame; past the edge is a warning.
+
+    >>> check_box(Location("labels.json", print), [10, 20, 30, 40], 854, 480)
+    Box(x=10.0, y=20.0, w=30.0, h=40.0)
+    >>> check_box(Location("labels.json", print), [10, 20, 0, 40], 854, 480)
+    labels.json: box: found 0 × 40 pixels, expected a positive width and height
+    """
     numbers = _read_numbers(location, value, 4, field, "four finite numbers [x, y, w, h]")
     return None if numbers is None else check_frame_box(location, Box(*numbers), width, height, field)
 
@@ -69,10 +75,10 @@ def _read_numbers(location: Location, value: Any, count: int, field: str, expect
     values = [as_float(item) for item in value] if isinstance(value, list | tuple) and len(value) == count else []
     numbers = [item for item in values if item is not None]
     if len(numbers) != count:
-        location.error("not-a-number", f"found {preview(value)}, expected {expected}", field)
+        location.error("not-a-number", f"found {format_value(value)}, expected {expected}", field)
         return None
     if not all(map(math.isfinite, numbers)):
-        location.error("not-finite", f"found {preview(list(value))}, expected {expected}", field)
+        location.error("not-finite", f"found {format_value(list(value))}, expected {expected}", field)
         return None
     return numbers
 
@@ -111,7 +117,9 @@ def find_class(location: Location, space: LabelSpace, component: str, name: Any)
         return None
     number = space.find_name(component, text)
     if number < 0:
-        location.error("class-unknown", f"found {preview(text)}, expected a {component} of {space.name}", component)
+        location.error(
+            "class-unknown", f"found {format_value(text)}, expected a {component} of {space.name}", component
+        )
         return None
     return number
 

@@ -15,7 +15,7 @@ from surgeval.datasets.io.layout import is_printable, names
 from surgeval.datasets.predictions.raw import RawTable, RowProblems
 from surgeval.datasets.predictions.rows import RowCollector
 from surgeval.datasets.predictions.truth import GroundTruth
-from surgeval.files import Location, preview
+from surgeval.files import Location, format_value
 
 __all__ = ["frame_name", "json_files", "read_cholect50"]
 
@@ -55,7 +55,7 @@ def read_cholect50(path: Path, truth: GroundTruth, tally: RowProblems) -> RawTab
         video = video if isinstance(video, str) and video in (*truth.videos, *truth.others) else file.stem
         for key, rows in frames.items():
             if not is_printable(key):
-                place.error("not-text", f"found {preview(key)}, expected a frame number", "annotations")
+                place.error("not-text", f"found {format_value(key)}, expected a frame number", "annotations")
                 continue
             name = frame_name(truth, video, key)
             collector.frame(str(file), video, name, _predicted(rows, place.at(f"frame {key[:60]}")))
@@ -65,7 +65,7 @@ def read_cholect50(path: Path, truth: GroundTruth, tally: RowProblems) -> RawTab
 def _predicted(rows: Any, place: Location) -> Iterator[tuple[int, list[Any]]]:
     for number, row in enumerate(place.items(rows) or ()):
         if not isinstance(row, list) or len(row) != _ITEMS:
-            length = f"{len(row)} items" if isinstance(row, list) else preview(row)
+            length = f"{len(row)} items" if isinstance(row, list) else format_value(row)
             place.at(f"{place.record}, row {number}").error(
                 "wrong-shape", f"found {length}, expected a row of {_ITEMS} items"
             )

@@ -22,7 +22,7 @@ from surgeval.datasets.io.layout import is_printable
 from surgeval.datasets.predictions.names import FrameNames
 from surgeval.datasets.predictions.raw import Column, RawTable, RowProblems, RowSource
 from surgeval.datasets.predictions.truth import GroundTruth
-from surgeval.files import Location, preview
+from surgeval.files import Location, format_value
 from surgeval.records import UNKNOWN, Triplet
 from surgeval.vocab import LabelSpace
 
@@ -58,7 +58,7 @@ def read_coco(path: Path, truth: GroundTruth, tally: RowProblems, *, lone: str =
         if number < 0 or not isinstance(value, dict):
             kind = "a list of JSON objects" if number < 0 else "a JSON object"
             place.at(f"{key}[{number}]" if number >= 0 else key).error(
-                "wrong-shape", f"found {preview(value)}, expected {kind}"
+                "wrong-shape", f"found {format_value(value)}, expected {kind}"
             )
         elif key == "annotations":
             fields["image"].append(value.get("image_id"))
@@ -73,7 +73,7 @@ def read_coco(path: Path, truth: GroundTruth, tally: RowProblems, *, lone: str =
             own, name = id_of(value.get("id")), value.get("file_name" if key == "images" else "name")
             if own is None or not isinstance(name, str) or not is_printable(name) or own in names:
                 place.at(f"{key}[{number}]").error(
-                    "not-a-number", f"found {preview(value)}, expected an id of its own and a name", key
+                    "not-a-number", f"found {format_value(value)}, expected an id of its own and a name", key
                 )
             else:
                 names[own] = name
@@ -126,7 +126,9 @@ def _frames(
             place = raw.source.place(row, raw.tally)
             if images and label is None:
                 place.error(
-                    "frame-unknown", f"found {preview(image)}, expected the id of an image of this file", "image_id"
+                    "frame-unknown",
+                    f"found {format_value(image)}, expected the id of an image of this file",
+                    "image_id",
                 )
                 known[token] = None
             else:
@@ -146,7 +148,7 @@ def _frame(
         return None
     if label is None and number is not None and number in dataset:
         if dataset[number] is None:
-            image = f"{preview(number)}, an image in several files of the dataset"
+            image = f"{format_value(number)}, an image in several files of the dataset"
             place.error(
                 "frame-ambiguous",
                 f"found {image}, expected a file_name beside it, or a dataset of one file",
@@ -157,7 +159,7 @@ def _frame(
         label = number  # ultralytics writes the file's stem there
     if label is None:
         expected = "the id of an image of the dataset" if dataset else "a file_name beside it: the dataset has no ids"
-        place.error("frame-unknown", f"found {preview(number)}, expected {expected}", "image_id")
+        place.error("frame-unknown", f"found {format_value(number)}, expected {expected}", "image_id")
         return None
     text = place.text(label, "file_name")
     return names.find(text, place, "file_name") if text is not None else None
@@ -175,7 +177,7 @@ def _classes(
     def category(row: int) -> str:
         number = ids[row]
         name = categories.get(number) if number is not None else None
-        return raw.value("category_id", row) + (f" ({preview(name)})" if name else "")
+        return raw.value("category_id", row) + (f" ({format_value(name)})" if name else "")
 
     if categories:
         expected = f"a category named after a triplet or an instrument of {truth.space.name}"

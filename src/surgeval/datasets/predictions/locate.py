@@ -13,7 +13,7 @@ from surgeval.arrays import Bools, Ints
 from surgeval.datasets.predictions.hint import did_you_mean
 from surgeval.datasets.predictions.raw import RawTable
 from surgeval.datasets.predictions.truth import GroundTruth
-from surgeval.files import Location, preview
+from surgeval.files import Location, format_value
 
 __all__ = ["ELSEWHERE", "locate", "rows_of"]
 
@@ -58,7 +58,7 @@ def tell_unknown(place: Location, video: str, frame: str | None, more: str, trut
     """Tell of a video that the dataset does not have (`frame` None), or a frame that its video does not have."""
     if frame is None:
         expected = f"a video of {truth.dataset.root}{did_you_mean(video, truth.videos + truth.others)}"
-        place.error("frame-unknown", f"found {preview(video) + more}, expected {expected}", "video")
+        place.error("frame-unknown", f"found {format_value(video) + more}, expected {expected}", "video")
     else:
         expected = f"a frame of video {video[:60]}{did_you_mean(frame, truth.names[video])}"
-        place.error("frame-unknown", f"found {preview(frame) + more}, expected {expected}", "frame")
+        place.error("frame-unknown", f"found {format_value(frame) + more}, expected {expected}", "frame")

@@ -11,7 +11,7 @@ from surgeval.datasets.formats.coco.index import COMMON
 from surgeval.datasets.io.images import SUFFIXES
 from surgeval.datasets.predictions.hint import nearest
 from surgeval.datasets.predictions.truth import GroundTruth
-from surgeval.files import Location, preview
+from surgeval.files import Location, format_value
 
 __all__ = ["FrameNames"]
 
@@ -52,7 +52,7 @@ class FrameNames:
             listed = " or ".join(f"frame {frame} of {video}" for video, frame in sorted(candidates)[:3])
             place.error(
                 "frame-ambiguous",
-                f"found {preview(name)}, which could be {listed}, expected a name of one frame",
+                f"found {format_value(name)}, which could be {listed}, expected a name of one frame",
                 field,
             )
             return None
@@ -61,7 +61,7 @@ class FrameNames:
                 return video, stem[len(video) + 1 :]
         place.error(
             "frame-unknown",
-            f"found {preview(name)}, "
+            f"found {format_value(name)}, "
             f"expected the name of a frame of {self._truth.dataset.root}{self._hint(stem, folder)}",
             field,
         )

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from surgeval.arrays import AnyArray, Bools, Floats, Ints
-from surgeval.files import Location, OnProblem, Problem, as_float, preview
+from surgeval.files import Location, OnProblem, Problem, as_float, format_value
 
 __all__ = ["Column", "RawTable", "RowProblems", "RowSource"]
 
@@ -90,7 +90,7 @@ class RawTable:
 
     def value(self, column: str, row: int) -> str:
         """A value as it stands in the file."""
-        return preview(_item(self.columns[column], row))
+        return format_value(_item(self.columns[column], row))
 
     def refuse(self, bad: Bools, kind: str, column: str, expected: Text, found: Text | None = None) -> None:
         """Report each row of `bad` that is still alive, and mark it as no longer alive."""

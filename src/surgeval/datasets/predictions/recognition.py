@@ -25,7 +25,7 @@ from surgeval.datasets.predictions.raw import RawTable, RowProblems, RowSource, 
 from surgeval.datasets.predictions.table import SUFFIXES, read_columns
 from surgeval.datasets.predictions.truth import GroundTruth, Truth, truth_of
 from surgeval.errors import BadInput, did_you_mean
-from surgeval.files import Location, OnProblem, preview, raise_errors
+from surgeval.files import Location, OnProblem, format_value, raise_errors
 from surgeval.vocab import LabelSpace
 
 __all__ = ["JoinedRecognition", "RecognitionTable", "join_recognition", "read_recognition"]
@@ -202,7 +202,7 @@ def _from_json(path: Path, truth: GroundTruth, n_classes: int, tally: RowProblem
             for key, values in entries.items():
                 place = Location(str(file), tally, f"{video[:60]} {key[:60]}")
                 if not is_printable(key) or not isinstance(values, list) or len(values) != n_classes:
-                    length = f"{len(values)} scores" if isinstance(values, list) else preview(values)
+                    length = f"{len(values)} scores" if isinstance(values, list) else format_value(values)
                     place.error("wrong-shape", f"found {length}, expected {n_classes} scores", "scores")
                     continue
                 file_of.append(files.setdefault(str(file), len(files)))
@@ -223,7 +223,7 @@ def _videos(file: Path, tally: RowProblems, whole: bool) -> Iterator[tuple[str, 
                 break  # lists at the top: frames, so the file is a video's
             entries = place.at(f"video {key[:60]}").mapping(value)
             if not is_printable(key):
-                place.error("not-text", f"found {preview(key)}, expected the name of a video", "video")
+                place.error("not-text", f"found {format_value(key)}, expected the name of a video", "video")
             elif entries is not None:
                 yield key, entries
         else:

@@ -17,7 +17,7 @@ from surgeval.datasets.io.json import read_mapping
 from surgeval.datasets.io.layout import is_printable
 from surgeval.datasets.predictions.raw import Column, RawTable, RowProblems, RowSource
 from surgeval.datasets.predictions.truth import GroundTruth
-from surgeval.files import Location, preview
+from surgeval.files import Location, format_value
 
 __all__ = ["RowCollector", "read_rows"]
 
@@ -92,7 +92,7 @@ def _videos(data: dict[str, Any], place: Location) -> Iterator[tuple[str, Any]]:
         if is_printable(name):
             yield name, frames
         else:
-            place.error("not-text", f"found {preview(name)}, expected the name of a video", "video")
+            place.error("not-text", f"found {format_value(name)}, expected the name of a video", "video")
 
 
 def _frames(frames: Any, video: str, truth: GroundTruth, place: Location) -> Iterator[tuple[str, Any]]:
@@ -101,7 +101,7 @@ def _frames(frames: Any, video: str, truth: GroundTruth, place: Location) -> Ite
             if is_printable(name):
                 yield name, rows
             else:
-                place.error("not-text", f"found {preview(name)}, expected the name of a frame", "frame")
+                place.error("not-text", f"found {format_value(name)}, expected the name of a frame", "frame")
     elif isinstance(frames, list):
         if video not in truth.names:
             # The names are unknown; a position as name makes the unknown video be told where all others are.
@@ -114,7 +114,9 @@ def _frames(frames: Any, video: str, truth: GroundTruth, place: Location) -> Ite
             expected = f"the {len(truth.labelled_names[video])} labelled frames of the dataset, or frames by name"
             place.error("wrong-shape", f"found {len(frames)} frames, expected {expected}", "frames")
     else:
-        place.error("wrong-shape", f"found {preview(frames)}, expected frames by name, or a list of them", "frames")
+        place.error(
+            "wrong-shape", f"found {format_value(frames)}, expected frames by name, or a list of them", "frames"
+        )
 
 
 def _rows(rows: Any, place: Location, widths: list[int]) -> Iterator[tuple[int, list[Any]]]:
@@ -129,5 +131,5 @@ def _rows(rows: Any, place: Location, widths: list[int]) -> Iterator[tuple[int, 
             columns = f"{len(row)} columns after rows of {widths[0]}"
             here.error("wrong-shape", f"found {columns}, expected rows of 7 or of 9 columns, not both")
         else:
-            columns = f"{len(row)} columns" if isinstance(row, list) else preview(row)
+            columns = f"{len(row)} columns" if isinstance(row, list) else format_value(row)
             here.error("wrong-shape", f"found {columns}, expected a row of 7 or of 9 columns")

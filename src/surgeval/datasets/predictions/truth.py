@@ -19,7 +19,7 @@ from surgeval.datasets.base import Dataset
 from surgeval.datasets.predictions.classes import class_columns
 from surgeval.datasets.predictions.hint import did_you_mean
 from surgeval.errors import BadInput
-from surgeval.files import Location, OnProblem, preview, raise_errors
+from surgeval.files import Location, OnProblem, format_value, raise_errors
 from surgeval.metrics import Boxes
 from surgeval.vocab import LabelSpace
 
@@ -137,7 +137,7 @@ def ground_truth(
             if frame.name in seen:
                 place = Location(str(dataset.root), on_problem, f"video {video}")
                 expected = "a name of its own: predictions are joined by video and frame name"
-                place.error("frame-duplicate", f"found {preview(frame.name)} twice, expected {expected}", "frame")
+                place.error("frame-duplicate", f"found {format_value(frame.name)} twice, expected {expected}", "frame")
                 continue
             seen.add(frame.name)
             number = len(scored_video) if frame.labelled else -1

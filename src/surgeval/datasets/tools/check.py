@@ -22,7 +22,7 @@ from surgeval.datasets.io.images import decode, image_size
 from surgeval.datasets.io.layout import is_file
 from surgeval.datasets.memory import MemoryDataset
 from surgeval.errors import DataError
-from surgeval.files import NOT_REGULAR, Location, OnProblem, Problem, leads_out, preview, safe_name
+from surgeval.files import NOT_REGULAR, Location, OnProblem, Problem, format_value, leads_out, safe_name
 from surgeval.records import Frame, ImageRef, IntentQuestion, Video
 from surgeval.results import Result, counted
 
@@ -202,10 +202,10 @@ def _check_names(dataset: Dataset, videos: tuple[Video, ...], on_problem: OnProb
     for name, kind in (*((video.name, "video") for video in videos), *((split, "split") for split in splits)):
         fit = safe_name(name)
         if fit != name:
-            place = Location(str(dataset.root), on_problem, f"{kind} {preview(name)}")
+            place = Location(str(dataset.root), on_problem, f"{kind} {format_value(name)}")
             place.error(
                 "name-unsafe",
-                f"found a name that leaves its folder or fits no file, expected a name like {preview(fit)}",
+                f"found a name that leaves its folder or fits no file, expected a name like {format_value(fit)}",
             )
 
 

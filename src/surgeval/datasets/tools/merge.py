@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from surgeval.datasets.base import Dataset, left_out
 from surgeval.datasets.io.json import read_mapping
 from surgeval.errors import BadInput
-from surgeval.files import Location, OnProblem, preview, raise_errors
+from surgeval.files import Location, OnProblem, format_value, raise_errors
 from surgeval.records import UNKNOWN, Frame, Instance, Question, Triplet, Video
 from surgeval.vocab import LabelSpace
 
@@ -46,7 +46,8 @@ class MergeMap:
         unknown = data.keys() - {*_PARTS, "triplets", "drop"}
         if unknown:
             place.error(
-                "key-unknown", f"found {preview(min(unknown))}, expected instruments, verbs, targets, triplets or drop"
+                "key-unknown",
+                f"found {format_value(min(unknown))}, expected instruments, verbs, targets, triplets or drop",
             )
         maps: dict[str, dict[str, str]] = {}
         for key in (*_PARTS, "triplets"):

@@ -19,7 +19,7 @@ from surgeval.datasets.io.layout import inside, names, number_of
 from surgeval.datasets.io.outline import Polygon, bounds, outline_fields, read_flat, read_mask
 from surgeval.datasets.io.values import check_box, check_size, find_class
 from surgeval.errors import BadInput
-from surgeval.files import Location, OnProblem, Problem, as_float, preview, raise_errors
+from surgeval.files import Location, OnProblem, Problem, as_float, format_value, raise_errors
 from surgeval.records import Frame, ImageRef, Instance, Question, Triplet, Video
 from surgeval.vocab import LabelSpace
 
@@ -66,7 +66,7 @@ class Coco:
                 if number not in self._classes or name != self._indexes[0].categories.get(number, name):
                     place = Location(str(index.path), on_problem, f"category {number}")
                     place.error(
-                        "class-unknown", f"found {preview(name)}, expected a class of {self.space.name}", "name"
+                        "class-unknown", f"found {format_value(name)}, expected a class of {self.space.name}", "name"
                     )
         for video, indexes in self._videos.items():
             if len(indexes) > 1:
@@ -113,7 +113,7 @@ class Coco:
         name = index.parts(file)[1]
         instances, phases = [], []
         for annotation in rows:
-            spot = place.at(f"annotation {preview(annotation.get('id'))}")
+            spot = place.at(f"annotation {format_value(annotation.get('id'))}")
             instance = self._instance(annotation, size, spot)
             if instance:
                 instances.append(instance)
@@ -137,7 +137,7 @@ class Coco:
         number = id_of(record.get("category_id"))
         triplet = self._classes.get(number) if isinstance(number, int) else None
         if triplet is None:
-            category = preview(record.get("category_id"))
+            category = format_value(record.get("category_id"))
             place.error("class-unknown", f"found {category}, expected the id of a category", "category_id")
             return None
         outline = self._outline(record.get("segmentation"), size, place)

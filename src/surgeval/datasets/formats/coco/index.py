@@ -17,7 +17,7 @@ import numpy as np
 from surgeval.arrays import Int32s, Ints
 from surgeval.datasets.io.json import Members
 from surgeval.datasets.io.layout import SPLITS, is_file, is_printable, natural, video_and_frame
-from surgeval.files import Location, OnProblem, Problem, open_regular, preview
+from surgeval.files import Location, OnProblem, Problem, format_value, open_regular
 
 COMMON = frozenset({"..", "images", "img_dir", "frames", "JPEGImages", *SPLITS})  # folders that name no video
 _PROBE = 50  # images looked for before a folder is taken as not holding them
@@ -62,7 +62,7 @@ class CocoIndex:
             if key in ("images", "annotations", "categories") and (number < 0 or not isinstance(value, dict)):
                 kind = "a JSON list" if number < 0 else "a JSON object"
                 (self._place if number < 0 else place).error(
-                    "wrong-shape", f"found {preview(value)}, expected {kind}", key
+                    "wrong-shape", f"found {format_value(value)}, expected {kind}", key
                 )
             elif key == "images":
                 self._image(value, place, rows, files, spans, start, length)
@@ -98,12 +98,12 @@ class CocoIndex:
         number = id_of(value.get("id"))
         file = place.text(value.get("file_name"), "file_name")
         if number is None:
-            place.error("not-a-number", f"found {preview(value.get('id'))}, expected a whole number", "id")
+            place.error("not-a-number", f"found {format_value(value.get('id'))}, expected a whole number", "id")
         elif number in rows:
-            place.error("id-duplicate", f"found {preview(value.get('id'))}, expected an id of its own", "id")
+            place.error("id-duplicate", f"found {format_value(value.get('id'))}, expected an id of its own", "id")
         elif file is not None:
             if not isinstance(value.get("id"), int):
-                place.warn("id-type", f"found {preview(value.get('id'))}, expected a whole number", "id")
+                place.warn("id-type", f"found {format_value(value.get('id'))}, expected a whole number", "id")
             rows[number] = len(files)
             files.append(file)
             spans.extend((start, length))
@@ -112,12 +112,12 @@ class CocoIndex:
         number = id_of(value.get("id"))
         name = place.text(value.get("name"), "name")
         if not isinstance(number, int):
-            place.error("not-a-number", f"found {preview(value.get('id'))}, expected a whole number", "id")
+            place.error("not-a-number", f"found {format_value(value.get('id'))}, expected a whole number", "id")
         elif number in self.categories:
-            place.error("id-duplicate", f"found {preview(value.get('id'))}, expected an id of its own", "id")
+            place.error("id-duplicate", f"found {format_value(value.get('id'))}, expected an id of its own", "id")
         elif name is not None:
             if not isinstance(value.get("id"), int):
-                place.warn("id-type", f"found {preview(value.get('id'))}, expected a whole number", "id")
+                place.warn("id-type", f"found {format_value(value.get('id'))}, expected a whole number", "id")
             self.categories[number] = name
 
     def _sort_images(self) -> None:
@@ -164,8 +164,8 @@ class CocoIndex:
             )
         lost = int(np.searchsorted(self._owner, 0))
         for record in self._records(self._owned[:lost].tolist(), Location(str(self.path), on_problem)):
-            place = Location(str(self.path), on_problem, f"annotation {preview(record.get('id'))}")
-            image = preview(record.get("image_id"))
+            place = Location(str(self.path), on_problem, f"annotation {format_value(record.get('id'))}")
+            image = format_value(record.get("image_id"))
             place.error("frame-unknown", f"found {image}, expected the id of an image of this file", "image_id")
 
     def records(self, video: str, place: Location) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:

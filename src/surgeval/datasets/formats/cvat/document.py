@@ -12,7 +12,7 @@ from pathlib import Path
 from surgeval.datasets.io.outline import MAX_POINTS, Polygon
 from surgeval.datasets.io.values import MAX_SIDE, check_point, check_size
 from surgeval.datasets.io.xml import walk_xml
-from surgeval.files import Location, Problem, preview
+from surgeval.files import Location, Problem, format_value
 
 MAX_BYTES = 1 << 28
 MAX_FRAMES = 2_000_000  # of a task: 22 hours at 25 frames a second
@@ -266,7 +266,9 @@ def _runs(attributes: dict[str, str], place: Location) -> RunLengths | None:
         return None
     if min(counts) < 0 or sum(counts) != known[2] * known[3]:
         place.error(
-            "mask-broken", f"found {preview(attributes.get('rle'))}, expected a sum of {known[2] * known[3]}", "rle"
+            "mask-broken",
+            f"found {format_value(attributes.get('rle'))}, expected a sum of {known[2] * known[3]}",
+            "rle",
         )
         return None
     return RunLengths(counts, *known)

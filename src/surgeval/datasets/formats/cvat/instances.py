@@ -13,7 +13,7 @@ from surgeval.datasets.formats.cvat.names import PART, SCORE, TRACK, UNDEFINED, 
 from surgeval.datasets.io.layout import natural
 from surgeval.datasets.io.outline import Polygon, bounds, outline_fields
 from surgeval.datasets.io.values import check_combination, check_frame_box, find_class
-from surgeval.files import Location, preview
+from surgeval.files import Location, format_value
 from surgeval.records import UNKNOWN, Box, Instance, Mask, Triplet
 from surgeval.vocab import LabelSpace
 
@@ -140,6 +140,8 @@ def _mask(runs: RunLengths, width: int, height: int, place: Location) -> Mask | 
     canvas[runs.top : runs.top + runs.height, runs.left : runs.left + runs.width] = part
     mask = Mask.from_array(canvas)
     if not mask.area:
-        place.error("mask-broken", f"found {preview(runs.counts[:6])}, expected a mask with at least one pixel", "rle")
+        place.error(
+            "mask-broken", f"found {format_value(runs.counts[:6])}, expected a mask with at least one pixel", "rle"
+        )
         return None
     return mask

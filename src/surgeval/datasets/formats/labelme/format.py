@@ -51,7 +51,7 @@ from surgeval.datasets.io.letterbox import Letterbox
 from surgeval.datasets.io.outline import Polygon, bounds, outline_fields, read_points
 from surgeval.datasets.io.values import check_combination, check_frame_box, check_size, find_class
 from surgeval.errors import BadInput
-from surgeval.files import Level, Location, OnProblem, Problem, preview, raise_errors
+from surgeval.files import Level, Location, OnProblem, Problem, format_value, raise_errors
 from surgeval.records import UNKNOWN, Frame, ImageRef, Instance, Question, Triplet, Video
 from surgeval.vocab import LabelSpace
 
@@ -223,7 +223,7 @@ class Labelme:
         points = shape.get("points")
         kind = shape.get("shape_type") or ("rectangle" if isinstance(points, list) and len(points) == 2 else "polygon")
         if kind not in ("rectangle", "polygon"):
-            place.warn("shape-ignored", f"found {preview(kind)}, expected a rectangle or a polygon", "shape_type")
+            place.warn("shape-ignored", f"found {format_value(kind)}, expected a rectangle or a polygon", "shape_type")
             return None
         least = 2 if kind == "rectangle" else 3
         outline = read_points(points, place, least=least)

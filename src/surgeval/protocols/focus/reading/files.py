@@ -17,7 +17,7 @@ from surgeval.asking import EvalAnswers, is_eval_log, read_eval_log
 from surgeval.datasets import OnProblem, Problem
 from surgeval.datasets.io import UNREAD, read_json
 from surgeval.errors import BadInput, printable
-from surgeval.files import Location, preview
+from surgeval.files import Location, format_value
 from surgeval.protocols.focus.reading.records import (
     FocusQuestion,
     FocusResponse,
@@ -134,8 +134,8 @@ def _require_usable(
     strangers = [key for key in answers if key not in known]
     if len(strangers) == len(answers):
         raise BadInput(
-            f"{file}: qID: found {preview(strangers[0])} and {len(strangers) - 1} more that no question has, "
-            f"expected qIDs such as {preview(next(iter(known)))}"
+            f"{file}: qID: found {format_value(strangers[0])} and {len(strangers) - 1} more that no question has, "
+            f"expected qIDs such as {format_value(next(iter(known)))}"
         )
     key, answer = next(iter(answers.items()))
     expected = f"expected records like {example('responses', key)}"
@@ -143,7 +143,9 @@ def _require_usable(
     if all(answer.repeated for answer in answers.values()):
         raise BadInput(f"{file}: every question has several responses, expected one response for each question")
     if all(not isinstance(answer.content, str) for answer in answers.values()):
-        raise BadInput(f"{file}: content: found {preview(answer.content)} and {more} more that are no text, {expected}")
+        raise BadInput(
+            f"{file}: content: found {format_value(answer.content)} and {more} more that are no text, {expected}"
+        )
     if timed and all(answer.untimed for answer in answers.values()):
         raise BadInput(
             f"{file}: latency: {answer.untimed}, and no other response has a usable one; "
@@ -156,7 +158,7 @@ def _require_scorable(questions: Sequence[FocusQuestion], file: str) -> None:
     if len(questions) >= _ALL and all(question.unusable for question in questions):
         first = questions[0]
         raise BadInput(
-            f"{file}: none of the {len(questions)} questions can be scored; the first, {preview(first.id)}: "
+            f"{file}: none of the {len(questions)} questions can be scored; the first, {format_value(first.id)}: "
             f"{first.unusable}"
         )
 
@@ -246,9 +248,11 @@ def _key(place: Location, number: int, value: object, compat: bool) -> Hashable:
     if isinstance(value, str) and (value or compat):
         return value
     if isinstance(value, int | float) and (compat or not isinstance(value, bool)):
-        place.at(f"record {number}").warn("id-type", f"found {preview(value)}, expected text", "qID")
+        place.at(f"record {number}").warn("id-type", f"found {format_value(value)}, expected text", "qID")
         return value if compat else str(value)
-    place.at(f"record {number}").error("key-missing", f"found {preview(value)}, expected the id of a question", "qID")
+    place.at(f"record {number}").error(
+        "key-missing", f"found {format_value(value)}, expected the id of a question", "qID"
+    )
     return None
 
 

@@ -14,7 +14,7 @@ from typing import TypeVar
 from surgeval.datasets import raise_errors
 from surgeval.datasets.io import read_json, read_text
 from surgeval.errors import BadInput
-from surgeval.files import preview
+from surgeval.files import format_value
 from surgeval.protocols.focus.reading.records import FocusQuestion
 from surgeval.records import VqaQuestion
 from surgeval.results import counted
@@ -48,7 +48,7 @@ def mark_ood(
             raise BadInput(f"ood: found {spec!r}, expected {OOD_SPECS}")
         if kind == "list":
             matched, lacking = _match_list(questions, Path(value))
-            notes += [f"{value}: no question matches {counted(len(lacking), 'line')} (the first: {preview(lacking[0])})"
+            notes += [f"{value}: no question matches {counted(len(lacking), 'line')} (the first: {format_value(lacking[0])})"
                       ] if lacking and matched else []  # fmt: skip
         else:
             test = _of_set(value, sets or {}) if kind == "data" else _of_procedure(value)
@@ -95,5 +95,5 @@ def _match_list(questions: Sequence[FocusQuestion | VqaQuestion], file: Path) ->
 
 def _known(kind: str, questions: Sequence[FocusQuestion | VqaQuestion]) -> str:
     if kind == "procedure":
-        return f"; their procedures are {', '.join(map(preview, sorted({q.procedure for q in questions})[:5]))}"
-    return f"; the first id is {preview(questions[0].id)}" if questions else ""
+        return f"; their procedures are {', '.join(map(format_value, sorted({q.procedure for q in questions})[:5]))}"
+    return f"; the first id is {format_value(questions[0].id)}" if questions else ""

@@ -15,7 +15,7 @@ from typing import Any
 
 from surgeval.datasets import OnProblem, Problem
 from surgeval.errors import BadInput, printable
-from surgeval.files import as_float, preview
+from surgeval.files import as_float, format_value
 from surgeval.qa.formats import check_reference
 from surgeval.vocab import capabilities, capability_expected
 
@@ -99,8 +99,8 @@ def read_question(
     aborts = _absent(record, REFERENCE)
 
     def fault(field: str, found: object, expected: str) -> None:
-        here.error("wrong-value", f"found {preview(found)}, expected {expected}", field)
-        faults.append(f"the reference's {field} is {preview(found)}, expected {expected}")
+        here.error("wrong-value", f"found {format_value(found)}, expected {expected}", field)
+        faults.append(f"the reference's {field} is {format_value(found)}, expected {expected}")
 
     if request is None:
         here.error(
@@ -115,7 +115,9 @@ def read_question(
         aborts.append("unknown primary")
     elif primary == group:
         here.warn(
-            "capability-group", f"found {preview(record.get('primary'))}, expected a leaf of the taxonomy", "primary"
+            "capability-group",
+            f"found {format_value(record.get('primary'))}, expected a leaf of the taxonomy",
+            "primary",
         )
     ood, clinical = record.get("ood", False), record.get("clinical", False)
     for flag, value in (("ood", ood), ("clinical", clinical)):
@@ -124,7 +126,9 @@ def read_question(
     secondaries = record.get("secondaries") or []
     for value in secondaries if isinstance(secondaries, list) else [secondaries]:
         if not _capability(value)[1]:
-            here.warn("wrong-value", f"found {preview(value)}, expected {capability_expected(value)}", "secondaries")
+            here.warn(
+                "wrong-value", f"found {format_value(value)}, expected {capability_expected(value)}", "secondaries"
+            )
     format, options, answer = record.get("format"), record.get("format_kwargs", {}), record.get("answer")
     unreadable = check_reference(format, options, answer, compat)
     if unreadable:
@@ -139,15 +143,15 @@ def read_question(
 def _read_request(here: Here, record: dict[str, Any], aborts: list[str]) -> _Request:
     aborts += _absent(record, REQUEST)
     for key in _unknown(record, REQUEST):
-        here.warn("key-unknown", f"found {preview(key)}, expected only the keys {', '.join(REQUEST)}", "keys")
-        aborts.append(f"request key {preview(key)}")
+        here.warn("key-unknown", f"found {format_value(key)}, expected only the keys {', '.join(REQUEST)}", "keys")
+        aborts.append(f"request key {format_value(key)}")
     video = record.get("videoID")
     if isinstance(video, int) and not isinstance(video, bool):
         video = str(video)
     if not isinstance(video, str) or not video.strip():
         here.error(
             "key-missing",
-            f"found {preview(video)}, expected the video's id (the question becomes its own cluster)",
+            f"found {format_value(video)}, expected the video's id (the question becomes its own cluster)",
             "videoID",
         )
         video = None
@@ -160,7 +164,7 @@ def _read_request(here: Here, record: dict[str, Any], aborts: list[str]) -> _Req
         ("question", isinstance(text, str)),
     ):
         if not known:
-            here.warn("key-missing", f"found {preview(record.get(key))}, expected what judges are shown", key)
+            here.warn("key-missing", f"found {format_value(record.get(key))}, expected what judges are shown", key)
     return _Request(
         None if video is None else printable(video), start, end, procedure if isinstance(procedure, str) else "",
         text if isinstance(text, str) else "",
@@ -170,18 +174,18 @@ def _read_request(here: Here, record: dict[str, Any], aborts: list[str]) -> _Req
 def read_response(here: Here, record: dict[str, Any], timed: bool) -> FocusResponse:
     """A response; with `timed`, one without a usable latency is a problem."""
     content, raw = record.get("content"), record.get("latency")
-    unusable = "" if isinstance(content, str) else f"the answer is {preview(content)}, expected text"
+    unusable = "" if isinstance(content, str) else f"the answer is {format_value(content)}, expected text"
     if unusable:
-        here.error("not-text", f"found {preview(content)}, expected text", "content")
+        here.error("not-text", f"found {format_value(content)}, expected text", "content")
     aborts = _absent(record, RESPONSE[:2])
     for key in _unknown(record, RESPONSE):
-        here.warn("key-unknown", f"found {preview(key)}, expected only the keys {', '.join(RESPONSE)}", "keys")
-        aborts.append(f"response key {preview(key)}")
+        here.warn("key-unknown", f"found {format_value(key)}, expected only the keys {', '.join(RESPONSE)}", "keys")
+        aborts.append(f"response key {format_value(key)}")
     latency, stated, untimed = as_float(raw), "latency" in record, ""
     if latency is None or not 0 <= latency < math.inf:
-        untimed = f"the latency is {preview(raw)}, expected seconds, finite and at least 0"
+        untimed = f"the latency is {format_value(raw)}, expected seconds, finite and at least 0"
         if raw is not None or timed:
-            here.error("wrong-value", f"found {preview(raw)}, expected seconds, finite and at least 0", "latency")
+            here.error("wrong-value", f"found {format_value(raw)}, expected seconds, finite and at least 0", "latency")
     return FocusResponse(content, latency, stated, untimed, unusable, "; ".join(aborts))
 
 
@@ -207,7 +211,7 @@ def check_shape(file: str, records: Sequence[Mapping[str, Any]], label: str) -> 
     """Refuse a file whose records all lack a field: it has another layout, and every number would be about that."""
     lacking = [key for key in _SHAPES[file] if records and not any(key in record for record in records)]
     if lacking:
-        keys = ", ".join(preview(key) for key in records[0])
+        keys = ", ".join(format_value(key) for key in records[0])
         raise BadInput(
             f"{label}: {', '.join(lacking)}: found in none of {len(records)} records, which have {keys:.200}, "
             f"expected records like {example(file, records[0]['qID'])}"

@@ -24,7 +24,7 @@ from surgeval.datasets import (
     row_files,
 )
 from surgeval.errors import BadInput, DataError
-from surgeval.files import preview
+from surgeval.files import format_value
 from surgeval.models import hub_folder
 from surgeval.protocols.asked import draw_evenly
 from surgeval.protocols.focus.reading.files import Source, as_sources, logged_responses
@@ -145,7 +145,7 @@ def _combine(
     for rows, called in sets:
         for question in rows.questions:
             if question.id in names:
-                raise BadInput(f"{source}: question {preview(question.id)}: found in two data sets, expected each id "
+                raise BadInput(f"{source}: question {format_value(question.id)}: found in two data sets, expected each id "
                                "once; give each data set its own prefix")  # fmt: skip
             names[question.id] = called - common
         splits |= rows.split

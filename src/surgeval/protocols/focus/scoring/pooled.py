@@ -22,7 +22,7 @@ from surgeval.arrays import Floats
 from surgeval.datasets import raise_errors
 from surgeval.datasets.io import UNREAD, read_json
 from surgeval.errors import BadInput, DataError, printable
-from surgeval.files import preview
+from surgeval.files import format_value
 from surgeval.protocols.focus.scoring.summary import with_clusters
 from surgeval.results import counted
 from surgeval.stats import number_text, stream
@@ -116,15 +116,15 @@ def read_batches(source: Batches | None, known: Sequence[str]) -> tuple[tuple[st
             if qid in batch_of:
                 raise DataError(
                     file,
-                    f"found {preview(qid)}, also in {batch_of[qid]}, expected every question in one batch",
+                    f"found {format_value(qid)}, also in {batch_of[qid]}, expected every question in one batch",
                     record=place,
                     field="qIDs",
                 )
             if qid not in every:
                 raise DataError(
                     file,
-                    f"found {preview(qid)}, a question without reference, "
-                    f"expected qIDs of the references, such as {preview(known[0])}",
+                    f"found {format_value(qid)}, a question without reference, "
+                    f"expected qIDs of the references, such as {format_value(known[0])}",
                     record=place,
                     field="qIDs",
                 )
@@ -132,7 +132,7 @@ def read_batches(source: Batches | None, known: Sequence[str]) -> tuple[tuple[st
         batches.append((name, ids))
     lacking = [qid for qid in known if qid not in batch_of]
     if lacking:
-        raise BadInput(f"batches: {counted(len(lacking), 'question')} in no batch (first {preview(lacking[0])}), "
+        raise BadInput(f"batches: {counted(len(lacking), 'question')} in no batch (first {format_value(lacking[0])}), "
                        "expected every question in one batch")  # fmt: skip
     return tuple(batches)
 
@@ -155,11 +155,14 @@ def _batch_records(sources: Sequence[str | Path | Mapping[str, Any]]) -> Iterato
 def _ids_of(record: object, file: str, place: str | None) -> tuple[str, ...]:
     ids = record.get("qIDs") if isinstance(record, Mapping) else None
     if not isinstance(ids, list) or not ids or not all(type(qid) in (str, int) for qid in ids):
-        raise DataError(file, f"found {preview(ids)}, expected a list of question ids", record=place, field="qIDs")
+        raise DataError(file, f"found {format_value(ids)}, expected a list of question ids", record=place, field="qIDs")
     size = record.get("batch_size", len(ids)) if isinstance(record, Mapping) else len(ids)
     if size != len(ids):
         raise DataError(
-            file, f"found {preview(size)}, expected {len(ids)}, the number of qIDs", record=place, field="batch_size"
+            file,
+            f"found {format_value(size)}, expected {len(ids)}, the number of qIDs",
+            record=place,
+            field="batch_size",
         )
     return tuple(printable(str(qid)) for qid in ids)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from surgeval.errors import BadInput
-from surgeval.files import preview
+from surgeval.files import format_value
 from surgeval.protocols.focus.reading.records import FocusQuestion, FocusResponse
 from surgeval.qa.formats import AnswerVerdict, judge_format
 from surgeval.vocab import track_limits
@@ -115,7 +115,7 @@ def _compat(
         if limit is not None and latency is None:
             aborts = "a latency that is no number"
         elif not isinstance(response.content, str):
-            aborts = f"the answer is {preview(response.content)}, not text"
+            aborts = f"the answer is {format_value(response.content)}, not text"
     if aborts:
         return Outcome("invalid", None, f"orena-focus 0.4.0 aborts here: {aborts}", latency)
     if response is None:  # the original looks at neither format nor options of what is not answered in time

@@ -17,7 +17,7 @@ from surgeval.asking import Answered, EvalAnswers, ShownFrame, Unanswered, is_ev
 from surgeval.datasets import raise_errors
 from surgeval.datasets.io import UNREAD, read_json, read_lines, told_json
 from surgeval.errors import DataError
-from surgeval.files import Location, as_float, preview
+from surgeval.files import Location, as_float, format_value
 from surgeval.protocols.intent.asking.conditions import posed
 from surgeval.protocols.intent.cases import CONDITIONS, case_id, is_condition, split_id
 from surgeval.protocols.intent.items import ItemSet, OpenedItems
@@ -87,8 +87,8 @@ class Responses:
             first, more = unknown[0], f" (and {len(unknown) - 1} more such replies)" if len(unknown) > 1 else ""
             raise DataError(
                 self._name,
-                f"found {preview(split_id(first)[0])}{more}, "
-                f"expected the id of an item in the data, such as {preview(item_set.items[0].id)}",
+                f"found {format_value(split_id(first)[0])}{more}, "
+                f"expected the id of an item in the data, such as {format_value(item_set.items[0].id)}",
                 record=self._records[first],
                 field="id",
             )
@@ -134,13 +134,13 @@ def _checked(source: Source, name: str) -> Iterator[tuple[str, str | None, Answe
         if not isinstance(condition, str) or not is_condition(condition):
             expected = f"{', '.join(CONDITIONS)} or rotated-1 to rotated-7"
             raise DataError(
-                name, f"found {preview(condition)}, expected {expected}", record=place.record, field="condition"
+                name, f"found {format_value(condition)}, expected {expected}", record=place.record, field="condition"
             )
         case = case_id(item or "", condition)
         if case in seen:
             raise DataError(
                 name,
-                f"found {preview(item)} a second time under {condition}, expected one response for each",
+                f"found {format_value(item)} a second time under {condition}, expected one response for each",
                 record=place.record,
                 field="id",
             )
@@ -148,7 +148,7 @@ def _checked(source: Source, name: str) -> Iterator[tuple[str, str | None, Answe
         content = place.text(record.get("content"), "content", empty=True)
         latency = as_float(record["latency"]) if record.get("latency") is not None else None
         if record.get("latency") is not None and (latency is None or not 0 <= latency < float("inf")):
-            found = preview(record["latency"])
+            found = format_value(record["latency"])
             raise DataError(name, f"found {found}, expected seconds, at least 0", record=place.record, field="latency")
         yield case, place.record, Answered(content or "", latency)
 
