@@ -26,7 +26,7 @@ from surgeval.datasets import MemoryDataset
 from surgeval.errors import BadInput, DataError, RunError, SurgevalError
 from surgeval.files import trust_parquet
 from surgeval.protocols.asked import AskedRun
-from surgeval.protocols.contract import Comparison, FinishedRun, RunResult
+from surgeval.protocols.contract import FinishedRun, RunResult
 from surgeval.protocols.focus import as_sources, run_focus, score_focus
 from surgeval.protocols.intent import run_intent
 from surgeval.protocols.quality import run_quality
@@ -250,7 +250,7 @@ def test_a_page_made_again_from_a_copy_of_the_folder_is_the_same(run: Path, tmp_
 
 def test_a_run_does_not_differ_from_itself(result: RunResult) -> None:
     compared = surgeval.compare(result, result, resamples=50, seed=3)
-    assert isinstance(compared, Comparison) and compared.protocol == result.protocol
+    assert compared.protocol == result.protocol
     assert (compared.settings["resamples"], compared.settings["seed"]) == (50, 3)
     known = [one for one in compared.to_frame()["difference"] if one is not None]
     assert known and set(known) == {0.0}
