@@ -90,6 +90,7 @@ PROBLEM_KINDS = (
     "score-missing",
     "score-outside",
     "scores-equal",
+    "scores-missing",
     "shape-ignored",
     "size-assumed",
     "size-differs",

@@ -29,7 +29,7 @@ class Interval(Result):
     """An estimate with its interval.
 
     `low` and `high` are NaN where no interval exists (one video). `method` says how the ends were found (`t`: videos
-    left out in turn; `percentile` and `bca`: videos drawn; `bound`: all videos showed the same), `scheme` what was left
+    left out in turn; `percentile` and `bca`: videos drawn; `bound`: no video moved the number), `scheme` what was left
     out or drawn, `point` which mean was estimated, `resamples` is 0 where nothing was drawn. `n` counts rows.
     """
 

@@ -97,31 +97,36 @@ def without_bound(interval: Interval) -> Interval:
     return replace(interval, low=math.nan, high=math.nan, method="none") if interval.method == "bound" else interval
 
 
-def with_still_parts(interval: Interval, parts: Iterable[tuple[float, Interval]], bounds: Bounds) -> Interval:
-    """A weighted mean whose `parts` (weight, interval) no cluster moved: as unsure as they are.
+def with_still_parts(
+    interval: Interval, parts: Iterable[tuple[float, Interval]], bounds: Bounds, *, count: int
+) -> Interval:
+    """A weighted mean of `count` parts of which no cluster moved `parts` (weight, interval): as unsure as they are.
 
     Leaving out clusters shows nothing of a part that is the same in all of them. Parts are taken as independent of the
-    rest: squared distances to the ends add up (the method of variance estimates recovery).
+    rest: squared distances to the ends add up (the method of variance estimates recovery). A mean that no cluster moved
+    (method `bound`) may have parts that vary: they cancel, or few of the means without a cluster are defined. Its
+    interval counts then as well; only where every part is the same in all clusters do the parts alone decide.
 
     >>> still = [(0.5, Interval(estimate=1.0, low=0.6, high=1.0))]
-    >>> print(with_still_parts(Interval(estimate=0.9, low=0.85, high=0.95, clusters=8), still, (0.0, 1.0)))
+    >>> print(with_still_parts(Interval(estimate=0.9, low=0.85, high=0.95, clusters=8), still, (0.0, 1.0), count=2))
     0.900 [0.694, 0.950]
     """
     parts = [(weight, part) for weight, part in parts if not np.isnan(part.low)]
     if not parts or np.isnan(interval.low):
         return interval
-    moved = interval.method != "bound"
+    all_still = interval.method == "bound" and len(parts) == count
     below, above = (
-        ((interval.estimate - interval.low) ** 2, (interval.high - interval.estimate) ** 2) if moved else (0.0, 0.0)
+        (0.0, 0.0) if all_still else ((interval.estimate - interval.low) ** 2, (interval.high - interval.estimate) ** 2)
     )
     for weight, part in parts:
         down, up = part.estimate - part.low, part.high - part.estimate
         below += (weight * (down if weight > 0 else up)) ** 2
         above += (weight * (up if weight > 0 else down)) ** 2
     low, high = max(bounds[0], interval.estimate - below**0.5), min(bounds[1], interval.estimate + above**0.5)
-    some = f"{len(parts)} of its parts {'is' if len(parts) == 1 else 'are'}" if moved else "all its parts are"
+    some = "all its parts are" if all_still else f"{len(parts)} of its parts {'is' if len(parts) == 1 else 'are'}"
     note = f"{some} the same in every video, and widen it by their own intervals"
     return replace(
         interval, low=min(low, interval.estimate), high=max(high, interval.estimate),
-        method=interval.method if moved else "t", note=f"{interval.note}; {note}" if moved and interval.note else note,
+        method="t" if all_still else interval.method,
+        note=f"{interval.note}; {note}" if interval.note and not all_still else note,
     )  # fmt: skip

@@ -104,7 +104,7 @@ def read_proposals(
     number_of = {name: number for number, name in frames}
     told: list[Problem] = []
     known = MemoryDataset(space, (Frame(video, name, number, None, None, *size) for number, name in frames))
-    table = read_detections(path, known, assume_score=1.0, on_problem=told.append).table
+    table = read_detections(path, known, on_problem=told.append).table
     wrong = [str(problem) for problem in told if problem.level == "error"]
     if not len(table) and wrong:
         raise BadInput(wrong[0])

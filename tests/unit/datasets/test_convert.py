@@ -348,3 +348,23 @@ def test_what_a_killed_conversion_left_is_removed_by_the_next(make: Make, tmp_pa
     convert(make(), tmp_path / "out", "coco")
     left = {path.name for path in tmp_path.iterdir() if path.name.endswith(".partial")}
     assert left == set(names.values()) - {names[dead.pid]}
+
+
+@pytest.mark.parametrize("format", ["cholect50", "labelme", "yolo8", "cvat"])
+def test_null_verb_and_target_that_are_no_class_are_written_as_the_instrument_alone(
+    format: str, tmp_path: Path
+) -> None:
+    space = load_labels("phantom")
+    bag = space.find_name("instrument", "specimen_bag")
+    pair = space.find_name("verb", "null_verb"), space.find_name("target", "null_target")
+    assert space.find(bag, *pair) == -1
+    Image.new("RGB", (64, 48)).save(tmp_path / "frame.jpg")
+    image = ImageRef(tmp_path / "frame.jpg")
+    alone = Frame("op", "000000", 0, None, image, 64, 48, (Instance(Triplet(bag, *pair), Box(5, 5, 10, 10)),))
+    report = convert(MemoryDataset(space, [alone]), tmp_path / "out", format)
+    assert not any("no classes of the label space" in loss for loss in report.losses)
+    back = open_dataset(tmp_path / "out")
+    assert not [problem for problem in check(back).problems if problem.level == "error"]
+    ((frame,),) = ([*back.frames(video.name)] for video in back.videos())
+    assert [back.space.instruments[instance.triplet.instrument] for instance in frame.instances] == ["specimen_bag"]
+    assert frame.instances[0].triplet.verb == -1

@@ -76,5 +76,5 @@ def test_a_frame_that_was_seen_is_told_from_one_that_was_not(truth: GroundTruth,
 def test_half_a_row_is_an_error_and_not_an_empty_frame(truth: GroundTruth, tmp_path: Path) -> None:
     path = tmp_path / "found.csv"
     path.write_text("video,frame,triplet,score,x,y,w,h\nVID68,000001,17,,,,,\n")
-    with pytest.raises(DataError, match="score: found nothing, expected a finite number"):
+    with pytest.raises(DataError, match="x: found nothing, expected a finite number"):
         read_detections(path, truth)

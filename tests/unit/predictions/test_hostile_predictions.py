@@ -185,8 +185,8 @@ def test_a_box_beyond_any_edge_of_the_frame_is_told(
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("17 0.5 0.25 0.1 0.2\n", "line 1: found 5 fields, a label without a score, expected 6 fields"),
-        ("17 0 2 0 0.5 0.25 0.1 0.2\n", "line 1: found 8 fields, a label without a score"),
+        ("17 0.5 0.25 0.1 0.2 0.9\n17 0.5 0.25 0.1 0.2\n", "line 2: found 5 fields after lines of 6"),
+        ("17 0 2 0 0.5 0.25 0.1 0.2\n17 0 2 0 0.5 0.25 0.1 0.2 0.9\n", "line 2: found 9 fields after lines of 8"),
         ("17 0.5 0.25 0.1 0.2 0.9 4\n", "line 1: found 7 fields, which could be a box with a track or a row"),
         ("17 0.5\n", "line 1: found 2 fields, expected 6 fields"),
         ("17 0.5 0.25 0.1 0.2 0.9\n\n17 0 1 0 0.5 0.2 0.1 0.2 0.9", "line 3: found 9 fields after lines of 6"),
@@ -281,7 +281,7 @@ ROW = {"image_id": "VID68/000012.jpg", "category_id": 18, "bbox": [1, 2, 30, 40]
         (ROW | {"bbox": None}, "annotation 1: bbox: found nothing, expected four numbers"),
         (ROW | {"bbox": [1, 2, float("inf"), 4]}, "annotation 1 (VID68 000012): w: found Infinity, expected a finite"),
         (ROW | {"score": "0.5"}, "score: found '0.5', expected a finite number"),
-        ({k: v for k, v in ROW.items() if k != "score"}, "annotation 1: score: found nothing, expected a score: a"),
+        ({k: v for k, v in ROW.items() if k != "score"}, "annotation 1: score: found nothing, expected a score, as"),
         (ROW | {"category_id": 101}, "annotation 1: category_id: found 101, expected a class id + 1"),
         (ROW | {"category_id": [1]}, "annotation 1: category_id: found [1]"),
         (ROW | {"image_id": None}, "annotation 1: image_id: found nothing, expected the id of an image"),
@@ -318,13 +318,19 @@ def test_text_after_the_end_of_a_results_list_is_told(truth: GroundTruth, tmp_pa
         read_detections(path, truth)
 
 
+_SCORED_ROW = [17, 0, 0.9, 0.1, 0.1, 0.1, 0.1, -1, -1, *[-1] * 6]
+
+
 @pytest.mark.parametrize(
     ("rows", "sentence"),
     [
         ([[17] * 14], "frame 12, row 0: found 14 items, expected a row of 15 items"),
         (7, "frame 12: found 7, expected a JSON list"),
         ([[17, 0, 0.9, -1, float("nan"), 0.1, 0.1, -1, -1, *[-1] * 6]], "row 0 (VID68 000012): y: found NaN"),
-        ([[17, 0, None, 0.1, 0.1, 0.1, 0.1, -1, -1, *[-1] * 6]], "score: found nothing, expected a finite number"),
+        (
+            [_SCORED_ROW, [17, 0, None, 0.1, 0.1, 0.1, 0.1, -1, -1, *[-1] * 6]],
+            "score: found nothing, expected a finite number",
+        ),
         ([[17, 0, 0.9, 0.1, 0.1, 1e308, 0.1, -1, -1, *[-1] * 6]], "w: found 1e+308, expected at most 1e+06 pixels"),
     ],
 )
@@ -340,11 +346,11 @@ def test_a_bad_cholect50_row_is_named(truth: GroundTruth, tmp_path: Path, rows: 
 def test_arguments_that_make_no_sense_are_refused(truth: GroundTruth, found: pl.DataFrame, tmp_path: Path) -> None:
     path = tmp_path / "found.csv"
     found.write_csv(path)
-    for options, message in (
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"format": "voc"}, "format 'voc': expected one of table, coco, yolo, cholect50, rows"),
         ({"classes": "verb"}, "classes 'verb': expected triplet or instrument"),
-        ({"assume_score": 2.0}, "assume_score 2.0: expected a score from 0 to 1"),
-    ):
+    ]
+    for options, message in cases:
         with pytest.raises(BadInput, match=message):
             read_detections(path, truth, **options)
     with pytest.raises(BadInput, match="found no such file or folder, expected predictions"):

@@ -25,6 +25,7 @@ from surgeval.records import Box, Frame, Instance, Triplet
 from surgeval.vocab import load_labels
 
 Lines = Callable[..., Path]
+NO_SCORES = "The predictions have no scores: every box counts alike, and average precision says little."
 PLACES = {"table": "found.csv", "coco": "found.json", "yolo": "found", "cholect50": "found", "rows": "found.json"}
 
 
@@ -123,11 +124,44 @@ def test_a_lone_class_may_be_said_to_be_an_instrument(truth: GroundTruth, lines:
     assert (said["triplet"].to_list(), said["instrument"].to_list()) == ([-1], [2])
 
 
-def test_yolo_lines_without_a_score_pass_only_when_one_is_assumed(truth: GroundTruth, lines: Lines) -> None:
-    folder = lines(VID68_000012="17 0.5 0.25 0.1 0.2")
-    with pytest.raises(DataError, match=r"VID68_000012.txt: line 1: found 5 fields, a label without a score, expected"):
-        read_detections(folder, truth)
-    assert read_detections(folder, truth, assume_score=0.5).table["score"].to_list() == [0.5]
+@pytest.mark.parametrize("line", ["17 0.5 0.25 0.1 0.2", "17 0 1 0 0.5 0.25 0.1 0.2"])
+def test_yolo_lines_without_scores_are_read_with_score_1_and_a_warning(
+    truth: GroundTruth, lines: Lines, line: str
+) -> None:
+    heard: list[Problem] = []
+    back = read_detections(lines(VID68_000012=line), truth, on_problem=heard.append)
+    assert (back.table["score"].to_list(), back.table["triplet"].to_list()) == ([1.0], [17])
+    assert [(problem.kind, problem.level) for problem in heard] == [("scores-missing", "warning")]
+    assert NO_SCORES in str(heard[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("found.csv", "video,frame,triplet,x,y,w,h\nVID68,000012,17,1,2,30,40\nVID68,000012,18,1,2,30,40\n"),
+        ("found.csv", "video,frame,triplet,score,x,y,w,h\nVID68,000012,17,,1,2,30,40\nVID68,000012,18,,1,2,30,40\n"),
+        (
+            "found.json",
+            '[{"image_id": "VID68/000012.jpg", "category_id": 18, "bbox": [1, 2, 30, 40]},'
+            ' {"image_id": "VID68/000012.jpg", "category_id": 19, "bbox": [1, 2, 30, 40]}]',
+        ),
+    ],
+)
+def test_a_file_without_any_score_is_read_with_score_1_and_a_warning(
+    truth: GroundTruth, tmp_path: Path, name: str, text: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    heard: list[Problem] = []
+    back = read_detections(tmp_path / name, truth, on_problem=heard.append)
+    assert (back.table["score"].to_list(), back.table["triplet"].to_list()) == ([1.0, 1.0], [17, 18])
+    assert [str(problem) for problem in heard] == [f"{tmp_path / name}: {NO_SCORES}"]
+
+
+def test_a_table_in_which_some_rows_lack_a_score_is_refused(truth: GroundTruth, tmp_path: Path) -> None:
+    path = tmp_path / "found.csv"
+    path.write_text("video,frame,triplet,score,x,y,w,h\nVID68,000012,17,0.5,1,2,30,40\nVID68,000012,18,,1,2,30,40\n")
+    with pytest.raises(DataError, match="score: found nothing, expected a finite number"):
+        read_detections(path, truth)
 
 
 def test_a_file_name_that_fits_two_frames_is_refused(lines: Lines) -> None:

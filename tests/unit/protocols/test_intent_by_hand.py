@@ -74,6 +74,16 @@ def test_taking_traps_away_adds_what_asking_again_does_not() -> None:
     assert dropped.over_again is not None and dropped.over_again.estimate == pytest.approx(1 / 2)
 
 
+def test_one_passed_trap_in_three_videos_leaves_the_difference_an_interval_on_both_sides() -> None:
+    """One of four failed twins is right in every video: without the only passed trap the difference is undefined."""
+    rows = [(f"v{video}", "failed", float(number == 0)) for video in range(3) for number in range(4)]
+    cells = pl.DataFrame([*rows, ("v0", "passed", 0.0)], schema=["cluster", "cell", "value"], orient="row")
+    gap = weighted_interval(cells, {"failed": Fraction(1), "passed": Fraction(-1)}, "gap")
+    assert gap.estimate == 0.25
+    assert gap.low < 0 and gap.high > 0.7
+    assert "undefined without 1 of 3 clusters" in gap.note and "all its parts" not in gap.note
+
+
 def test_one_who_is_never_readable_is_not_consistent() -> None:
     items = [item("mute", TWO), item("firm", TWO)]
     orders = ("plain", "rotated-1")

@@ -22,6 +22,7 @@ from surgeval.protocols.intent.page import _details, _lead, _tables, intent_sect
 from surgeval.protocols.intent.page_tables import competency_tables, reading_tables, removal_tables
 from surgeval.protocols.intent.result import IntentScores, load_intent
 from surgeval.records import Gaze, IntentQuestion
+from surgeval.stats import Interval
 
 
 @pytest.fixture(scope="module")
@@ -317,6 +318,17 @@ def test_differences_of_removed_traps_are_points_and_one_sided_intervals_say_so(
     assert row["trap taken away adds"].split(" [")[0].endswith(" points")
     assert row["failed, asked again"] == f"{scores.removal['cognitive'].again.cell('share')}, one-sided"  # type: ignore[union-attr]
     assert "the bound of the number" in table.note
+
+
+def test_a_difference_whose_interval_ends_at_the_number_is_marked_one_sided(
+    runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scores = load_intent(runs["sycophant"])
+    difference = Interval(estimate=0.25, low=-0.543, high=0.25, clusters=3)
+    changed = replace(scores.removal["cognitive"], less_than_passed=difference)
+    monkeypatch.setitem(vars(scores), "removal", {"cognitive": changed})
+    (table, *_) = removal_tables([scores])
+    assert table.frame["failed − passed"].to_list() == ["25.0 points [-54.3, 25.0], one-sided"]
 
 
 def test_a_difference_of_two_skills_is_in_points(runs: dict[str, Path]) -> None:

@@ -99,3 +99,22 @@ def test_a_model_that_chooses_one_letter_for_every_item_is_named_on_page_and_ter
     assert 0 <= out.index(f"warning: {warning}") < out.index("%")
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert f"Warning: {warning}." in page.replace("\u00a0", " ")
+
+
+def test_items_without_a_reply_are_among_the_warnings_of_the_json_output(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from surgeval.cli.app import run
+
+    rows = [
+        {"id": f"i{n}", "scenario": "chest_xray", "cluster": f"P{n % 3}", "media": [], "dimension": "spatial",
+         "skill": "absolute", "question": "Where is it?", "options": ["left", "right"], "answer": n % 2}
+        for n in range(COUNT)
+    ]  # fmt: skip
+    (tmp_path / "items.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    replies = tmp_path / "replies.jsonl"
+    replies.write_text("\n".join(json.dumps({"id": f"i{n}", "content": "AB"[n % 2]}) for n in range(4)))
+    command = ["score", "intent", "--data", str(tmp_path / "items.jsonl"), "--responses", str(replies)]
+    assert run([*command, "--out", str(tmp_path / "run"), "--json"]) == 1
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["missing"], printed["warnings"]) == (8, ["8 of 12 items have no reply and count as wrong."])

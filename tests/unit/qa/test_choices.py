@@ -25,6 +25,37 @@ def test_cases_from_the_field_read_right(reply: str, letter: str) -> None:
     assert read_choice(reply, OPTIONS).index == "ABCDE".index(letter)
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "\n".join(f"Answer: {letter}" for letter in "ABCDE"),
+        "Either answer: A or answer: C",
+        "The answer is A or the answer is C.",
+        "Answer: B (hook) or answer: C (scissors)",
+    ],
+)
+def test_answers_side_by_side_are_ambiguous_where_all_are_listed_or_joined_by_or(reply: str) -> None:
+    assert read_choice(reply, OPTIONS).reading == "ambiguous"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Answer: A\nAnswer: C",
+        "Answer: A. On second thought it is held open. Answer: C",
+        "The answer is A. Wait, the tip is curved. Answer: C",
+        "Is the answer A or the answer B? Neither fits. Answer: C",
+        "Answer: A\nAnswer: B\nAnswer: D\nAnswer: E\nAll considered, answer: C",
+    ],
+)
+def test_a_later_answer_corrects_an_earlier_one(reply: str) -> None:
+    assert read_choice(reply, OPTIONS).index == 2
+
+
+def test_of_two_options_the_second_answer_is_a_correction() -> None:
+    assert read_choice("Answer: A\nAnswer: B", ["yes", "no"]).index == 1
+
+
 @pytest.mark.parametrize("reply", ["Answer", "A surgeon holds the instrument.", "I notice a small vessel.", "14"])
 def test_what_only_looks_like_a_choice_is_none(reply: str) -> None:
     assert read_choice(reply, [*OPTIONS, "no"]).index is None

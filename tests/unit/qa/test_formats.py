@@ -70,7 +70,7 @@ def test_a_percentage_may_lack_the_digit_before_or_after_its_point() -> None:
     assert [verdict("percentage", "0.5", said, threshold_pp=0).correct for said in (".5", ".50 %", "0.5%")] == [
         True
     ] * 3
-    assert verdict("percentage", "40", "40.", threshold_pp=0).correct
+    assert all(verdict("percentage", "40", said, threshold_pp=0).correct for said in ("40.", "40. %", "40.%"))
     assert [verdict("percentage", "40", said).state for said in (".", ".%", "4..5")] == ["invalid"] * 3
     assert judge_format("percentage", {}, "0.5", ".5", compat=ORENA_FOCUS).state == "invalid"  # as the package reads
 

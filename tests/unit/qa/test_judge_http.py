@@ -78,7 +78,7 @@ DETERMINED = [
     ((200, '{"choices": []}', {}), "error", "a reply without choices", 4),
     ((200, '{"choices": [{}]}', {}), "error", "a choice without a message", 4),
     ((200, '{"choices": [7]}', {}), "error", "a choice without a message", 4),
-    ((200, "[]", {}), "error", "no JSON object", 4),
+    ((200, "[]", {}), "error", "no JSON object", 3),
     ((200, '{"choices": [{"message": {"con', {}), "error", "a body that is no JSON", 4),
     (
         (200, "<html>gateway</html>", {"Content-Type": "text/html"}),
@@ -89,7 +89,9 @@ DETERMINED = [
     (refused(500), "error", "HTTP 500 (sorry)", 4),
     (refused(503, {"Retry-After": "not a time"}), "error", "HTTP 503 (sorry)", 4),
     (refused(429, {"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}), "error", "HTTP 429 (sorry)", 4),
-    ((502, "<html>bad gateway</html>", {}), "error", "HTTP 502 (<html>bad gateway</html>)", 4),
+    ((502, "<html>bad gateway</html>", {}), "error", "HTTP 502 (<html>bad gateway</html>)", 3),
+    ((503, "starting", {"Retry-After": "0"}), "error", "HTTP 503 (starting)", 4),
+    ((200, '{"detail": "Not Found"}', {}), "error", "a reply without choices", 3),
     (refused(401), "error", "HTTP 401 (sorry)", 1),
     (refused(404), "error", "HTTP 404 (sorry)", 1),
     (refused(400), "error", "HTTP 400 (sorry)", 1),
@@ -124,8 +126,17 @@ def test_a_server_whose_first_replies_are_web_pages_is_given_up_at_once(server: 
     assert f"tiny at {server.url}: a body that is no JSON (<!DOCTYPE html>)" in verdicts[5].reason
 
 
-def test_a_server_that_once_replied_is_asked_again_after_web_pages(server: Server) -> None:
-    page: tuple[int, str, dict[str, str]] = (200, "<html>gateway</html>", {})
+@pytest.mark.parametrize("answer", [(503, "<html>Bad Gateway</html>", {}), (200, '{"status": "ok"}', {})])
+def test_a_gateway_without_a_model_behind_it_is_asked_three_times_in_all(server: Server, answer: Reply) -> None:
+    server.script = lambda number, count: answer
+    verdicts = Panel([judge(server)]).judge_all([item(n) for n in range(12)], concurrency=1)
+    assert sum(server.asked.values()) == 3
+    assert {verdict.state for verdict in verdicts} == {"judge_error"}
+
+
+@pytest.mark.parametrize("status", [200, 503])
+def test_a_server_that_once_replied_is_asked_again_after_web_pages(server: Server, status: int) -> None:
+    page: tuple[int, str, dict[str, str]] = (status, "<html>gateway</html>", {})
     server.script = lambda number, count: page if number and count < 4 else voted("CORRECT")
     one = judge(server)
     assert [one.vote(item(number)).requests for number in (0, 1, 2)] == [1, 4, 4]

@@ -12,7 +12,7 @@ import math
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -20,7 +20,7 @@ import PIL.Image
 
 from surgeval.arrays import Image
 from surgeval.datasets.base import Dataset, OnProblem
-from surgeval.datasets.formats.labels import FILE
+from surgeval.datasets.formats.labels import FILE, without_null_pair
 from surgeval.datasets.io.images import decode, image_size, read_image
 from surgeval.datasets.io.layout import IMAGES, unlike_copy
 from surgeval.datasets.io.letterbox import Letterbox
@@ -128,6 +128,7 @@ class Output:
         for frame in self.source.frames(video.name, self.on_problem):
             self.counts["frames"] += 1
             self.counts["instances"] += len(frame.instances)
+            frame = self._without_null_pairs(frame)
             if not (frame.labelled or "unlabelled" in self.writer.keeps or (self.images and frame.image)):
                 self.lost("{n} unlabelled frames, which only an image would tell of, are not kept")
             if frame.size_assumed and "box" in self.writer.keeps and "unsized" not in self.writer.keeps:
@@ -140,6 +141,16 @@ class Output:
             if self.progress:
                 self.progress(video, frame)
             yield frame
+
+    def _without_null_pairs(self, frame: Frame) -> Frame:
+        """Keep only the instrument where verb and target are null and that is no class, which readers refuse."""
+        if not self.space.triplets:
+            return frame
+        triplets = [without_null_pair(self.space, instance.triplet) for instance in frame.instances]
+        if all(new is instance.triplet for new, instance in zip(triplets, frame.instances, strict=True)):
+            return frame
+        instances = (replace(instance, triplet=new) for instance, new in zip(frame.instances, triplets, strict=True))
+        return replace(frame, instances=tuple(instances))
 
     def _note(self, feature: str) -> None:
         kind, named, name = feature.partition(":")

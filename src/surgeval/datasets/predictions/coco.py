@@ -86,8 +86,8 @@ def read_coco(path: Path, truth: GroundTruth, tally: RowProblems, *, lone: str =
     boxes = [box if isinstance(box, list) and len(box) == 4 else None for box in fields["bbox"]]
     raw.refuse(np.array([box is None for box in boxes], dtype=bool), "box-not-numbers", "bbox",
                "four numbers [x, y, w, h]")  # fmt: skip
-    raw.refuse(np.array([score is None for score in fields["score"]], dtype=bool), "score-missing", "score",
-               "a score: a COCO file without scores holds labels")  # fmt: skip
+    unscored = np.array([score is None for score in fields["score"]], dtype=bool)
+    raw.refuse(unscored & (not unscored.all()), "score-missing", "score", "a score, as other annotations have one")
     rows = np.flatnonzero(raw.alive).tolist()
     columns: dict[str, Column] = {
         "video": [keys[row][0] for row in rows],

@@ -8,6 +8,8 @@ Detectors with several heads add two things. `components` says what instrument, 
 are the heads' own choice, which may contradict the triplet; elsewhere that is an error. `p_ivt`, `p_i`, `p_v`, `p_t`
 list all probabilities of a box; scoring does not need them, so they are written and not read.
 
+A file in which no row has a score is read with score 1 for all and a warning.
+
 A row with neither class nor score nor box says that its frame was seen and nothing was found.
 """
 
@@ -15,11 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from surgeval.arrays import Bools, Ints
+from surgeval.arrays import Bools, Floats, Ints
 from surgeval.datasets.io.values import Place
 from surgeval.datasets.predictions.boxes import MANY, box_columns
 from surgeval.datasets.predictions.classes import PARTS, agree
@@ -91,6 +94,8 @@ def known_columns(names: Sequence[str], place: Place) -> list[str]:
     if not set(IDS) & set(names):
         missing.append("triplet")
     others = [name for name in names if name not in ours and name not in HEADS]
+    if missing == ["score"] and column_meant("score", others) is None:
+        missing = []  # no row has a score: see `_equal_scores`
     if missing:
         found = f"the columns {', '.join(name[:40] for name in names)}" if names else "no columns"
         meant = [(column_meant(name, others), name) for name in missing]
@@ -110,6 +115,8 @@ def known_columns(names: Sequence[str], place: Place) -> list[str]:
 
 def checked(raw: RawTable, truth: GroundTruth, format: str) -> Detections:
     """Every check there is, column by column; what fails is told and left out."""
+    if "score" not in raw.columns:
+        raw.columns = {**raw.columns, "score": pl.Series("score", [None] * len(raw), dtype=pl.Float64)}
     raw = _without_seen(raw)
     if not len(raw):
         empty = _mentioned(raw, truth).unique(maintain_order=True)
@@ -119,7 +126,8 @@ def checked(raw: RawTable, truth: GroundTruth, format: str) -> Detections:
     names = pl.DataFrame([raw.text("video"), raw.text("frame")])
     at = locate(raw, names, truth)
     ids = _classes(raw, truth.space)
-    score = raw.floats("score")
+    scored = not absent(raw.columns["score"]).all()
+    score = raw.floats("score") if scored else _equal_scores(raw)
     boxes = box_columns(raw, truth, at)
     more = [column for column in (_tracks(raw), raw.columns.get("components")) if isinstance(column, pl.Series)]
     more += [column for name in HEADS if isinstance(column := raw.columns.get(name), pl.Series)]
@@ -127,7 +135,7 @@ def checked(raw: RawTable, truth: GroundTruth, format: str) -> Detections:
              "ivtd and ivtd-legacy look for the threshold of P, R and F1 only there)",
              lambda row: raw.value("score", row))  # fmt: skip
     alive = score[raw.alive]
-    if len(alive) >= MANY and np.all(alive == alive[0]):
+    if scored and len(alive) >= MANY and np.all(alive == alive[0]):
         place = raw.place(int(np.flatnonzero(raw.alive)[0]))
         place.warn(
             "scores-equal",
@@ -148,6 +156,15 @@ def checked(raw: RawTable, truth: GroundTruth, format: str) -> Detections:
     return Detections(
         table, format, truth.videos, int(elsewhere.sum()), dict(raw.tally.counts), empty, raw.source.take(keep)
     )
+
+
+def _equal_scores(raw: RawTable) -> Floats:
+    """Score 1 for each row of a file in which no row has one, and a warning."""
+    files = raw.source.files
+    Place(files[0] if len(files) == 1 else str(Path(files[0]).parent), raw.tally).warn(
+        "scores-missing", "The predictions have no scores: every box counts alike, and average precision says little."
+    )
+    return np.ones(len(raw))
 
 
 def _classes(raw: RawTable, space: LabelSpace) -> tuple[Ints, Ints, Ints, Ints]:

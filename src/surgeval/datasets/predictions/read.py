@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Literal
 
@@ -33,14 +32,14 @@ def read_detections(
     *,
     format: str | None = None,
     classes: Literal["triplet", "instrument"] | None = None,
-    assume_score: float | None = None,
     on_problem: OnProblem = raise_errors,
 ) -> Detections:
     r"""Read predicted boxes for a dataset (or its `ground_truth`, which saves walking it again).
 
     The format is found out unless it is given. `classes` says what the lone class id of a YOLO line or an unnamed COCO
-    category is: a triplet where the label space has triplets, unless you say `instrument`. `assume_score` lets YOLO
-    lines without a score pass. By default the first error raises; a listener collects all and the rows are skipped.
+    category is: a triplet where the label space has triplets, unless you say `instrument`. Where no row has a
+    score, every box gets 1, with a warning. By default the first error raises; a listener collects all and the rows are
+    skipped.
 
     >>> import tempfile
     >>> from surgeval.datasets import MemoryDataset
@@ -59,20 +58,16 @@ def read_detections(
         raise BadInput(f"format {format!r}: expected one of {', '.join(FORMATS)}{did_you_mean(format, FORMATS)}")
     if classes not in (None, "triplet", "instrument"):
         raise BadInput(f"classes {classes!r}: expected triplet or instrument")
-    if assume_score is not None and not (math.isfinite(assume_score) and 0 <= assume_score <= 1):
-        raise BadInput(f"assume_score {assume_score}: expected a score from 0 to 1")
     truth = truth_of(dataset)
     kind = format or detect_format(target)
     lone = classes or truth.class_kind
     if lone == "triplet" and not truth.space.triplets:
         raise BadInput(f"classes 'triplet': found no triplets in label space {truth.space.name}, expected instrument")
     tally = RowProblems(on_problem)
-    return checked(_raw(target, kind, truth, tally, lone, assume_score), truth, kind)
+    return checked(_raw(target, kind, truth, tally, lone), truth, kind)
 
 
-def _raw(
-    path: Path, format: str, truth: GroundTruth, tally: RowProblems, lone: str, assume_score: float | None
-) -> RawTable:
+def _raw(path: Path, format: str, truth: GroundTruth, tally: RowProblems, lone: str) -> RawTable:
     if format in ("table", "coco", "rows") and not path.is_file():
         raise BadInput(f"{path}: found a folder, expected a file of format {format}")
     if format == "table":
@@ -84,7 +79,7 @@ def _raw(
     if format == "yolo":
         if not text_files(path):
             raise BadInput(f"{path}: found no .txt file, expected a folder of YOLO lines")
-        return read_yolo(path, truth, tally, lone=lone, assume_score=assume_score)
+        return read_yolo(path, truth, tally, lone=lone)
     if not json_files(path):
         raise BadInput(f"{path}: found no .json file, expected files in CholecT50's layout")
     return read_cholect50(path, truth, tally)

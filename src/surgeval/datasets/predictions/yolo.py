@@ -1,9 +1,9 @@
 """Format `yolo`: a folder of text files named after their frames, one line per box, normalised centre and size.
 
 Six fields are `class cx cy w h score` (as detectors write them), nine are ProstaTD's eight and a score: `triplet
-instrument verb target cx cy w h score`. Five and eight fields are labels. The number of fields is the only mark a line
-has, so all lines of a folder must have the same. A box outside the frame is treated as in every format: kept, because
-the detector that says it must pay for it, and told.
+instrument verb target cx cy w h score`. Five and eight fields lack the score. The number of fields is the only mark a
+line has, so all lines of a folder must have the same. A box outside the frame is treated as in every format: kept,
+because the detector that says it must pay for it, and told.
 """
 
 from __future__ import annotations
@@ -39,10 +39,8 @@ def text_files(path: Path) -> list[Path]:
     return []
 
 
-def read_yolo(
-    path: Path, truth: GroundTruth, tally: RowProblems, *, lone: str = "triplet", assume_score: float | None = None
-) -> RawTable:
-    """Lines of all files; `lone` is what the class of a six-field line is, `assume_score` that of scoreless lines."""
+def read_yolo(path: Path, truth: GroundTruth, tally: RowProblems, *, lone: str = "triplet") -> RawTable:
+    """Lines of all files; `lone` is what the class of a line of five or six fields is."""
     frames = FrameNames(truth)
     files: list[str] = []
     owner: list[tuple[str, str]] = []  # video and frame of each file
@@ -63,7 +61,7 @@ def read_yolo(
             if not fields:
                 continue
             scored = True
-            if len(fields) == width or _allowed(len(fields), width, place.at(f"line {number}"), assume_score):
+            if len(fields) == width or _allowed(len(fields), width, place.at(f"line {number}")):
                 width = len(fields)
                 lines.append(" ".join(fields))
                 file_of.append(len(files))
@@ -73,22 +71,19 @@ def read_yolo(
         if not scored:
             mentioned.append((str(file), *key))
     source = RowSource(tuple(files) or (str(path),), "line", np.array(line_of, np.int64), np.array(file_of, np.int64))
-    raw = RawTable(_columns(lines, width or 6, lone, assume_score), source, tally, "normalised", mentioned)
+    raw = RawTable(_columns(lines, width or 6, lone), source, tally, "normalised", mentioned)
     named = {"video": [owner[k][0] for k in file_of], "frame": [owner[k][1] for k in file_of]}
     return _corners(raw, named)
 
 
-def _allowed(n: int, width: int | None, place: Place, assume_score: float | None) -> bool:
+def _allowed(n: int, width: int | None, place: Place) -> bool:
     expected = "6 fields (class cx cy w h score) or 9 (triplet instrument verb target cx cy w h score)"
-    if n in (6, 9) or (n in (5, 8) and assume_score is not None):
+    if n in (5, 6, 8, 9):
         if width is None:
             return True
         place.report(
             "row-length", f"found {n} fields after lines of {width}, expected the same number of fields in every line"
         )
-    elif n in (5, 8):
-        fields = f"{n} fields, a label without a score"
-        place.report("row-length", f"found {fields}, expected {expected}; assume_score= gives all boxes one score")
     elif n == 7:
         fields = "7 fields, which could be a box with a track or a row [triplet, instrument, score, x, y, w, h]"
         place.report("row-length", f"found {fields}, expected {expected}")
@@ -97,13 +92,10 @@ def _allowed(n: int, width: int | None, place: Place, assume_score: float | None
     return False
 
 
-def _columns(lines: list[str], width: int, lone: str, assume_score: float | None) -> dict[str, Column]:
+def _columns(lines: list[str], width: int, lone: str) -> dict[str, Column]:
     layout = (*(_IDS if width >= 8 else (lone,)), *_BOX, "score")
     fields = pl.Series("fields", lines, dtype=pl.String).str.split_exact(" ", width - 1)
-    columns: dict[str, Column] = dict(zip(layout, fields.struct.unnest().get_columns(), strict=False))
-    if "score" not in columns:
-        columns["score"] = np.full(len(lines), assume_score)
-    return columns
+    return dict(zip(layout, fields.struct.unnest().get_columns(), strict=False))  # without scores one column less
 
 
 def _corners(raw: RawTable, named: dict[str, list[str]]) -> RawTable:
@@ -114,16 +106,19 @@ def _corners(raw: RawTable, named: dict[str, list[str]]) -> RawTable:
     if np.count_nonzero(large & raw.alive) > np.count_nonzero(~large & raw.alive):
         # A box or two may lie outside, as in any format; where most do, these are no fractions.
         _tell_pixels(raw, int(np.flatnonzero(large & raw.alive)[0]))
-    score = raw.floats("score")
-    raw.refuse((score < 0) | (score > 1), "score-outside", "score", "a score from 0 to 1 as the last field (a track id "
-               "may stand there)")  # fmt: skip
+    scores: dict[str, Column] = {}
+    if "score" in raw.columns:
+        score = raw.floats("score")
+        expected = "a score from 0 to 1 as the last field (a track id may stand there)"
+        raw.refuse((score < 0) | (score > 1), "score-outside", "score", expected)
+        scores["score"] = score[raw.alive]
     keep = raw.alive
     columns: dict[str, Column] = {
         name: column.filter(pl.Series(keep)) if isinstance(column, pl.Series) else
         [value for value, alive in zip(column, keep.tolist(), strict=True) if alive]
         for name, column in raw.columns.items() if name not in (*_BOX, "score")
     }  # fmt: skip
-    columns |= {"x": (cx - w / 2)[keep], "y": (cy - h / 2)[keep], "w": w[keep], "h": h[keep], "score": score[keep]}
+    columns |= {"x": (cx - w / 2)[keep], "y": (cy - h / 2)[keep], "w": w[keep], "h": h[keep], **scores}
     return RawTable(columns, raw.source.take(keep), raw.tally, raw.scale, raw.mentioned)
 
 

@@ -1,9 +1,10 @@
 """Chat models for judges and questions: any OpenAI-compatible server, or local transformers weights.
 
 All retrying is here, in one bounded loop that also covers what HTTP calls a success (an error object, no choices, a
-broken body). A server whose first replies are not JSON is given up, and one that asks for a pause longer than
-`_LONGEST_PAUSE` stops the run. A key goes only where it belongs: `OPENAI_API_KEY` to api.openai.com, `SURGEVAL_API_KEY`
-to any server; neither it nor any other secret is in what comes out, whatever the server says.
+broken body). A server whose first replies (2xx or 5xx) are not JSON, or JSON without choices, is given up, unless they
+ask for a pause (Retry-After); one that asks for a pause longer than `_LONGEST_PAUSE` stops the run. A key goes
+only where it belongs: `OPENAI_API_KEY` to api.openai.com, `SURGEVAL_API_KEY` to any server; neither it nor any other
+secret is in what comes out, whatever the server says.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from urllib.parse import urljoin, urlsplit
 from surgeval._version import __version__
 from surgeval.errors import BadInput, RunStopped
 from surgeval.models.chat.http import HttpError, HttpReply, post, proxy_of
-from surgeval.models.chat.replies import FailedReply, error_of, read_reply, retry_after
+from surgeval.models.chat.replies import FailedReply, error_of, is_foreign, read_reply, retry_after
 from surgeval.models.chat.secrets import read_key, secrets_of
 from surgeval.qa.chat import ChatError, JsonForm, Message, Reply, SchemaChat, parse_server, public_name
 
@@ -34,7 +35,7 @@ _NAMES_SEED = re.compile(rb"\bseed\b")
 _LOOKED_AT = 1 << 16  # characters of a refusal, of which 200 are shown
 _LONGEST_WAIT = 1e6  # seconds; no operating system waits for ever
 _LONGEST_PAUSE = 300.0  # seconds; if a server asks for a longer pause, the run stops
-_FOREIGN = 3  # bodies without JSON, before any with it, after which a server is given up
+_FOREIGN = 3  # foreign replies (see `FailedReply`), before any other, after which a server is given up
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,13 +221,19 @@ class OpenAIChat:
         self._met = True
         if 200 <= reply.status < 300:
             read = read_reply(reply.body, self._options.max_tokens)
-            with self._lock:
-                if isinstance(read, FailedReply) and read.foreign:
-                    self._foreign += 1
-                else:
-                    self._speaks_json = True
-            return replace(read, form=form) if isinstance(read, Reply) else read
+            if isinstance(read, Reply):
+                self._speaks_json = True
+                return replace(read, form=form)
+            self._count_foreign(reply, read.foreign)
+            self._speaks_json = self._speaks_json or not read.foreign
+            return read
         return self._refused(reply, accepted, form)
+
+    def _count_foreign(self, reply: HttpReply, foreign: bool) -> None:
+        """Count a foreign reply; one with Retry-After says itself that it passes."""
+        if foreign and retry_after(reply.headers) is None:
+            with self._lock:
+                self._foreign += 1
 
     def _refused(self, reply: HttpReply, accepted: _Accepted, form: JsonForm | None) -> Reply | FailedReply:
         code, detail = reply.status, error_of(reply.body)
@@ -245,7 +252,9 @@ class OpenAIChat:
             return FailedReply(f"HTTP {code}", learnt=True)
         message = detail.get("message") or reply.body.decode(errors="replace") or "no text"
         transient = code in _TRANSIENT or code >= 500
-        return FailedReply(f"HTTP {code} ({message})", transient, retry_after(reply.headers))
+        foreign = code >= 500 and is_foreign(reply.body)
+        self._count_foreign(reply, foreign)
+        return FailedReply(f"HTTP {code} ({message})", transient, retry_after(reply.headers), foreign=foreign)
 
 
 def _response_format(form: JsonForm, schema: Mapping[str, object]) -> dict[str, object]:

@@ -13,7 +13,7 @@ from surgeval.errors import bounded, visible
 from surgeval.files import BrokenJson, parse_json
 from surgeval.qa.chat import Reply
 
-__all__ = ["FailedReply", "error_of", "read_reply", "retry_after"]
+__all__ = ["FailedReply", "error_of", "is_foreign", "read_reply", "retry_after"]
 
 _LONGEST = 1 << 16  # characters of a message that was asked to be short: thinking and white space may be many times it
 _PER_TOKEN = 32  # characters: a usual token has four, the longest of known vocabularies a run of spaces
@@ -26,7 +26,8 @@ class FailedReply:
     """Why there is no reply, whether asking again may help, and how long the server wants to be left alone.
 
     `learnt` is set where the server said which of our settings it does not take: the same question, asked without it,
-    is no second try. `foreign` means that the body is not even the start of JSON, as from a server of web pages.
+    is no second try. `foreign` means that the body is not even the start of JSON, or JSON of another kind, as from a
+    server of web pages.
     """
 
     problem: str
@@ -49,15 +50,15 @@ def read_reply(body: bytes, max_tokens: int = 0) -> Reply | FailedReply:
     try:
         data = parse_json(body.decode("utf-8-sig"), lenient=True)
     except (BrokenJson, UnicodeDecodeError):
-        foreign = body.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"{", b"[")
-        return FailedReply(f"a body that is no JSON ({body[:_SHOWN].decode(errors='replace')})", foreign=foreign)
+        shown = body[:_SHOWN].decode(errors="replace")
+        return FailedReply(f"a body that is no JSON ({shown})", foreign=is_foreign(body))
     if not isinstance(data, dict):
-        return FailedReply("a body that is no JSON object")
+        return FailedReply("a body that is no JSON object", foreign=True)
     if data.get("error"):
         return FailedReply(f"an error in place of a reply ({error_of(data).get('message') or data['error']})")
     choices = data.get("choices")
     if not isinstance(choices, list) or not choices:
-        return FailedReply("a reply without choices")
+        return FailedReply("a reply without choices", foreign="choices" not in data)
     message = choices[0].get("message") if isinstance(choices[0], dict) else None
     if not isinstance(message, dict):
         return FailedReply("a choice without a message")
@@ -77,6 +78,15 @@ def read_reply(body: bytes, max_tokens: int = 0) -> Reply | FailedReply:
         finish=_finish(choices[0].get("finish_reason")),
         model=_model_name(data.get("model")),
     )
+
+
+def is_foreign(body: bytes) -> bool:
+    """Whether a body is neither JSON nor the start of it.
+
+    >>> is_foreign(b"<html>503 Bad Gateway</html>"), is_foreign(b'{"error": "overloaded"}')
+    (True, False)
+    """
+    return body.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"{", b"[")
 
 
 def error_of(body: Any) -> dict[str, Any]:

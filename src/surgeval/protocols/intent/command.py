@@ -178,7 +178,7 @@ def score(
     scores.save(out)
     page = _page(scores, out)
     if json:
-        print_json({**_numbers(scores), "warnings": list(scores.reply_warnings), "report": str(page)})
+        print_json({**_numbers(scores), "warnings": [*scores.reply_warnings, *scores.warnings], "report": str(page)})
     else:
         _print(scores, page)
     return 1 if scores.failed or scores.missing else 0
@@ -210,8 +210,8 @@ def _json(run: IntentRun, scores: IntentScores, page: Path) -> dict[str, Any]:
     return {
         "folder": str(run.folder), "model": run.model, "questions": run.answers.height, "counts": run.counts,
         "usage": asdict(run.usage), "failures": run.summary.to_frame().to_dicts(), "scores": _numbers(scores),
-        "warnings": list(scores.reply_warnings), "answered_by": dict(scores.answered_by), "notes": list(run.notes),
-        "report": str(page),
+        "warnings": [*scores.reply_warnings, *scores.warnings], "answered_by": dict(scores.answered_by),
+        "notes": list(run.notes), "report": str(page),
     }  # fmt: skip
 
 

@@ -39,8 +39,8 @@ _EXPECTATION = (
 )
 _STRICT = "A model that answers in sentences has 0 % by the strict reading; that is no fault of its answers."
 _ONE_SIDED = (
-    "One-sided: one end of the interval is the bound of the number (0 or 100 %, or ±100 points), so only the other end "
-    "is estimated."
+    "One-sided: one end of the interval is the bound of the number (0 or 100 %, or ±100 points) or the number itself, "
+    "so only the other end is estimated."
 )
 _LEVEL_1 = (*SKILLS, *DIMENSIONS, "overall")
 _LEVEL_2 = ("perceptual", "cognitive", "reliability", "twin", "paired", "over_rejection")
@@ -73,12 +73,13 @@ def _gap(interval: Interval) -> str:
 
 
 def _format_bounded(interval: Interval | None, unit: Literal["share", "points"] = "share") -> str:
-    """Format an interval as a cell; mark it if one end is the bound of the number."""
+    """Format an interval as a cell; mark it if one end is the bound of the number or the estimate."""
     if interval is None:
         return NOTHING
     bounds = (0.0, 1.0) if unit == "share" else (-1.0, 1.0)
     at_bound = (interval.low <= bounds[0]) != (interval.high >= bounds[1])
-    return f"{interval.cell(unit)}{', one-sided' if at_bound else ''}"
+    at_estimate = (interval.low == interval.estimate) != (interval.high == interval.estimate)
+    return f"{interval.cell(unit)}{', one-sided' if at_bound or at_estimate else ''}"
 
 
 def _bare(value: float | None) -> str:

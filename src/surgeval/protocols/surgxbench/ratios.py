@@ -121,7 +121,9 @@ def _interval(sums: VideoSums, number: int, asked: Ratio | Sequence[Ratio]) -> I
         bounds=parts[0].bounds,
     )  # fmt: skip
     if len(parts) > 1:
-        return with_still_parts(interval, _still(over, under), parts[0].bounds)
+        return with_still_parts(
+            interval, _still(over, under), parts[0].bounds, count=int((under.sum(axis=0) > 0).sum())
+        )
     return without_bound(interval) if parts[0].of_whole else interval
 
 

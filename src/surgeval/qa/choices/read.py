@@ -89,7 +89,7 @@ def _in_prose(text: str, options: Options) -> int | None:
     if following and following.start() > 0:  # base models go on with a question of their own
         text = text[: following.start()]
     claims = statements(text, options)
-    stated = decide([statement for statement in claims if not statement.tentative], text)
+    stated = decide([statement for statement in claims if not statement.tentative], text, options.count)
     if stated is not None:
         return stated
     lined = _lines(text, options)
@@ -98,7 +98,7 @@ def _in_prose(text: str, options: Options) -> int | None:
     if REFUSAL.search(text):
         return None
     if claims:
-        return decide(claims, text)
+        return decide(claims, text, options.count)
     if NONE_OF_THEM.search(text):
         return OUT_OF_RANGE
     return _mentioned(text, options)
@@ -124,7 +124,7 @@ def _lines(text: str, options: Options) -> int | None:
             starts.append((last, Statement(last.index, start, last.end, False)))
     lone_letters = [statement for _, statement in starts if not statement.tentative]
     if lone_letters:
-        return decide(lone_letters, text)
+        return decide(lone_letters, text, options.count)
     indexes = {choice.index for choice, _ in starts}
     in_range = {index for index in indexes if index >= 0} or indexes
     return in_range.pop() if len(in_range) == 1 else AMBIGUOUS if in_range else None

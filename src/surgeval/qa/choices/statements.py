@@ -44,6 +44,7 @@ class Statement:
 _ANSWER = "answer"
 _BOX_END = re.compile(r"(?:^|[^\w])([A-Z])[ )}\]]{0,6}$")
 _DOUBTED = re.compile(r" ?\?")
+_JOINT = re.compile(r"\b(?:and|or|und|oder)(?: (?:also|the|my|final|maybe|perhaps|possibly)){0,3}[ \n:]?$", re.I)
 _REFUTED = re.compile(r" ?\?[ \n]?(?:no|not|nope|wrong|incorrect|hardly)\b", re.I)
 
 
@@ -54,16 +55,18 @@ def statements(text: str, options: Options) -> list[Statement]:
     return sorted(standing, key=lambda statement: (statement.end, statement.start))
 
 
-def decide(stated: list[Statement], text: str) -> int | None:
+def decide(stated: list[Statement], text: str, count: int) -> int | None:
     """The choice that a reply ends with; AMBIGUOUS where two different ones stand side by side at its end.
 
-    "Answer: C" at the end corrects what stands before it.
+    "Answer: C" at the end corrects what stands before it, unless "or" joins it to another answer or it ends a list of
+    `count` answers, one for each option.
     """
     if not stated:
         return None
     last = stated[-1]
-    if last.kind == _ANSWER:
-        return last.index
+    answers = [statement for statement in stated if statement.kind == _ANSWER]
+    if answers and answers[-1].end == last.end:  # of "the answer is C", "is C" is no statement of its own
+        return AMBIGUOUS if _is_joined(text, answers) or _is_list(text, answers, count) else answers[-1].index
     for earlier in reversed(stated[:-1]):
         if earlier.kind != last.kind or not _adjacent(text, earlier, last):
             break
@@ -76,6 +79,27 @@ def _adjacent(text: str, earlier: Statement, last: Statement) -> bool:
     """Whether nothing but marks stands between two statements: then neither corrects the other."""
     between = text[earlier.end : last.start]
     return len(between) < 12 and not any(character.isalnum() for character in between)
+
+
+def _is_joined(text: str, answers: list[Statement]) -> bool:
+    """Whether "and" or "or" joins the last answer to a different one: "answer: A or answer: C"."""
+    if len(answers) < 2:
+        return False
+    earlier, last = answers[-2:]
+    joint = _JOINT.search(text, earlier.start, last.start)
+    if joint is None or earlier.index == last.index:
+        return False
+    return not any(character.isalnum() for character in text[earlier.end : joint.start()])
+
+
+def _is_list(text: str, answers: list[Statement], count: int) -> bool:
+    """Whether the reply ends with an answer for every option, side by side; two of two are a correction."""
+    listed = {answers[-1].index}
+    for earlier, later in zip(answers[-2::-1], answers[:0:-1], strict=True):
+        if not _adjacent(text, earlier, later):
+            break
+        listed.add(earlier.index)
+    return count > 2 and listed >= set(range(count))
 
 
 def _answers(text: str, options: Options) -> Iterator[Statement]:

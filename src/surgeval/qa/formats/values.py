@@ -18,7 +18,7 @@ from surgeval.qa.formats.text import norm, shown
 __all__ = ["Binary", "CountFormat", "Percentage"]
 
 _DIGITS = 1000  # a count with more digits is no count; Python itself refuses text of more than 4300
-_PERCENTAGE = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*%?")
+_PERCENTAGE = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*%?")
 
 
 class _WithoutOptions:

@@ -1,8 +1,7 @@
-"""Count how often each question is drawn, in compiled loops over arrays that are allocated once per bucket.
+"""Count how often each question is drawn and add up what the drawn questions are worth, in compiled loops.
 
-With new arrays per block the CPU time depends on the allocator: where it returns freed pages to the system, every
-block faults them in again. With glibc's MALLOC_MMAP_THRESHOLD_=131072, `two_level` in benchmarks/ranking.py took 45
-CPU-seconds in place of 11.
+The sums are not a matrix product: a BLAS with several threads waits actively between the products of small blocks. On
+a busy machine 2000 resamples took 12 to 16 CPU-seconds with it, and 1.6 with OPENBLAS_NUM_THREADS=1.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from surgeval._jit import kernel
 from surgeval.arrays import Floats, Ints
 from surgeval.stats.resample import blocks, multiplicities
 
-__all__ = ["question_counts", "two_level_counts"]
+__all__ = ["add_up", "question_counts", "two_level_counts"]
 
 
 def question_counts(rng: np.random.Generator, questions: int, resamples: int, width: int) -> Iterator[Floats]:
@@ -51,6 +50,27 @@ def two_level_counts(
         inner.random(out=uniforms[:needed])
         _count_redrawn(uniforms[:needed], times, sizes, counts[:rows])
         yield counts[:rows]
+
+
+def add_up(counts: Floats, summands: Floats) -> Floats:
+    """`counts @ summands` in one thread: (resamples, questions) by (questions, models).
+
+    >>> add_up(np.array([[2.0, 0.0, 1.0]]), np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 3.0]])).tolist()
+    [[2.0, 3.0]]
+    """
+    sums = np.zeros((len(counts), summands.shape[1]))
+    _add_up(counts, np.ascontiguousarray(summands), sums)
+    return sums
+
+
+@kernel
+def _add_up(counts: Floats, summands: Floats, sums: Floats) -> None:
+    for row in range(counts.shape[0]):
+        for question in range(counts.shape[1]):
+            times = counts[row, question]
+            if times > 0.0:
+                for model in range(summands.shape[1]):
+                    sums[row, model] += times * summands[question, model]
 
 
 @kernel

@@ -122,7 +122,7 @@ class Ranking(RankDecision, Result):
             got = reached[:, :, m]
             still = [b for b in range(len(buckets)) if got[:, b].sum() in (0, reachable[:, b].sum())]
             parts = [(1 / len(buckets), share_interval(got[:, b], reachable[:, b], level=level)) for b in still]
-            interval = with_still_parts(own, parts, (0.0, 1.0))
+            interval = with_still_parts(own, parts, (0.0, 1.0), count=len(buckets))
             ends.append((interval.low, interval.high))
         return np.asarray(ends, dtype=np.float64)
 

@@ -144,7 +144,7 @@ def totals(
         for rows in blocks(resamples, max(videos, width)):
             yield multiplicities(rng, videos, rows) @ summands
         return
-    from surgeval.stats.ranking.counts import question_counts, two_level_counts  # numba is loaded only where it works
+    from surgeval.stats.ranking.counts import add_up, question_counts, two_level_counts  # imports numba: only on use
 
     summands = bucket.correct * np.repeat(bucket.worth(point), bucket.sizes)[:, None]
     within = stream(seed, *names, bucket.name, "within")
@@ -154,7 +154,7 @@ def totals(
         else two_level_counts(rng, within, bucket.sizes, resamples, width)
     )
     for counts in drawn:
-        yield counts @ summands
+        yield add_up(counts, summands)
 
 
 def examine(bucket: Bucket, options: RankOptions, *names: str | int) -> BucketEvidence:

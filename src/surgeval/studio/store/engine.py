@@ -10,7 +10,7 @@ import logging
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -174,6 +174,8 @@ def _sqlite(path: Path, *, read_only: bool) -> Engine:
     beside = [path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal"))]
     if any(file.is_symlink() for file in beside) or (path.exists() and not path.is_file()):
         raise DataError(path, "found no regular file, expected a studio project or a place to make one")
+    if not read_only:
+        _create_private(path)
     address = f"sqlite:///{_reading_address(path)}" if read_only else f"sqlite:///{path}"
     engine = create_engine(address, connect_args={"timeout": _PATIENCE}, **_POOL)
 
@@ -190,6 +192,12 @@ def _sqlite(path: Path, *, read_only: bool) -> Engine:
         connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
 
     return engine
+
+
+def _create_private(path: Path) -> None:
+    """Create the file, where it is absent, for its owner alone; SQLite gives the files beside it the same mode."""
+    with suppress(OSError):  # SQLite reports a place that cannot be written to
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _reading_address(path: Path) -> str:

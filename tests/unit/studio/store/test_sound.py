@@ -75,3 +75,16 @@ def test_odd_outlines_are_a_sentence(filled_folder: Path, tmp_path: Path, damage
 
     with pytest.raises(DataError, match="polygons"):
         looked()
+
+
+def test_a_new_project_file_is_readable_by_its_owner_only(tmp_path: Path) -> None:
+    with Database(tmp_path / "studio.sqlite") as database, database.writing():
+        modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+    assert modes and set(modes.values()) == {0o600}
+
+
+def test_the_mode_of_an_existing_project_file_is_kept(tmp_path: Path) -> None:
+    Database(tmp_path / "studio.sqlite").close()
+    (tmp_path / "studio.sqlite").chmod(0o640)
+    Database(tmp_path / "studio.sqlite").close()
+    assert (tmp_path / "studio.sqlite").stat().st_mode & 0o777 == 0o640

@@ -90,7 +90,7 @@ def weighted_interval(cells: pl.DataFrame, weights: Weights, name: str, value: s
         sums.number, clusters, batched=True, sizes=sums.totals.sum(axis=1), bounds=(least, 1.0), name=name
     )
     whole = replace(interval, n=rows.height)  # the statistic only knows of videos
-    return with_still_parts(whole, _still(rows, weights, value), (least, 1.0))
+    return with_still_parts(whole, _still(rows, weights, value), (least, 1.0), count=len(weights))
 
 
 def _still(rows: pl.DataFrame, weights: Weights, value: str) -> Iterator[tuple[float, Interval]]:
