@@ -145,7 +145,7 @@ def test_weights_for_a_flow_that_needs_none_are_refused() -> None:
 
 @pytest.mark.parametrize(
     ("key", "value", "field"),
-    [("classes", None, "config.classes"), ("classes", ["\ud800"], r"config\.classes\[0\]"),
+    [("classes", None, "config.classes"), ("classes", [5], r"config\.classes\[0\]"),
      ("method", "rollout", "config.method"), ("keep_top", "0.2", "config.keep_top"),
      ("tasks", [1], r"config\.tasks\[0\]"), ("model", "clip", "model.name"),
      ("dataset", {}, "dataset.name")],
@@ -159,6 +159,16 @@ def test_an_edited_run_json_is_told_by_its_field(
     (record if key in record else record["config"])[key] = value
     (folder / "run.json").write_text(json.dumps(record))
     with pytest.raises(DataError, match=rf"run\.json: {field}: found .*, expected"):
+        load_surgxbench(folder)
+
+
+def test_half_of_a_surrogate_pair_in_run_json_is_told(finished: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(finished, folder)
+    record = json.loads((folder / "run.json").read_text())
+    record["config"]["classes"] = ["\ud800"]
+    (folder / "run.json").write_text(json.dumps(record))
+    with pytest.raises(DataError, match=r"run\.json: not valid JSON"):
         load_surgxbench(folder)
 
 
