@@ -27,7 +27,8 @@ class Slow(FindsWhite):
 
 parts.BLOCK = 4
 network = Slow()
-done = detect_source(network, open_source(sys.argv[1], network.space), sys.argv[2], DetectSettings(batch=2), identity="v1")
+source = open_source(sys.argv[1], network.space)
+done = detect_source(network, source, sys.argv[2], DetectSettings(batch=2), identity="v1")
 print(done.frames, done.earlier)
 """
 
