@@ -1,4 +1,4 @@
-"""`detect` that is killed at any moment: the same call does the missing blocks and writes the same table."""
+"""`detect_source` that is killed at any moment: the same call does the missing blocks and writes the same table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.fault.engine_runs import PATIENCE, wait_until
 ROOT = Path(__file__).parents[2]
 SCRIPT = """
 import sys, time
-from surgeval.detector.inference import DetectSettings, detect, open_source, parts
+from surgeval.detector.inference import DetectSettings, detect_source, open_source, parts
 from tests.unit.detector.inference.detectors import FindsWhite
 
 class Slow(FindsWhite):
@@ -27,7 +27,8 @@ class Slow(FindsWhite):
 
 parts.BLOCK = 4
 network = Slow()
-done = detect(network, open_source(sys.argv[1], network.space), sys.argv[2], DetectSettings(batch=2), identity="v1")
+source = open_source(sys.argv[1], network.space)
+done = detect_source(network, source, sys.argv[2], DetectSettings(batch=2), identity="v1")
 print(done.frames, done.earlier)
 """
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from surgeval.engine.parts import BASE, CorruptPart, PartInfo, encode_table, part_path, read_part
+from surgeval.engine.parts import BASE, CorruptPart, EncodedPart, PartInfo, encode_table, part_path, read_part
 from surgeval.engine.run_record import Manifest, RecordKeeper, differences, hold_folder, load_record
 from surgeval.engine.units import Unit, name_unit
 from surgeval.errors import DataError, RunError
@@ -80,17 +80,25 @@ class PartStore:
 
     def write(self, unit: Unit, table: pl.DataFrame, seconds: float = 0.0) -> Path:
         """Store the rows of a unit, all or none."""
-        name = name_unit(self._identity, unit)
-        part = encode_table(name, unit.key, table, seconds)
-        write_atomically(part_path(self._folder, name), part.data)
+        part = self._encode(unit, table, seconds)
+        path = self._write(part)
         self._count(part.info)
-        return part_path(self._folder, name)
+        return path
 
     def rewrite(self, unit: Unit, table: pl.DataFrame) -> Path:
         """Replace the rows of a unit that was stored before, in one step."""
-        name = name_unit(self._identity, unit)
-        write_atomically(part_path(self._folder, name), encode_table(name, unit.key, table).data)
-        return part_path(self._folder, name)
+        return self._write(self._encode(unit, table, 0.0))
+
+    def _encode(self, unit: Unit, table: pl.DataFrame, seconds: float) -> EncodedPart:
+        return encode_table(name_unit(self._identity, unit), unit.key, table, seconds)
+
+    def _write(self, part: EncodedPart) -> Path:
+        path = part_path(self._folder, part.info.name)
+        try:
+            write_atomically(path, part.data)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        return path
 
     def _count(self, info: PartInfo) -> None:
         self.finished += 1

@@ -32,6 +32,7 @@ __all__ = [
 
 NOT_REGULAR = "a named pipe, a device or the like"
 _LIMIT = 1 << 26
+_HALF = re.compile("[\ud800-\udfff]")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # escaped: bytes in UTF-8 cannot hold one
 
 MakeObject: TypeAlias = Callable[[list[tuple[str, Any]]], Any]
@@ -206,7 +207,7 @@ def read_json_lines(path: str | Path, *, limit: int = _LIMIT, finite: bool = Fal
 def parse_json(
     text: str, *, finite: bool = False, distinct: bool = False, make_object: MakeObject | None = None
 ) -> Any:
-    """The value of a JSON text. Half of a surrogate pair, which UTF-8 cannot hold, becomes a question mark.
+    """The value of a JSON text. Half of a surrogate pair, which UTF-8 cannot hold, is spelled out.
 
     `finite` refuses NaN, Infinity and numbers that are too large; `distinct` refuses a key that an object has twice.
     `make_object` makes each object from its pairs of key and value, and has to check the texts in them itself.
@@ -233,8 +234,17 @@ def parse_json(
     except ValueError:  # the interpreter's limit on digits
         raise BrokenJson("a number has thousands of digits") from None
     if make_object is None and _SURROGATE.search(text):
-        value = json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
+        value = json.loads(spell_surrogates(json.dumps(value, ensure_ascii=False)))
     return value
+
+
+def spell_surrogates(text: str) -> str:
+    r"""JSON text in which each half of a surrogate pair is spelled out, so that it can be written as UTF-8.
+
+    >>> json.loads(spell_surrogates('["clip \ud800"]'))
+    ['clip \\ud800']
+    """
+    return _HALF.sub(lambda half: f"\\\\u{ord(half[0]):04x}", text)
 
 
 def _decode(data: bytes) -> str:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from surgeval.errors import DataError
 from surgeval.files.atomic import write_atomically
-from surgeval.files.reading import read_json_object
+from surgeval.files.reading import read_json_object, spell_surrogates
 from surgeval.files.validate import describe_error, error_code, format_field
 
 __all__ = ["EARLIER_VERSION", "StoredFile"]
@@ -66,8 +66,8 @@ class StoredFile(BaseModel):
     def save(self, folder: str | Path) -> None:
         """Write the file into this folder atomically.
 
-        Half of a surrogate pair, which names of files can hold and UTF-8 cannot, becomes a question mark.
+        Half of a surrogate pair, which names of files can hold and UTF-8 cannot, is spelled out.
         """
         content = {"format": self.file_format, **self.model_dump(mode="json")}
         text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
-        write_atomically(Path(folder) / self.file_name, f"{text}\n".encode(errors="replace"))
+        write_atomically(Path(folder) / self.file_name, f"{spell_surrogates(text)}\n".encode())

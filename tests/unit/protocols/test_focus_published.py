@@ -85,7 +85,7 @@ def test_of_several_tracks_the_named_one_is_taken(heico: Path) -> None:
 
 def test_two_sets_whose_ids_collide_need_a_prefix(heico: Path, lapchole: Path) -> None:
     both = [heico, lapchole]
-    with pytest.raises(BadInput, match=r"question '110': found in two data sets, .* give each data set its own prefix"):
+    with pytest.raises(BadInput, match=r"question '110' is in two data sets; give each data set its own prefix"):
         open_questions(both)
     with pytest.raises(BadInput, match="prefix: found 1 for 2 data sets"):
         open_questions(both, prefix=["heico__"])

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from surgeval.errors import BadInput, RunError
+from surgeval.errors import BadInput, RunError, printable
 from surgeval.figures import FlowPipeline
 from surgeval.pages import jpeg_bytes
 from surgeval.protocols.surgxbench.item import Extras, Hiding, Item
@@ -48,7 +48,9 @@ def test_what_is_loaded_is_what_was_stored(run: Path) -> None:
     for own, stored in zip(ITEMS, found.items, strict=True):
         assert isinstance(own.picture, np.ndarray) and stored.picture == jpeg_bytes(own.picture)
         names = ("video", "frame", "predicted", "present", "score", "ac", "aa", "chance", "right", "grounded", "flags")
-        assert [getattr(stored, name) for name in names] == [getattr(own, name) for name in names]
+        assert [getattr(stored, name) for name in names] == [
+            printable(value) if isinstance(value, str) else value for value in (getattr(own, name) for name in names)
+        ]
     (hiding,) = found.extras.hidings
     assert (hiding.before, hiding.after, hiding.truth) == (HIDING.before, HIDING.after, HIDING.truth)
 

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ import pytest
 
 from surgeval.errors import BadInput
 from surgeval.stats import Outcomes, Ranking, multiplicities, rank_outcomes, stream, two_sided_p
-from surgeval.stats.ranking.counts import two_level_counts
+from surgeval.stats.ranking.counts import add_up, two_level_counts
 from surgeval.stats.ranking.options import Collapse, RankOptions, RankScheme, WinTies
 from surgeval.stats.ranking.order import bucket_ranks, copeland
 from surgeval.stats.ranking.rank import few_videos
@@ -356,3 +356,12 @@ def test_places_of_questions_must_be_known_and_ids_unique() -> None:
         Outcomes.of({"a": [1, 0], "b": [1, 0]}, ["g", "g"], ["v", "w"], ["q", "q"])
     with pytest.raises(BadInput, match="expected a table, or a mapping"):
         rank_outcomes([1, 2, 3])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_totals_of_redrawn_questions_are_the_matrix_product(order: Literal["C", "F"]) -> None:
+    rng = np.random.default_rng(1)
+    counts = rng.poisson(1.0, (50, 30)).astype(float)
+    right = np.asarray(rng.random((30, 4)) < 0.6, dtype=float, order=order)
+    assert np.array_equal(add_up(counts, right), counts @ right)
+    np.testing.assert_allclose(add_up(counts, right / 7), counts @ right / 7, rtol=1e-12)

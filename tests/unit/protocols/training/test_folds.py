@@ -55,7 +55,7 @@ def test_folds_stay_inside_their_folder(name: str, tmp_path: Path, theatre: Memo
     run_training(theatre, simulated("good"), tmp_path / "run", scheme=FOLDS, only=[])  # only the plan
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(elsewhere)
-    with pytest.raises(BadInput, match=f"{name}: found a link"):
+    with pytest.raises(BadInput, match=f"{name}: is a link"):
         run_training(theatre, simulated("good"), tmp_path / "run", scheme=FOLDS, pages=False)
     assert list(elsewhere.iterdir()) == []
 

@@ -48,8 +48,9 @@ def mark_ood(
             raise BadInput(f"ood: found {spec!r}, expected {OOD_SPECS}")
         if kind == "list":
             matched, lacking = _match_list(questions, Path(value))
-            notes += [f"{value}: no question matches {counted(len(lacking), 'line')} (the first: {format_value(lacking[0])})"
-                      ] if lacking and matched else []  # fmt: skip
+            if lacking and matched:
+                lines = f"{counted(len(lacking), 'line')} (the first: {format_value(lacking[0])})"
+                notes.append(f"{value}: no question matches {lines}")
         else:
             test = _of_set(value, sets or {}) if kind == "data" else _of_procedure(value)
             matched = {question.id for question in questions if test(question)}

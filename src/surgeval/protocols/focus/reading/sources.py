@@ -145,8 +145,10 @@ def _combine(
     for rows, called in sets:
         for question in rows.questions:
             if question.id in names:
-                raise BadInput(f"{source}: question {format_value(question.id)}: found in two data sets, expected each id "
-                               "once; give each data set its own prefix")  # fmt: skip
+                raise BadInput(
+                    f"{source}: question {format_value(question.id)} is in two data sets; "
+                    "give each data set its own prefix"
+                )
             names[question.id] = called - common
         splits |= rows.split
     every = tuple(question for rows, _ in sets for question in rows.questions)
