@@ -21,7 +21,7 @@ from pydantic import NonNegativeInt
 from surgeval._version import __version__
 from surgeval.engine.units import canonical_json, to_json_value
 from surgeval.errors import DataError, RunError
-from surgeval.files import LOCK, StoredFile, folder_lock, make_folder, name_beside, remove_temporary
+from surgeval.files import LOCK, StoredFile, folder_lock, make_folder, name_beside, remove_temporary, spell_surrogates
 
 __all__ = [
     "Manifest",
@@ -61,9 +61,9 @@ class Manifest:
     versions: Mapping[str, str] = field(default_factory=lambda: library_versions())
 
     def stored(self) -> dict[str, Any]:
-        """The manifest as one map, as run.json holds it: what is not Unicode in a path becomes a question mark."""
+        """The manifest as one map, as run.json holds it: half of a surrogate pair in a path is spelled out."""
         content = {key: to_json_value(getattr(self, key), key) for key in self.__slots__}
-        stored: dict[str, Any] = json.loads(json.dumps(content, ensure_ascii=False).encode(errors="replace"))
+        stored: dict[str, Any] = json.loads(spell_surrogates(json.dumps(content, ensure_ascii=False)))
         return stored
 
     def identity(self) -> dict[str, Any]:

@@ -28,6 +28,7 @@ __all__ = [
     "read_json_file",
     "read_json_lines",
     "read_json_object",
+    "spell_surrogates",
 ]
 
 NOT_REGULAR = "a named pipe, a device or the like"

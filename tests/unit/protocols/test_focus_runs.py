@@ -241,7 +241,7 @@ DAMAGE: list[tuple[Callable[[Any], None], str]] = [
     (_set("protocol", value="triplets"), "protocol: found 'triplets', expected focus"),
     (_set("name", value=3), "name: found 3, expected text"),
     (_set("max_latency", value=True), "max_latency: found True, expected a number"),
-    (_set("max_latency", value=10**400), "found damaged values"),
+    (_set("max_latency", value=10**400), "max_latency: found damaged values"),
     (_set("notes", value="one"), "notes: found 'one', expected a list"),
     (_set("settings", "seed", value=[]), "settings.seed: found []"),
     (_drop("counts", "late"), "counts.late: found nothing, expected a whole number"),

@@ -253,7 +253,7 @@ def _require_one_scoring(folder: Path, data: Mapping[str, Any]) -> None:
         digest = stored.get(name) if isinstance(stored, Mapping) else None
         if not (folder / name).is_file() or digest != file_digest(folder / name):
             raise DataError(folder / name, f"found another scoring's file, expected the one that {SCORES} belongs to")
-    name = str(data.get("name")).encode(errors="replace").decode()  # as run.json has it
+    name = str(data.get("name"))
     if not record.complete or record.model != name:
         found = f"a run of {record.model!r:.60} that is {record.status}"
         raise DataError(folder / "run.json", f"found {found}, expected the finished run that {SCORES} belongs to")
