@@ -304,7 +304,7 @@ def test_runs_that_cannot_be_read_do_not_hide_the_others(tmp_path: Path, capsys:
     page = write_index(str(tmp_path), on_problem=told.append).read_text(encoding="utf-8")
     said = (
         "found alien, expected one of",
-        "not valid JSON",
+        "cut off",
         "linked: found no scores.json",
         "lost: found no scores",
     )
