@@ -21,7 +21,7 @@ BLOCK = re.compile(r"^```(?:python|pycon)[^\n]*\n(.*?)^```", re.MULTILINE | re.D
 # Run by tests of their own, which hold more than their examples.
 ELSEWHERE = ("grounding", "judges", "question-making", "ranking", "statistics", "which-map")
 
-INSIDE = ("arrays", "cli", "console", "processes", "progress", "registry")  # types, commands and what they share
+INSIDE = ("arrays", "cli", "console", "files", "processes", "progress", "registry")  # shared by the others
 
 
 def blocks(page: Path) -> list[str]:

@@ -108,7 +108,7 @@ def test_all_combinations_can_be_classes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("{", "JSON label space"),
+        ("{", "cut off"),
         ("[]", "found list"),
         ("{}", "instruments: found nothing"),
         ('{"instruments": "hook"}', "instruments: found"),
@@ -201,7 +201,7 @@ def test_triplets_by_name_are_looked_up_not_searched_for(tmp_path: Path, monkeyp
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"verbs": ' + "[" * 500 + "]" * 500 + "}", '{"instruments": [1'])
 def test_a_label_file_that_is_no_ordinary_json_is_one_sentence(tmp_path: Path, text: str) -> None:
     (tmp_path / "labels.json").write_text(text)
-    with pytest.raises(DataError, match=r"labels\.json: found (nesting|cut off).*, expected a JSON label space"):
+    with pytest.raises(DataError, match=r"labels\.json: (nested too deeply|cut off|verbs: found \[)"):
         vocab.load_labels(tmp_path / "labels.json")
 
 
