@@ -227,7 +227,7 @@ def test_options_and_names_are_checked_before_anything_is_computed(
         ((*three, "--alpha", 2), "alpha: found 2.0"),
         ((*three, "--baseline", "nobody"), "baselines: found 'nobody'"),
         (("net.csv",), "models: found 1, expected at least two"),
-        (("net.csv", "absent.csv"), "absent.csv: no such file"),
+        (("net.csv", "absent.csv"), "absent.csv: found no such file"),
         (("net.csv", "sub"), "sub: found a folder with none of them"),
         (("net.csv", "sub/net.csv"), "models: found the name 'net' twice"),
     ):
