@@ -82,7 +82,7 @@ def compare(
     0.5
     >>> compare("no/such/run", right)
     Traceback (most recent call last):
-    surgeval.errors.DataError: no/such/run: found no such folder, expected the folder of a run
+    surgeval.errors.DataError: no/such/run: no such folder
     """
     first, second = _result(a), _result(b)
     if first.protocol != second.protocol:

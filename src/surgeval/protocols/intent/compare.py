@@ -49,7 +49,7 @@ def compare_intent(
     good − poor: competency 1.000 − 0.333 = 0.667 [0.000, 1.000], p = 0.1250
     >>> compare_intent("runs/lvlm", "runs/sister")
     Traceback (most recent call last):
-    surgeval.errors.DataError: runs/lvlm: found no such folder, expected the folder of a run
+    surgeval.errors.DataError: runs/lvlm: no such folder
     """
     first, second = (run if isinstance(run, IntentScores) else load_intent(run) for run in (a, b))
     _require_comparable(first, second)

@@ -32,7 +32,7 @@ def compare_training(a: Trained, b: Trained, *, resamples: int = RESAMPLES, seed
 
     >>> compare_training("first", "second")
     Traceback (most recent call last):
-    surgeval.errors.DataError: first: found no such folder, expected the folder of a run
+    surgeval.errors.DataError: first: no such folder
     """
     first, second = (load_training(side) if isinstance(side, str | Path) else side for side in (a, b))
     names = [side.folder.name if side.folder and first.name == second.name else side.name for side in (first, second)]
