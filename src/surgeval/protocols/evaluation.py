@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["compare", "evaluate", "score_answers"]
 
-Source: TypeAlias = "str | Path | Sequence[Mapping[str, Any]]"
+Source: TypeAlias = str | Path | Sequence[Mapping[str, Any]]
 
 
 @overload
