@@ -64,8 +64,8 @@ def read_stored_part(
 class PartStore:
     """The parts of a run that names its units as it goes, such as `surgeval detect`. `open_parts` makes one."""
 
-    def __init__(self, folder: Path, manifest: Manifest, on_damage: Callable[[str], None]) -> None:
-        self._folder, self._identity, self._on_damage = folder, manifest.identity(), on_damage
+    def __init__(self, folder: str | Path, manifest: Manifest, on_damage: Callable[[str], None]) -> None:
+        self._folder, self._identity, self._on_damage = Path(folder), manifest.identity(), on_damage
         self.units = self.finished = self.failed = self.cases = 0
 
     def find(self, unit: Unit) -> Path | None:

@@ -232,7 +232,7 @@ def now() -> str:
 
 
 @contextmanager
-def hold_folder(folder: Path, record: str, inner: str, own: Collection[str] = ()) -> Iterator[None]:
+def hold_folder(folder: str | Path, record: str, inner: str, own: Collection[str] = ()) -> Iterator[None]:
     """Lock a new folder, or one that has the file `record`, and remove the temporary files of a killed process.
 
     A folder that holds other files is refused. `inner` is the folder in it that also has temporary files; `own` names
@@ -240,10 +240,11 @@ def hold_folder(folder: Path, record: str, inner: str, own: Collection[str] = ()
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with hold_folder(Path(folder, "first"), "run.json", "parts"):
+    ...     with hold_folder(f"{folder}/first", "run.json", "parts"):
     ...         sorted(path.name for path in Path(folder, "first").iterdir())
     ['run.lock']
     """
+    folder = Path(folder)
     if folder.exists() and not folder.is_dir():
         raise RunError(f"{folder}: is a file, not a folder")
     _refuse_foreign_files(folder, record, {LOCK, f".{record}.tmp", inner, *own})
