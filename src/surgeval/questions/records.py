@@ -157,7 +157,7 @@ def _optional(value: Mapping[str, Any], key: str, place: Location) -> str | None
     return _text(value[key], place, key) if value.get(key) not in (None, "") else ""
 
 
-def _bounded(value: Any, place: Location, field: str, most: int) -> list[Any] | None:
+def _read_list(value: Any, place: Location, field: str, most: int) -> list[Any] | None:
     rows = place.items(value, field) if value is not None else []
     if rows is not None and len(rows) > most:
         place.error("wrong-shape", f"found {len(rows)} entries, expected at most {most}", field)
@@ -166,7 +166,7 @@ def _bounded(value: Any, place: Location, field: str, most: int) -> list[Any] | 
 
 
 def _media(value: Any, place: Location, folder: Path) -> tuple[str, ...] | None:
-    rows = [value] if isinstance(value, str) else _bounded(value, place, "media", _MOST["media"])
+    rows = [value] if isinstance(value, str) else _read_list(value, place, "media", _MOST["media"])
     if rows is None:
         return None
     paths: list[str] = []
@@ -195,7 +195,7 @@ def stays_inside(folder: str | Path, name: str) -> bool:
 
 
 def _gaze(value: Any, place: Location, fixations: FixationReader) -> tuple[Gaze, ...] | None:
-    rows = _bounded(value, place, "gaze", _MOST["gaze"])
+    rows = _read_list(value, place, "gaze", _MOST["gaze"])
     return None if rows is None else tuple(fixations.read(rows, place))
 
 
@@ -207,7 +207,7 @@ def _scene(value: Any, place: Location) -> Scene | None:
         return None
     lists: dict[str, tuple[str, ...]] = {}
     for key in _NAMES:
-        rows = _bounded(scene.get(key), place, f"scene {key}", _MOST["names"])
+        rows = _read_list(scene.get(key), place, f"scene {key}", _MOST["names"])
         texts = [_text(row, place, f"scene {key}", LONGEST_NAME) for row in rows or ()]
         if rows is None or None in texts:
             return None
