@@ -229,6 +229,7 @@ class Comparison(Result):
     b: str
     numbers: tuple[Compared, ...]
     settings: Mapping[str, Any] = field(default_factory=dict)
+    measures: Sequence[Measure] = ()
     notes: tuple[str, ...] = ()
     sections: tuple[Section, ...] = ()
 

@@ -228,7 +228,12 @@ def numbers_table(
 def baseline_of(
     measure: Measure, intervals: Mapping[str, Interval], baselines: Mapping[str, float | None] | None = None
 ) -> float | None:
-    """What the baseline of a measure reaches: given with the data, fixed, or the estimate of another measure."""
+    """What the baseline of a measure reaches: given with the data, fixed, or the estimate of another measure.
+
+    >>> right = Measure(key="right", label="right", explanation="Share of right answers.", baseline="chance")
+    >>> baseline_of(right, {"chance": Interval(estimate=0.25, low=0.2, high=0.3)})
+    0.25
+    """
     if baselines is not None and measure.key in baselines:
         return baselines[measure.key]
     if not isinstance(measure.baseline, str):

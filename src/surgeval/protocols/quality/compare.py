@@ -55,7 +55,7 @@ def compare_quality(
     return Comparison(
         protocol="quality", a=first.name, b=second.name,
         numbers=tuple(Compared.of(measure, differences[measure.key]) for measure in MEASURES),
-        settings={"videos": videos, "resamples": resamples, "seed": seed},
+        measures=MEASURES, settings={"videos": videos, "resamples": resamples, "seed": seed},
         notes=(*few_video_notes(len(videos)), *_notes(first, second, len(known[0] ^ known[1]))),
     )  # fmt: skip
 

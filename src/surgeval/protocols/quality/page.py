@@ -11,6 +11,7 @@ from surgeval.errors import BadInput
 from surgeval.pages import Fact, Finding, Section, Table, save_figures, save_tables, write_page
 from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.quality.result import QualityScores
+from surgeval.protocols.quality.tables import MEASURES
 from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
 
 __all__ = ["write_page_of"]
@@ -60,7 +61,9 @@ def write_page_of(results: Sequence[QualityScores], out: str | Path) -> Path:
     )  # fmt: skip
     lead = verdict_lead({scores.name: verdict}) or "No frame could be read."
     details = {name: f"{value:g}" for name, value in _limits(scores).items()}
-    return write_page(out / "report.html", scores.name, sections, kind="quality", lead=lead, details=details)
+    return write_page(
+        out / "report.html", scores.name, sections, kind="quality", lead=lead, details=details, measures=MEASURES
+    )
 
 
 _TITLES = {

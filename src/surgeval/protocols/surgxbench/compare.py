@@ -67,7 +67,7 @@ def compare_surgxbench(
     own = (_OWN_ANSWERS,) if len(videos) > 1 else ()
     return Comparison(
         protocol="surgxbench", a=first.name, b=second.name, numbers=tuple(numbers),
-        settings={"resamples": resamples, "seed": seed},
+        measures=MEASURES, settings={"resamples": resamples, "seed": seed},
         notes=(*few_video_notes(max(videos)), *own, *_notes(first, second)),
     )  # fmt: skip
 
