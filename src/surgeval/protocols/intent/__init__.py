@@ -7,7 +7,7 @@ from surgeval.protocols.descriptor import Descriptor
 DESCRIPTOR = Descriptor.of_rooms(
     __name__,
     "Does it understand what the surgeon is doing and why, and can it be talked into seeing what is not there?",
-    offers=("evaluate", "run", "score", "outcomes", "chapter"),
+    offers=("pair", "evaluate", "run", "score", "outcomes", "chapter"),
     ranks_by="mean over dimensions and traps",
     several=True,
     order=25,

@@ -225,7 +225,7 @@ def _say(run: IntentRun, scores: IntentScores, page: Path) -> None:
 
 def _guessed(scores: IntentScores, name: str) -> str:
     """What guessing reaches, in whole per cent; "" where that is not known."""
-    from surgeval.protocols.intent.scoring.weights import number_unit
+    from surgeval.protocols.intent.numbers import number_unit
     from surgeval.results import percent
     from surgeval.stats import number_text
 
@@ -236,7 +236,7 @@ def _guessed(scores: IntentScores, name: str) -> str:
 
 
 def _print(scores: IntentScores, page: Path) -> None:
-    from surgeval.protocols.intent.scoring.weights import LABELS, number_unit
+    from surgeval.protocols.intent.numbers import LABELS, number_unit
 
     say = rich_console().print
     for warning in scores.reply_warnings:

@@ -15,9 +15,10 @@ from surgeval.figures import Figure
 from surgeval.files import failure_reason, folder_lock, make_folder, write_parquet_file
 from surgeval.pages import Evidence
 from surgeval.protocols.asked import UNKNOWN_MEDIA, count_models
-from surgeval.protocols.contract import Headline, RecordedResult, refuse_dataset
+from surgeval.protocols.contract import Headline, RecordedResult, headlines_of, refuse_dataset
 from surgeval.protocols.intent.cases import SCHEMA
 from surgeval.protocols.intent.items import load_items, save_items
+from surgeval.protocols.intent.numbers import GAZE_GAIN, MEASURES
 from surgeval.protocols.intent.scoring.estimates import chance_of, estimate_of
 from surgeval.protocols.intent.scoring.interventions import (
     Moved,
@@ -32,7 +33,7 @@ from surgeval.protocols.intent.scoring.interventions import (
     under,
 )
 from surgeval.protocols.intent.scoring.scores import MISSING, PLAIN, Invalid, answers_of, scored_cells
-from surgeval.protocols.intent.scoring.weights import DIMENSIONS, LABELS, NUMBERS, SKILLS
+from surgeval.protocols.intent.scoring.weights import DIMENSIONS, NUMBERS, SKILLS
 from surgeval.protocols.intent.stored import load_answers
 from surgeval.protocols.pictures import load_pictures, save_pictures
 from surgeval.protocols.reply_warnings import find_one_answer, find_other_models
@@ -42,8 +43,6 @@ from surgeval.results import counted
 from surgeval.stats import Difference, Interval
 
 __all__ = ["IntentScores", "check_scores_folder", "load_intent", "outcomes"]
-
-_FIRST = ("overall", "paired", "reliability", "perceptual", "cognitive", "over_rejection")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -65,6 +64,7 @@ class IntentScores(RecordedResult):
     notes: tuple[str, ...] = ()
 
     protocol = "intent"
+    measures = MEASURES
 
     @cached_property
     def cells(self) -> pl.DataFrame:
@@ -190,15 +190,8 @@ class IntentScores(RecordedResult):
 
     def headlines(self) -> tuple[Headline, ...]:
         """Competency, paired accuracy, reliability, over-rejection and the gain by gaze, as far as they were asked."""
-        headlines = [
-            Headline(number, LABELS[number], self.numbers[number], chance=self.chances.get(number),
-                     higher_is_better=number != "over_rejection", unit="share")
-            for number in _FIRST if number in self.numbers
-        ]  # fmt: skip
-        if "overall" in self.gains:
-            gain = self.gains["overall"].interval
-            headlines.append(Headline("gaze_gain", "gain by gaze", gain, chance=0.0, unit="points"))
-        return tuple(headlines)
+        gain = {GAZE_GAIN.key: self.gains["overall"].interval} if "overall" in self.gains else {}
+        return headlines_of(MEASURES, {**self.numbers, **gain}, baselines=self.chances)
 
     @cached_property
     def _verdict(self) -> Verdict | None:

@@ -7,7 +7,7 @@ from surgeval.protocols.descriptor import Descriptor
 DESCRIPTOR = Descriptor.of_rooms(
     __name__,
     "Which frames can nobody use?",
-    offers=("evaluate", "run"),
+    offers=("pair", "evaluate", "run"),
     measures="tables:MEASURES",
     order=90,
 )

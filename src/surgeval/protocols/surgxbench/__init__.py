@@ -7,7 +7,7 @@ from surgeval.protocols.descriptor import Descriptor
 DESCRIPTOR = Descriptor.of_rooms(
     __name__,
     "When it is right, is it right for the right reason?",
-    offers=("evaluate", "run", "outcomes", "chapter"),
+    offers=("pair", "evaluate", "run", "outcomes", "chapter"),
     ranks_by="top-1 right",
     several=True,
     measures="numbers:MEASURES",

@@ -1,7 +1,5 @@
 import surgeval.protocols.descriptor
 
-from .compare import RESAMPLES as RESAMPLES
-from .compare import compare_surgxbench as compare_surgxbench
 from .measuring.prompts import instrument_prompts as instrument_prompts
 from .measuring.prompts import triplet_prompts as triplet_prompts
 from .method import SurgXRun as SurgXRun

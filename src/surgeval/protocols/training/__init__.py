@@ -7,7 +7,7 @@ from surgeval.protocols.descriptor import Descriptor
 DESCRIPTOR = Descriptor.of_rooms(
     __name__,
     "How well does a detector do on videos that it never saw?",
-    offers=("evaluate", "run", "folders"),
+    offers=("pair", "evaluate", "run", "folders"),
     several=True,
     order=15,
 )

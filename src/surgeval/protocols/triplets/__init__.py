@@ -7,7 +7,7 @@ from surgeval.protocols.descriptor import Descriptor
 DESCRIPTOR = Descriptor.of_rooms(
     __name__,
     "How well does it detect and recognise ⟨instrument, verb, target⟩?",
-    offers=("score", "chapter"),
+    offers=("pair", "score", "chapter"),
     order=10,
 )
 

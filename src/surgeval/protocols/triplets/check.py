@@ -11,7 +11,8 @@ import polars as pl
 from surgeval.errors import DataError
 from surgeval.metrics import CONVENTIONS, TIES
 from surgeval.protocols.triplets.figures import TITLES
-from surgeval.protocols.triplets.scoring.numbers import NAMES, Key, ScoreNumber, StoredReplicates
+from surgeval.protocols.triplets.metrics import NAMES, Key
+from surgeval.protocols.triplets.scoring.numbers import ScoreNumber, StoredReplicates
 from surgeval.protocols.triplets.stored import expect, is_number
 from surgeval.stats import Interval
 

@@ -12,6 +12,7 @@ import polars as pl
 from surgeval.arrays import Ints
 from surgeval.figures import Cloud, Curve, Curves, Estimate, EstimateBars, EstimateGroup, Figure, Heatmap, Scatter
 from surgeval.metrics import Confusion
+from surgeval.protocols.triplets.metrics import DETECTION
 from surgeval.stats import Interval
 
 __all__ = ["MOST_CLASSES", "TITLES", "score_figures", "title_of"]
@@ -73,7 +74,7 @@ def _by_frequency(task: str, settings: Mapping[str, Any], sheets: Mapping[str, p
 
 
 def _conventions(table: pl.DataFrame, intervals: Mapping[tuple[str, str, str], Interval]) -> EstimateBars:
-    rows = table.filter(pl.col("metric").is_in(["mAP50", "mAP50:95", "F1"]))
+    rows = table.filter(pl.col("metric").is_in([metric.key for metric in DETECTION if metric.summary]))
     labels = tuple(f"{component.upper()} {metric}" for component, metric in rows.select("component", "metric").rows())
     names = [name for name in rows.columns if name not in ("component", "metric", "difference")]
     groups = []

@@ -30,21 +30,22 @@ from surgeval.files import (
     write_parquet_file,
 )
 from surgeval.pages import Evidence
-from surgeval.protocols.contract import Headline, RunResult, refuse_dataset
+from surgeval.protocols.contract import Headline, RunResult, headlines_of, refuse_dataset
 from surgeval.protocols.pictures import load_pictures, save_pictures
 from surgeval.protocols.triplets.check import check_scores
 from surgeval.protocols.triplets.evidence import triplet_evidence
 from surgeval.protocols.triplets.figures import score_figures
+from surgeval.protocols.triplets.metrics import NAMES, Key, number_of, reading_order
 from surgeval.protocols.triplets.mixing_files import MIXING_FILES, Layout, read_mixable, write_mixable
 from surgeval.protocols.triplets.scoring.inputs import Task
 from surgeval.protocols.triplets.scoring.mixing import RankedBoxes, ScoredFrames
-from surgeval.protocols.triplets.scoring.numbers import NAMES, Key, ScoreNumber, StoredReplicates, reading_order
+from surgeval.protocols.triplets.scoring.numbers import ScoreNumber, StoredReplicates
 from surgeval.protocols.triplets.scoring.objects import OBJECTS, read_objects, write_objects
 from surgeval.protocols.triplets.stored import Confusions, details_json, read_details
 from surgeval.protocols.triplets.tables import confusion_table, headline_table
 from surgeval.protocols.triplets.verdict import floors_of, judge
 from surgeval.protocols.verdict import Verdict
-from surgeval.stats import Interval
+from surgeval.stats import Interval, Measure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
@@ -116,14 +117,20 @@ class TripletScores(RunResult):
 
     def headlines(self) -> tuple[Headline, ...]:
         """The defined numbers to read first; of mAPs also what one reaches who never looks: the same answer always."""
-        intervals = {number.key: number.interval for number in self.numbers}
+        known = {number.key.text: number.interval for number in self.numbers}
+        defined = {key: interval for key, interval in known.items() if not math.isnan(interval.estimate)}
         metric = "mAP50" if self.task == "detection" else "mAP"
-        unseeing = {Key("global", component, metric): value for component, value in floors_of(self).items()}
+        unseeing = {Key("global", component, metric).text: value for component, value in floors_of(self).items()}
+        return headlines_of(self.measures, defined, unseeing=unseeing)
+
+    @cached_property
+    def measures(self) -> tuple[Measure, ...]:  # type: ignore[override]
+        """Every number, those to read first in front; none twice."""
+        first, others = reading_order([number.key for number in self.numbers], self.main)
         return tuple(
-            Headline(key.text, self.label_of(key), intervals[key], unseeing=unseeing.get(key))
-            for key in reading_order(intervals, self.main)[0]
-            if not math.isnan(intervals[key].estimate) and key not in self.repeated
-        )
+            number_of(key, self.label_of(key), headline=key in first)
+            for key in (*first, *others) if key not in self.repeated
+        )  # fmt: skip
 
     @cached_property
     def _verdict(self) -> Verdict | None:
