@@ -15,10 +15,10 @@ import pytest
 
 from surgeval.datasets import DropProposal, QualityLimits
 from surgeval.errors import DataError
-from surgeval.protocols.contract import RunResult
 from surgeval.protocols.focus import load_focus, score_focus
 from surgeval.protocols.focus.page import write_focus_page, write_page_of
 from surgeval.protocols.quality.evidence import quality_evidence
+from surgeval.protocols.result import RunResult
 from surgeval.protocols.surgxbench.evidence import surgxbench_evidence
 from surgeval.protocols.surgxbench.gallery.pictures import _shared
 from surgeval.report import write_run_pages

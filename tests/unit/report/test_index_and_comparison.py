@@ -21,9 +21,10 @@ from surgeval.cli.app import run as command
 from surgeval.engine import Manifest, load_record, save_scored
 from surgeval.errors import BadInput, DataError
 from surgeval.pages import Section, render_page, write_page
-from surgeval.protocols.contract import Compared, Comparison, Headline, RunResult
+from surgeval.protocols.contract import Compared, Comparison, Headline
 from surgeval.protocols.focus import score_focus
 from surgeval.protocols.registry import descriptors, load_run, runs_in
+from surgeval.protocols.result import RunResult
 from surgeval.protocols.triplets.page import write_triplets_page
 from surgeval.protocols.verdict import Claim, Reason, Rule, Verdict, verdict_of
 from surgeval.protocols.verdict_page import verdict_sections

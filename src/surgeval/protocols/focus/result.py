@@ -23,7 +23,7 @@ from surgeval.figures import Figure
 from surgeval.files import failure_reason, folder_lock, make_folder
 from surgeval.pages import Evidence
 from surgeval.protocols.asked import was_shown
-from surgeval.protocols.contract import Headline, RunResult, refuse_dataset
+from surgeval.protocols.contract import Headline
 from surgeval.protocols.focus.evidence import focus_evidence
 from surgeval.protocols.focus.figures import focus_figures
 from surgeval.protocols.focus.scoring.admission import Admission, admission_gate
@@ -42,6 +42,7 @@ from surgeval.protocols.reply_warnings import (
     find_reused_verdicts,
     named_models,
 )
+from surgeval.protocols.result import RunResult, refuse_dataset
 from surgeval.protocols.verdict import Verdict
 from surgeval.qa.chat import Price
 from surgeval.qa.judging import PanelReport, PanelVerdict, summarise_verdicts, vote_table

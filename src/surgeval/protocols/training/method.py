@@ -28,7 +28,7 @@ from surgeval.files import (
     write_parquet_file,
 )
 from surgeval.metrics import Convention, Ties, choose_convention
-from surgeval.protocols.contract import refuse_dataset
+from surgeval.protocols.result import refuse_dataset
 from surgeval.protocols.training.detectors import Tell, TrainableDetector
 from surgeval.protocols.training.result import TrainingScores, load_folds
 from surgeval.protocols.training.scheme import Fold, Scheme, SchemeSpec, choose_folds

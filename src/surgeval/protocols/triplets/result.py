@@ -30,8 +30,9 @@ from surgeval.files import (
     write_parquet_file,
 )
 from surgeval.pages import Evidence
-from surgeval.protocols.contract import Headline, RunResult, refuse_dataset
+from surgeval.protocols.contract import Headline
 from surgeval.protocols.pictures import load_pictures, save_pictures
+from surgeval.protocols.result import RunResult, refuse_dataset
 from surgeval.protocols.triplets.check import check_scores
 from surgeval.protocols.triplets.evidence import triplet_evidence
 from surgeval.protocols.triplets.figures import score_figures
