@@ -25,7 +25,7 @@ NullableFloat = Annotated[
     float,
     AllowInfNan(False),
     WrapValidator(lambda value, check: math.nan if value is None or value != value else check(value)),
-    PlainSerializer(lambda value: None if math.isnan(value) else value, return_type=float | None),
+    PlainSerializer(lambda value: None if math.isnan(value) else value, return_type=float | None, when_used="json"),
 ]
 
 
@@ -40,7 +40,8 @@ class StoredFile(StoredPart):
     """A JSON file with a fixed name and schema. Its first key is `format`, the version of the schema.
 
     A subclass declares `name`, `format` and, if 16 MiB are too few or too many, `limit` in bytes. A `compact` file has
-    one line for each key, and for each item of a list.
+    one line for each key, and for each item of a list. Whole numbers beyond 2⁵³, which JSON does not hold exactly, are
+    refused.
 
     >>> import tempfile
     >>> class Receipt(StoredFile, name="receipt.json", format=1):
@@ -72,7 +73,7 @@ class StoredFile(StoredPart):
         Raises `DataError` for a missing, oversized or invalid file, and for a file of another format.
         """
         path = Path(folder) / cls.file_name
-        content = read_json_object(path, limit=cls.size_limit)
+        content = read_json_object(path, limit=cls.size_limit, exact=True)
         if content.pop("format", None) != cls.file_format:
             raise DataError(path, EARLIER_VERSION, code="format-version")
         return check_model(cls, content, path)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, Self, Union, get_args, get_origin
 
 import polars as pl
 from pydantic.fields import FieldInfo
@@ -115,6 +115,16 @@ class StoredTable(StoredPart):
     def needs_values(cls, table: pl.DataFrame) -> pl.Series | None:
         """The rows that must have a value in columns that are not nullable; None for all."""
         return None
+
+    @classmethod
+    def to_frame(cls, rows: Iterable[Self]) -> pl.DataFrame:
+        """Rows, as a JSON file of other columns may hold them, as a table.
+
+        >>> StoredTable.to_frame([]).shape
+        (0, 0)
+        """
+        listed = list(rows)
+        return pl.DataFrame({name: [getattr(row, name) for row in listed] for name in cls.columns()}, cls.dtypes())
 
     @classmethod
     def save(cls, table: pl.DataFrame, folder: str | Path) -> None:

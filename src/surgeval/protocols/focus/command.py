@@ -156,14 +156,15 @@ def score(
     from surgeval.protocols.focus.method import score_focus
     from surgeval.protocols.focus.page import write_focus_page
     from surgeval.protocols.focus.reading.sources import scored_sources
-    from surgeval.protocols.focus.result import check_scores_folder, pictured_in
+    from surgeval.protocols.focus.result import pictured_in
     from surgeval.protocols.pictures import load_pictures
+    from surgeval.protocols.result import check_output
     from surgeval.qa.judging import read_verdicts
     from surgeval.qa.screening import FlagPolicy
 
     if retry and not (out / "scores.json").is_file():
         raise BadInput(f"--retry: {out}: found no scores.json, expected a folder that was scored before")
-    check_scores_folder(out)
+    check_output(out, "focus", own="scores.json")
     if not (out / "run.json").exists():
         claim_folder(out, "scores.json")
     people = read_verdicts(human) if human is not None else None
