@@ -98,7 +98,7 @@ def check_model(model: type[Model], value: object, path: str | Path, field: str 
     surgeval.errors.DataError: run.json: config.colour: unknown key
     """
     try:
-        return model.model_validate_json(json.dumps(value))
+        return model.model_validate_json(spell_surrogates(json.dumps(value, ensure_ascii=False)))
     except ValidationError as error:
         errors = error.errors(include_url=False, include_context=False)
         places = [format_field((field, *each["loc"]) if field else each["loc"]) for each in errors]

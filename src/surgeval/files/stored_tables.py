@@ -44,7 +44,8 @@ class StoredTable(StoredPart):
     """A Parquet file with a fixed name; a subclass declares its columns as the fields of a row.
 
     A field of type `T | None` may be null, one with a default may be absent (it is null then). `Literal`, `Field(ge=…)`
-    and the like say which values it may have. Numbers have to be finite. `limit` is in bytes, `most` in rows.
+    and the like say which values it may have. Numbers have to be finite. An alias names a column such as `class`.
+    `limit` is in bytes, `most` in rows.
 
     >>> import tempfile
     >>> class ScoreRow(StoredTable, name="scores.parquet"):
@@ -134,7 +135,7 @@ class StoredTable(StoredPart):
 
 @cache
 def _columns(row: type[StoredTable]) -> dict[str, Column]:
-    return {name: _column(row, name, field) for name, field in row.model_fields.items()}
+    return {field.alias or name: _column(row, name, field) for name, field in row.model_fields.items()}
 
 
 def _column(row: type[StoredTable], name: str, field: FieldInfo) -> Column:

@@ -11,14 +11,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, create_model
+from pydantic import ConfigDict, Field
 
 from surgeval.datasets import Problem
 from surgeval.errors import DataError
 from surgeval.files import NullableFloat, StoredFile, StoredPart, check_model
 from surgeval.protocols.focus.scoring.admission import Admission
 from surgeval.protocols.focus.scoring.pooled import PooledTime
-from surgeval.protocols.focus.scoring.rules import STATUSES
 from surgeval.protocols.focus.scoring.summary import BucketScore, ResultRow, SaidRow, SummaryRow
 from surgeval.protocols.focus.tables import focus_json
 from surgeval.protocols.result import StoredInterval
@@ -28,11 +27,29 @@ from surgeval.qa.judging import PanelVerdict
 if TYPE_CHECKING:
     from surgeval.protocols.focus.result import FocusScores
 
-__all__ = ["COUNTS", "SCORES", "ScoresFile", "read_scores", "write_scores"]
+__all__ = ["SCORES", "ScoresFile", "read_scores", "write_scores"]
 
 SCORES = "scores.json"
-COUNTS = ("questions", "scored", *STATUSES, "flags", "judged", "orphan", "unreferenced", "duplicate")
-Counts = create_model("Counts", __base__=StoredPart, **dict.fromkeys(COUNTS, Annotated[int, Field(ge=0)]))  # type: ignore[call-overload]
+Count = Annotated[int, Field(ge=0)]
+
+
+class Counts(StoredPart):
+    """Questions, what became of their answers, and records that belong to none."""
+
+    questions: Count
+    scored: Count
+    ok: Count
+    missing: Count
+    late: Count
+    invalid: Count
+    bad_reference: Count
+    flagged: Count
+    judge_error: Count
+    flags: Count
+    judged: Count
+    orphan: Count
+    unreferenced: Count
+    duplicate: Count
 
 
 class StoredBucket(StoredPart):
@@ -79,7 +96,7 @@ class ScoresFile(StoredFile, name=SCORES, format=1, limit=1 << 28, compact=True)
     asked_model: str | None
     answered_by: Mapping[str, int] | None
     intervals: Intervals
-    counts: Counts  # type: ignore[valid-type]
+    counts: Counts
     buckets: tuple[StoredBucket, ...]
     unrankable: str
     admission: StoredAdmission | None
