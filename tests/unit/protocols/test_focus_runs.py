@@ -17,7 +17,7 @@ from polars.testing import assert_frame_equal
 from surgeval.engine import Manifest, load_record, save_scored
 from surgeval.errors import BadInput, DataError, RunError, SurgevalError
 from surgeval.protocols.focus import FocusScores, admission_gate, load_focus, outcomes, run_focus, score_focus
-from surgeval.protocols.focus.page import focus_sections, write_focus_page, write_page_of
+from surgeval.protocols.focus.page import focus_sections, write_page_of
 from surgeval.protocols.registry import load_run
 from surgeval.qa.chat import Price
 from surgeval.qa.judging import PanelVerdict, Vote
@@ -87,7 +87,7 @@ def test_the_fixture_fills_every_part(scores: FocusScores) -> None:
 
 
 def test_a_run_folder_makes_the_same_page_byte_for_byte(scores: FocusScores, tmp_path: Path) -> None:
-    page = write_focus_page(scores, tmp_path / "run")
+    page = write_page_of([scores], scores.save(tmp_path / "run").parent)
     kept = tmp_path / "kept"
     kept.mkdir()
     for name in ("run.json", "scores.json"):
@@ -189,7 +189,7 @@ def test_a_run_that_asked_keeps_its_record_and_gets_scores_beside_it(tmp_path: P
     with pytest.raises(RunError, match=r"run: found a run whose answers are not scored .* in the same folder$"):
         load_focus(tmp_path / "run")
     before = (tmp_path / "run" / "run.json").read_bytes()
-    write_focus_page(score_focus(*run.sources, name="mine"), tmp_path / "run")
+    score_focus(*run.sources, name="mine").save(tmp_path / "run")
     assert (tmp_path / "run" / "run.json").read_bytes() == before
     assert load_focus(tmp_path / "run").counts["missing"] == 2
     again = run_focus(None, model, tmp_path / "run", **files, progress=False)

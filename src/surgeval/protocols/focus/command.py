@@ -154,7 +154,7 @@ def score(
     Example: [bold]surgeval score focus --data phantom --responses logs/focus.eval --out runs/net[/bold]
     """
     from surgeval.protocols.focus.method import score_focus
-    from surgeval.protocols.focus.page import write_focus_page
+    from surgeval.protocols.focus.page import write_page_of
     from surgeval.protocols.focus.reading.sources import scored_sources
     from surgeval.protocols.focus.result import pictured_in
     from surgeval.protocols.pictures import load_pictures
@@ -191,7 +191,8 @@ def score(
     scores = replace(scores, human=people, prices=prices, admission=_admission(scores, baseline or []))
     with progress_bar("answers") as bar:
         bar.phase("page")
-        page = write_focus_page(scores, out)
+        scores.save(out)
+        page = write_page_of([scores], out)
     if json:
         print_json({**scores.to_json(), "results": scores.results.to_dicts(), "report": str(page)})
     else:
@@ -350,7 +351,7 @@ def _scored(
     """The scores, unless a failed question would count as wrong or an answer would be left without a verdict."""
     from surgeval.protocols.asked import was_shown
     from surgeval.protocols.focus.method import score_focus
-    from surgeval.protocols.focus.page import write_focus_page
+    from surgeval.protocols.focus.page import write_page_of
 
     if run.unasked or (run.judged and not judge):
         run.keep_pictures(pictures)
@@ -370,7 +371,8 @@ def _scored(
             scores, notes=(*scores.notes, *asked), pictures=run.pictures(pictures, scores.results),
             asked_model=run.model, answered_by=run.answered_by,
         )  # fmt: skip
-        return scores, write_focus_page(scores, run.folder)
+        scores.save(run.folder)
+        return scores, write_page_of([scores], run.folder)
 
 
 def _command(run: FocusRun, track: Track | None) -> str:

@@ -83,7 +83,7 @@ def chapter(demo: Demo) -> Chapter:
     import polars as pl
 
     from surgeval.protocols.focus.method import score_focus
-    from surgeval.protocols.focus.page import write_focus_page
+    from surgeval.protocols.focus.page import write_page_of
     from surgeval.protocols.focus.reading.files import as_sources
     from surgeval.qa.judging import ExactJudge, Panel
     from surgeval.records import Answer, VqaQuestion
@@ -107,7 +107,7 @@ def chapter(demo: Demo) -> Chapter:
                 name=name,
                 pictured=None if name in SKILLS else False,
             )
-            pages[name] = write_focus_page(scored[name], out / name)
+            pages[name] = write_page_of([scored[name]], scored[name].save(out / name).parent)
     rows = [
         {"answerer": name, "accuracy": str(scores.flat), "score over buckets": str(scores.pre_evaluation)}
         for name, scores in scored.items()
