@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from surgeval.errors import BadInput, visible
-from surgeval.protocols.contract import Compared, Comparison, FinishedRun, RunResult, few_video_notes
+from surgeval.protocols.contract import Compared, Comparison, few_video_notes
 from surgeval.protocols.registry import PROTOCOLS, load_run
+from surgeval.protocols.result import FinishedRun, RunResult
 from surgeval.results import counted
 from surgeval.stats import Difference, Measure, measure_differences
 

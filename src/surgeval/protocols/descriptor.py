@@ -176,7 +176,8 @@ def _promised(part: str) -> type:
     import polars as pl  # listing protocols needs no tables
 
     from surgeval.protocols.comparison import Pair
-    from surgeval.protocols.contract import Chapter, FolderKind, RunResult
+    from surgeval.protocols.contract import Chapter, FolderKind
+    from surgeval.protocols.result import RunResult
     from surgeval.results import Result
 
     kinds = {

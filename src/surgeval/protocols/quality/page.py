@@ -79,13 +79,13 @@ def _findings(scores: QualityScores) -> tuple[Finding, ...]:
     tables, findings = scores.tables, []
     reasons = ", ".join(f"{count} {reason}" for reason, count in tables["reasons"].iter_rows())
     if reasons:
-        findings.append(Finding(f"Proposed to drop: {reasons}. These are proposals: a person decides.", False))
+        findings.append(Finding(f"Proposed to drop: {reasons}. These are proposals: a person decides.", "fails"))
     elif scores.cases.height:
-        findings.append(Finding("No frame is proposed to drop.", True))
+        findings.append(Finding("No frame is proposed to drop.", "passes"))
     if scores.unreadable.height:
         video, frame, reason = scores.unreadable.row(0)
         many = f"{scores.unreadable.height} frame{'s' if scores.unreadable.height > 1 else ''}"
-        findings.append(Finding(f"{many} could not be read; the first: {video} / {frame}: {reason}.", False))
+        findings.append(Finding(f"{many} could not be read; the first: {video} / {frame}: {reason}.", "fails"))
     return tuple(findings)
 
 

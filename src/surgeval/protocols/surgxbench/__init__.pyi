@@ -1,7 +1,5 @@
 import surgeval.protocols.descriptor
 
-from .measuring.prompts import instrument_prompts as instrument_prompts
-from .measuring.prompts import triplet_prompts as triplet_prompts
 from .method import SurgXRun as SurgXRun
 from .method import run_surgxbench as run_surgxbench
 from .one_image.causes import ExplainedCauses as ExplainedCauses

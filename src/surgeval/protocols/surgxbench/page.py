@@ -11,8 +11,8 @@ from pathlib import Path
 
 from surgeval.errors import BadInput
 from surgeval.pages import Plot, Section, save_figures, save_tables, write_page
-from surgeval.protocols.contract import names_on_page
 from surgeval.protocols.evidence_page import evidence_of
+from surgeval.protocols.result import names_on_page
 from surgeval.protocols.surgxbench.figures import surgxbench_figures
 from surgeval.protocols.surgxbench.gallery.cards import gallery_cards, hiding_cards
 from surgeval.protocols.surgxbench.gallery.legend import picture_keys
