@@ -11,6 +11,7 @@ import polars as pl
 from surgeval.pages import Evidence, Fact, Finding, Section, Table, save_figures, save_tables, write_page
 from surgeval.protocols.contract import Compared, Comparison
 from surgeval.protocols.evidence_page import side_by_side
+from surgeval.protocols.recipes import recipe_table
 from surgeval.protocols.verdict import Verdict, listed
 from surgeval.protocols.verdict_page import claims
 from surgeval.results import counted
@@ -78,7 +79,8 @@ def write_comparison_page(
         Section("Overview", facts=_facts(comparison), figures=tuple(plots.values()), tables=tuple(tables)),
         *comparison.sections,
         *((side_by_side(evidence),) if evidence else ()),
-        Section("How it was computed", "\n\n".join([_COMMON, *_methods(comparison)])),
+        Section("How it was computed", "\n\n".join([_COMMON, *_methods(comparison)]),
+                tables=recipe_table({"both": comparison.recipes})),
     )  # fmt: skip
     return write_page(
         out / "report.html", f"{comparison.a} and {comparison.b}", sections, kind=f"{comparison.protocol}, compared",

@@ -9,6 +9,7 @@ DESCRIPTOR = Descriptor.of_rooms(
     "Does it answer questions about the operation better than a blind baseline?",
     offers=("pair", "evaluate", "run", "score", "outcomes", "chapter"),
     ranks_by="pre-evaluation score",
+    measures="numbers:MEASURES",
     order=20,
 )
 

@@ -14,6 +14,7 @@ from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.focus.result import FocusScores
 from surgeval.protocols.focus.scoring.pooled import SETUP
 from surgeval.protocols.focus.tables import judge_table
+from surgeval.protocols.recipes import method_section
 from surgeval.protocols.verdict_page import verdict_lead, verdict_sections, warning_lead
 from surgeval.results import counted
 from surgeval.stats import number_text, with_ends
@@ -61,7 +62,7 @@ def write_page_of(results: Sequence[FocusScores], out: str | Path) -> Path:
         details["Named by its server"] = ", ".join(scores.answered_by)
     return write_page(
         out / "report.html", scores.name, focus_sections(scores, plots), kind="focus", lead=_lead(scores),
-        details=details,
+        details=details, measures=scores.measures,
     )  # fmt: skip
 
 
@@ -87,7 +88,7 @@ def focus_sections(scores: FocusScores, plots: Mapping[str, Plot]) -> tuple[Sect
         Section("Each question", "", evidence=evidence_of([scores]), tables=(
             Table("Every question with its status and reason", scores.results, file="tables/results.csv", folded=True),
         )),
-        Section("How it was computed", "\n\n".join(filter(None, (_METHOD, _scheme(scores))))),
+        method_section("\n\n".join(filter(None, (_METHOD, _scheme(scores)))), [scores]),
     ]  # fmt: skip
     return tuple(
         section

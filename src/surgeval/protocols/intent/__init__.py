@@ -10,6 +10,7 @@ DESCRIPTOR = Descriptor.of_rooms(
     offers=("pair", "evaluate", "run", "score", "outcomes", "chapter"),
     ranks_by="mean over dimensions and traps",
     several=True,
+    measures="numbers:MEASURES",
     order=25,
 )
 

@@ -16,6 +16,7 @@ from surgeval.protocols.intent.figures import intent_figures
 from surgeval.protocols.intent.gallery import failed_traps, same_question_sections
 from surgeval.protocols.intent.result import IntentScores
 from surgeval.protocols.intent.scoring.weights import SKILLS
+from surgeval.protocols.recipes import method_section
 from surgeval.protocols.result import names_on_page
 from surgeval.protocols.verdict_page import verdict_lead, verdict_sections, warning_lead
 from surgeval.results import counted, percent
@@ -33,7 +34,7 @@ def write_page_of(results: Sequence[IntentScores], out: str | Path) -> Path:
     title = names[0] if len(names) == 1 else "The same questions"
     return write_page(
         out / "report.html", title, intent_sections(results, plots), kind="intent", lead=_lead(results),
-        details=_details(results),
+        details=_details(results), measures=results[0].measures,
     )  # fmt: skip
 
 
@@ -90,7 +91,7 @@ def intent_sections(results: Sequence[IntentScores], plots: Mapping[str, Plot]) 
         if section.tables or section.figures or section.cards or section.evidence or section.facts
     ]
     first = verdict_sections({result.name: result.verdict() for result in results}, _warnings(results))
-    return (*first, *filled, Section("How it was computed", f"{words.METHOD}\n\n{words.METRIC}"))
+    return (*first, *filled, method_section(f"{words.METHOD}\n\n{words.METRIC}", results))
 
 
 def _ceiling(results: Sequence[IntentScores]) -> str:

@@ -12,6 +12,7 @@ from surgeval.pages import Fact, Finding, Section, Table, save_figures, save_tab
 from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.quality.result import QualityScores
 from surgeval.protocols.quality.tables import MEASURES
+from surgeval.protocols.recipes import method_section
 from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
 
 __all__ = ["write_page_of"]
@@ -57,7 +58,7 @@ def write_page_of(results: Sequence[QualityScores], out: str | Path) -> Path:
         Section("Measures", "", figures=tuple(plot for name, plot in plots.items() if name != "reasons"),
                 tables=(Table(_TITLES["videos"], tables["videos"].sort("to drop", descending=True, maintain_order=True),
                               file="tables/videos.csv"),), paired=True),
-        Section("How it was computed", _METHOD),
+        method_section(_METHOD, [scores]),
     )  # fmt: skip
     lead = verdict_lead({scores.name: verdict}) or "No frame could be read."
     details = {name: f"{value:g}" for name, value in _limits(scores).items()}

@@ -12,6 +12,7 @@ from pathlib import Path
 from surgeval.errors import BadInput
 from surgeval.pages import Plot, Section, save_figures, save_tables, write_page
 from surgeval.protocols.evidence_page import evidence_of
+from surgeval.protocols.recipes import method_section
 from surgeval.protocols.result import names_on_page
 from surgeval.protocols.surgxbench.figures import surgxbench_figures
 from surgeval.protocols.surgxbench.gallery.cards import gallery_cards, hiding_cards
@@ -108,7 +109,7 @@ def surgxbench_sections(scores: Sequence[SurgXScores], figures: Mapping[str, Plo
     filled = [section for section in sections if section.tables or section.figures or section.cards or section.evidence]
     warnings = [note for run in scores for note in run.notes]
     first = verdict_sections({run.name: run.verdict() for run in scores}, warnings)
-    return (*first, *filled, Section("How it was computed", _METHOD))
+    return (*first, *filled, method_section(_METHOD, scores))
 
 
 def _lead(scores: Sequence[SurgXScores]) -> str:

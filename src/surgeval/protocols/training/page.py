@@ -16,6 +16,7 @@ from surgeval.pages import Fact, Link, Plot, Section, Table, save_figures, save_
 from surgeval.protocols.comparison import compare
 from surgeval.protocols.contract import Comparison
 from surgeval.protocols.evidence_page import evidence_of
+from surgeval.protocols.recipes import method_section
 from surgeval.protocols.result import names_on_page
 from surgeval.protocols.training.ablation.page import write_ablation_page
 from surgeval.protocols.training.ablation.result import AblationScores
@@ -78,12 +79,12 @@ def _write(results: Sequence[TrainingScores], out: Path) -> Path:
         Section("Settings", tables=tuple(_settings_tables(results))),
         *((Section("Each frame", "Every scored frame: what is labelled, what was said, and what became of each object.",
                    evidence=shown),) if (shown := evidence_of(results)) else ()),
-        Section("How it was computed", _METHOD),
+        method_section(_METHOD, results),
     ]  # fmt: skip
     title = results[0].name if one_run else " and ".join(result.name for result in results)
     return write_page(
         out / "report.html", title, [s for s in sections if _holds(s)], kind="training",
-        lead=verdict_lead(verdicts), details=_details(results),
+        lead=verdict_lead(verdicts), details=_details(results), measures=results[0].measures,
     )  # fmt: skip
 
 

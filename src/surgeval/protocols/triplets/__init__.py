@@ -8,6 +8,7 @@ DESCRIPTOR = Descriptor.of_rooms(
     __name__,
     "How well does it detect and recognise ⟨instrument, verb, target⟩?",
     offers=("pair", "score", "chapter"),
+    measures="metrics:MEASURES",
     order=10,
 )
 

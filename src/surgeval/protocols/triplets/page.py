@@ -11,6 +11,7 @@ from pathlib import Path
 
 from surgeval.pages import Fact, Plot, Section, Table, save_figures, save_tables, write_page
 from surgeval.protocols.evidence_page import evidence_of
+from surgeval.protocols.recipes import method_section
 from surgeval.protocols.triplets.figures import MOST_CLASSES, title_of
 from surgeval.protocols.triplets.readable import FLOOR, Readable, readable_scores
 from surgeval.protocols.triplets.result import TripletScores
@@ -75,7 +76,7 @@ def write_page_of(results: Sequence[TripletScores], out: str | Path) -> Path:
     }
     return write_page(
         out / "report.html", scores.name, triplet_sections(scores, plots), kind="triplets", lead=_lead(scores),
-        details=details,
+        details=details, measures=scores.measures,
     )  # fmt: skip
 
 
@@ -109,7 +110,7 @@ def triplet_sections(scores: TripletScores, figures: Mapping[str, Plot]) -> tupl
     if detected:
         how = "\n\n".join((_METHOD[scores.settings["convention"]], _TIES[scores.settings["ties"]], _FLOOR))
     first = verdict_sections({scores.name: scores.verdict()}, [_sentence(note) for note in scores.notes])
-    return (*first, *filled, Section("How it was computed", "\n\n".join((how, _INTERVALS))))
+    return (*first, *filled, method_section("\n\n".join((how, _INTERVALS)), [scores]))
 
 
 def _lead(scores: TripletScores) -> str:

@@ -15,6 +15,7 @@ import polars as pl
 from surgeval.errors import BadInput
 from surgeval.files import failure_reason, write_atomically
 from surgeval.pages import Fact, Plot, Section, Table, save_figures, save_tables, write_page
+from surgeval.protocols.registry import ranked_measures
 from surgeval.report.ranking.findings import equal_models, findings, leading
 from surgeval.report.ranking.study import RankingStudy
 from surgeval.report.ranking.tables import bucket_table, place_table, score_table, stability_table
@@ -59,7 +60,13 @@ def write_ranking_page(study: RankingStudy, out: str | Path, *, title: str = "Ra
         "Videos": str(len(ranking.outcomes.videos)),
     }
     return write_page(
-        out / "report.html", title, ranking_sections(study), kind="ranking", lead=leading(study), details=details
+        out / "report.html",
+        title,
+        ranking_sections(study),
+        kind="ranking",
+        lead=leading(study),
+        details=details,
+        measures=ranked_measures(),
     )
 
 

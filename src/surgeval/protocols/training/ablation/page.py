@@ -9,6 +9,7 @@ import polars as pl
 
 from surgeval.pages import Finding, Section, Table, save_figures, save_tables, write_page
 from surgeval.protocols.training.paper_page import paper_section
+from surgeval.protocols.triplets import MEASURES
 from surgeval.stats import with_ends
 
 if TYPE_CHECKING:
@@ -46,7 +47,13 @@ def write_ablation_page(ablation: AblationScores, out: str | Path) -> Path:
         "Reference": ablation.reference,
     }
     return write_page(
-        out / "report.html", ablation.name, sections, kind="training", lead=ablation.finding, details=details
+        out / "report.html",
+        ablation.name,
+        sections,
+        kind="training",
+        lead=ablation.finding,
+        measures=MEASURES,
+        details=details,
     )
 
 
