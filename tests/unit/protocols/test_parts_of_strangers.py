@@ -28,7 +28,8 @@ import polars as pl
 import typer
 from surgeval.engine import load_cases
 from surgeval.pages import Section, write_page
-from surgeval.protocols.contract import Chapter, Comparison, FolderKind, Headline, RunResult
+from surgeval.protocols.contract import Chapter, Comparison, FolderKind, Headline
+from surgeval.protocols.result import RunResult
 from surgeval.stats import Interval
 
 class Result(RunResult):
