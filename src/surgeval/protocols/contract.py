@@ -13,14 +13,14 @@ import polars as pl
 from surgeval.errors import BadInput
 from surgeval.figures import Estimate, EstimateBars, EstimateGroup
 from surgeval.results import Result
-from surgeval.stats import FEW_CLUSTERS, Difference, Interval, NumberUnit, gap_unit
+from surgeval.stats import FEW_CLUSTERS, Difference, Interval, Measure, NumberUnit, baseline_of, gap_unit
 
 if TYPE_CHECKING:
     from surgeval.datasets import Dataset
     from surgeval.pages import Section
 
 __all__ = ["DEMO_IMPORTS", "Chapter", "Compared", "Comparison", "Demo", "FolderKind", "Headline", "by_key",
-           "few_video_notes"]  # fmt: skip
+           "few_video_notes", "headlines_of"]  # fmt: skip
 
 Part = TypeVar("Part")
 # What a demo chapter's worker processes need and take seconds to import; none of these starts a thread (polars does).
@@ -80,6 +80,31 @@ class Headline:
         return self.interval.cell(self.unit)
 
 
+def headlines_of(
+    measures: Sequence[Measure],
+    numbers: Mapping[str, Interval],
+    *,
+    baselines: Mapping[str, float | None] | None = None,
+    unseeing: Mapping[str, float | None] | None = None,
+) -> tuple[Headline, ...]:
+    """The headlines among the measures that have a number, in their order.
+
+    `baselines` are those that the data decide, and `unseeing` what one who never looks reaches, by key.
+
+    >>> half = Interval(estimate=0.5, low=0.4, high=0.6)
+    >>> right = Measure(key="right", label="right", explanation="Share of right answers.", baseline=0.25)
+    >>> headlines_of([right], {"right": half})[0].chance
+    0.25
+    """
+    return tuple(
+        Headline(measure.key, measure.label, numbers[measure.key], chance=baseline_of(measure, numbers, baselines),
+                 unseeing=(unseeing or {}).get(measure.key), higher_is_better=measure.higher_is_better,
+                 unit=measure.unit)
+        for measure in measures
+        if measure.headline and measure.key in numbers
+    )  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Compared:
     """One number of both runs, and a − b with its interval."""
@@ -90,6 +115,12 @@ class Compared:
     _: KW_ONLY
     higher_is_better: bool | None = True
     unit: NumberUnit = "score"
+
+    @classmethod
+    def of(cls, measure: Measure, difference: Difference) -> Compared:
+        """A measure's difference."""
+        return cls(measure.key, measure.label, difference, higher_is_better=measure.higher_is_better,
+                   unit=measure.unit)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -104,6 +135,7 @@ class Comparison(Result):
     b: str
     numbers: tuple[Compared, ...]
     settings: Mapping[str, Any] = field(default_factory=dict)
+    measures: Sequence[Measure] = ()
     notes: tuple[str, ...] = ()
     sections: tuple[Section, ...] = ()
 
@@ -128,19 +160,19 @@ class Comparison(Result):
     def figures(self) -> dict[str, EstimateBars]:
         """`differences` of scores, `differences_shares` in points: bars with intervals, the first of each unit."""
         figures = {}
-        for unit, name, axis in (
-            ("points", "differences_shares", "difference, points"),
-            ("score", "differences", "difference"),
+        for shares, name, axis in (
+            (True, "differences_shares", "difference, points"),
+            (False, "differences", "difference"),
         ):
             drawn = [
                 number
                 for number in self.numbers
-                if gap_unit(number.unit) == unit and math.isfinite(number.difference.estimate)
+                if (gap_unit(number.unit) == "points") is shares and math.isfinite(number.difference.estimate)
             ]
             if drawn:
                 labels = tuple(number.label for number in drawn[:_MOST_BARS])
                 bars = (EstimateGroup("A − B", tuple(_bar(number) for number in drawn[:_MOST_BARS])),)
-                title = "Differences A − B" if unit == "score" else "Differences A − B of shares"
+                title = "Differences A − B of shares" if shares else "Differences A − B"
                 figures[name] = EstimateBars(title, labels, bars, axis)
         return figures
 
@@ -160,7 +192,7 @@ class Comparison(Result):
 
 
 def _bar(number: Compared) -> Estimate:
-    scale, interval = (1 if number.unit == "score" else 100), number.difference.interval
+    scale, interval = (100 if gap_unit(number.unit) == "points" else 1), number.difference.interval
     if math.isnan(interval.low):
         return Estimate(scale * interval.estimate)
     return Estimate(scale * interval.estimate, scale * interval.low, scale * interval.high)

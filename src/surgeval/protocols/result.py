@@ -28,7 +28,7 @@ from surgeval.files import (
     make_folder,
 )
 from surgeval.results import Result
-from surgeval.stats import Interval
+from surgeval.stats import Interval, Measure
 
 if TYPE_CHECKING:
     from surgeval.engine import RunSummary
@@ -51,6 +51,7 @@ class RunResult(Result):
     name: str
     protocol: str
     notes: tuple[str, ...]
+    measures: Sequence[Measure] = ()  # the protocol's numbers, declared
 
     @property
     def data_identity(self) -> str:

@@ -113,7 +113,7 @@ def test_what_is_loaded_is_what_was_saved(scores: FocusScores, tmp_path: Path) -
                  "name"):  # fmt: skip
         assert getattr(back, name) == getattr(scores, name), name
     assert repr(back) == repr(scores)
-    assert repr(back).startswith("FocusScores 'net <b>': contradicted; pre-evaluation score 0.")
+    assert repr(back).startswith("FocusScores 'net <b>': fails; pre-evaluation score 0.")
 
 
 def test_one_video_without_an_interval_survives_storing(tmp_path: Path) -> None:

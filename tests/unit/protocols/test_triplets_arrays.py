@@ -263,7 +263,7 @@ def test_classes_that_nobody_calls_triplets_are_called_classes() -> None:
     videos = [f"v{k // 3}" for k in range(24)]
     bare = score_recognition(labels, labels, videos)
     assert bare.headlines()[0].label == "mAP" and "IVT" not in repr(bare)
-    assert "It finds classes better than the class frequencies alone: mAP 1.000" in str(bare.verdict())
+    assert "It finds classes better than the class frequencies: mAP 1.000" in str(bare.verdict())
     assert readable_scores(bare)[0].frame["component"].to_list() == ["classes"]
     assert all("triplet" not in figure.title for figure in bare.figures.values())
     assert compare_triplets(bare, bare).numbers[0].label == "mAP"

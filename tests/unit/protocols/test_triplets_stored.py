@@ -100,7 +100,7 @@ def test_run_json_says_what_was_scored(theatre: MemoryDataset, good: pl.DataFram
     assert isinstance(loaded, TripletScores)
     assert loaded.protocol == "triplets"
     assert repr(loaded) == repr(result)
-    assert repr(result).startswith("TripletScores 'mine': supported; IVT mAP50 0.")
+    assert repr(result).startswith("TripletScores 'mine': passes; IVT mAP50 0.")
     assert "\n" not in repr(result)
 
 

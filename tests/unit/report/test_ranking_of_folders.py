@@ -77,16 +77,16 @@ def test_the_first_place_of_a_model_whose_own_run_does_not_bear_it_out_is_said_s
     ranking = surgeval.rank(runs, resamples=200)
     verdicts = verdicts_of([runs])
     assert set(verdicts) == {"right", "wrong"}
-    own = {"right": Verdict("contradicted", "It reads the tint."), "wrong": verdicts["wrong"]}
+    own = {"right": Verdict("fails", "It reads the tint."), "wrong": verdicts["wrong"]}
     study = study_ranking(ranking, outer=0, challenges=0, verdicts=own)
-    said = "The ranking puts right first; its own run's verdict is contradicted: It reads the tint."
-    assert findings(study)[0] == said and study.to_json()["verdicts"]["right"]["grade"] == "contradicted"
+    said = "The ranking puts right first; grade of its own run: fails. It reads the tint."
+    assert findings(study)[0] == said and study.to_json()["verdicts"]["right"]["grade"] == "fails"
     table = ranking_sections(study)[0].tables[0]
-    assert "Its own verdict on the claim “It answers better than one who never looked.”" in table.note
+    assert "Its own claim: “It answers better than the blind baseline.”" in table.note
     places = table.frame
-    assert places["its own verdict"].to_list() == ["contradicted", own["wrong"].grade]
-    sure = study_ranking(ranking, outer=0, challenges=0, verdicts={"right": Verdict("supported", "It sees.")})
-    assert not any("its own run's verdict" in sentence for sentence in findings(sure))
+    assert places["own grade"].to_list() == ["fails", own["wrong"].grade]
+    sure = study_ranking(ranking, outer=0, challenges=0, verdicts={"right": Verdict("passes", "It sees.")})
+    assert not any("grade of its own run" in sentence for sentence in findings(sure))
 
 
 def test_a_folder_with_runs_of_two_protocols_is_refused(runs: Path) -> None:

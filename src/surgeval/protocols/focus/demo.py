@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -107,6 +108,8 @@ def chapter(demo: Demo) -> Chapter:
                 name=name,
                 pictured=None if name in SKILLS else False,
             )
+            if name not in SKILLS:
+                scored[name] = replace(scored[name], asked_model=name)
             pages[name] = write_page_of([scored[name]], scored[name].save(out / name).parent)
     rows = [
         {"answerer": name, "accuracy": str(scores.flat), "score over buckets": str(scores.pre_evaluation)}
