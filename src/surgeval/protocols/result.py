@@ -22,7 +22,7 @@ from surgeval.files import (
     NullableFloat,
     StoredPart,
     StoredTable,
-    check_model,
+    check_stored,
     failure_reason,
     folder_lock,
     make_folder,
@@ -189,7 +189,7 @@ class RunFiles(Generic[SettingsT]):
         """Read run.json. `DataError` for the run of another protocol, or settings that do not fit."""
         path = Path(folder)
         record = load_record(path, protocol)
-        return RunFiles(path, record, check_model(settings, record.config, path / record.file_name, "config"))
+        return RunFiles(path, record, check_stored(settings, record.config, path / record.file_name, "config"))
 
     def cases(self, row: type[CaseRow]) -> pl.DataFrame:
         """The cases of the run, which must be complete, with the columns of `row`."""

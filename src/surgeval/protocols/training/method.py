@@ -18,7 +18,7 @@ from surgeval.datasets import Dataset, Sources, dataset_fingerprint, open_datase
 from surgeval.engine import Manifest, fingerprint, scored_record
 from surgeval.errors import RunError
 from surgeval.files import (
-    check_model,
+    check_stored,
     folder_lock,
     make_folder,
     path_inside,
@@ -130,7 +130,7 @@ def _claim(folder: Path, dataset: Dataset, scheme: Scheme, method: TrainableDete
         "scheme": scheme.to_json(),
     }  # fmt: skip
     path = folder / PlanFile.file_name
-    plan = check_model(PlanFile, content, path)
+    plan = check_stored(PlanFile, content, path)
     if path.exists():
         known, there = plan.identity(), PlanFile.load(folder).identity()
         differ = [key for key in known if there[key] != known[key]]

@@ -28,7 +28,7 @@ class StoredFold(StoredPart):
     test: tuple[str, ...]
 
 
-class StoredScheme(StoredPart):
+class StoredFolds(StoredPart):
     """The folds by name."""
 
     name: str
@@ -43,7 +43,7 @@ class PlanFile(StoredFile, name="folds.json", format=1):
     name: str
     method: dict[str, Any]
     data: str
-    scheme: StoredScheme
+    scheme: StoredFolds
 
     def identity(self) -> dict[str, Any]:
         """What the folds depend on, as plain values."""
