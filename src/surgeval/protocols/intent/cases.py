@@ -13,7 +13,6 @@ from typing import Annotated
 import polars as pl
 from pydantic import Field
 
-from surgeval.engine import load_cases
 from surgeval.errors import DataError
 from surgeval.protocols.result import CaseRow
 from surgeval.records import IntentQuestion
@@ -92,8 +91,7 @@ def is_condition(text: str) -> bool:
 
 def load_intent_cases(folder: Path) -> pl.DataFrame:
     """The cases of a complete run with the columns of `AnswerRow`; a failed case has its item and condition too."""
-    path = folder / AnswerRow.file_name
-    cases = AnswerRow.check(load_cases(folder).collect(), path)
+    path, cases = folder / AnswerRow.file_name, AnswerRow.load(folder)
     columns = {"item": pl.String, "condition": pl.String}
     parts = pl.DataFrame([split_id(name) for name in cases["id"]], schema=columns, orient="row")
     odd = [name for name in parts["condition"].unique() if not is_condition(name)]
