@@ -129,6 +129,6 @@ def load_quality(folder: str | Path) -> QualityScores:
     marked = cases.join(out, on=["video", "name"], how="left", maintain_order="left")
     pictures, odd = load_pictures(files.folder)
     return QualityScores(
-        name=files.folder.resolve().name, record=files.record,
-        cases=marked.with_columns(pl.col("dropped").fill_null(False)), unreadable=failed, limits=limits, proposals=proposals, notes=odd, pictures=pictures,
+        name=files.folder.resolve().name, record=files.record, limits=limits, proposals=proposals, unreadable=failed,
+        cases=marked.with_columns(pl.col("dropped").fill_null(False)), notes=odd, pictures=pictures,
     )  # fmt: skip
