@@ -32,6 +32,7 @@ from .reading import read_json_file as read_json_file
 from .reading import read_json_lines as read_json_lines
 from .reading import read_json_object as read_json_object
 from .reading import spell_surrogates as spell_surrogates
+from .stored import EARLIER_VERSION as EARLIER_VERSION
 from .stored import NullableFloat as NullableFloat
 from .stored import StoredFile as StoredFile
 from .stored import StoredPart as StoredPart

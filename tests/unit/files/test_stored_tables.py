@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import polars as pl
 import pytest
@@ -24,8 +24,14 @@ class BoxRow(StoredTable, name="boxes.parquet", limit=20_000, most=100):
     frame: int = 0
 
 
-GOOD = {"video": ["VID01", "VID02"], "side": ["label", "prediction"], "score": [0.5, 1.0], "area": [None, 3.0],
-        "shares": [[0.1, 0.9], None], "frame": [1, 2]}  # fmt: skip
+GOOD: dict[str, list[Any]] = {
+    "video": ["VID01", "VID02"],
+    "side": ["label", "prediction"],
+    "score": [0.5, 1.0],
+    "area": [None, 3.0],
+    "shares": [[0.1, 0.9], None],
+    "frame": [1, 2],
+}
 
 
 def test_a_load_returns_what_a_save_wrote(tmp_path: Path) -> None:
