@@ -36,7 +36,7 @@ from .stored import EARLIER_VERSION as EARLIER_VERSION
 from .stored import NullableFloat as NullableFloat
 from .stored import StoredFile as StoredFile
 from .stored import StoredPart as StoredPart
-from .stored import check_model as check_model
+from .stored import check_stored as check_stored
 from .stored_tables import Column as Column
 from .stored_tables import StoredTable as StoredTable
 from .tables import BrokenCsv as BrokenCsv

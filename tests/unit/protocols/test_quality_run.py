@@ -144,14 +144,6 @@ def test_edited_runs_are_told_in_a_sentence(runs: tuple[Path, Path], tmp_path: P
         (folder / "run.json").write_text(json.dumps({**record, "config": {"limits": limits}}))
         with pytest.raises(DataError, match=r"config\.limits"):
             load_quality(folder)
-    (folder / "run.json").write_text(json.dumps(record))
-    table = pl.read_parquet(folder / "cases.parquet")
-    table.drop("dark").write_parquet(folder / "cases.parquet")
-    with pytest.raises(DataError, match=r"cases\.parquet: row 1: dark: found nothing, expected a value"):
-        load_quality(folder)
-    (folder / "cases.parquet").write_bytes(b"PAR1")
-    with pytest.raises(DataError, match="not a readable Parquet file"):
-        load_quality(folder)
 
 
 def test_the_folder_of_the_quality_check_is_reported_and_compared(
