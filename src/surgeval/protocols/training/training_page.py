@@ -126,7 +126,7 @@ def _standing(training: Training) -> Finding:
         return Finding(f"The training is finished: {reached}.", None if best is not None and best[1] == 0 else "passes")
     if status in ("stopped", "interrupted"):
         return Finding(f"The training is {status} after epoch {last.number} of the {last.stage}"
-                       f"{f' ({reason})' if reason else ''}: {reached}.", False)  # fmt: skip
+                       f"{f' ({reason})' if reason else ''}: {reached}.", "fails")  # fmt: skip
     return Finding(f"The training is {status}, after epoch {last.number} of the {last.stage}: {reached}.")
 
 
