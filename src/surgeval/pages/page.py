@@ -24,12 +24,13 @@ from surgeval.arrays import Image
 from surgeval.errors import BadInput
 from surgeval.files import failure_reason, make_folder, write_atomically
 from surgeval.pages.evidence_data import evidence_data
-from surgeval.pages.glossary import Terms, with_glossary
+from surgeval.pages.glossary import Glossary, Terms, with_glossary
 from surgeval.pages.library import library, library_inside, library_name, put_library
 from surgeval.pages.parts import Picture, Section
 from surgeval.pages.safety import inline, nonce, policy, script_data, seen
 from surgeval.pages.scorecard import Scorecard
 from surgeval.pages.tables import page_table, table_files
+from surgeval.stats import Measure
 
 _JPEG_QUALITY = 85
 # plotly.js carries the style sheet of its maps and adds it unless an element of this id exists; the page has no maps
@@ -40,7 +41,8 @@ _STYLE_ID = re.compile(r'getElementById\("([0-9a-f]{64})"\)\)\{var \w+=document\
 class PageHead(TypedDict, total=False):
     """What stands at the top: `kind` above the title, `lead` and `warnings` below it, then the scorecard.
 
-    `details` (versions …) stand in small print at the end.
+    `details` (versions …) stand in small print at the end. `measures` are the numbers that the page shows: the glossary
+    explains them.
     """
 
     kind: str
@@ -48,6 +50,7 @@ class PageHead(TypedDict, total=False):
     warnings: Sequence[str]
     scorecard: Scorecard | None
     details: Mapping[str, str] | None
+    measures: Sequence[Measure]
 
 
 def write_page(path: str | Path, title: str, sections: Sequence[Section], **head: Unpack[PageHead]) -> Path:
@@ -88,8 +91,8 @@ def _rendered(
     title: str, sections: Sequence[Section], inside: bool, head: PageHead, folder: Path | None
 ) -> tuple[str, bool]:
     """The page, and whether plotly.js draws in it; `folder` is where it will lie, with the files of its tables."""
-    card = head.get("scorecard")
-    sections, terms = with_glossary(sections, head.get("lead", ""), card), Terms()
+    card, known = head.get("scorecard"), Glossary(head.get("measures", ()))
+    sections, terms = with_glossary(sections, head.get("lead", ""), known, card), Terms(known)
     specs = [[plot.figure.to_plotly() for plot in section.plots] for section in sections]
     drawn = not all(_nothing_drawn(spec) for row in specs for spec in row)
     style, script = (

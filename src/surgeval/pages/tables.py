@@ -292,7 +292,8 @@ def _stands_right(column: pl.Series) -> bool:
 
 def _markdown(table: _Printed, caption: str, note: str) -> str:
     def cell(text: str) -> str:
-        safe = _MARKDOWN.sub(r"\\\1", " ".join(seen(text).split()))
+        plain = " ".join(seen(text).split())
+        safe = plain if _WITH_ENDS.fullmatch(plain.removesuffix("*")) else _MARKDOWN.sub(r"\\\1", plain)
         return safe.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
     def shown(row: int, place: int, text: str) -> str:

@@ -14,7 +14,7 @@ from surgeval.errors import BadInput
 from surgeval.figures import Estimate, EstimateBars, EstimateGroup
 from surgeval.protocols.verdict import Verdict
 from surgeval.results import Result
-from surgeval.stats import FEW_CLUSTERS, Difference, Interval, NumberUnit, gap_unit
+from surgeval.stats import FEW_CLUSTERS, Difference, Interval, Measure, NumberUnit, baseline_of, gap_unit
 
 if TYPE_CHECKING:
     from surgeval.datasets import Dataset
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from surgeval.pages import Evidence, Section
 
 __all__ = ["DEMO_IMPORTS", "Chapter", "Compared", "Comparison", "Demo", "FinishedRun", "FolderKind", "Headline",
-           "RecordedResult", "RunResult", "by_key", "few_video_notes", "names_on_page", "refuse_dataset"]  # fmt: skip
+           "RecordedResult", "RunResult", "by_key", "few_video_notes", "headlines_of", "names_on_page",
+           "refuse_dataset"]  # fmt: skip
 
 Part = TypeVar("Part")
 # What a demo chapter's worker processes need and take seconds to import; none of these starts a thread (polars does).
@@ -82,6 +83,31 @@ class Headline:
         return self.interval.cell(self.unit)
 
 
+def headlines_of(
+    measures: Sequence[Measure],
+    numbers: Mapping[str, Interval],
+    *,
+    baselines: Mapping[str, float | None] | None = None,
+    unseeing: Mapping[str, float | None] | None = None,
+) -> tuple[Headline, ...]:
+    """The headlines among the measures that have a number, in their order.
+
+    `baselines` are those that the data decide, and `unseeing` what one who never looks reaches, by key.
+
+    >>> half = Interval(estimate=0.5, low=0.4, high=0.6)
+    >>> right = Measure(key="right", label="right", explanation="Share of right answers.", baseline=0.25)
+    >>> headlines_of([right], {"right": half})[0].chance
+    0.25
+    """
+    return tuple(
+        Headline(measure.key, measure.label, numbers[measure.key], chance=baseline_of(measure, numbers, baselines),
+                 unseeing=(unseeing or {}).get(measure.key), higher_is_better=measure.higher_is_better,
+                 unit=measure.unit)
+        for measure in measures
+        if measure.headline and measure.key in numbers
+    )  # fmt: skip
+
+
 def refuse_dataset(out: str | Path) -> None:
     """Refuse to write a result into a folder that holds a dataset: its files would become part of the data.
 
@@ -101,6 +127,7 @@ class RunResult(Result):
     name: str
     protocol: str
     notes: tuple[str, ...]
+    measures: Sequence[Measure] = ()  # the protocol's numbers, declared
 
     @property
     def data_identity(self) -> str:
@@ -183,6 +210,12 @@ class Compared:
     higher_is_better: bool | None = True
     unit: NumberUnit = "score"
 
+    @classmethod
+    def of(cls, measure: Measure, difference: Difference) -> Compared:
+        """A measure's difference."""
+        return cls(measure.key, measure.label, difference, higher_is_better=measure.higher_is_better,
+                   unit=measure.unit)  # fmt: skip
+
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Comparison(Result):
@@ -196,6 +229,7 @@ class Comparison(Result):
     b: str
     numbers: tuple[Compared, ...]
     settings: Mapping[str, Any] = field(default_factory=dict)
+    measures: Sequence[Measure] = ()
     notes: tuple[str, ...] = ()
     sections: tuple[Section, ...] = ()
 
@@ -220,19 +254,19 @@ class Comparison(Result):
     def figures(self) -> dict[str, EstimateBars]:
         """`differences` of scores, `differences_shares` in points: bars with intervals, the first of each unit."""
         figures = {}
-        for unit, name, axis in (
-            ("points", "differences_shares", "difference, points"),
-            ("score", "differences", "difference"),
+        for shares, name, axis in (
+            (True, "differences_shares", "difference, points"),
+            (False, "differences", "difference"),
         ):
             drawn = [
                 number
                 for number in self.numbers
-                if gap_unit(number.unit) == unit and math.isfinite(number.difference.estimate)
+                if (gap_unit(number.unit) == "points") is shares and math.isfinite(number.difference.estimate)
             ]
             if drawn:
                 labels = tuple(number.label for number in drawn[:_MOST_BARS])
                 bars = (EstimateGroup("A − B", tuple(_bar(number) for number in drawn[:_MOST_BARS])),)
-                title = "Differences A − B" if unit == "score" else "Differences A − B of shares"
+                title = "Differences A − B of shares" if shares else "Differences A − B"
                 figures[name] = EstimateBars(title, labels, bars, axis)
         return figures
 
@@ -252,7 +286,7 @@ class Comparison(Result):
 
 
 def _bar(number: Compared) -> Estimate:
-    scale, interval = (1 if number.unit == "score" else 100), number.difference.interval
+    scale, interval = (100 if gap_unit(number.unit) == "points" else 1), number.difference.interval
     if math.isnan(interval.low):
         return Estimate(scale * interval.estimate)
     return Estimate(scale * interval.estimate, scale * interval.low, scale * interval.high)

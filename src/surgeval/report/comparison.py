@@ -85,6 +85,7 @@ def write_comparison_page(
         lead=" ".join(filter(None, (own_verdicts(verdicts or {}), tally(comparison)))),
         details={"Protocol": comparison.protocol, "A": comparison.a, "B": comparison.b,
                  "Videos": str(comparison.clusters), **_drawing(comparison)},
+        measures=comparison.measures,
     )  # fmt: skip
 
 

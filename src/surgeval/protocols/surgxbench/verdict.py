@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from surgeval.protocols.surgxbench.numbers import guessing, shares_shown
-from surgeval.protocols.surgxbench.ratios import EITHER_WAY, Ratio, ratios
 from surgeval.protocols.surgxbench.tables import NONE_NAMED, RIGHT, USED
 from surgeval.protocols.verdict import (
     Claim,
@@ -28,7 +27,7 @@ from surgeval.protocols.verdict import (
     verdict_of,
 )
 from surgeval.results import percent
-from surgeval.stats import Interval
+from surgeval.stats import EITHER_WAY, Interval, Ratio, ratio_intervals
 
 if TYPE_CHECKING:
     from surgeval.protocols.surgxbench.result import SurgXScores
@@ -248,7 +247,7 @@ def _lead(scores: SurgXScores, best: pl.DataFrame, present: pl.DataFrame, usual:
     there = present.filter(pl.col("class") == usual).select("cluster", "frame", pl.lit(True).alias("usual"))
     pairs = best.join(there, on=["cluster", "frame"], how="left").with_columns(pl.col("usual").fill_null(False))
     gap = pl.col("present").cast(pl.Float64) - pl.col("usual").cast(pl.Float64)
-    return ratios(pairs, {"lead": Ratio(gap, pl.lit(True), bounds=EITHER_WAY)})["lead"]
+    return ratio_intervals(pairs, {"lead": Ratio(gap, pl.lit(True), bounds=EITHER_WAY)})["lead"]
 
 
 def _against_maps(scores: SurgXScores, rows: pl.DataFrame) -> dict[str, tuple[float, Interval]]:
@@ -261,7 +260,7 @@ def _against_maps(scores: SurgXScores, rows: pl.DataFrame) -> dict[str, tuple[fl
         pairs = right.join(theirs, on=["cluster", "frame", "class"], how="inner").drop_nulls("theirs")
         if not pairs.is_empty():
             gap = {"gap": Ratio(pl.col("ac") - pl.col("theirs"), pl.lit(True), bounds=EITHER_WAY)}
-            intervals = ratios(pairs, gap)
+            intervals = ratio_intervals(pairs, gap)
             gains[name] = float(pairs.select(pl.col("theirs").mean()).item()), intervals["gap"]
     return gains
 

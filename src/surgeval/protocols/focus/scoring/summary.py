@@ -26,7 +26,7 @@ from surgeval.stats import (
     bootstrap_statistic,
     number_text,
     shown_bucket,
-    with_still_parts,
+    widen_for_constant_parts,
 )
 from surgeval.vocab import capabilities
 
@@ -205,7 +205,7 @@ def _pre_evaluation(rows: _Rows, buckets: list[Bools], resamples: int, seed: int
     )  # fmt: skip
     still = [mask for mask in buckets if np.ptp(rows.right[mask]) == 0]
     parts = [(1 / len(buckets), bootstrap_mean(rows.right[mask], code[mask].tolist())) for mask in still]
-    return with_still_parts(interval, parts, (0.0, 1.0), count=len(buckets))
+    return widen_for_constant_parts(interval, parts, (0.0, 1.0), count=len(buckets))
 
 
 def bucket_mean(right: Floats, video: Ints, videos: int, buckets: Sequence[Bools]) -> Callable[[Ints], Floats]:

@@ -16,7 +16,7 @@ import polars as pl
 from surgeval.arrays import Floats, Ints
 from surgeval.errors import DataError
 from surgeval.metrics.ordinal import WEIGHTS
-from surgeval.stats import FEW_CLUSTERS, Interval, bootstrap_vector, without_bound
+from surgeval.stats import FEW_CLUSTERS, Interval, bootstrap_vector, drop_bound
 
 __all__ = ["NAMES", "OUTCOMES", "Key", "ScoreNumber", "Statistic", "StoredReplicates", "bootstrap",
            "few_videos", "reading_order"]  # fmt: skip
@@ -181,7 +181,7 @@ def bootstrap(
     intervals = bootstrap_vector(remembered, videos, [key.text for key in keys], sizes=sizes,
                                  bounds=[(0.0, key.most) for key in keys])  # fmt: skip
     numbers = tuple(
-        ScoreNumber(key, without_bound(interval) if key.scope == "association" else interval)
+        ScoreNumber(key, drop_bound(interval) if key.scope == "association" else interval)
         for key, interval in zip(keys, intervals, strict=True)
     )
     return numbers, StoredReplicates(tuple(keys), seen)
