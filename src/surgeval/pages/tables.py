@@ -186,7 +186,7 @@ def format_table(
     | net\_1 | **0.710 [0.600, 0.800]** |
     | b\* | 0.500 [0.400, 0.600] |
     <BLANKLINE>
-    >>> print(format_table(scores.head(1), "latex").splitlines()[-5])
+    >>> print(format_table(scores.head(1), "latex").splitlines()[-4])
     net\_1 & 0.710 [0.600, 0.800] \\
     """
     _check_format(kind)
@@ -293,7 +293,8 @@ def _stands_right(column: pl.Series) -> bool:
 def _markdown(table: _Printed, caption: str, note: str) -> str:
     def cell(text: str) -> str:
         plain = " ".join(seen(text).split())
-        safe = plain if _WITH_ENDS.fullmatch(plain.removesuffix("*")) else _MARKDOWN.sub(r"\\\1", plain)
+        number = plain.removesuffix("*")
+        safe = plain.replace("*", r"\*") if _WITH_ENDS.fullmatch(number) else _MARKDOWN.sub(r"\\\1", plain)
         return safe.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
     def shown(row: int, place: int, text: str) -> str:
