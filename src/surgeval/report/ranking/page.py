@@ -21,7 +21,7 @@ from surgeval.report.ranking.tables import bucket_table, place_table, score_tabl
 from surgeval.report.ranking.words import listed, percent, place_by_tests
 from surgeval.stats import STEADY, Ranking, Stability, shown_bucket
 
-__all__ = ["ranking_sections", "write_ranking_page"]
+__all__ = ["ranking_card", "ranking_sections", "write_ranking_page"]
 
 _SCHEMES = {
     "cluster": "whole videos are drawn with replacement",
@@ -64,7 +64,7 @@ def write_ranking_page(study: RankingStudy, out: str | Path, *, title: str = "Ra
         ranking_sections(study),
         kind="ranking",
         details=details,
-        scorecard=Scorecard(None, leading(study), others=_numbers(study)),
+        scorecard=ranking_card(study),
     )
 
 
@@ -129,7 +129,8 @@ def _podium_remark(ranking: Ranking) -> str:
     return remark
 
 
-def _numbers(study: RankingStudy) -> tuple[Measured, ...]:
+def ranking_card(study: RankingStudy) -> Scorecard:
+    """Who is first and what that rests on, with four numbers."""
     ranking = study.ranking
     pairs = len(ranking.models) * (len(ranking.models) - 1) // 2
     decided = int((ranking.wins > ranking.wins.T).sum())
@@ -143,7 +144,7 @@ def _numbers(study: RankingStudy) -> tuple[Measured, ...]:
     if study.places is not None and np.isfinite(study.places.mean_tau):
         note = f"mean of {len(study.places.places)} resamples; 1 is the same order"
         facts.append(Measured("Kendall's tau on resampled videos", f"{study.places.mean_tau:.2f}", note))
-    return tuple(facts)
+    return Scorecard(None, leading(study), others=tuple(facts))
 
 
 def _gate_table(ranking: Ranking) -> tuple[Table, ...]:
