@@ -175,7 +175,8 @@ def _promised(part: str) -> type:
     """What a part gives back."""
     import polars as pl  # listing protocols needs no tables
 
-    from surgeval.protocols.contract import Chapter, Comparison, FolderKind, RunResult
+    from surgeval.protocols.contract import Chapter, Comparison, FolderKind
+    from surgeval.protocols.result import RunResult
     from surgeval.results import Result
 
     kinds = {

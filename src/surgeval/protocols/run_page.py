@@ -30,7 +30,8 @@ from surgeval.pages import (
     unbroken,
     write_page,
 )
-from surgeval.protocols.contract import Headline, RunResult, names_on_page
+from surgeval.protocols.contract import Headline
+from surgeval.protocols.result import RunResult, names_on_page
 from surgeval.protocols.verdict import Reason, Verdict
 from surgeval.stats import Measure, NumberUnit, number_text
 

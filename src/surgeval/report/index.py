@@ -15,9 +15,10 @@ from surgeval.engine import load_record
 from surgeval.errors import BadInput, SurgevalError
 from surgeval.files import leads_out
 from surgeval.pages import Link, Section, Table, distinct, write_page
-from surgeval.protocols.contract import Headline, RunResult
+from surgeval.protocols.contract import Headline
 from surgeval.protocols.descriptor import Descriptor
 from surgeval.protocols.registry import descriptor_of, descriptors, folder_kinds, load_run, runs_in
+from surgeval.protocols.result import RunResult
 from surgeval.protocols.run_page import claims, evidence_of, numbers_table, side_by_side
 from surgeval.protocols.verdict import Verdict
 from surgeval.report.beside import pages_beside

@@ -24,7 +24,7 @@ from surgeval.protocols.triplets import (
     score_recognition,
     score_triplets,
 )
-from surgeval.protocols.triplets.page import write_triplets_page
+from surgeval.protocols.triplets.page import write_page_of
 from surgeval.protocols.triplets.readable import readable_scores
 from surgeval.vocab import LabelSpace, load_labels
 
@@ -144,7 +144,7 @@ def test_a_given_threshold_is_used_and_not_called_optimistic(theatre: MemoryData
 
 def test_arrays_make_a_run_with_a_page(theatre: MemoryDataset, poor: pl.DataFrame, tmp_path: Path) -> None:
     scores = score_detection(said(poor), columns(theatre), space=theatre.space, name="arrays")
-    assert write_triplets_page(scores, tmp_path).is_file()
+    assert write_page_of([scores], scores.save(tmp_path).parent).is_file()
     assert numbers(load_triplets(tmp_path)) == numbers(scores)
 
 

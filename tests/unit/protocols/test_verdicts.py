@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.protocols.planted_verdicts import rank_of
 
-from surgeval.protocols.contract import RunResult
 from surgeval.protocols.focus import verdict as focus
 from surgeval.protocols.intent import verdict as intent
 from surgeval.protocols.quality import verdict as quality
+from surgeval.protocols.result import RunResult
+from surgeval.protocols.run_page import finding_sections
 from surgeval.protocols.surgxbench import verdict as surgx
 from surgeval.protocols.triplets import verdict as triplets
 from surgeval.protocols.verdict import Claim, Effect, Reason, Rule, above, verdict_of
-from surgeval.protocols.run_page import finding_sections
 from surgeval.results import Grade
 from surgeval.stats import Interval
 

@@ -21,12 +21,13 @@ from surgeval.cli.app import run as command
 from surgeval.engine import Manifest, load_record, save_scored
 from surgeval.errors import BadInput, DataError
 from surgeval.pages import Section, render_page, write_page
-from surgeval.protocols.contract import Compared, Comparison, Headline, RunResult
+from surgeval.protocols.contract import Compared, Comparison, Headline
 from surgeval.protocols.focus import score_focus
 from surgeval.protocols.registry import descriptors, load_run, runs_in
-from surgeval.protocols.triplets.page import write_triplets_page
-from surgeval.protocols.verdict import Claim, Reason, Rule, Verdict, verdict_of
+from surgeval.protocols.result import RunResult
 from surgeval.protocols.run_page import finding_sections
+from surgeval.protocols.triplets.page import write_page_of
+from surgeval.protocols.verdict import Claim, Reason, Rule, Verdict, verdict_of
 from surgeval.report import read_outcomes_of, readable_comparison, write_comparison_page, write_index
 from surgeval.report.comparison import reason, tally, verdict, who
 from surgeval.report.index import _data_of, _range, _Shown, _tables
@@ -206,7 +207,7 @@ def test_the_number_of_exchanges_and_their_seed_are_options_of_the_comparison(
     videos = [f"v{k // 8}" for k in range(96)]  # 12 videos: 2048 different exchanges
     for name, signal in (("good", 0.32), ("poor", 0.3)):
         scores = score_recognition(signal * labels + dice.random(labels.shape), labels, videos, name=name)
-        page = write_triplets_page(scores, tmp_path / name).read_text(encoding="utf-8")
+        page = write_page_of([scores], scores.save(tmp_path / name).parent).read_text(encoding="utf-8")
         assert "Resamples" not in page and "seed" not in page
     folders = [str(tmp_path / name) for name in ("good", "poor")]
     found = {}

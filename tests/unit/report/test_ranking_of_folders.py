@@ -14,7 +14,7 @@ from surgeval import stats
 from surgeval.engine import Manifest, save_scored
 from surgeval.errors import BadInput, DataError
 from surgeval.protocols.focus import score_focus
-from surgeval.protocols.focus.page import write_focus_page
+from surgeval.protocols.focus.page import write_page_of
 from surgeval.protocols.registry import descriptors
 from surgeval.protocols.verdict import Verdict
 from surgeval.report import (
@@ -118,7 +118,8 @@ def test_a_folder_that_only_holds_what_cannot_be_ranked_says_what_that_is(runs: 
 def test_the_protocol_says_whether_a_results_file_in_its_run_may_be_ranked(tmp_path: Path, place: str) -> None:
     truth = [{**row, "format": "open_ended"} for row in TRUTH]  # which nobody judged
     answers = [{"qID": f"q{n}", "content": "3"} for n in range(16)]
-    write_focus_page(score_focus(answers, ASKED, truth, name="net", resamples=20), tmp_path / "net")
+    scores = score_focus(answers, ASKED, truth, name="net", resamples=20)
+    write_page_of([scores], scores.save(tmp_path / "net").parent)
     with pytest.raises(DataError, match="net: not to be ranked: 16 of 16 judged answers"):
         read_results(tmp_path / "net" / place)
     shutil.copy(tmp_path / "net" / "tables" / "results.csv", tmp_path / "net.csv")  # on its own it says what it holds

@@ -19,12 +19,13 @@ from surgeval.engine import RunRecord, check_filled, load_cases, load_record
 from surgeval.errors import DataError
 from surgeval.figures import Figure
 from surgeval.pages import Evidence
-from surgeval.protocols.contract import Headline, RunResult, headlines_of
+from surgeval.protocols.contract import Headline, headlines_of
 from surgeval.protocols.pictures import load_pictures
 from surgeval.protocols.quality.evidence import quality_evidence
 from surgeval.protocols.quality.figures import quality_figures
 from surgeval.protocols.quality.tables import GRADES, MEASURES, quality_tables
 from surgeval.protocols.quality.verdict import judge
+from surgeval.protocols.result import RunResult
 from surgeval.protocols.verdict import Verdict
 from surgeval.stats import Interval, measure_intervals
 

@@ -14,7 +14,8 @@ from surgeval.errors import BadInput, DataError, printable
 from surgeval.figures import Figure
 from surgeval.metrics.grounding import FLAGS, prediction_sets
 from surgeval.pages import Evidence
-from surgeval.protocols.contract import Headline, RecordedResult, headlines_of
+from surgeval.protocols.contract import Headline, headlines_of
+from surgeval.protocols.result import RecordedResult
 from surgeval.protocols.surgxbench import tables
 from surgeval.protocols.surgxbench.causal_table import CAUSAL_SCHEMA, causal_table
 from surgeval.protocols.surgxbench.evidence import surgxbench_evidence

@@ -13,7 +13,8 @@ import polars as pl
 from surgeval.errors import BadInput, SurgevalError
 from surgeval.figures import Figure
 from surgeval.pages import Link, Plot, Section, Table
-from surgeval.protocols.contract import Comparison, names_on_page
+from surgeval.protocols.contract import Comparison
+from surgeval.protocols.result import names_on_page
 from surgeval.protocols.run_page import RunPage, case_pictures, evidence_of
 from surgeval.protocols.training.ablation.page import write_ablation_page
 from surgeval.protocols.training.ablation.result import AblationScores
