@@ -1,7 +1,4 @@
 from .breaks import unbroken as unbroken
-from .csv import distinct as distinct
-from .csv import save_tables as save_tables
-from .csv import unguarded as unguarded
 from .evidence import Evidence as Evidence
 from .evidence import no_boxes as no_boxes
 from .figures import save_figures as save_figures
@@ -25,4 +22,12 @@ from .safety import script_data as script_data
 from .scorecard import Finding as Finding
 from .scorecard import IntervalBar as IntervalBar
 from .scorecard import Measured as Measured
+from .scorecard import Scorecard as Scorecard
+from .tables import TableFormat as TableFormat
+from .tables import distinct as distinct
+from .tables import format_table as format_table
+from .tables import save_tables as save_tables
+from .tables import table_formats as table_formats
+from .tables import unguarded as unguarded
+from .tables import write_table as write_table
 from .title import page_title as page_title

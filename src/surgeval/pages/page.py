@@ -23,12 +23,13 @@ from surgeval._version import __version__
 from surgeval.arrays import Image
 from surgeval.errors import BadInput
 from surgeval.files import failure_reason, make_folder, write_atomically
-from surgeval.pages.cells import cells
 from surgeval.pages.evidence_data import evidence_data
 from surgeval.pages.glossary import Glossary, Terms, with_glossary
 from surgeval.pages.library import library, library_inside, library_name, put_library
 from surgeval.pages.parts import Picture, Section
 from surgeval.pages.safety import inline, nonce, policy, script_data, seen
+from surgeval.pages.scorecard import Scorecard
+from surgeval.pages.tables import page_table, table_files
 from surgeval.stats import Measure
 
 _JPEG_QUALITY = 85
@@ -38,13 +39,16 @@ _STYLE_ID = re.compile(r'getElementById\("([0-9a-f]{64})"\)\)\{var \w+=document\
 
 
 class PageHead(TypedDict, total=False):
-    """What stands at the top: `kind` above the title, `lead` below it, `details` (versions …) in small print.
+    """What stands at the top: `kind` above the title, `lead` and `warnings` below it, then the scorecard.
 
-    `measures` are the numbers that the page shows: the glossary explains them.
+    `details` (versions …) stand in small print at the end. `measures` are the numbers that the page shows: the glossary
+    explains them.
     """
 
     kind: str
     lead: str
+    warnings: Sequence[str]
+    scorecard: Scorecard | None
     details: Mapping[str, str] | None
     measures: Sequence[Measure]
 
@@ -60,7 +64,7 @@ def write_page(path: str | Path, title: str, sections: Sequence[Section], **head
     """
     path = Path(path)
     inside = library_inside()
-    html, drawn = _rendered(title, sections, inside, head)
+    html, drawn = _rendered(title, sections, inside, head, path.parent)
     # A file name that is not UTF-8 reaches us with lone surrogates; the page shows a replacement sign.
     data = html.encode("utf-8", "replace")
     try:
@@ -80,13 +84,15 @@ def render_page(title: str, sections: Sequence[Section], *, inside: bool = True,
     >>> html.startswith("<!"), "Neither is better." in html
     (True, True)
     """
-    return _rendered(title, sections, inside, head)[0]
+    return _rendered(title, sections, inside, head, None)[0]
 
 
-def _rendered(title: str, sections: Sequence[Section], inside: bool, head: PageHead) -> tuple[str, bool]:
-    """The page, and whether plotly.js draws in it."""
-    known = Glossary(head.get("measures", ()))
-    sections, terms = with_glossary(sections, head.get("lead", ""), known), Terms(known)
+def _rendered(
+    title: str, sections: Sequence[Section], inside: bool, head: PageHead, folder: Path | None
+) -> tuple[str, bool]:
+    """The page, and whether plotly.js draws in it; `folder` is where it will lie, with the files of its tables."""
+    card, known = head.get("scorecard"), Glossary(head.get("measures", ()))
+    sections, terms = with_glossary(sections, head.get("lead", ""), known, card), Terms(known)
     specs = [[plot.figure.to_plotly() for plot in section.plots] for section in sections]
     drawn = not all(_nothing_drawn(spec) for row in specs for spec in row)
     style, script = (
@@ -110,10 +116,14 @@ def _rendered(title: str, sections: Sequence[Section], inside: bool, head: PageH
             title=title,
             kind=head.get("kind", "report"),
             lead=head.get("lead", ""),
+            warnings=head.get("warnings", ()),
+            card=card,
+            shots=[_data_uri(picture) for picture in card.pictures] if card else [],
+            files=[[_files(table.file, folder) for table in section.tables] for section in sections],
             details=head.get("details") or {},
             sections=sections,
             figures=[[Markup(data) for data in row] for row in figures],  # noqa: S704 - escaped by script_data
-            tables=[[cells(table, terms) for table in section.tables] for section in sections],
+            tables=[[page_table(table, terms) for table in section.tables] for section in sections],
             explain=terms.mark,
             images=[[_data_uri(picture) for picture in section.images] for section in sections],
             cards=[[_data_uri(card.picture) for card in section.cards] for section in sections],
@@ -129,6 +139,10 @@ def _rendered(title: str, sections: Sequence[Section], inside: bool, head: PageH
         )
     )
     return (nonce(html) if beside else html), drawn
+
+
+def _files(csv: str, folder: Path | None) -> tuple[tuple[str, str], ...]:
+    return table_files(csv, folder) if folder is not None else (("CSV", csv),) if csv else ()
 
 
 def _finalized(value: Any) -> Any:

@@ -25,9 +25,9 @@ from surgeval.protocols.contract import Compared, Comparison, Headline
 from surgeval.protocols.focus import score_focus
 from surgeval.protocols.registry import descriptors, load_run, runs_in
 from surgeval.protocols.result import RunResult
+from surgeval.protocols.run_page import finding_sections
 from surgeval.protocols.triplets.page import write_page_of
 from surgeval.protocols.verdict import Claim, Reason, Rule, Verdict, verdict_of
-from surgeval.protocols.verdict_page import verdict_sections
 from surgeval.report import read_outcomes_of, readable_comparison, write_comparison_page, write_index
 from surgeval.report.comparison import reason, tally, verdict, who
 from surgeval.report.index import _data_of, _range, _Shown, _tables
@@ -468,4 +468,4 @@ def test_the_claim_stands_where_the_grades_stand(tmp_path: Path) -> None:
     page = write_comparison_page(comparison, tmp_path / "both", verdicts=graded).read_text(encoding="utf-8")
     assert "Claim: “It sees.”" in page
     for several in (graded, {"net": graded["net"]}):  # the page of runs, and of one
-        assert "Claim: “It sees.”" in render_page("Runs", verdict_sections(several))
+        assert "Claim: “It sees.”" in render_page("Runs", finding_sections(several))
