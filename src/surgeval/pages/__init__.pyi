@@ -4,11 +4,9 @@ from .csv import save_tables as save_tables
 from .csv import unguarded as unguarded
 from .evidence import Evidence as Evidence
 from .evidence import no_boxes as no_boxes
-from .figures import save_figures as save_figures
+from .figures import figure_plots as figure_plots
 from .glossary import glossary as glossary
 from .glossary import glossary_page as glossary_page
-from .library import library_inside as library_inside
-from .library import single_file as single_file
 from .page import jpeg_bytes as jpeg_bytes
 from .page import render_page as render_page
 from .page import write_page as write_page
@@ -24,3 +22,5 @@ from .parts import Table as Table
 from .parts import Term as Term
 from .safety import script_data as script_data
 from .title import page_title as page_title
+from .vega import library_inside as library_inside
+from .vega import single_file as single_file

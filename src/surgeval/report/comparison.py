@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from surgeval.pages import Evidence, Fact, Finding, Section, Table, save_figures, save_tables, write_page
+from surgeval.pages import Evidence, Fact, Finding, Section, Table, figure_plots, save_tables, write_page
 from surgeval.protocols.contract import Compared, Comparison
 from surgeval.protocols.evidence_page import side_by_side
 from surgeval.protocols.verdict import Verdict, listed
@@ -65,7 +65,7 @@ def write_comparison_page(
     """
     out = Path(out)
     save_tables(comparison.tables, out / "tables")
-    plots = save_figures(comparison.figures, out)
+    plots = figure_plots(comparison.figures)
     tables = [
         Table(title, frame, file="tables/differences.csv") for title, frame in readable_comparison(comparison).items()
     ]

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from surgeval.pages import Fact, Plot, Section, Table, save_figures, save_tables, write_page
+from surgeval.pages import Fact, Plot, Section, Table, figure_plots, save_tables, write_page
 from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.focus.result import FocusScores
 from surgeval.protocols.focus.scoring.pooled import SETUP
@@ -59,7 +59,7 @@ def write_page_of(results: Sequence[FocusScores], out: str | Path) -> Path:
     out = Path(out)
     scores = results[0]
     save_tables(scores.tables, out / "tables")
-    plots = save_figures(scores.figures, out, notes=_REMARK)
+    plots = figure_plots(scores.figures, notes=_REMARK)
     details = {
         "Protocol": "focus" if scores.compat is None else f"focus, as {scores.compat} scores it",
         "Track": scores.track or "none named",

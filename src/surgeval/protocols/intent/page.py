@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from surgeval.pages import Fact, Plot, Section, save_figures, save_tables, write_page
+from surgeval.pages import Fact, Plot, Section, figure_plots, save_tables, write_page
 from surgeval.protocols.contract import names_on_page
 from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.intent import page_tables as readable
@@ -29,7 +29,7 @@ def write_page_of(results: Sequence[IntentScores], out: str | Path) -> Path:
     out = Path(out)
     names = names_on_page(results)
     save_tables(_tables(results), out / "tables")
-    plots = save_figures(intent_figures(results), out, notes=_NOTES)
+    plots = figure_plots(intent_figures(results), notes=_NOTES)
     title = names[0] if len(names) == 1 else "The same questions"
     return write_page(
         out / "report.html", title, intent_sections(results, plots), kind="intent", lead=_lead(results),

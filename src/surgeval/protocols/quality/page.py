@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from surgeval.errors import BadInput
-from surgeval.pages import Fact, Finding, Section, Table, save_figures, save_tables, write_page
+from surgeval.pages import Fact, Finding, Section, Table, figure_plots, save_tables, write_page
 from surgeval.protocols.contract import Headline
 from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.quality.result import QualityScores
@@ -39,7 +39,7 @@ def write_page_of(results: Sequence[QualityScores], out: str | Path) -> Path:
     (scores,) = results
     tables = scores.tables
     save_tables(tables, out / "tables")
-    plots = save_figures(scores.figures, out)
+    plots = figure_plots(scores.figures)
     numbers = pl.DataFrame(
         [(headline.label, _cell(headline)) for headline in scores.headlines()],
         schema={"number": pl.String, "value": pl.String}, orient="row",

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from surgeval.errors import BadInput
-from surgeval.pages import Plot, Section, save_figures, save_tables, write_page
+from surgeval.pages import Picture, Plot, Section, figure_plots, save_tables, write_page
 from surgeval.protocols.contract import names_on_page
 from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.surgxbench.figures import surgxbench_figures
@@ -37,7 +37,7 @@ def write_page_of(results: Sequence[SurgXScores], out: str | Path) -> Path:
     if any(run.classes != results[0].classes for run in results):
         raise BadInput("report: found runs with different instruments, expected the same ones; write a page for each")
     save_tables(tables_to_save(results), out / "tables")
-    plots = save_figures(surgxbench_figures(results), out)
+    plots = figure_plots(surgxbench_figures(results))
     title = names[0] if len(names) == 1 else "Where do they look?"
     return write_page(
         out / "report.html", title, surgxbench_sections(results, plots), kind="surgxbench", lead=_lead(results),
@@ -80,7 +80,7 @@ def surgxbench_sections(scores: Sequence[SurgXScores], figures: Mapping[str, Plo
         Section("Reference maps", "The same metrics for maps made without a model. A model worth explaining beats "
                 "uniform and centre.", tables=own(scores, "references")),
         Section("Triplets", _triplets(scores),
-                figures=(*_plots(figures, "matches", "ras"), *_pipelines(scores)),
+                figures=_plots(figures, "matches", "ras"), images=_pipelines(scores),
                 tables=(*joint(scores, "paper_table2"), *own(scores, "matches", "table2"))),
         Section("Occlusion", "If a map says what the score depends on, hiding its region costs more than hiding the "
                 "same shape elsewhere; if the score is about the instrument, hiding the instrument costs most.",
@@ -217,8 +217,8 @@ def _plots(plots: Mapping[str, Plot], *starts: str) -> tuple[Plot, ...]:
     )
 
 
-def _pipelines(scores: Sequence[SurgXScores]) -> tuple[Plot, ...]:
+def _pipelines(scores: Sequence[SurgXScores]) -> tuple[Picture, ...]:
     """How motion was found, once: it does not depend on the model."""
     flows = [run.extras.flow for run in scores if run.extras.flow is not None]
-    return (Plot(flows[0], "Flow to the next frame, the camera's part of it, the rest, and what counts as moving."
-                 " Colour is direction.", wide=True),) if flows else ()  # fmt: skip
+    note = "Flow to the next frame, the camera's part of it, the rest, and what counts as moving. Colour is direction."
+    return tuple(Picture(flow.draw(), flow.alt, f"{flow.title}. {note}") for flow in flows[:1])

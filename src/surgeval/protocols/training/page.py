@@ -12,7 +12,7 @@ import polars as pl
 
 from surgeval.errors import BadInput, SurgevalError
 from surgeval.figures import Figure
-from surgeval.pages import Fact, Link, Plot, Section, Table, save_figures, save_tables, write_page
+from surgeval.pages import Fact, Link, Plot, Section, Table, figure_plots, save_tables, write_page
 from surgeval.protocols.contract import Comparison, names_on_page
 from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.training.ablation.page import write_ablation_page
@@ -65,7 +65,7 @@ def _write(results: Sequence[TrainingScores], out: Path) -> Path:
     tables |= {f"folds_{k}" if not one_run else "folds": fold_table(result) for k, result in enumerate(results, 1)}
     tables |= {f"differences_{k}": comparison.to_frame() for k, comparison in enumerate(comparisons.values(), 1)}
     save_tables(tables, out / "tables")
-    plots = save_figures(figures, out)
+    plots = figure_plots(figures)
     verdicts = {result.name: result.verdict() for result in results}
     notes = [_sentence(note) for result in results for note in result.notes]
     sections = [

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from surgeval.pages import Fact, Plot, Section, Table, save_figures, save_tables, write_page
+from surgeval.pages import Fact, Plot, Section, Table, figure_plots, save_tables, write_page
 from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.triplets.figures import MOST_CLASSES, title_of
 from surgeval.protocols.triplets.readable import FLOOR, Readable, readable_scores
@@ -69,7 +69,7 @@ def write_page_of(results: Sequence[TripletScores], out: str | Path) -> Path:
     (scores,) = results
     figures = scores.figures
     save_tables(scores.tables, out / "tables")
-    plots = save_figures(figures, out)
+    plots = figure_plots(figures)
     settings = scores.settings
     details = {
         "Task": scores.task,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from surgeval.pages import Finding, Section, Table, save_figures, save_tables, write_page
+from surgeval.pages import Finding, Section, Table, figure_plots, save_tables, write_page
 from surgeval.protocols.training.paper_page import paper_section
 from surgeval.stats import with_ends
 
@@ -30,7 +30,7 @@ def write_ablation_page(ablation: AblationScores, out: str | Path) -> Path:
     table = ablation.paper()
     tables = {**ablation.tables, f"table_{table.paper.number}": table.frame()}
     save_tables(tables, out / "tables")
-    plots = save_figures(ablation.figures, out)
+    plots = figure_plots(ablation.figures)
     findings = (Finding(ablation.finding), *(Finding(f"{note[:1].upper()}{note[1:]}.") for note in ablation.notes))
     sections = [
         Section("What it carries", findings=findings, figures=tuple(plots.values()),
