@@ -67,6 +67,10 @@ class QualityScores(RunResult):
         """Can the frames be used? None without frames."""
         return judge(self)
 
+    def to_json(self) -> dict[str, Any]:
+        """As of every result, and the frames to drop."""
+        return {**super().to_json(), "drop": self.tables["drop"].to_dicts()}
+
     @property
     def tables(self) -> Mapping[str, pl.DataFrame]:
         """`drop` has a row per frame to drop, `reasons` how many there are for each, `videos` the means of each video.

@@ -22,7 +22,7 @@ from surgeval.protocols.training.ablation.result import AblationScores, load_abl
 from surgeval.protocols.training.curves import Training, is_training, load_training_folder
 from surgeval.protocols.training.figures import fold_figures
 from surgeval.protocols.training.stored import SCORES, TRAINING, FoldRecord, fold_home, fold_record, read_plan
-from surgeval.protocols.training.tables import fold_table, paper_tables
+from surgeval.protocols.training.tables import convention_notes, fold_table, paper_tables
 from surgeval.protocols.triplets import TripletScores, load_triplets
 from surgeval.protocols.verdict import Verdict
 
@@ -59,6 +59,15 @@ class TrainingScores(RunResult):
     def _verdict(self) -> Verdict | None:
         """Does it find more than the same answer in every frame would?"""
         return self.scores.verdict()
+
+    def sentences(self) -> tuple[str, ...]:
+        """Where the rows were scored under another convention than the paper's."""
+        return convention_notes(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """The notes and the tables."""
+        shown = {key: table.to_dicts() for key, table in self.tables.items() if not key.startswith("scores_")}
+        return {**super().to_json(), "tables": shown}
 
     @property
     def tables(self) -> dict[str, pl.DataFrame]:
