@@ -6,7 +6,7 @@ A result class inherits `Result` and gives its tables (the first is the one to l
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from surgeval.errors import BadInput, did_you_mean
 
@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure as MatplotlibFigure
 
-__all__ = ["Result", "counted", "percent"]
+__all__ = ["Grade", "Result", "counted", "percent"]
+
+# What is said of a claim, by the rules of docs/verdicts.md: the one list of grades.
+Grade: TypeAlias = Literal["passes", "inconclusive", "fails", "not applicable"]
 
 
 class Result:

@@ -71,7 +71,9 @@ class _ProtocolGroup(_DerivedHelp):
 
     def extend_help(self, text: str) -> str:
         """Add the first command's example."""
-        examples = [example for name in self.commands for example in descriptors()[name].command(self.name).examples]
+        examples = [
+            example for name in self.commands for example in descriptors()[name].command(self.name or "").examples
+        ]
         return sound_help("\n\n".join((text, *(f"Example: [bold]{literal(one)}[/bold]" for one in examples[:1]))))
 
 
@@ -166,7 +168,7 @@ def call_protocol(
                 shown.phase("page")
                 page = protocol.part("page")([scores], out)
         if json:
-            details = result.json_details() if result is scores else {}
+            details = scores.json_details() if scores is not None and result is scores else {}
             print_json({**result.to_json(), **details, "report": str(page) if page is not None else None})
         else:
             print_result(result, scores, protocol.tables(kind), warned)

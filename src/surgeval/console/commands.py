@@ -176,7 +176,7 @@ class _Options:
                 self._add(parameter, hint, next((note for note in notes if isinstance(note, Help)), None))
         names = [one.name for one in self.parameters]
         if twice := {name for name in names if names.count(name) > 1}:
-            raise BadInput(f"{function.__name__}: two parameters named {min(twice)!r} become options. Rename one.")
+            raise TypeError(f"{function.__name__}: two parameters named {min(twice)!r} become options. Rename one.")
 
     def _add(self, parameter: inspect.Parameter, hint: Any, help: Help | None) -> None:
         help = help or COMMON.get(parameter.name) or Help("")
@@ -184,7 +184,7 @@ class _Options:
         needed = parameter.default is parameter.empty
         if help is NO_OPTION or parameter.name == "progress" or kind is None:
             if needed:
-                raise BadInput(f"{getattr(self.function, '__name__', self.function)}: the command line cannot give "
+                raise TypeError(f"{getattr(self.function, '__name__', self.function)}: the command line cannot give "
                                f"{parameter.name}. Give it a default.")  # fmt: skip
             return
         if kind is dict:

@@ -14,7 +14,6 @@ from .page import render_page as render_page
 from .page import write_page as write_page
 from .parts import Card as Card
 from .parts import Fact as Fact
-from .parts import Finding as Finding
 from .parts import LegendKey as LegendKey
 from .parts import Link as Link
 from .parts import Picture as Picture
@@ -23,4 +22,7 @@ from .parts import Section as Section
 from .parts import Table as Table
 from .parts import Term as Term
 from .safety import script_data as script_data
+from .scorecard import Finding as Finding
+from .scorecard import IntervalBar as IntervalBar
+from .scorecard import Measured as Measured
 from .title import page_title as page_title

@@ -25,10 +25,11 @@ from surgeval.errors import BadInput
 from surgeval.files import failure_reason, make_folder, write_atomically
 from surgeval.pages.cells import cells
 from surgeval.pages.evidence_data import evidence_data
-from surgeval.pages.glossary import Terms, with_glossary
+from surgeval.pages.glossary import Glossary, Terms, with_glossary
 from surgeval.pages.library import library, library_inside, library_name, put_library
 from surgeval.pages.parts import Picture, Section
 from surgeval.pages.safety import inline, nonce, policy, script_data, seen
+from surgeval.stats import Measure
 
 _JPEG_QUALITY = 85
 # plotly.js carries the style sheet of its maps and adds it unless an element of this id exists; the page has no maps
@@ -37,11 +38,15 @@ _STYLE_ID = re.compile(r'getElementById\("([0-9a-f]{64})"\)\)\{var \w+=document\
 
 
 class PageHead(TypedDict, total=False):
-    """What stands at the top: `kind` above the title, `lead` below it, `details` (versions …) in small print."""
+    """What stands at the top: `kind` above the title, `lead` below it, `details` (versions …) in small print.
+
+    `measures` are the numbers that the page shows: the glossary explains them.
+    """
 
     kind: str
     lead: str
     details: Mapping[str, str] | None
+    measures: Sequence[Measure]
 
 
 def write_page(path: str | Path, title: str, sections: Sequence[Section], **head: Unpack[PageHead]) -> Path:
@@ -80,7 +85,8 @@ def render_page(title: str, sections: Sequence[Section], *, inside: bool = True,
 
 def _rendered(title: str, sections: Sequence[Section], inside: bool, head: PageHead) -> tuple[str, bool]:
     """The page, and whether plotly.js draws in it."""
-    sections, terms = with_glossary(sections, head.get("lead", "")), Terms()
+    known = Glossary(head.get("measures", ()))
+    sections, terms = with_glossary(sections, head.get("lead", ""), known), Terms(known)
     specs = [[plot.figure.to_plotly() for plot in section.plots] for section in sections]
     drawn = not all(_nothing_drawn(spec) for row in specs for spec in row)
     style, script = (

@@ -16,9 +16,12 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from surgeval.errors import MODEL_PACKAGES, BadInput, MissingExtra, code_of_others
+
+if TYPE_CHECKING:
+    from surgeval.stats import Measure
 
 __all__ = ["Command", "Descriptor"]
 
@@ -52,7 +55,8 @@ class Descriptor:
     the options of a command (`Command` adds what the function does not say). `outcomes` turns a result into the table
     that `rank` takes (qID, video, group, ood, correctness); `ranks_by` is what the mean accuracy of that table's
     groups is called in a column's title. `chapter(demo)` is its part of the demo. `folders()` gives a `FolderKind`
-    where the protocol leaves folders that are no runs.
+    where the protocol leaves folders that are no runs. `measures` names the protocol's numbers, a sequence of
+    `surgeval.stats.Measure`.
     """
 
     name: str
@@ -69,22 +73,25 @@ class Descriptor:
     ranks_by: str = ""
     chapter: str = ""
     folders: str = ""
+    measures: str = ""
 
     def __post_init__(self) -> None:
         texts = (self.name, self.question, self.load, self.page, self.compare, self.evaluate, self.address("run"),
-                 self.address("score"), self.outcomes, self.chapter, self.folders, self.ranks_by)  # fmt: skip
+                 self.address("score"), self.outcomes, self.chapter, self.folders, self.ranks_by,
+                 self.measures)  # fmt: skip
         if not all(isinstance(text, str) for text in texts) or type(self.order) is not int or not self.name:
             raise BadInput(f"protocol {self.name!r:.60}: found other values, expected texts and a whole number")
 
     @classmethod
     def of_rooms(
         cls, package: str, question: str, *, offers: Sequence[str] = (), run: Command | str = "",
-        score: Command | str = "", ranks_by: str = "", several: bool = False, order: int = 100,
+        score: Command | str = "", ranks_by: str = "", several: bool = False, order: int = 100, measures: str = "",
     ) -> Descriptor:  # fmt: skip
         """The descriptor of a package NAME with the usual rooms; `offers` names the parts that not all protocols have.
 
         `result` holds `load_NAME` and `outcomes`, `page` holds `write_page_of`, `compare` holds `compare_NAME`, `demo`
-        holds `chapter`, `overview` holds `folder_kind`; `evaluate` is the function `run_NAME` that the package exports.
+        holds `chapter`, `overview` holds `folder_kind`; `evaluate` is the function `run_NAME` that the package exports;
+        `measures` is `room:NAME` of the numbers.
 
         >>> crowd = Descriptor.of_rooms("surgical.crowd", "Do many eyes agree?", offers=["chapter"])
         >>> crowd.name, crowd.load, crowd.chapter, crowd.run
@@ -99,8 +106,17 @@ class Descriptor:
         parts = {part: f"{package}.{rooms[part]}" for part in ("load", "page", "compare", *offers) if part in rooms}
         if "evaluate" in offers:
             parts["evaluate"] = f"{package}:run_{name}"
-        return cls(name=name, question=question, run=run, score=score, ranks_by=ranks_by, several=several, order=order,
-                   **parts)  # fmt: skip
+        return cls(
+            name=name,
+            question=question,
+            run=run,
+            score=score,
+            ranks_by=ranks_by,
+            several=several,
+            order=order,
+            measures=f"{package}.{measures}" if measures else "",
+            **parts,
+        )
 
     def address(self, name: str) -> str:
         """Where the function of a part is.
@@ -140,6 +156,18 @@ class Descriptor:
             if not callable(function):
                 raise BadInput(f"{self._where(name)}: found {function!r:.60}, expected a function")
         return function if name in _COMMANDS or self.is_ours(name) else partial(self._called, name, function)
+
+    def declared_measures(self) -> tuple[Measure, ...]:
+        """The numbers of the protocol, declared; none where it names none.
+
+        >>> Descriptor.of_rooms("surgical.crowd", "Do many eyes agree?").declared_measures()
+        ()
+        """
+        module, _, attribute = self.measures.partition(":")
+        if not module:
+            return ()
+        with self.answers_for("measures"):
+            return tuple(getattr(import_module(module), attribute))
 
     def is_ours(self, name: str) -> bool:
         """Whether a part is code of surgeval itself.
@@ -190,7 +218,8 @@ def _promised(part: str) -> type:
     """What a part gives back."""
     import polars as pl  # listing protocols needs no tables
 
-    from surgeval.protocols.contract import Chapter, Comparison, FolderKind, RunResult
+    from surgeval.protocols.contract import Chapter, Comparison, FolderKind
+    from surgeval.protocols.result import RunResult
     from surgeval.results import Result
 
     kinds = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from surgeval.pages import Evidence, Section
-from surgeval.protocols.contract import RunResult
+from surgeval.protocols.result import RunResult
 
 __all__ = ["evidence_of", "side_by_side"]
 

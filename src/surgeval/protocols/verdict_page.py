@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from surgeval.pages import Finding, Section, Table, unbroken
-from surgeval.protocols.verdict import Verdict
+from surgeval.pages import Finding, IntervalBar, Section, Table, unbroken
+from surgeval.protocols.verdict import Reason, Verdict
+from surgeval.stats import number_text
 
 __all__ = ["claims", "verdict_lead", "verdict_sections", "warning_lead"]
 
 
 def claims(verdicts: Mapping[str, Verdict | None]) -> str:
-    """What the grades beside these runs are about, to stand where the grades stand; nothing where no run has any.
+    """The claims that the grades beside these runs are about; empty where no run has a verdict.
 
-    >>> claims({"net": Verdict("supported", "It sees: always.", claim="It sees."), "file": None})
-    'Verdict on the claim “It sees.”'
-    >>> claims({"a": Verdict("not shown", "…", claim="It sees."), "b": Verdict("not shown", "…", claim="It hears.")})
-    'Verdict on the claim “It sees.” (a); “It hears.” (b)'
+    >>> claims({"net": Verdict("passes", "It sees.", claim="It sees."), "file": None})
+    'Claim: “It sees.”'
+    >>> claims({"a": Verdict("fails", "…", claim="It sees."), "b": Verdict("fails", "…", claim="It hears.")})
+    'Claim: “It sees.” (a); “It hears.” (b)'
     """
     runs: dict[str, list[str]] = {}
     for name, verdict in verdicts.items():
         if verdict is not None and verdict.claim:
             runs.setdefault(verdict.claim, []).append(name)
     told = [f"“{claim}”" + (f" ({', '.join(names)})" if len(runs) > 1 else "") for claim, names in runs.items()]
-    return f"Verdict on the claim {'; '.join(told)}" if told else ""
+    return f"Claim: {'; '.join(told)}" if told else ""
 
 
 def verdict_sections(
@@ -37,8 +39,8 @@ def verdict_sections(
 
     >>> from surgeval.protocols.verdict import Reason, Rule
     >>> reason = Reason(Rule("right", "Right more often than not."), "It is right in 90 % of the frames.", True)
-    >>> [one.title for one in verdict_sections({"net": Verdict("not shown", "Not shown that it sees.", (reason,))})]
-    ['Verdict: not shown']
+    >>> [one.title for one in verdict_sections({"net": Verdict("inconclusive", "Unclear whether it sees.", (reason,))})]
+    ['Verdict: inconclusive']
     """
     notes = (*more, *(Finding(_unbroken(text)) for text in dict.fromkeys(warnings)))
     known = {name: verdict for name, verdict in verdicts.items() if verdict is not None}
@@ -74,14 +76,18 @@ def warning_lead(warnings: Sequence[str]) -> tuple[str, ...]:
 
 def _findings(verdict: Verdict) -> tuple[Finding, ...]:
     return tuple(
-        Finding(
-            _unbroken(reason.text),
-            None if reason.rule.effect == "remark" else reason.holds,
-            f"Rule: {_unbroken(reason.rule.text)}",
-            undecided=reason.rule.effect != "remark",
-        )
+        Finding(_unbroken(reason.text), reason.grade, _unbroken(reason.rule.text), _bar(reason))
         for reason in verdict.reasons
     )
+
+
+def _bar(reason: Reason) -> IntervalBar | None:
+    number, baseline = reason.interval, reason.baseline
+    if number is None or not math.isfinite(number.estimate):
+        return None
+    text = number.cell() if baseline is None else f"{number.cell()}; baseline {number_text(baseline)}"
+    return IntervalBar(value=number.estimate, low=number.low, high=number.high, text=text, span=reason.span,
+                       baselines={} if baseline is None else {"baseline": baseline})  # fmt: skip
 
 
 def _unbroken(text: str) -> str:

@@ -85,6 +85,7 @@ def write_comparison_page(
         lead=" ".join(filter(None, (own_verdicts(verdicts or {}), tally(comparison)))),
         details={"Protocol": comparison.protocol, "A": comparison.a, "B": comparison.b,
                  "Videos": str(comparison.clusters), **_drawing(comparison)},
+        measures=comparison.measures,
     )  # fmt: skip
 
 
@@ -95,23 +96,23 @@ def _drawing(comparison: Comparison) -> dict[str, str]:
 
 
 def own_verdicts(verdicts: Mapping[str, Verdict]) -> str:
-    """What the runs say of themselves, where that differs; nothing where it does not.
+    """The runs' own grades where they differ; empty where they are equal.
 
-    >>> own_verdicts({"clip": Verdict("supported", "It looks."), "tint": Verdict("contradicted", "It does not.")})
-    'By their own verdicts clip is supported and tint is contradicted.'
-    >>> own_verdicts({"clip": Verdict("supported", "It looks."), "other": Verdict("supported", "It looks.")})
+    >>> own_verdicts({"clip": Verdict("passes", "It looks."), "tint": Verdict("fails", "It does not.")})
+    'Their own grades differ. clip: passes; tint: fails.'
+    >>> own_verdicts({"clip": Verdict("passes", "It looks."), "other": Verdict("passes", "It looks.")})
     ''
     """
     if len({verdict.grade for verdict in verdicts.values()}) < 2:
         return ""
-    grades = [f"{name} is {verdict.grade}" for name, verdict in verdicts.items()]
-    return f"By their own verdicts {' and '.join(grades)}."
+    grades = [f"{name}: {verdict.grade}" for name, verdict in verdicts.items()]
+    return f"Their own grades differ. {'; '.join(grades)}."
 
 
 def _verdict_table(verdicts: Mapping[str, Verdict]) -> Table:
     rows = [(name, verdict.grade, verdict.sentence) for name, verdict in verdicts.items()]
-    heads = dict.fromkeys(("run", "verdict", "because"), pl.String)
-    return Table("What each run says of itself", pl.DataFrame(rows, schema=heads, orient="row"), claims(verdicts))
+    heads = dict.fromkeys(("run", "grade", "because"), pl.String)
+    return Table("Grade of each run", pl.DataFrame(rows, schema=heads, orient="row"), claims(verdicts))
 
 
 def readable_comparison(comparison: Comparison) -> dict[str, pl.DataFrame]:
@@ -149,10 +150,10 @@ def tally(comparison: Comparison) -> str:
     if not judged:
         return "None of the numbers says which is better." if comparison.numbers else "The runs share no number."
     if _few(comparison):
-        return f"Not told apart: {_too_few(comparison.clusters)} about videos in general."
+        return f"No significant difference: {_too_few(comparison.clusters)} about videos in general."
     main, a, b = judged[0], comparison.a, comparison.b
     better = who(main, a, b)
-    claim = f"{better} is better" if better else "Not told apart"
+    claim = f"{better} is better" if better else "No significant difference"
     return f"{claim}: {_main_number(main, a, b, better)}.{_others(comparison, main)}"
 
 
@@ -180,7 +181,7 @@ def _others(comparison: Comparison, main: Compared) -> str:
     count = f"the {len(others)} other numbers" if len(others) > 1 else "the other number"
     neither = sum(number.higher_is_better is None for number in others)
     rest = f"; {neither} of them {'has' if neither == 1 else 'have'} no better direction" if neither else ""
-    claims = "; ".join(tallies) or f"none says that {names[0]} or {names[1]} is better"
+    claims = "; ".join(tallies) or "none differs significantly"
     return f" Of {count}, {claims}{rest} (p not adjusted for their number)."
 
 
@@ -214,7 +215,7 @@ def reason(number: Compared) -> str:
 
 
 def who(number: Compared, a: str, b: str) -> str:
-    """The better of the two where they are told apart, else nobody."""
+    """The better of the two where the difference is significant, else empty."""
     if not number.difference.told_apart or number.higher_is_better is None:
         return ""
     return a if (number.difference.estimate > 0) == number.higher_is_better else b
@@ -230,7 +231,7 @@ def verdict(number: Compared, a: str, b: str) -> str:
         return f"{values}; {_too_few(interval.clusters)} about videos in general."
     why = f" ({reason(number)})" if reason(number) else ""
     if not number.difference.told_apart:
-        return f"{values}; they are not told apart, difference {gap}{why}."
+        return f"{values}; no significant difference, {gap}{why}."
     better = who(number, a, b)
     return f"{values}; {f'{better} is better' if better else 'they differ'}, difference {gap}{why}."
 

@@ -15,14 +15,15 @@ from surgeval.engine import load_record
 from surgeval.errors import BadInput, SurgevalError
 from surgeval.files import leads_out
 from surgeval.pages import Link, Section, Table, distinct, write_page
-from surgeval.protocols.contract import Headline, RunResult
+from surgeval.protocols.contract import Headline
 from surgeval.protocols.descriptor import Descriptor
 from surgeval.protocols.evidence_page import evidence_of, side_by_side
 from surgeval.protocols.registry import descriptor_of, descriptors, folder_kinds, load_run, runs_in
+from surgeval.protocols.result import RunResult
 from surgeval.protocols.verdict import Verdict
 from surgeval.protocols.verdict_page import claims
 from surgeval.report.beside import pages_beside
-from surgeval.stats import number_text
+from surgeval.stats import Measure, number_text
 
 __all__ = ["write_index", "write_run_pages"]
 
@@ -156,21 +157,24 @@ def _index(
     links: Mapping[str, str | Path] | None = None, lead: str = "", unread: Sequence[str] = (),
     beside: Sequence[Section] = (), on_problem: Callable[[str], None] = _on_the_page,
 ) -> Path:  # fmt: skip
-    sections, failed = list[Section](), list(unread)
+    sections, failed, measures = list[Section](), list(unread), list[Measure]()
     if links:
         sections.append(Section("Start here", links=_links(links, out)))
     for kind in descriptors().values():
         folders = [folder for folder, own in runs if own.name == kind.name]
         with _telling(failed, on_problem), kind.answers_for("load"):
-            sections += [_section(kind, folders, out, on_problem)] if folders else []
+            sections += [_section(kind, folders, out, on_problem, measures)] if folders else []
     sections += beside
     sections += [Section("Runs that could not be read", "\n\n".join(failed))] if failed else []
     many = f"{len(runs)} run{'s' if len(runs) != 1 else ''} with their headline numbers; e" if runs else "E"
     opening = lead or f"{many}ach name opens its page."
-    return write_page(out / file, title, sections, kind="runs", lead=opening)
+    return write_page(out / file, title, sections, kind="runs", lead=opening, measures=measures)
 
 
-def _section(kind: Descriptor, folders: Sequence[Path], out: Path, on_problem: Callable[[str], None]) -> Section:
+def _section(
+    kind: Descriptor, folders: Sequence[Path], out: Path, on_problem: Callable[[str], None], measures: list[Measure]
+) -> Section:
+    """The runs of one protocol; what their numbers mean is appended to `measures`."""
     loaded: dict[Path, _Shown] = {}
     problems: list[str] = []
     for folder in folders:
@@ -179,6 +183,7 @@ def _section(kind: Descriptor, folders: Sequence[Path], out: Path, on_problem: C
             page = folder / "report.html"
             if not page.is_file() or page.is_symlink():
                 kind.part("page")([run], folder)
+            measures += [measure for measure in run.measures if measure.key not in {known.key for known in measures}]
             loaded[folder] = _Shown(run.name, run.headlines(), run.verdict(), *_data_of(folder, run))
     names = distinct(run.name for run in loaded.values())
     shown = [replace(run, name=name) for name, run in zip(names, loaded.values(), strict=True)]

@@ -25,11 +25,11 @@ from surgeval.asking import Answered, Unanswered
 from surgeval.datasets import MemoryDataset
 from surgeval.errors import BadInput, DataError, RunError, SurgevalError
 from surgeval.protocols.asked import AskedRun
-from surgeval.protocols.contract import FinishedRun, RunResult
 from surgeval.protocols.focus import as_sources, run_focus, score_focus
 from surgeval.protocols.intent import run_intent
 from surgeval.protocols.quality import run_quality
 from surgeval.protocols.registry import descriptors, load_run
+from surgeval.protocols.result import FinishedRun, RunResult
 from surgeval.protocols.surgxbench import SurgXSettings, run_surgxbench
 from surgeval.protocols.training import run_training
 from surgeval.protocols.triplets import score_triplets

@@ -92,7 +92,7 @@ def test_a_loaded_run_tells_shares_and_means(runs: tuple[Path, Path]) -> None:
     assert found.to_frame()["frame"].to_list() == ["000025", "000050"]
     assert found.tables["videos"]["to drop"].to_list() == [2, 0]
     assert sum(found.figures["brightness"].counts) == 15  # type: ignore[attr-defined]
-    assert repr(found).startswith("QualityScores 'spoiled': not shown; frames proposed to drop, share 13.3 %")
+    assert repr(found).startswith("QualityScores 'spoiled': inconclusive; frames proposed to drop, share 13.3 %")
 
 
 @pytest.mark.figures

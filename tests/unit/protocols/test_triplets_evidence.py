@@ -12,7 +12,7 @@ import pytest
 from surgeval.datasets import MemoryDataset
 from surgeval.errors import DataError
 from surgeval.protocols.triplets import load_triplets, score_triplets
-from surgeval.protocols.triplets.page import write_page_of, write_triplets_page
+from surgeval.protocols.triplets.page import write_page_of
 from surgeval.protocols.triplets.result import TripletScores
 from surgeval.records import Box, Frame, ImageRef, Instance, Triplet
 from surgeval.vocab import load_labels
@@ -82,7 +82,7 @@ def test_a_frame_is_a_row_with_its_worst_verdict_and_its_boxes(scores: TripletSc
 
 
 def test_the_page_is_made_again_byte_for_byte_from_the_folder(scores: TripletScores, tmp_path: Path) -> None:
-    page = write_triplets_page(scores, tmp_path / "run").read_bytes()
+    page = write_page_of([scores], scores.save(tmp_path / "run").parent).read_bytes()
     assert b"ev-data" in page
     assert write_page_of([load_triplets(tmp_path / "run")], tmp_path / "again").read_bytes() == page
 

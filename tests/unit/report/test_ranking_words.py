@@ -10,7 +10,7 @@ import pytest
 from surgeval.cli.protocols import print_result
 from surgeval.cli.rank import _print
 from surgeval.pages import glossary, render_page
-from surgeval.pages.glossary import _terms_in
+from surgeval.pages.glossary import Glossary
 from surgeval.protocols.contract import few_video_notes
 from surgeval.protocols.focus import score_focus
 from surgeval.protocols.focus.page import focus_sections
@@ -101,9 +101,9 @@ def test_fewer_than_twenty_videos_are_not_linked_to_the_entry_on_fewer_than_six(
 def test_few_videos_means_fewer_than_six_wherever_a_page_says_it() -> None:
     says = next(term.says for term in glossary() if term.name == "few videos")
     assert FEW_CLUSTERS == 6 and says.startswith("Fewer than six videos")
-    assert "few videos" not in {term.name for method in _METHOD.values() for term in _terms_in(method)}
+    assert "few videos" not in {term.name for method in _METHOD.values() for term in Glossary().find(method)}
     twelve = (*few_videos([12], RankOptions()), *few_video_notes(12))
-    assert "few videos" not in {term.name for note in twelve for term in _terms_in(note)}
+    assert "few videos" not in {term.name for note in twelve for term in Glossary().find(note)}
 
 
 def test_a_bucket_is_called_the_same_on_a_runs_page_in_the_ranking_and_in_the_terminal(

@@ -29,7 +29,6 @@ from surgeval.protocols.focus.reading.sources import DataSets, scored_sources
 from surgeval.protocols.focus.result import (
     FocusScores,
     admission_gate,
-    check_scores_folder,
     load_focus,
     pictured_in,
 )
@@ -38,9 +37,10 @@ from surgeval.protocols.focus.scoring.judge import Judged, Judging, Progress, as
 from surgeval.protocols.focus.scoring.panel import Judges, Prices, open_panel, read_prices
 from surgeval.protocols.focus.scoring.pooled import Batches, apply_budgets, read_batches
 from surgeval.protocols.focus.scoring.rules import STATUSES, Outcome, TimeRule, off_track_groups, outcome, time_limit
-from surgeval.protocols.focus.scoring.summary import RESULTS, SAID, Scheme, focus_numbers, small_buckets
+from surgeval.protocols.focus.scoring.summary import ResultRow, SaidRow, Scheme, focus_numbers, small_buckets
 from surgeval.protocols.focus.stored import SCORES
 from surgeval.protocols.pictures import load_pictures
+from surgeval.protocols.result import check_output
 from surgeval.qa.formats import check_compat
 from surgeval.qa.judging import Panel, TiePolicy, read_verdicts
 from surgeval.qa.screening import FlagPolicy
@@ -154,7 +154,7 @@ def score_focus(
             raise BadInput(
                 f"{folder} has no scores to retry. Name a folder that was scored before, or leave retry out."
             )
-        check_scores_folder(folder)
+        check_output(folder, "focus", own=SCORES)
     people = read_verdicts(human) if human is not None else None
     with open_panel(judge, cache=cache or folder, tie=tie, quorum=quorum, ask_all=ask_all, compat=compat) as panel:
         judges = panel.judges if isinstance(panel, Panel) else ()
@@ -278,7 +278,7 @@ def results_table(questions: Sequence[FocusQuestion], outcomes: Sequence[Outcome
          outcome.latency, outcome.status, outcome.correct, printable(outcome.reason))
         for question, outcome in zip(questions, outcomes, strict=True)
     ]  # fmt: skip
-    return pl.DataFrame(rows, schema=RESULTS, orient="row")
+    return pl.DataFrame(rows, schema=ResultRow.dtypes(), orient="row")
 
 
 def _said(pairs: Sequence[tuple[FocusQuestion, FocusResponse | None]]) -> pl.DataFrame:
@@ -288,7 +288,7 @@ def _said(pairs: Sequence[tuple[FocusQuestion, FocusResponse | None]]) -> pl.Dat
          _text(question.answer))
         for question, response in pairs
     ]  # fmt: skip
-    return pl.DataFrame(rows, schema=SAID, orient="row")
+    return pl.DataFrame(rows, schema=SaidRow.dtypes(), orient="row")
 
 
 def _when(question: FocusQuestion) -> str:

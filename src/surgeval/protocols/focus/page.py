@@ -1,7 +1,4 @@
-"""The page on one scored FOCUS submission, with its tables and figures.
-
-`write_focus_page` also stores the scores, so that `write_page_of` makes the same page again from the folder alone.
-"""
+"""The page on one scored FOCUS submission, with its tables and figures."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from surgeval.protocols.verdict_page import verdict_lead, verdict_sections, warn
 from surgeval.results import counted
 from surgeval.stats import number_text, with_ends
 
-__all__ = ["focus_sections", "write_focus_page", "write_page_of"]
+__all__ = ["focus_sections", "write_page_of"]
 
 _FLAT, _MACRO = "flat_accuracy", "accuracy_mean_of_video_means"
 _STATUS = {
@@ -46,12 +43,6 @@ _SCHEMES = {
     "two_level": "Intervals (95 %): videos are drawn with replacement, and inside each its questions, as the "
     "challenge's package does; such intervals are wider than they should be.",
 }
-
-
-def write_focus_page(scores: FocusScores, out: str | Path) -> Path:
-    """Store the scores in `out`, which makes it a run folder, and write their page there; returns the page's path."""
-    scores.save(out)
-    return write_page_of([scores], out)
 
 
 def write_page_of(results: Sequence[FocusScores], out: str | Path) -> Path:

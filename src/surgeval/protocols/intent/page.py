@@ -8,7 +8,6 @@ from pathlib import Path
 import polars as pl
 
 from surgeval.pages import Fact, Plot, Section, save_figures, save_tables, write_page
-from surgeval.protocols.contract import names_on_page
 from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.intent import page_tables as readable
 from surgeval.protocols.intent import page_words as words
@@ -17,6 +16,7 @@ from surgeval.protocols.intent.figures import intent_figures
 from surgeval.protocols.intent.gallery import failed_traps, same_question_sections
 from surgeval.protocols.intent.result import IntentScores
 from surgeval.protocols.intent.scoring.weights import SKILLS
+from surgeval.protocols.result import names_on_page
 from surgeval.protocols.verdict_page import verdict_lead, verdict_sections, warning_lead
 from surgeval.results import counted, percent
 from surgeval.stats import number_text

@@ -16,7 +16,7 @@ from surgeval.figures import Figure
 from surgeval.files import failure_reason, folder_lock, make_folder, write_parquet_file
 from surgeval.pages import Evidence
 from surgeval.protocols.asked import UNKNOWN_MEDIA, count_models
-from surgeval.protocols.contract import Headline, RecordedResult, refuse_dataset
+from surgeval.protocols.contract import Headline
 from surgeval.protocols.intent.cases import SCHEMA
 from surgeval.protocols.intent.items import load_items, save_items
 from surgeval.protocols.intent.scoring.estimates import chance_of, estimate_of
@@ -37,6 +37,7 @@ from surgeval.protocols.intent.scoring.weights import DIMENSIONS, LABELS, NUMBER
 from surgeval.protocols.intent.stored import load_answers
 from surgeval.protocols.pictures import load_pictures, save_pictures
 from surgeval.protocols.reply_warnings import find_one_answer, find_other_models
+from surgeval.protocols.result import RecordedResult, refuse_dataset
 from surgeval.protocols.verdict import Verdict
 from surgeval.records import IntentQuestion
 from surgeval.results import counted

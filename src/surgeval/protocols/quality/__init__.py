@@ -16,6 +16,7 @@ DESCRIPTOR = Descriptor.of_rooms(
         tables=f"{__name__}.tables:printed_tables",
         mark="run.json",
     ),
+    measures="tables:MEASURES",
     order=90,
 )
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
 from pathlib import Path
 
 import polars as pl
 
 from surgeval.errors import BadInput
 from surgeval.pages import Fact, Finding, Section, Table, save_figures, save_tables, write_page
-from surgeval.protocols.contract import Headline
 from surgeval.protocols.evidence_page import evidence_of
 from surgeval.protocols.quality.result import QualityScores
+from surgeval.protocols.quality.tables import MEASURES
 from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
-from surgeval.stats import with_ends
 
 __all__ = ["write_page_of"]
 
@@ -41,7 +39,7 @@ def write_page_of(results: Sequence[QualityScores], out: str | Path) -> Path:
     save_tables(tables, out / "tables")
     plots = save_figures(scores.figures, out)
     numbers = pl.DataFrame(
-        [(headline.label, _cell(headline)) for headline in scores.headlines()],
+        [(headline.label, headline.cell) for headline in scores.headlines()],
         schema={"number": pl.String, "value": pl.String}, orient="row",
     )  # fmt: skip
     bare = [name for name in ("reasons", "unreadable") if name in tables and tables[name].height]
@@ -63,7 +61,9 @@ def write_page_of(results: Sequence[QualityScores], out: str | Path) -> Path:
     )  # fmt: skip
     lead = verdict_lead({scores.name: verdict}) or "No frame could be read."
     details = {name: f"{value:g}" for name, value in _limits(scores).items()}
-    return write_page(out / "report.html", scores.name, sections, kind="quality", lead=lead, details=details)
+    return write_page(
+        out / "report.html", scores.name, sections, kind="quality", lead=lead, details=details, measures=MEASURES
+    )
 
 
 _TITLES = {
@@ -79,22 +79,14 @@ def _findings(scores: QualityScores) -> tuple[Finding, ...]:
     tables, findings = scores.tables, []
     reasons = ", ".join(f"{count} {reason}" for reason, count in tables["reasons"].iter_rows())
     if reasons:
-        findings.append(Finding(f"Proposed to drop: {reasons}. These are proposals: a person decides.", False))
+        findings.append(Finding(f"Proposed to drop: {reasons}. These are proposals: a person decides.", "fails"))
     elif scores.cases.height:
-        findings.append(Finding("No frame is proposed to drop.", True))
+        findings.append(Finding("No frame is proposed to drop.", "passes"))
     if scores.unreadable.height:
         video, frame, reason = scores.unreadable.row(0)
         many = f"{scores.unreadable.height} frame{'s' if scores.unreadable.height > 1 else ''}"
-        findings.append(Finding(f"{many} could not be read; the first: {video} / {frame}: {reason}.", False))
+        findings.append(Finding(f"{many} could not be read; the first: {video} / {frame}: {reason}.", "fails"))
     return tuple(findings)
-
-
-def _cell(headline: Headline) -> str:
-    """Brightness and sharpness reach hundreds: a decimal is enough."""
-    number = headline.interval
-    if headline.unit != "score" or not isfinite(number.low):
-        return headline.cell
-    return with_ends(number.estimate, number.low, number.high, "measure")
 
 
 def _limits(scores: QualityScores) -> dict[str, float]:

@@ -19,14 +19,15 @@ from surgeval.engine import RunRecord, check_filled, load_cases, load_record
 from surgeval.errors import DataError
 from surgeval.figures import Figure
 from surgeval.pages import Evidence
-from surgeval.protocols.contract import Headline, RunResult
+from surgeval.protocols.contract import Headline, headlines_of
 from surgeval.protocols.pictures import load_pictures
 from surgeval.protocols.quality.evidence import quality_evidence
 from surgeval.protocols.quality.figures import quality_figures
-from surgeval.protocols.quality.tables import MEASURES, SHARES, quality_tables
+from surgeval.protocols.quality.tables import GRADES, MEASURES, quality_tables
 from surgeval.protocols.quality.verdict import judge
+from surgeval.protocols.result import RunResult
 from surgeval.protocols.verdict import Verdict
-from surgeval.stats import bootstrap_mean
+from surgeval.stats import Interval, measure_intervals
 
 __all__ = ["QualityScores", "load_quality"]
 
@@ -45,18 +46,16 @@ class QualityScores(RunResult):
     pictures: Mapping[str, bytes] = field(default_factory=dict)  # of frames to drop, by VIDEO/FRAME
 
     protocol = "quality"
+    measures = MEASURES
 
     def headlines(self) -> tuple[Headline, ...]:
         """The share of frames to drop, and the mean of each measure."""
-        if self.cases.is_empty():
-            return ()
-        labels = {"dropped": ("frames proposed to drop, share", False), **MEASURES}
-        videos = self.cases["video"].to_list()
-        return tuple(
-            Headline(key, label, bootstrap_mean(self.cases[key].cast(pl.Float64).to_numpy(), videos, name=key),
-                     higher_is_better=better, unit="share" if key in SHARES else "score")
-            for key, (label, better) in labels.items()
-        )  # fmt: skip
+        return headlines_of(MEASURES, self.numbers)
+
+    @cached_property
+    def numbers(self) -> Mapping[str, Interval]:
+        """Every measure with its interval over videos."""
+        return measure_intervals(MEASURES, self.cases.rename({"video": "cluster"}))
 
     def evidence(self) -> Evidence:
         """A row per frame with its grades."""
@@ -110,7 +109,7 @@ def load_quality(folder: str | Path) -> QualityScores:
     record = load_record(folder, "quality")
     limits = _limits(folder / "run.json", record)
     cases, unreadable = _read(folder)
-    rows = (FrameQuality(**row) for row in cases.select("video", "name", *MEASURES).iter_rows(named=True))
+    rows = (FrameQuality(**row) for row in cases.select("video", "name", *GRADES).iter_rows(named=True))
     proposals = propose_drops(rows, limits)
     out = pl.DataFrame([(proposal.video, proposal.name, True) for proposal in proposals],
                        schema={"video": pl.String, "name": pl.String, "dropped": pl.Boolean}, orient="row")  # fmt: skip
@@ -124,7 +123,7 @@ def load_quality(folder: str | Path) -> QualityScores:
 
 def _read(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The measured frames, and those that could not be read."""
-    kinds: dict[str, Any] = {"name": pl.String(), **dict.fromkeys(MEASURES, pl.Float64())}
+    kinds: dict[str, Any] = {"name": pl.String(), **dict.fromkeys(GRADES, pl.Float64())}
     try:
         every = load_cases(folder).collect()
         known = every.with_columns(

@@ -17,6 +17,7 @@ DESCRIPTOR = Descriptor.of_rooms(
     ),
     ranks_by="top-1 right",
     several=True,
+    measures="numbers:MEASURES",
     order=30,
 )
 

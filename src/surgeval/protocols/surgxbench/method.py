@@ -21,7 +21,7 @@ from surgeval.datasets import Dataset, JoinedBoxes, Problem, dataset_fingerprint
 from surgeval.engine import Manifest, RunSummary, Unit, library_versions, run
 from surgeval.errors import BadInput
 from surgeval.progress import phases
-from surgeval.protocols.contract import FinishedRun
+from surgeval.protocols.result import FinishedRun
 from surgeval.protocols.surgxbench.item import Extras, Item
 from surgeval.protocols.surgxbench.result import SurgXScores, load_surgxbench
 from surgeval.protocols.surgxbench.stored import load_page, save_page

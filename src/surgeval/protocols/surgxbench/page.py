@@ -11,11 +11,12 @@ from pathlib import Path
 
 from surgeval.errors import BadInput
 from surgeval.pages import Plot, Section, save_figures, save_tables, write_page
-from surgeval.protocols.contract import names_on_page
 from surgeval.protocols.evidence_page import evidence_of
+from surgeval.protocols.result import names_on_page
 from surgeval.protocols.surgxbench.figures import surgxbench_figures
 from surgeval.protocols.surgxbench.gallery.cards import gallery_cards, hiding_cards
 from surgeval.protocols.surgxbench.gallery.legend import picture_keys
+from surgeval.protocols.surgxbench.numbers import MEASURES
 from surgeval.protocols.surgxbench.page_tables import facts, joint, overview, own, tables_to_save
 from surgeval.protocols.surgxbench.result import SurgXScores
 from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
@@ -41,7 +42,7 @@ def write_page_of(results: Sequence[SurgXScores], out: str | Path) -> Path:
     title = names[0] if len(names) == 1 else "Where do they look?"
     return write_page(
         out / "report.html", title, surgxbench_sections(results, plots), kind="surgxbench", lead=_lead(results),
-        details=_details(results),
+        details=_details(results), measures=MEASURES,
     )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ from surgeval.files import (
     write_parquet_file,
 )
 from surgeval.metrics import Convention, Ties, choose_convention
-from surgeval.protocols.contract import refuse_dataset
+from surgeval.protocols.result import refuse_dataset
 from surgeval.protocols.training.detectors import Tell, TrainableDetector
 from surgeval.protocols.training.result import TrainingScores, load_folds
 from surgeval.protocols.training.scheme import Fold, Scheme, SchemeSpec, choose_folds
@@ -43,7 +43,7 @@ from surgeval.protocols.training.stored import (
     write_plan,
 )
 from surgeval.protocols.triplets import TripletScores, score_triplets
-from surgeval.protocols.triplets.page import write_triplets_page
+from surgeval.protocols.triplets.page import write_page_of
 from surgeval.results import counted
 
 __all__ = ["run_training"]
@@ -110,10 +110,9 @@ def run_training(
     progress("scoring all folds")
     scores = _scored(folder, dataset, folds, model.name, convention, ties, rare)
     scores_folder = path_inside(folder, SCORES)
+    scores.save(scores_folder)
     if pages:
-        write_triplets_page(scores, scores_folder)
-    else:
-        scores.save(scores_folder)
+        write_page_of([scores], scores_folder)
     manifest = Manifest(
         "training",
         config={

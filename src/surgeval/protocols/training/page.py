@@ -13,8 +13,9 @@ import polars as pl
 from surgeval.errors import BadInput, SurgevalError
 from surgeval.figures import Figure
 from surgeval.pages import Fact, Link, Plot, Section, Table, save_figures, save_tables, write_page
-from surgeval.protocols.contract import Comparison, names_on_page
+from surgeval.protocols.contract import Comparison
 from surgeval.protocols.evidence_page import evidence_of
+from surgeval.protocols.result import names_on_page
 from surgeval.protocols.training.ablation.page import write_ablation_page
 from surgeval.protocols.training.ablation.result import AblationScores
 from surgeval.protocols.training.compare import compare_training

@@ -17,7 +17,8 @@ import polars as pl
 from surgeval.engine import load_record
 from surgeval.figures import Figure
 from surgeval.pages import Evidence
-from surgeval.protocols.contract import Headline, RunResult
+from surgeval.protocols.contract import Headline
+from surgeval.protocols.result import RunResult
 from surgeval.protocols.training.ablation.result import AblationScores, load_ablation
 from surgeval.protocols.training.curves import Training, is_training, load_training_folder
 from surgeval.protocols.training.figures import fold_figures

@@ -19,6 +19,7 @@ from surgeval.pages import Fact, Finding, Picture, Section, Table, save_figures,
 from surgeval.protocols.training.curves import Epoch, Training, load_training_folder
 from surgeval.protocols.training.figures import loss_lines, metric_lines, placed
 from surgeval.protocols.training.settings import setting_rows
+from surgeval.results import Grade
 
 __all__ = ["training_findings", "write_training_page"]
 
@@ -122,10 +123,10 @@ def _standing(training: Training) -> Finding:
     reached = f"best mAP50 {best[1]:.3f} ({best[0].stage}, epoch {best[0].number})" if best else "nothing was validated"
     reason = training.record.reason[:300]
     if status == "done":
-        return Finding(f"The training is finished: {reached}.", None if best is not None and best[1] == 0 else True)
+        return Finding(f"The training is finished: {reached}.", None if best is not None and best[1] == 0 else "passes")
     if status in ("stopped", "interrupted"):
         return Finding(f"The training is {status} after epoch {last.number} of the {last.stage}"
-                       f"{f' ({reason})' if reason else ''}: {reached}.", False)  # fmt: skip
+                       f"{f' ({reason})' if reason else ''}: {reached}.", "fails")  # fmt: skip
     return Finding(f"The training is {status}, after epoch {last.number} of the {last.stage}: {reached}.")
 
 
@@ -144,15 +145,17 @@ def _learning(training: Training) -> list[Finding]:
     if len(losses) > 1:
         fell = min(losses[1:]) < losses[0]
         text = f"The loss of the {stage} went from {losses[0]:.3g} to {losses[-1]:.3g} in {len(losses)} epochs."
-        findings.append(Finding(text, fell, "Rule: some later epoch has a lower loss than the first."))
+        findings.append(
+            Finding(text, "passes" if fell else "fails", "Some later epoch has a lower loss than the first.")
+        )
     best = training.best(stage)
     if best is None:
         findings.append(Finding("Nothing was validated, so the last epoch is the detector."))
     elif best.numbers["mAP50"] == 0:
-        findings.append(Finding("It finds nothing yet: mAP50 is 0.", False))
+        findings.append(Finding("It finds nothing yet: mAP50 is 0.", "fails"))
     elif epochs[-1].number - best.number >= max(5, _STALE * len(epochs)):
         text = f"No better since epoch {best.number} of {epochs[-1].number}: more of the same will not help."
-        findings.append(Finding(text, False, "Rule: half of the epochs, at least five, without a better one."))
+        findings.append(Finding(text, "fails", "Half of the epochs, at least five, without a better one."))
     return findings
 
 
@@ -167,8 +170,8 @@ def _student(training: Training) -> list[Finding]:
         points = f"{100 * (own - other):+.1f}".replace("-", "−")
         text = (f"The student reaches mAP50 {own:.3f}, its teacher {other:.3f}: {points} points on the validation "
                 "videos, without an interval.")  # fmt: skip
-        holds = None if abs(own - other) <= _LOST else own > other
-        findings.append(Finding(text, holds, f"Rule: a difference beyond {100 * _LOST:g} points is told."))
+        grade: Grade | None = None if abs(own - other) <= _LOST else "passes" if own > other else "fails"
+        findings.append(Finding(text, grade, f"A difference beyond {100 * _LOST:g} points is reported."))
     drift = drift_of(training)
     if drift:
         means = "; ".join(f"{name} {value:.4g}" for name, value in drift.items())

@@ -17,7 +17,7 @@ from surgeval.protocols.triplets.result import TripletScores
 from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
 from surgeval.results import counted
 
-__all__ = ["triplet_sections", "write_page_of", "write_triplets_page"]
+__all__ = ["triplet_sections", "write_page_of"]
 
 _METHOD = {
     "coco": "Convention coco, as pycocotools has it: each prediction takes the ground truth it overlaps best, matching "
@@ -55,12 +55,6 @@ _INTERVALS = (
     "Intervals (95 %): each video is left out in turn and every number is computed anew, its best-F1 threshold too; "
     "how much the number moves gives its standard error, and Student's t at the effective number of videos the ends."
 )
-
-
-def write_triplets_page(scores: TripletScores, out: str | Path) -> Path:
-    """Store the scores in a run folder and write their page there; returns the page's path."""
-    scores.save(out)
-    return write_page_of([scores], out)
 
 
 def write_page_of(results: Sequence[TripletScores], out: str | Path) -> Path:

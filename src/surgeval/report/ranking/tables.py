@@ -68,7 +68,7 @@ def place_table(study: RankingStudy) -> Table:
     columns = _first_columns(ranking)
     if study.verdicts:
         own_verdicts = [study.verdicts.get(ranking.models[m]) for m in order]
-        columns["its own verdict"] = ["–" if verdict is None else verdict.grade for verdict in own_verdicts]
+        columns["own grade"] = ["–" if verdict is None else verdict.grade for verdict in own_verdicts]
     if study.places is not None:
         span = study.places.interval()
         same_place = (study.places.places == ranking.final_rank).mean(axis=0)

@@ -73,7 +73,7 @@ class FocusRun(AskedRun):
     media: str
     judged: bool
     subset: str = ""
-    track: str | None = None
+    track: Track | None = None
     scores: FocusScores | None = None
     look: Callable[[str], bytes | None] = field(default=lambda _question: None)
 
@@ -240,7 +240,7 @@ def run_focus(
 def _ask(
     data: DataSets | None, model: str | Answerer[VqaQuestion], folder: Path, *, requests: str | Path | None,
     references: str | Path | None, split: str | None, prefix: Sequence[str], ood: Sequence[str],
-    media: str | Path | None, frames: int, overlay: bool, track: str | None, concurrency: int, limit: int | None,
+    media: str | Path | None, frames: int, overlay: bool, track: Track | None, concurrency: int, limit: int | None,
     seed: int, options: ChatOptions, retry: bool, progress: bool,
 ) -> FocusRun:  # fmt: skip
     """Ask what is not answered yet, and write responses beside requests and references."""

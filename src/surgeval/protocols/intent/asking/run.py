@@ -23,7 +23,6 @@ from surgeval.errors import BadInput, DataError, printable
 from surgeval.models.chat import ChatOptions, open_chat
 from surgeval.progress import phases
 from surgeval.protocols.asked import NO_MEDIA, UNKNOWN_MEDIA, AskedRun, check_limit
-from surgeval.protocols.contract import refuse_dataset
 from surgeval.protocols.intent.asking.conditions import (
     DEFAULT_INTERVENTIONS,
     INTERVENTIONS,
@@ -47,6 +46,7 @@ from surgeval.protocols.intent.cases import load_intent_cases
 from surgeval.protocols.intent.items import ItemSet, OpenedItems, open_items, save_items
 from surgeval.protocols.intent.result import IntentScores, load_intent
 from surgeval.protocols.pictures import PICTURES, film_strip, save_pictures
+from surgeval.protocols.result import refuse_dataset
 from surgeval.qa.chat import MODEL_SPECS, REJECTING_SPECS, public_name
 from surgeval.records import IntentQuestion
 
@@ -149,8 +149,8 @@ def run_intent(
     ordered = tuple(name for name in INTERVENTIONS if name in set(interventions))
     shown = Shown(frames=frames, sampling=sampling, longest_edge=longest_edge, quality=jpeg_quality)
     seeing = Seeing(shown, gaze)
-    with phases(show=progress) as shown:
-        shown.phase("reading items")
+    with phases(show=progress) as display:
+        display.phase("reading items")
         whole = open_items(data)
     part, part_label = of_split(whole, split)
     item_set, drawn_label = stratified(part, limit, seed)
@@ -174,8 +174,8 @@ def run_intent(
     }  # fmt: skip
     name = public_name(model) if isinstance(model, str) else answerer.identity
     try:
-        with phases(show=progress) as shown:
-            shown.note(f"asking {numbers_asked(first, len(item_set.traps), again=again)}")
+        with phases(show=progress) as display:
+            display.note(f"asking {numbers_asked(first, len(item_set.traps), again=again)}")
             return ask_items(
                 item_set, answerer, Path(out), first=first, again=again, config=config, name=name, subset=subset,
                 eyes=eyes, reader=reading, concurrency=concurrency, pictures=pictures, retry=retry, progress=progress,

@@ -14,7 +14,7 @@ from surgeval.engine import Manifest, save_scored
 from surgeval.errors import BadInput, RunError
 from surgeval.files import path_inside, read_json_object
 from surgeval.metrics import Convention, Ties
-from surgeval.protocols.contract import refuse_dataset
+from surgeval.protocols.result import refuse_dataset
 from surgeval.protocols.training.ablation.result import (
     ABLATION_FILE,
     ABLATIONS,

@@ -21,7 +21,8 @@ from surgeval.arrays import Floats, Ints
 from surgeval.errors import DataError
 from surgeval.figures import Estimate, EstimateBars, EstimateGroup, Figure
 from surgeval.files import read_json_object, safe_name
-from surgeval.protocols.contract import Headline, RunResult, few_video_notes
+from surgeval.protocols.contract import Headline, few_video_notes
+from surgeval.protocols.result import RunResult
 from surgeval.protocols.training.published import PaperRow, published
 from surgeval.protocols.training.stored import SCORES
 from surgeval.protocols.training.tables import PaperTable, convention_notes
