@@ -1,11 +1,9 @@
 from .breaks import unbroken as unbroken
 from .evidence import Evidence as Evidence
 from .evidence import no_boxes as no_boxes
-from .figures import save_figures as save_figures
+from .figures import figure_plots as figure_plots
 from .glossary import glossary as glossary
 from .glossary import glossary_page as glossary_page
-from .library import library_inside as library_inside
-from .library import single_file as single_file
 from .page import jpeg_bytes as jpeg_bytes
 from .page import render_page as render_page
 from .page import write_page as write_page
@@ -31,3 +29,5 @@ from .tables import table_formats as table_formats
 from .tables import unguarded as unguarded
 from .tables import write_table as write_table
 from .title import page_title as page_title
+from .vega import library_inside as library_inside
+from .vega import single_file as single_file

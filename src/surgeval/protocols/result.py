@@ -22,7 +22,8 @@ from surgeval.files import (
     NullableFloat,
     StoredPart,
     StoredTable,
-    check_model,
+    check_stored,
+    collect_parquet,
     failure_reason,
     folder_lock,
     make_folder,
@@ -159,14 +160,28 @@ class CaseRow(StoredTable, name="cases.parquet"):
     always_filled: ClassVar[tuple[str, ...]] = ("id", "cluster", "status")
 
     @classmethod
+    def check(cls, table: pl.DataFrame, path: str | Path) -> pl.DataFrame:
+        """The declared columns of a table; values that no case has because all of them failed are null."""
+        if "status" in table.columns and not (table["status"] == "ok").any():
+            absent = [name for name in cls.columns() if name not in table.columns]
+            table = table.with_columns(pl.lit(None).alias(name) for name in absent)
+        return super().check(table, path)
+
+    @classmethod
     def needs_values(cls, table: pl.DataFrame) -> pl.Series:
         """All rows but those of failed cases."""
         return table["status"] == "ok"
 
+    @classmethod
+    def load(cls, folder: str | Path) -> pl.DataFrame:
+        """The cases of a complete run."""
+        path = Path(folder) / cls.file_name
+        return cls.check(collect_parquet(load_cases(folder), path), path)
+
 
 @dataclass(frozen=True)
 class RunFiles(Generic[SettingsT]):
-    """A run folder of a protocol: its record with the settings checked, and its cases.
+    """A run folder of a protocol: its record, with the settings checked.
 
     >>> import tempfile
     >>> from surgeval.engine import Manifest, scored_record
@@ -176,7 +191,7 @@ class RunFiles(Generic[SettingsT]):
     ...     with write_run(folder, scored_record(Manifest("quality", {"limit": 0.5, "colour": "red"}), cases=0)):
     ...         CaseRow.save(CaseRow.dtypes().to_frame(), folder)
     ...     files = RunFiles.open(folder, "quality", Settings)
-    ...     files.settings, files.cases(CaseRow).height
+    ...     files.settings, CaseRow.load(folder).height
     (Settings(limit=0.5), 0)
     """
 
@@ -189,11 +204,7 @@ class RunFiles(Generic[SettingsT]):
         """Read run.json. `DataError` for the run of another protocol, or settings that do not fit."""
         path = Path(folder)
         record = load_record(path, protocol)
-        return RunFiles(path, record, check_model(settings, record.config, path / record.file_name, "config"))
-
-    def cases(self, row: type[CaseRow]) -> pl.DataFrame:
-        """The cases of the run, which must be complete, with the columns of `row`."""
-        return row.check(load_cases(self.folder).collect(), self.folder / row.file_name)
+        return RunFiles(path, record, check_stored(settings, record.config, path / record.file_name, "config"))
 
 
 class StoredInterval(StoredPart):

@@ -26,7 +26,7 @@ from surgeval.pages import (
     Section,
     Table,
     distinct,
-    save_figures,
+    figure_plots,
     save_tables,
     unbroken,
     write_page,
@@ -45,7 +45,7 @@ _ROOM = 1.15  # a line for a number without bounds ends this much beyond it
 
 
 class RunPage:
-    """A page in the making: `plots` are its figures, saved; `write` puts the sections together.
+    """A page in the making: `plots` are its figures; `write` puts the sections together and saves the figures.
 
     >>> RunPage([], Path("page"), {})
     Traceback (most recent call last):
@@ -61,10 +61,10 @@ class RunPage:
         *,
         remarks: Mapping[str, str] | None = None,
     ) -> None:
-        """Save the tables and figures of the runs below `out`; `remarks` stand below figures, by name."""
+        """Save the tables of the runs below `out`; `remarks` stand below figures, by name."""
         self.results, self.names, self.out = results, names_on_page(results), Path(out)
         save_tables(tables, self.out / "tables", best=_directions(results) if len(results) > 1 else None)
-        self.plots: Mapping[str, Plot] = save_figures(figures or {}, self.out, notes=remarks)
+        self.plots: Mapping[str, Plot] = figure_plots(figures or {}, notes=remarks)
 
     def write(
         self,

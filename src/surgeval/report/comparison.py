@@ -16,7 +16,7 @@ from surgeval.pages import (
     Scorecard,
     Section,
     Table,
-    save_figures,
+    figure_plots,
     save_tables,
     write_page,
 )
@@ -76,7 +76,7 @@ def write_comparison_page(
     """
     out = Path(out)
     save_tables(comparison.tables, out / "tables")
-    plots = save_figures(comparison.figures, out)
+    plots = figure_plots(comparison.figures)
     tables = [
         Table(title, frame, file="tables/differences.csv") for title, frame in readable_comparison(comparison).items()
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -233,8 +232,8 @@ def test_pictures_that_differ_are_told(runs: dict[str, Path]) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"choice": 9}, "choice: found 9, expected 0 to 3"),
-        ({"id": "nobody@plain"}, "expected one of the run's items"),
+        ({"choice": 9}, "choice: the item has no option 9"),
+        ({"id": "nobody@plain"}, "item: the run has no item 'nobody'"),
     ],
 )
 def test_answers_of_strangers_are_checked(
@@ -249,17 +248,6 @@ def test_answers_of_strangers_are_checked(
         for key, value in change.items()
     ).write_parquet(folder / "cases.parquet")
     with pytest.raises(DataError, match=said):
-        load_intent(folder)
-
-
-@pytest.mark.parametrize(("key", "value"), [("invalid", "maybe"), ("subset", 3)])
-def test_settings_of_strangers_are_checked(runs: dict[str, Path], tmp_path: Path, key: str, value: object) -> None:
-    folder = tmp_path / "run"
-    shutil.copytree(runs["sycophant"], folder)
-    record = json.loads((folder / "run.json").read_text())
-    record["config"][key] = value
-    (folder / "run.json").write_text(json.dumps(record))
-    with pytest.raises(DataError, match=f"config.{key}"):
         load_intent(folder)
 
 

@@ -152,7 +152,7 @@ def test_a_comparison_is_a_page_a_table_and_a_figure(tmp_path: Path) -> None:
     assert (tmp_path / "both" / "tables" / "differences.csv").is_file()
     (frame,) = readable_comparison(comparison).values()
     assert frame.row(0) == ("lost", "0.700", "0.500", "0.200 [0.100, 0.300]", "0.0100", "net")
-    assert comparison.plot().axes
+    assert comparison.plot().svg().startswith("<svg")
     with pytest.raises(BadInput, match="no figures"):
         Comparison(protocol="toy", a="net", b="twin", numbers=()).plot()
 
@@ -407,7 +407,7 @@ def test_few_videos_are_said_once_and_differences_of_shares_are_points() -> None
     (frame,) = readable_comparison(mixed).values()
     assert frame.row(0)[-1] == "1 video is too few for a claim"  # the third has enough
     assert set(mixed.figures) == {"differences_shares", "differences"}
-    assert mixed.figures["differences_shares"].unit == "difference, points"
+    assert "(difference, points)" in mixed.figures["differences_shares"].alt
 
 
 def test_a_run_that_cannot_be_ranked_names_those_that_can(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def surgxbench_sections(scores: Sequence[SurgXScores], figures: Mapping[str, Plo
         Section("Reference maps", "The same metrics for maps made without a model. A model worth explaining beats "
                 "uniform and centre.", tables=own(scores, "references")),
         Section("Triplets", _triplets(scores),
-                figures=(*_plots(figures, "matches", "ras"), *_pipelines(scores)),
+                figures=_plots(figures, "matches", "ras"), images=_pipelines(scores),
                 tables=(*joint(scores, "paper_table2"), *own(scores, "matches", "table2"))),
         Section("Occlusion", "If a map says what the score depends on, hiding its region costs more than hiding the "
                 "same shape elsewhere; if the score is about the instrument, hiding the instrument costs most.",
@@ -229,8 +229,8 @@ def _plots(plots: Mapping[str, Plot], *starts: str) -> tuple[Plot, ...]:
     )
 
 
-def _pipelines(scores: Sequence[SurgXScores]) -> tuple[Plot, ...]:
+def _pipelines(scores: Sequence[SurgXScores]) -> tuple[Picture, ...]:
     """How motion was found, once: it does not depend on the model."""
     flows = [run.extras.flow for run in scores if run.extras.flow is not None]
-    return (Plot(flows[0], "Flow to the next frame, the camera's part of it, the rest, and what counts as moving."
-                 " Colour is direction.", wide=True),) if flows else ()  # fmt: skip
+    note = "Flow to the next frame, the camera's part of it, the rest, and what counts as moving. Colour is direction."
+    return tuple(Picture(flow.draw(), flow.alt, f"{flow.title}. {note}") for flow in flows[:1])

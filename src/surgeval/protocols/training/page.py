@@ -121,7 +121,7 @@ def _fold_sections(results: Sequence[TrainingScores], plots: Mapping[str, Plot])
 def _settings_tables(results: Sequence[TrainingScores]) -> list[Table]:
     schema = {"setting": pl.String, "value": pl.String}
     return [
-        Table(result.name, pl.DataFrame(setting_rows(result.plan["method"]), schema=schema, orient="row"), folded=True)
+        Table(result.name, pl.DataFrame(setting_rows(result.plan.method), schema=schema, orient="row"), folded=True)
         for result in results
     ]
 
@@ -159,7 +159,7 @@ def _links(results: Sequence[TrainingScores], out: Path) -> tuple[Link, ...]:
 
 def _details(results: Sequence[TrainingScores]) -> dict[str, str]:
     result = results[0]
-    return {"Scheme": str(result.plan["scheme"].get("name", ""))[:80],
+    return {"Scheme": result.plan.scheme.name[:80],
             "Label space": result.scores.settings["label_space"], "Convention": result.scores.settings["convention"],
             "Videos": str(len(result.scores.settings["videos"]))}  # fmt: skip
 

@@ -13,7 +13,7 @@ from PIL import Image, UnidentifiedImageError
 
 from surgeval.detector.training import TrainRecord
 from surgeval.errors import DataError
-from surgeval.figures import Bars, Curve, Figure, Lines, Series
+from surgeval.figures import Curve, Figure, Series, bars, lines
 from surgeval.files import read_bounded
 from surgeval.pages import (
     Finding,
@@ -23,7 +23,7 @@ from surgeval.pages import (
     Scorecard,
     Section,
     Table,
-    save_figures,
+    figure_plots,
     save_tables,
     write_page,
 )
@@ -89,7 +89,7 @@ def write_training_page(folder: str | Path, out: str | Path | None = None) -> Pa
     if counts is not None:
         tables["classes"] = counts
     save_tables(tables, home / "tables")
-    plots = save_figures(_figures(training, counts), home)
+    plots = figure_plots(_figures(training, counts))
     findings = training_findings(training)
     curves = tuple(plot for name, plot in plots.items() if name != "classes")
     sections = [
@@ -248,18 +248,18 @@ def _figures(training: Training, counts: pl.DataFrame | None) -> dict[str, Figur
         title += f", the {_MOST_BARS} most frequent" if met.height > shown.height else ""
         series = tuple(Series(part, tuple(shown[part].to_list())) for part in shown.columns[1:])
         if met.height:
-            figures["classes"] = Bars(title, tuple(shown["class"].to_list()), series, "boxes")
+            figures["classes"] = bars(title, tuple(shown["class"].to_list()), series, "boxes")
     return figures
 
 
-def _drift_lines(training: Training) -> Lines | None:
+def _drift_lines(training: Training) -> Figure | None:
     rows = placed(training)
     names = dict.fromkeys(name for _, epoch in rows for name in epoch.numbers if _about_background(name))
     curves = []
     for name in names:
         points = [(x, epoch.numbers[name]) for x, epoch in rows if name in epoch.numbers]
         curves.append(Curve(name, tuple(x for x, _ in points), tuple(y for _, y in points)))
-    return Lines("Background scores while the student learns", "epoch", "score", tuple(curves)) if curves else None
+    return lines("Background scores while the student learns", "epoch", "score", tuple(curves)) if curves else None
 
 
 def _scorecard(training: Training, standing: Finding) -> Scorecard:

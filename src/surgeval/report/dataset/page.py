@@ -14,7 +14,7 @@ import polars as pl
 from surgeval.arrays import Image
 from surgeval.datasets import Dataset, OnProblem, Problem, Sources, raise_errors
 from surgeval.figures import Figure
-from surgeval.pages import Measured, Picture, Plot, Scorecard, Section, Table, save_figures, save_tables, write_page
+from surgeval.pages import Measured, Picture, Plot, Scorecard, Section, Table, save_tables, write_page
 from surgeval.report.dataset.charts import MOST_CLASSES, MOST_VIDEOS, crowd
 from surgeval.report.dataset.count import dataset_statistics
 from surgeval.report.dataset.findings import Checked, dataset_findings
@@ -62,9 +62,7 @@ def write_dataset_page(
     tables = statistics.tables
     if check is not None:
         tables |= problem_tables(check.counts, check.problems, dataset.root)
-    figures = statistics.figures
     save_tables(tables, out / "tables")
-    save_figures(figures, out)
     sections = dataset_sections(statistics, check=check, root=dataset.root, sheet=sheet, linked=True)
     return write_page(
         out / "report.html",

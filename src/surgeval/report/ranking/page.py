@@ -14,7 +14,7 @@ import polars as pl
 
 from surgeval.errors import BadInput
 from surgeval.files import failure_reason, write_atomically
-from surgeval.pages import Finding, Measured, Plot, Scorecard, Section, Table, save_figures, save_tables, write_page
+from surgeval.pages import Finding, Measured, Plot, Scorecard, Section, Table, save_tables, write_page
 from surgeval.report.ranking.findings import equal_models, findings, leading
 from surgeval.report.ranking.study import RankingStudy
 from surgeval.report.ranking.tables import bucket_table, place_table, score_table, stability_table
@@ -48,7 +48,6 @@ def write_ranking_page(study: RankingStudy, out: str | Path, *, title: str = "Ra
     ranking = study.ranking
     save_tables(study.tables, out / "tables")
     try:
-        save_figures(study.figures, out)
         text = json.dumps(study.to_json(), indent=2, ensure_ascii=False, allow_nan=False)
         write_atomically(out / "ranking.json", f"{text}\n".encode("utf-8", "replace"))
     except OSError as error:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from surgeval.pages import Finding, Scorecard, Section, Table, save_figures, save_tables, write_page
+from surgeval.pages import Finding, Scorecard, Section, Table, figure_plots, save_tables, write_page
 from surgeval.protocols.run_page import as_sentence
 from surgeval.protocols.training.paper_page import paper_section
 from surgeval.stats import with_ends
@@ -31,7 +31,7 @@ def write_ablation_page(ablation: AblationScores, out: str | Path) -> Path:
     table = ablation.paper()
     tables = {**ablation.tables, f"table_{table.paper.number}": table.frame()}
     save_tables(tables, out / "tables")
-    plots = save_figures(ablation.figures, out)
+    plots = figure_plots(ablation.figures)
     findings = tuple(Finding(as_sentence(note)) for note in ablation.notes)
     sections = [
         Section("Differences", findings=findings, figures=tuple(plots.values()),
