@@ -29,7 +29,7 @@ from surgeval.files import (
     make_folder,
 )
 from surgeval.results import Result
-from surgeval.stats import Interval, Measure
+from surgeval.stats import Interval, Measure, number_text
 
 if TYPE_CHECKING:
     from surgeval.engine import RunSummary
@@ -82,6 +82,44 @@ class RunResult(Result):
         """What a protocol that judges overrides, cached: page, index and `repr` all ask for it."""
         return None
 
+    @property
+    def reply_warnings(self) -> tuple[str, ...]:
+        """What is probably wrong with answers or servers, to be read before the numbers."""
+        return ()
+
+    def sentences(self) -> tuple[str, ...]:
+        """What a command prints between the verdict and the tables."""
+        return ()
+
+    @property
+    def exit_code(self) -> int:
+        """What a command that made the result exits with: 1 where something is left to do."""
+        return 0
+
+    def headline_table(self) -> pl.DataFrame:
+        """The numbers to read first, as a command prints them; the baseline is chance, or the same without looking."""
+        rows = [
+            (one.label, one.cell, "" if baseline is None else number_text(baseline, one.unit))
+            for one in self.headlines()
+            for baseline in (one.chance if one.unseeing is None else one.unseeing,)
+        ]
+        table = pl.DataFrame(rows, schema=dict.fromkeys(("number", "value", "baseline"), pl.String), orient="row")
+        return table if any(table["baseline"]) else table.drop("baseline")
+
+    def to_json(self) -> dict[str, Any]:
+        """The verdict, the numbers and the notes as plain values, for `--json`."""
+        verdict = self.verdict()
+        numbers = [
+            {"key": one.key, "label": one.label, **one.interval.to_json(), "chance": one.chance}
+            for one in self.headlines()
+        ]
+        return {"name": self.name, "verdict": verdict.to_json() if verdict else None, "numbers": numbers,
+                "notes": list(self.notes)}  # fmt: skip
+
+    def json_details(self) -> dict[str, Any]:
+        """What `--json` prints beside `to_json`, for example whole tables."""
+        return {}
+
     def __repr__(self) -> str:
         numbers = "; ".join(f"{headline.label} {headline.cell}" for headline in self.headlines()[:3])
         verdict = self.verdict()
@@ -112,6 +150,21 @@ class FinishedRun(Result):
     def loaded(self) -> RunResult:
         """The run, as `load_run` gives it."""
         raise NotImplementedError
+
+    @property
+    def scored(self) -> RunResult | None:
+        """The run, as `load_run` gives it; None while it has no scores."""
+        return self.loaded
+
+    @property
+    def exit_code(self) -> int:
+        """What the command exits with: 1 where a case failed or something else is left to do."""
+        return self.summary.exit_code or (self.scored.exit_code if self.scored is not None else 0)
+
+    def to_json(self) -> dict[str, Any]:
+        """The run's numbers, and what failed, for `--json`."""
+        numbers = self.scored.to_json() if self.scored is not None else {}
+        return {**numbers, "failures": self.summary.to_frame().to_dicts()}
 
     @property
     def tables(self) -> Mapping[str, pl.DataFrame]:

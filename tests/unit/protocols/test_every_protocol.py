@@ -106,7 +106,6 @@ def result(run: Path) -> RunResult:
 def test_a_protocol_has_its_rooms_and_every_part_that_it_names(name: str) -> None:
     package, parts = f"surgeval.protocols.{name}", OURS[name]
     rooms = ["method", "result", "tables", "figures", "page", "compare"]
-    rooms += ["command"] if parts.run or parts.score else []
     rooms += ["demo"] if parts.chapter else []
     assert [room for room in rooms if find_spec(f"{package}.{room}") is None] == []
     for part in ("load", "page", "compare", "evaluate", "run", "score", "outcomes", "chapter"):

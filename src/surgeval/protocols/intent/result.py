@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -232,6 +233,27 @@ class IntentScores(RecordedResult):
         from surgeval.protocols.intent.figures import intent_figures
 
         return intent_figures([self])
+
+    def sentences(self) -> tuple[str, ...]:
+        """Which part of the items was asked, and what has no reply."""
+        subset = (f"a subset: {self.subset}",) if self.subset else ()
+        return (*subset, *(f"warning: {warning}" for warning in self.warnings))
+
+    @property
+    def exit_code(self) -> int:
+        """1 when an item has no reply."""
+        return 1 if self.failed or self.missing else 0
+
+    def to_json(self) -> dict[str, Any]:
+        """The numbers, and how many replies are missing, failed or unreadable."""
+        return {
+            **super().to_json(), "items": len(self.items), "cases": self.answers.height, "missing": self.missing,
+            "failed": self.failed, "invalid_rate": self.unreadable, "subset": self.subset,
+        }  # fmt: skip
+
+    def json_details(self) -> dict[str, Any]:
+        """The warnings."""
+        return {"warnings": [*self.reply_warnings, *self.warnings]}
 
     def save(self, folder: str | Path) -> Path:
         """Write the cases, the items and the pictures as a run that was scored; returns its folder.

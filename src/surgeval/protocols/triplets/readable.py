@@ -16,7 +16,7 @@ from surgeval.protocols.triplets.verdict import floors_of
 from surgeval.results import counted
 from surgeval.stats import with_ends
 
-__all__ = ["BASELINE", "Readable", "readable_scores"]
+__all__ = ["BASELINE", "Readable", "printed_tables", "readable_scores"]
 
 BASELINE = "constant baseline"  # heading of what it reaches
 _MOST = 20  # classes listed in a terminal
@@ -31,6 +31,12 @@ class Readable:
     name: str
     title: str
     frame: pl.DataFrame
+
+
+def printed_tables(scores: TripletScores) -> dict[str, pl.DataFrame]:
+    """What the command prints: the first of the readable tables."""
+    first, *_ = readable_scores(scores)
+    return {first.title: first.frame}
 
 
 def readable_scores(scores: TripletScores) -> list[Readable]:

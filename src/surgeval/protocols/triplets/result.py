@@ -155,6 +155,10 @@ class TripletScores(RunResult):
             "numbers": [number.to_json() for number in self.numbers],
         }
 
+    def json_details(self) -> dict[str, Any]:
+        """Every table."""
+        return {"tables": {key: table.to_dicts() for key, table in self.sheets.items()}}
+
     def save(self, folder: str | Path) -> Path:
         """Make the folder a run that `load_triplets` reads back."""
         check_output(folder, self.protocol, own=TripletsFile.file_name)
