@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from surgeval.errors import BadInput, did_you_mean
 
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
     from surgeval.figures import Figure
 
-__all__ = ["Drawing", "Result", "counted", "percent"]
+__all__ = ["Drawing", "Grade", "Result", "counted", "percent"]
+
+# What is said of a claim, by the rules of docs/verdicts.md: the one list of grades.
+Grade: TypeAlias = Literal["passes", "inconclusive", "fails", "not applicable"]
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,4 @@
 from .breaks import unbroken as unbroken
-from .csv import distinct as distinct
-from .csv import save_tables as save_tables
-from .csv import unguarded as unguarded
 from .evidence import Evidence as Evidence
 from .evidence import no_boxes as no_boxes
 from .figures import figure_plots as figure_plots
@@ -12,7 +9,6 @@ from .page import render_page as render_page
 from .page import write_page as write_page
 from .parts import Card as Card
 from .parts import Fact as Fact
-from .parts import Finding as Finding
 from .parts import LegendKey as LegendKey
 from .parts import Link as Link
 from .parts import Picture as Picture
@@ -21,6 +17,17 @@ from .parts import Section as Section
 from .parts import Table as Table
 from .parts import Term as Term
 from .safety import script_data as script_data
+from .scorecard import Finding as Finding
+from .scorecard import IntervalBar as IntervalBar
+from .scorecard import Measured as Measured
+from .scorecard import Scorecard as Scorecard
+from .tables import TableFormat as TableFormat
+from .tables import distinct as distinct
+from .tables import format_table as format_table
+from .tables import save_tables as save_tables
+from .tables import table_formats as table_formats
+from .tables import unguarded as unguarded
+from .tables import write_table as write_table
 from .title import page_title as page_title
 from .vega import library_inside as library_inside
 from .vega import single_file as single_file

@@ -24,23 +24,32 @@ from surgeval.arrays import Image
 from surgeval.errors import BadInput
 from surgeval.figures import Figure, chart_config
 from surgeval.files import failure_reason, make_folder, write_atomically
-from surgeval.pages.cells import cells
 from surgeval.pages.evidence_data import evidence_data
 from surgeval.pages.figures import saved_plots
-from surgeval.pages.glossary import Terms, with_glossary
+from surgeval.pages.glossary import Glossary, Terms, with_glossary
 from surgeval.pages.parts import Picture, Section
 from surgeval.pages.safety import inline, nonce, policy, script_data, seen
+from surgeval.pages.scorecard import Scorecard
+from surgeval.pages.tables import page_table, table_files
 from surgeval.pages.vega import library, library_inside, library_name, put_library
+from surgeval.stats import Measure
 
 _JPEG_QUALITY = 85
 
 
 class PageHead(TypedDict, total=False):
-    """What stands at the top: `kind` above the title, `lead` below it, `details` (versions …) in small print."""
+    """What stands at the top: `kind` above the title, `lead` and `warnings` below it, then the scorecard.
+
+    `details` (versions …) stand in small print at the end. `measures` are the numbers that the page shows: the glossary
+    explains them.
+    """
 
     kind: str
     lead: str
+    warnings: Sequence[str]
+    scorecard: Scorecard | None
     details: Mapping[str, str] | None
+    measures: Sequence[Measure]
 
 
 def write_page(path: str | Path, title: str, sections: Sequence[Section], **head: Unpack[PageHead]) -> Path:
@@ -58,7 +67,7 @@ def write_page(path: str | Path, title: str, sections: Sequence[Section], **head
     try:
         make_folder(path.parent)
         with saved_plots(plots, path.parent):
-            html, drawn = _rendered(title, sections, inside, head)
+            html, drawn = _rendered(title, sections, inside, head, path.parent)
             if drawn and not inside:
                 put_library(path.parent)
             # A file name that is not UTF-8 reaches us with lone surrogates; the page shows a replacement sign.
@@ -75,12 +84,15 @@ def render_page(title: str, sections: Sequence[Section], *, inside: bool = True,
     >>> html.startswith("<!"), "Neither is better." in html
     (True, True)
     """
-    return _rendered(title, sections, inside, head)[0]
+    return _rendered(title, sections, inside, head, None)[0]
 
 
-def _rendered(title: str, sections: Sequence[Section], inside: bool, head: PageHead) -> tuple[str, bool]:
-    """The page, and whether a figure is drawn in it."""
-    sections, terms = with_glossary(sections, head.get("lead", "")), Terms()
+def _rendered(
+    title: str, sections: Sequence[Section], inside: bool, head: PageHead, folder: Path | None
+) -> tuple[str, bool]:
+    """The page, and whether a figure is drawn in it; `folder` is where it will lie, with the files of its tables."""
+    card, known = head.get("scorecard"), Glossary(head.get("measures", ()))
+    sections, terms = with_glossary(sections, head.get("lead", ""), known, card), Terms(known)
     drawn = any(not plot.figure.empty for section in sections for plot in section.plots)
     style, script = (
         inline(_source("page.css") + _source("terms.css"), "style"),
@@ -103,10 +115,14 @@ def _rendered(title: str, sections: Sequence[Section], inside: bool, head: PageH
             title=title,
             kind=head.get("kind", "report"),
             lead=head.get("lead", ""),
+            warnings=head.get("warnings", ()),
+            card=card,
+            shots=[_data_uri(picture) for picture in card.pictures] if card else [],
+            files=[[_files(table.file, folder) for table in section.tables] for section in sections],
             details=head.get("details") or {},
             sections=sections,
             figures=[[Markup(data) for data in row] for row in figures],  # noqa: S704 - escaped by script_data
-            tables=[[cells(table, terms) for table in section.tables] for section in sections],
+            tables=[[page_table(table, terms) for table in section.tables] for section in sections],
             explain=terms.mark,
             images=[[_data_uri(picture) for picture in section.images] for section in sections],
             cards=[[_data_uri(card.picture) for card in section.cards] for section in sections],
@@ -122,6 +138,10 @@ def _rendered(title: str, sections: Sequence[Section], inside: bool, head: PageH
         )
     )
     return (nonce(html) if beside else html), drawn
+
+
+def _files(csv: str, folder: Path | None) -> tuple[tuple[str, str], ...]:
+    return table_files(csv, folder) if folder is not None else (("CSV", csv),) if csv else ()
 
 
 def _finalized(value: Any) -> Any:

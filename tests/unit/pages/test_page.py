@@ -20,7 +20,7 @@ from PIL import Image
 from surgeval.errors import BadInput
 from surgeval.figures import Figure, Series
 from surgeval.figures import bars as draw_bars
-from surgeval.pages import Fact, Finding, Picture, Plot, Section, Table, render_page, write_page
+from surgeval.pages import Fact, Finding, IntervalBar, Picture, Plot, Section, Table, render_page, write_page
 from surgeval.pages.glossary import Terms
 from surgeval.pages.safety import inline, script_data, seen
 from surgeval.pages.vega import library_name
@@ -234,15 +234,21 @@ def test_a_long_heading_gets_a_wider_column() -> None:
     assert re.findall(r'<th scope="col" class="([^"]*)"', html) == ["n", "n long"]
 
 
-def test_the_marks_of_findings_have_a_legend_and_words_for_those_who_do_not_see_them() -> None:
-    findings = (Finding("It sees.", True), Finding("Who knows.", undecided=True), Finding("By the way."))
-    html = render_page("Page", [Section("Verdict", findings=findings)])
-    marks = re.findall(r'<li class="(\w+)"><span class="mark" role="img" aria-label="([^"]+)">(.)</span>', html)
-    assert marks == [
-        ("for", "speaks for it", "✓"), ("undecided", "cannot be told", "?"), ("information", "information only", "·"),
+def test_a_finding_shows_its_grade_as_a_word_and_folds_its_rule_away() -> None:
+    findings = (Finding("It sees.", "passes", "Right <often>."), Finding("By the way."))
+    html = render_page("Page", [Section("Findings", findings=findings)])
+    assert re.findall(r'<li><span>(?:<span class="grade (\w+)">(\w+)</span>)?</span>', html) == [
+        ("passes", "Passes"), ("", ""),
     ]  # fmt: skip
-    (legend,) = re.findall(r'<p class="marks">(.*)</p>', html)
-    assert (
-        re.sub("<[^>]+>", "", legend) == "✓ speaks for it? cannot be told· information only"
-    )  # no mark but those used
-    assert '<p class="marks">' not in render_page("Page", [Section("Notes", findings=findings[2:])])
+    assert html.index("<p>It sees.</p>") < html.index("How this is decided") < html.index("Right &lt;often&gt;.")
+    assert "How this is decided" not in render_page("Page", [Section("Notes", findings=findings[1:])])
+
+
+def test_an_interval_bar_places_dot_band_and_baselines_on_its_span() -> None:
+    bar = IntervalBar(value=0.5, low=0.25, high=2.0, text="0.5 <b>", baselines={"always <i>": 0.0, "chance": 0.1})
+    svg = str(bar.svg())
+    assert 'cx="50.00%"' in svg and '<line class="band" x1="26.00%" x2="98.00%"' in svg
+    assert svg.count('<line class="base"') == 2
+    assert 'aria-label="0.5 &lt;b&gt;"' in bar.svg() and "always" not in bar.svg()
+    labels = re.findall(r'<text x="[\d.]+%" y="(\d+)"[^>]*>([^<]+)<', bar.svg(labelled=True))
+    assert labels == [("32", "always &lt;i&gt;"), ("47", "chance")], "near labels stand below each other"

@@ -22,13 +22,13 @@ from tests.unit.protocols.training.conftest import FOLDS, simulated
 import surgeval
 from surgeval.asking import Answered, Unanswered
 from surgeval.datasets import MemoryDataset
-from surgeval.errors import BadInput, DataError, RunError, SurgevalError
+from surgeval.errors import BadInput, RunError, SurgevalError
 from surgeval.protocols.asked import AskedRun
-from surgeval.protocols.contract import FinishedRun, RunResult
 from surgeval.protocols.focus import as_sources, run_focus, score_focus
 from surgeval.protocols.intent import run_intent
 from surgeval.protocols.quality import run_quality
 from surgeval.protocols.registry import descriptors, load_run
+from surgeval.protocols.result import FinishedRun, RunResult
 from surgeval.protocols.surgxbench import SurgXSettings, run_surgxbench
 from surgeval.protocols.training import run_training
 from surgeval.protocols.triplets import score_triplets
@@ -258,26 +258,6 @@ def _spoilt(run: Path, out: Path, file: Path, column: pl.Expr) -> Path:
     shutil.copytree(run, out, dirs_exist_ok=True)
     pl.read_parquet(run / file).with_columns(column).write_parquet(out / file)
     return out
-
-
-KNOWN_BY = {"surgxbench": ("task", "frame"), "quality": ("name",)}  # beside what every case has
-
-
-def test_a_case_without_what_it_is_known_by_is_refused(run: Path, tmp_path: Path) -> None:
-    if not (run / "cases.parquet").exists():
-        return  # its scores are kept in another file
-    second = pl.int_range(pl.len()) == 1
-    for name in ("id", "cluster", "status"):
-        for column, said in (
-            (pl.when(~second).then(name), f"row 2: {name}: found nothing, expected text"),
-            (pl.lit(7).alias(name), f"{name}: a column of Int32 instead of text"),
-            (pl.lit(None).alias(name), f"{name}: a column of Null instead of text"),
-        ):
-            with pytest.raises(DataError, match=rf"cases\.parquet: {said}"):
-                load_run(_spoilt(run, tmp_path / "run", Path("cases.parquet"), column))
-    for name in KNOWN_BY.get(load_run(run).protocol, ()):
-        with pytest.raises(DataError, match=rf"cases\.parquet: row 2: {name}: found nothing, expected text"):
-            load_run(_spoilt(run, tmp_path / "run", Path("cases.parquet"), pl.when(~second).then(name)))
 
 
 def test_gaps_in_any_table_of_a_run_are_harmless_or_named(run: Path, tmp_path: Path) -> None:

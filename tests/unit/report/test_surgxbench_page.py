@@ -365,7 +365,7 @@ def test_the_page_names_model_and_data_and_what_could_not_be_used(tmp_path: Path
     model = replace(model, detail_tables={**model.detail_tables, "failures": lost})
     text = write_page_of([model], tmp_path).read_text("utf-8")
     assert "model of clip (clip, 0123456789ab)" in text and "films (phantom)" in text
-    assert "Frames or records that could not be used, and are in no number: 3 of clip" in text
+    assert "Frames or records that could not be used are in no number: 3 of clip" in text
     assert "&lt;b&gt;no&lt;/b&gt; such file" in text and "<b>no</b>" not in text
     page = _Reader(text)
     (overview,) = (rows for title, rows in page.tables.items() if title.startswith("The numbers to read first"))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from surgeval.figures import Figure, Series, bars, histogram
 from surgeval.protocols.quality.tables import MEASURES
+from surgeval.stats import find_measure
 
 if TYPE_CHECKING:
     from surgeval.protocols.quality.result import QualityScores
@@ -28,7 +29,9 @@ def quality_figures(scores: QualityScores) -> dict[str, Figure]:
     for name, edges in _EDGES.items():
         values = scores.cases[name].to_list()
         counts = tuple(sum(low <= value < high for value in values) for low, high in pairwise(edges))
-        figures[name] = histogram(f"{name.capitalize()} of the frames", edges, counts, MEASURES[name][0], "frames")
+        figures[name] = histogram(
+            f"{name.capitalize()} of the frames", edges, counts, find_measure(MEASURES, name).label, "frames"
+        )
     reasons = scores.tables["reasons"]
     if reasons.height:
         counted = Series("frames", tuple(float(count) for count in reasons["frames"]))

@@ -21,7 +21,7 @@ from surgeval.stats.ranking.options import RankOptions
 from surgeval.stats.ranking.order import RankDecision
 from surgeval.stats.ranking.tables import shown_bucket
 from surgeval.stats.ranking.tests import BucketEvidence, buckets_of
-from surgeval.stats.statistic import bootstrap_vector, with_still_parts
+from surgeval.stats.statistic import bootstrap_vector, widen_for_constant_parts
 
 __all__ = ["PLAIN_SCORE", "PerBucket", "Ranking"]
 
@@ -123,7 +123,7 @@ class Ranking(RankDecision, Result):
             got = reached[:, :, m]
             still = [b for b in range(len(buckets)) if got[:, b].sum() in (0, reachable[:, b].sum())]
             parts = [(1 / len(buckets), share_interval(got[:, b], reachable[:, b], level=level)) for b in still]
-            interval = with_still_parts(own, parts, (0.0, 1.0), count=len(buckets))
+            interval = widen_for_constant_parts(own, parts, (0.0, 1.0), count=len(buckets))
             ends.append((interval.low, interval.high))
         return np.asarray(ends, dtype=np.float64)
 

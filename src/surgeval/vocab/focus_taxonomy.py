@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 
-from surgeval.vocab.packaged import packaged
+from surgeval.vocab.label_space import read_packaged
+
+__all__ = ["Capability", "ForeignObject", "capabilities", "foreign_objects", "suggest_capabilities", "track_limits"]
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignObject:
-    """A class of object that must not stay in the patient."""
+    """A class of objects that must not remain in the patient."""
 
     name: str
     slug: str
@@ -24,7 +26,7 @@ def foreign_objects() -> tuple[ForeignObject, ...]:
     >>> [o.name for o in foreign_objects()][:3]
     ['Sponge', 'Clip', 'Specimen Bag']
     """
-    return tuple(ForeignObject(row["name"], row["slug"]) for row in packaged("fo_classes")["classes"])
+    return tuple(ForeignObject(row["name"], row["slug"]) for row in read_packaged("fo_classes")["classes"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +50,17 @@ def capabilities() -> tuple[Capability, ...]:
     """
     return tuple(
         Capability(leaf["value"], leaf["code"], leaf["label"], group["value"], group["code"], group["label"])
-        for group in packaged("taxonomy")["groups"]
+        for group in read_packaged("taxonomy")["groups"]
         for leaf in group["leaves"]
     )
 
 
-def capability_expected(value: object) -> str:
-    """What a message says was expected where a capability is unknown: the nearest ones, or where all of them stand.
+def suggest_capabilities(value: object) -> str:
+    """What a message about an unknown capability names instead: the most similar ones, or all of them.
 
-    >>> capability_expected("object_counting")
+    >>> suggest_capabilities("object_counting")
     'a capability of the taxonomy, such as object_identification or object_aggregation'
-    >>> capability_expected(7)
+    >>> suggest_capabilities(7)
     'a capability of the taxonomy: object_identification, instance_matching, object_attributes, ...'
     """
     known = [leaf.value for leaf in capabilities()]
@@ -72,4 +74,4 @@ def track_limits() -> dict[str, float]:
     >>> track_limits()
     {'frame': 5.0, 'segment': 15.0, 'procedure': 30.0}
     """
-    return dict(packaged("taxonomy")["track_max_latency_s"])
+    return dict(read_packaged("taxonomy")["track_max_latency_s"])
