@@ -53,7 +53,7 @@ def runs(toy: Call, small_phantom: Path, tmp_path_factory: pytest.TempPathFactor
 def test_help_names_it_with_its_question_and_completion_offers_it(toy: Call, environment: dict[str, str]) -> None:
     said = toy("run", "--help").stdout
     assert "How crowded is the field of view?" in said
-    assert "Count instruments." in said
+    assert "Count the instruments of every frame." in toy("run", "crowd", "--help").stdout
     shell = {"_SURGEVAL_COMPLETE": "complete_bash", "COMP_WORDS": "surgeval run cr", "COMP_CWORD": "2"}
     offered = subprocess.run(
         [sys.executable, "-c", "import sys; sys.argv = ['surgeval']; from surgeval.cli import main; main()"],

@@ -1,25 +1,19 @@
-"""The last section of a page: how its numbers were computed, and the recipe of each headline number in one line."""
+"""The recipe of each headline number in one line, for the end of a page."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import polars as pl
 
-from surgeval.pages import Section, Table
-from surgeval.protocols.result import RunResult
+from surgeval.pages import Table
 
-__all__ = ["method_section", "recipe_table"]
+__all__ = ["recipe_table"]
 
 _NOTE = (
     "How a number combines over frames, videos and classes, the settings that change what it means, and the version of "
     "surgeval. Quote it with the number."
 )
-
-
-def method_section(text: str, results: Sequence[RunResult]) -> Section:
-    """`How it was computed`: the text, and the recipes of all runs on the page."""
-    return Section("How it was computed", text, tables=recipe_table({run.name: run.recipes for run in results}))
 
 
 def recipe_table(recipes: Mapping[str, Mapping[str, str]]) -> tuple[Table, ...]:

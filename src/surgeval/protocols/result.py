@@ -23,14 +23,15 @@ from surgeval.files import (
     NullableFloat,
     StoredPart,
     StoredTable,
-    check_model,
+    check_stored,
+    collect_parquet,
     failure_reason,
     folder_lock,
     make_folder,
 )
 from surgeval.protocols.contract import Headline, headlines_of
 from surgeval.results import Result
-from surgeval.stats import Interval, Measure, measure_intervals, numbers_table
+from surgeval.stats import Interval, Measure, measure_intervals, number_text, numbers_table
 
 if TYPE_CHECKING:
     from surgeval.engine import RunSummary
@@ -95,6 +96,44 @@ class RunResult(Result):
         """What a protocol that judges overrides, cached: page, index and `repr` all ask for it."""
         return None
 
+    @property
+    def reply_warnings(self) -> tuple[str, ...]:
+        """What is probably wrong with answers or servers, to be read before the numbers."""
+        return ()
+
+    def sentences(self) -> tuple[str, ...]:
+        """What a command prints between the verdict and the tables."""
+        return ()
+
+    @property
+    def exit_code(self) -> int:
+        """What a command that made the result exits with: 1 where something is left to do."""
+        return 0
+
+    def headline_table(self) -> pl.DataFrame:
+        """The numbers to read first, as a command prints them; the baseline is chance, or the same without looking."""
+        rows = [
+            (one.label, one.cell, "" if baseline is None else number_text(baseline, one.unit))
+            for one in self.headlines()
+            for baseline in (one.chance if one.unseeing is None else one.unseeing,)
+        ]
+        table = pl.DataFrame(rows, schema=dict.fromkeys(("number", "value", "baseline"), pl.String), orient="row")
+        return table if any(table["baseline"]) else table.drop("baseline")
+
+    def to_json(self) -> dict[str, Any]:
+        """The verdict, the numbers and the notes as plain values, for `--json`."""
+        verdict = self.verdict()
+        numbers = [
+            {"key": one.key, "label": one.label, **one.interval.to_json(), "chance": one.chance}
+            for one in self.headlines()
+        ]
+        return {"name": self.name, "verdict": verdict.to_json() if verdict else None, "numbers": numbers,
+                "notes": list(self.notes)}  # fmt: skip
+
+    def json_details(self) -> dict[str, Any]:
+        """What `--json` prints beside `to_json`, for example whole tables."""
+        return {}
+
     def __repr__(self) -> str:
         numbers = "; ".join(f"{headline.label} {headline.cell}" for headline in self.headlines()[:3])
         verdict = self.verdict()
@@ -147,6 +186,21 @@ class FinishedRun(Result):
         raise NotImplementedError
 
     @property
+    def scored(self) -> RunResult | None:
+        """The run, as `load_run` gives it; None while it has no scores."""
+        return self.loaded
+
+    @property
+    def exit_code(self) -> int:
+        """What the command exits with: 1 where a case failed or something else is left to do."""
+        return self.summary.exit_code or (self.scored.exit_code if self.scored is not None else 0)
+
+    def to_json(self) -> dict[str, Any]:
+        """The run's numbers, and what failed, for `--json`."""
+        numbers = self.scored.to_json() if self.scored is not None else {}
+        return {**numbers, "failures": self.summary.to_frame().to_dicts()}
+
+    @property
     def tables(self) -> Mapping[str, pl.DataFrame]:
         """Those of the run, and `failures`: what could not be done, by reason."""
         return {**self.loaded.tables, "failures": self.summary.to_frame()}
@@ -193,14 +247,28 @@ class CaseRow(StoredTable, name="cases.parquet"):
     always_filled: ClassVar[tuple[str, ...]] = ("id", "cluster", "status")
 
     @classmethod
+    def check(cls, table: pl.DataFrame, path: str | Path) -> pl.DataFrame:
+        """The declared columns of a table; values that no case has because all of them failed are null."""
+        if "status" in table.columns and not (table["status"] == "ok").any():
+            absent = [name for name in cls.columns() if name not in table.columns]
+            table = table.with_columns(pl.lit(None).alias(name) for name in absent)
+        return super().check(table, path)
+
+    @classmethod
     def needs_values(cls, table: pl.DataFrame) -> pl.Series:
         """All rows but those of failed cases."""
         return table["status"] == "ok"
 
+    @classmethod
+    def load(cls, folder: str | Path) -> pl.DataFrame:
+        """The cases of a complete run."""
+        path = Path(folder) / cls.file_name
+        return cls.check(collect_parquet(load_cases(folder), path), path)
+
 
 @dataclass(frozen=True)
 class RunFiles(Generic[SettingsT]):
-    """A run folder of a protocol: its record with the settings checked, and its cases.
+    """A run folder of a protocol: its record, with the settings checked.
 
     >>> import tempfile
     >>> from surgeval.engine import Manifest, scored_record
@@ -210,7 +278,7 @@ class RunFiles(Generic[SettingsT]):
     ...     with write_run(folder, scored_record(Manifest("quality", {"limit": 0.5, "colour": "red"}), cases=0)):
     ...         CaseRow.save(CaseRow.dtypes().to_frame(), folder)
     ...     files = RunFiles.open(folder, "quality", Settings)
-    ...     files.settings, files.cases(CaseRow).height
+    ...     files.settings, CaseRow.load(folder).height
     (Settings(limit=0.5), 0)
     """
 
@@ -223,11 +291,7 @@ class RunFiles(Generic[SettingsT]):
         """Read run.json. `DataError` for the run of another protocol, or settings that do not fit."""
         path = Path(folder)
         record = load_record(path, protocol)
-        return RunFiles(path, record, check_model(settings, record.config, path / record.file_name, "config"))
-
-    def cases(self, row: type[CaseRow]) -> pl.DataFrame:
-        """The cases of the run, which must be complete, with the columns of `row`."""
-        return row.check(load_cases(self.folder).collect(), self.folder / row.file_name)
+        return RunFiles(path, record, check_stored(settings, record.config, path / record.file_name, "config"))
 
 
 class StoredInterval(StoredPart):

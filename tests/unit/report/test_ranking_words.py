@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import get_args
 
 import numpy as np
 import pytest
 
+from surgeval.cli.protocols import print_result
 from surgeval.cli.rank import _print
 from surgeval.pages import glossary, render_page
 from surgeval.pages.glossary import Glossary
 from surgeval.protocols.contract import few_video_notes
 from surgeval.protocols.focus import score_focus
-from surgeval.protocols.focus.command import _print as print_focus
 from surgeval.protocols.focus.page import focus_sections
+from surgeval.protocols.registry import PROTOCOLS
 from surgeval.report import RankingStudy, leading, ranking_sections, study_ranking
 from surgeval.report.comparison import _METHOD
 from surgeval.report.ranking.feedback import _bucket_text
+from surgeval.report.ranking.page import ranking_card
 from surgeval.report.ranking.words import place_by_tests
 from surgeval.stats import FEW_CLUSTERS, RankOptions, rank_outcomes, stream
 from surgeval.stats.ranking.options import Collapse
@@ -64,7 +65,7 @@ def test_resamples_of_the_same_videos_are_never_called_other_videos(capsys: pyte
     assert "place on resampled videos (95 %)" in places.frame.columns
     assert "Resampled videos: 12 resamples of these very videos." in places.note
     assert "ahead on resampled videos" in gate.frame.columns
-    (tau,) = [fact for section in sections for fact in section.facts if "tau" in fact.label]
+    (tau,) = [number for number in ranking_card(study).others if "tau" in number.label]
     assert (tau.label, tau.note) == ("Kendall's tau on resampled videos", "mean of 12 resamples; 1 is the same order")
     assert "it is no test on other videos" in next(s.text for s in sections if s.title == "On resampled videos")
     assert leading(study).endswith("On resampled videos it stays there in 100\u00a0% of 12 resamples.")
@@ -125,7 +126,7 @@ def test_a_bucket_is_called_the_same_on_a_runs_page_in_the_ranking_and_in_the_te
     )
     (own,) = next(section for section in ranking_sections(study) if section.title == "Buckets").tables
     assert run.frame["bucket"].to_list() == own.frame["bucket"].to_list() == ["complex reasoning/ood"]
-    print_focus(scores, Path("report.html"))
+    print_result(scores, scores, PROTOCOLS["focus"].tables("score"))
     _print(study, None, None)
     told = capsys.readouterr().out
     assert "complex reasoning/ood" in told and "complex_reasoning" not in told

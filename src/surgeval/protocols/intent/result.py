@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from surgeval.engine import RunRecord, load_record
-from surgeval.errors import BadInput, DataError, printable
+from surgeval.errors import BadInput, printable
 from surgeval.figures import Figure
-from surgeval.files import failure_reason, folder_lock, make_folder, write_parquet_file
 from surgeval.pages import Evidence
 from surgeval.protocols.asked import UNKNOWN_MEDIA, count_models
 from surgeval.protocols.contract import Headline, headlines_of
-from surgeval.protocols.intent.cases import SCHEMA
+from surgeval.protocols.intent.cases import AnswerRow, load_answers
 from surgeval.protocols.intent.items import load_items, save_items
 from surgeval.protocols.intent.numbers import GAZE_GAIN, MEASURES
 from surgeval.protocols.intent.scoring.estimates import chance_of, estimate_of
@@ -34,16 +34,22 @@ from surgeval.protocols.intent.scoring.interventions import (
 )
 from surgeval.protocols.intent.scoring.scores import MISSING, PLAIN, Invalid, answers_of, scored_cells
 from surgeval.protocols.intent.scoring.weights import DIMENSIONS, NUMBERS, SKILLS
-from surgeval.protocols.intent.stored import load_answers
 from surgeval.protocols.pictures import load_pictures, save_pictures
 from surgeval.protocols.reply_warnings import find_one_answer, find_other_models
-from surgeval.protocols.result import RecordedResult, refuse_dataset
+from surgeval.protocols.result import RecordedResult, RunFiles, RunSettings, check_output, write_run
 from surgeval.protocols.verdict import Verdict
 from surgeval.records import IntentQuestion
 from surgeval.results import counted
 from surgeval.stats import Difference, Interval
 
 __all__ = ["IntentScores", "check_scores_folder", "load_intent", "outcomes"]
+
+
+class IntentSettings(RunSettings):
+    """The settings that numbers depend on: what becomes of replies without a choice, and which part was asked."""
+
+    invalid: Invalid = "wrong"
+    subset: str | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -221,26 +227,38 @@ class IntentScores(RecordedResult):
 
         return intent_figures([self])
 
+    def sentences(self) -> tuple[str, ...]:
+        """Which part of the items was asked, and what has no reply."""
+        subset = (f"a subset: {self.subset}",) if self.subset else ()
+        return (*subset, *(f"warning: {warning}" for warning in self.warnings))
+
+    @property
+    def exit_code(self) -> int:
+        """1 when an item has no reply."""
+        return 1 if self.failed or self.missing else 0
+
+    def to_json(self) -> dict[str, Any]:
+        """The numbers, and how many replies are missing, failed or unreadable."""
+        return {
+            **super().to_json(), "items": len(self.items), "cases": self.answers.height, "missing": self.missing,
+            "failed": self.failed, "invalid_rate": self.unreadable, "subset": self.subset,
+        }  # fmt: skip
+
+    def json_details(self) -> dict[str, Any]:
+        """The warnings."""
+        return {"warnings": [*self.reply_warnings, *self.warnings]}
+
     def save(self, folder: str | Path) -> Path:
         """Write the cases, the items and the pictures as a run that was scored; returns its folder.
 
         A folder of other scores is written anew, one of a run that asked a model is refused.
         """
-        run_folder = Path(folder)
-        check_scores_folder(run_folder)
-        try:
-            make_folder(run_folder)
-            with folder_lock(run_folder):
-                for name in ("run.json", "report.html"):  # run.json comes last: what has one is complete
-                    (run_folder / name).unlink(missing_ok=True)
-                save_items(run_folder, self.items)
-                save_pictures(run_folder, dict(self.pictures))
-                answers = self.answers.select("id", "cluster", "status", "reason", *SCHEMA)
-                write_parquet_file(answers, run_folder / "cases.parquet")
-                self.record.save(run_folder)
-        except OSError as error:
-            raise BadInput(f"{run_folder}: the scores cannot be written: {failure_reason(error)}") from error
-        return run_folder
+        check_scores_folder(folder)
+        with write_run(folder, self.record) as out:
+            save_items(out, self.items)
+            save_pictures(out, dict(self.pictures))
+            AnswerRow.save(self.answers, out)
+        return Path(folder)
 
     def __str__(self) -> str:
         verdict = [] if self._verdict is None else [f"  {self._verdict}"]
@@ -267,19 +285,13 @@ def load_intent(folder: str | Path, *, invalid: Invalid | None = None, name: str
     Traceback (most recent call last):
     surgeval.errors.DataError: runs/lvlm: no such folder
     """
-    run_folder = Path(folder)
-    record = load_record(run_folder, "intent")
-    rule = invalid or record.config.get("invalid", "wrong")
-    if rule not in ("wrong", "drop"):
-        raise DataError(
-            run_folder / "run.json", f"found {repr(rule)[:60]}, expected wrong or drop", field="config.invalid"
-        )
-    items = load_items(run_folder).items
+    files = RunFiles.open(folder, "intent", IntentSettings)
+    run_folder, items = files.folder, load_items(files.folder).items
     pictures, odd = load_pictures(run_folder)
     return IntentScores(
-        name=name or _name(record) or run_folder.resolve().name, record=record, items=items,
-        answers=answers_of(items, load_answers(run_folder, items)), invalid=rule, subset=_subset(run_folder, record),
-        pictures=pictures, notes=odd,
+        name=name or _name(files.record) or run_folder.resolve().name, record=files.record, items=items,
+        answers=answers_of(items, load_answers(run_folder, items)), invalid=invalid or files.settings.invalid,
+        subset=printable(files.settings.subset or "")[:200], pictures=pictures, notes=odd,
     )  # fmt: skip
 
 
@@ -288,29 +300,15 @@ def check_scores_folder(folder: str | Path) -> None:
 
     >>> check_scores_folder("a new folder")
     """
-    run_folder = Path(folder)
-    if not (run_folder / "run.json").exists():
-        refuse_dataset(run_folder)
-        return
-    record = load_record(run_folder)
-    expected = "a new folder or one of earlier scores"
-    if record.protocol != "intent":
-        raise BadInput(f"{run_folder}: found a run of {record.protocol}, expected {expected}")
-    if record.config.get("media") != UNKNOWN_MEDIA:
-        raise BadInput(f"{run_folder}: found a run that asked a model, expected {expected}")
+    check_output(folder, "intent")
+    if (Path(folder) / "run.json").exists() and load_record(folder).config.get("media") != UNKNOWN_MEDIA:
+        raise BadInput(f"{folder}: holds a run that asked a model; name a new folder or one of earlier scores")
 
 
 def _name(record: RunRecord) -> str:
     model = record.model
     model_name = model.get("name", "") if isinstance(model, Mapping) else model
     return printable(model_name)[:80] if isinstance(model_name, str) else ""
-
-
-def _subset(folder: Path, record: RunRecord) -> str:
-    subset = record.config.get("subset") or ""
-    if not isinstance(subset, str):
-        raise DataError(folder / "run.json", f"found {repr(subset)[:60]}, expected text", field="config.subset")
-    return printable(subset)[:200]
 
 
 def outcomes(scores: IntentScores) -> pl.DataFrame:

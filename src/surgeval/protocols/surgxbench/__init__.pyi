@@ -7,6 +7,7 @@ from .one_image.causes import explain_causes as explain_causes
 from .one_image.single import Explained as Explained
 from .one_image.single import ExplainedReply as ExplainedReply
 from .one_image.single import explain_image as explain_image
+from .options import choose_settings as choose_settings
 from .result import SurgXScores as SurgXScores
 from .result import join_runs as join_runs
 from .result import load_surgxbench as load_surgxbench

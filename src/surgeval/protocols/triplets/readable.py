@@ -15,9 +15,9 @@ from surgeval.protocols.triplets.verdict import floors_of
 from surgeval.results import counted
 from surgeval.stats import with_ends
 
-__all__ = ["FLOOR", "Readable", "readable_scores"]
+__all__ = ["BASELINE", "Readable", "printed_tables", "readable_scores"]
 
-FLOOR = "the same answer in every frame"  # heading of what it reaches
+BASELINE = "constant baseline"  # heading of what it reaches
 _MOST = 20  # classes listed in a terminal
 _SUMMARY = tuple(metric.key for metric in DETECTION if metric.summary)
 _GROUPS = ("component", "group", "videos", *_SUMMARY, "video-wise mAP50", "mAP", "video-wise mAP")
@@ -31,6 +31,12 @@ class Readable:
     name: str
     title: str
     frame: pl.DataFrame
+
+
+def printed_tables(scores: TripletScores) -> dict[str, pl.DataFrame]:
+    """What the command prints: the first of the readable tables."""
+    first, *_ = readable_scores(scores)
+    return {first.title: first.frame}
 
 
 def readable_scores(scores: TripletScores) -> list[Readable]:
@@ -110,7 +116,7 @@ def _grid(scores: TripletScores, scope: str) -> pl.DataFrame:
     if scope == SCOPES[0] and floors_of(scores):
         known = floors_of(scores)
         cells = ["–" if (value := known.get(component)) is None else f"{value:.3f}" for component in rows]
-        table = table.with_columns(pl.Series(FLOOR, cells))
+        table = table.with_columns(pl.Series(BASELINE, cells))
     return table
 
 

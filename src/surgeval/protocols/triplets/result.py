@@ -19,7 +19,7 @@ from surgeval._version import __version__
 from surgeval.engine import Manifest, load_record, scored_record
 from surgeval.errors import BadInput, RunError
 from surgeval.figures import Curve, Figure
-from surgeval.files import check_model
+from surgeval.files import check_stored
 from surgeval.pages import Evidence
 from surgeval.protocols.contract import Headline, headlines_of
 from surgeval.protocols.pictures import load_pictures, save_pictures
@@ -32,14 +32,14 @@ from surgeval.protocols.triplets.scoring.inputs import Task
 from surgeval.protocols.triplets.scoring.mixing import RankedBoxes, ScoredFrames
 from surgeval.protocols.triplets.scoring.numbers import ScoreNumber, StoredReplicates
 from surgeval.protocols.triplets.scoring.objects import ObjectRow
-from surgeval.protocols.triplets.stored import Confusions, DetailsFile, ReplicateRow, ScoresFile, check_sheets
+from surgeval.protocols.triplets.stored import Confusions, DetailsFile, ReplicateRow, TripletsFile, check_sheets
 from surgeval.protocols.triplets.tables import confusion_table, headline_table
 from surgeval.protocols.triplets.verdict import floors_of, judge
 from surgeval.protocols.verdict import Verdict
 from surgeval.stats import Interval, Measure
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure as MatplotlibFigure
+    from surgeval.figures import Figure
 
 __all__ = ["TripletScores", "load_triplets"]
 
@@ -146,8 +146,8 @@ class TripletScores(RunResult):
         """A row per frame: labelled, said, and what became of each."""
         return triplet_evidence(self)
 
-    def plot(self, name: str | None = None) -> MatplotlibFigure:
-        """One figure for print, by default precision over recall of the triplets."""
+    def plot(self, name: str | None = None) -> Figure:
+        """One figure, by default precision over recall of the triplets."""
         main = f"curves_{self.main}"
         return super().plot(main if name is None and main in self.figures else name)
 
@@ -164,9 +164,13 @@ class TripletScores(RunResult):
             "numbers": [number.to_json() for number in self.numbers],
         }
 
+    def json_details(self) -> dict[str, Any]:
+        """Every table."""
+        return {"tables": {key: table.to_dicts() for key, table in self.sheets.items()}}
+
     def save(self, folder: str | Path) -> Path:
         """Make the folder a run that `load_triplets` reads back."""
-        check_output(folder, self.protocol, own=ScoresFile.file_name)
+        check_output(folder, self.protocol, own=TripletsFile.file_name)
         config = {key: value for key, value in self.settings.items() if key != "data"}
         manifest = Manifest(self.protocol, config=config, dataset=self.settings["data"], model=self.name)
         with write_run(folder, scored_record(manifest, cases=self.settings["frames"])) as out:
@@ -177,8 +181,8 @@ class TripletScores(RunResult):
             DetailsFile.of(self.sheets, self.curves, self.confusions).save(out)
             save_pictures(out, self.pictures)
             write_mixable(out, self.mixable)
-            check_model(ScoresFile, self.to_json(), out / ScoresFile.file_name).save(out)
-        return Path(folder) / ScoresFile.file_name
+            check_stored(TripletsFile, self.to_json(), out / TripletsFile.file_name).save(out)
+        return Path(folder) / TripletsFile.file_name
 
 
 def load_triplets(folder: str | Path) -> TripletScores:
@@ -197,12 +201,12 @@ def load_triplets(folder: str | Path) -> TripletScores:
     surgeval.errors.BadInput: no/such/folder: found no scores.json, expected a folder of scored triplets
     """
     run_folder = Path(folder)
-    if "\0" in str(folder) or not (run_folder / ScoresFile.file_name).exists():
-        raise BadInput(f"{folder}: found no {ScoresFile.file_name}, expected a folder of scored triplets")
+    if "\0" in str(folder) or not (run_folder / TripletsFile.file_name).exists():
+        raise BadInput(f"{folder}: found no {TripletsFile.file_name}, expected a folder of scored triplets")
     record = load_record(run_folder, "triplets")
     if not record.complete:
         raise RunError(f"{folder}: the run is not complete ({record.status}); score the predictions again")
-    file, details = ScoresFile.load(run_folder), DetailsFile.load(run_folder)
+    file, details = TripletsFile.load(run_folder), DetailsFile.load(run_folder)
     settings, numbers = file.to_settings(), tuple(number.to_number() for number in file.numbers)
     sheets, confusions, keys = details.to_sheets(), details.to_confusions(), [number.key for number in numbers]
     check_sheets(run_folder / DetailsFile.file_name, settings, sheets, numbers)

@@ -5,7 +5,7 @@ from surgeval.protocols.descriptor import Descriptor
 DESCRIPTOR = Descriptor(
     name="crowd",
     question="How crowded is the field of view?",
-    run="toy_protocol.crowd:run",
+    run="toy_protocol.crowd:run_crowd",
     load="toy_protocol.crowd:CrowdResult",
     page="toy_protocol.crowd:write_page_of",
     pair="toy_protocol.crowd:pair",

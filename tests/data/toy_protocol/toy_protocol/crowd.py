@@ -9,9 +9,8 @@ from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
-import typer
 
-from surgeval.console import rich_console
+from surgeval.console.commands import Help
 from surgeval.datasets import dataset_fingerprint, open_dataset
 from surgeval.engine import Manifest, Unit, load_cases, load_record
 from surgeval.engine import run as run_units
@@ -36,18 +35,19 @@ class Count:
             yield Case(f"{frame.video}/{frame.name}", frame.video, values={"instruments": shown})
 
 
-def run(
-    data: Annotated[Path, typer.Option("--data")], out: Annotated[Path, typer.Option("--out")], most: int = 9
-) -> None:
-    """Count instruments.
-
-    Example: [bold]surgeval run crowd --data phantom --out runs/crowd[/bold]
-    """
+def run_crowd(
+    data: str | Path,
+    out: str | Path,
+    *,
+    most: Annotated[int, Help("Count no more than so many in a frame.", least=1)] = 9,
+    progress: bool = True,
+) -> CrowdResult:
+    """Count the instruments of every frame."""
     dataset = open_dataset(data)
     units = [Unit(video.name, {"video": video.name}) for video in dataset.videos()]
     manifest = Manifest("crowd", {"most": most}, dataset_fingerprint(dataset))
-    run_units(units, Count(str(data), most), folder=out, manifest=manifest, progress=False)
-    rich_console().print(f"open {write_page_of([CrowdResult(out)], out)}")
+    run_units(units, Count(str(data), most), folder=out, manifest=manifest, progress=progress)
+    return CrowdResult(Path(out))
 
 
 def median_video(cases: pl.DataFrame) -> Callable[[Any], Any]:
@@ -105,8 +105,7 @@ def outcomes(result: CrowdResult) -> pl.DataFrame:
 
 def chapter(demo: Demo) -> Chapter:
     """One run on the phantom."""
-    run(demo.dataset.root, demo.out / "all")
-    result = CrowdResult(demo.out / "all")
+    result = run_crowd(demo.dataset.root, demo.out / "all")
     table = pl.DataFrame({"": ["instruments in a frame"], "mean": [result.headlines()[0].cell]})
-    page = demo.out / "all" / "report.html"
+    page = write_page_of([result], demo.out / "all")
     return Chapter(title="how crowded its frames are", page=page, runs=(demo.out / "all",), table=table)
