@@ -24,7 +24,7 @@ from surgeval.stats import Difference, Measure, measure_differences
 if TYPE_CHECKING:
     from surgeval.pages import Section
 
-__all__ = ["Pair", "compare", "compare_pair", "pair_runs", "refuse_different"]
+__all__ = ["Pair", "compare", "compare_pair", "pair_runs", "refuse_different", "shared_settings"]
 
 RESAMPLES = 2000
 
@@ -111,7 +111,14 @@ def pair_runs(first: RunResult, second: RunResult, *, apart: Sequence[str] = ())
     shared, notes = keep_shared_videos(_cases_of(first), _cases_of(second))
     known = [{headline.key for headline in run.headlines()} for run in (first, second)]
     measures = [measure for measure in first.measures if measure.key in known[0] & known[1]]
-    return Pair(measures=measures, cases=shared, settings={}, notes=lambda _numbers: notes)
+    settings = shared_settings(first, second)
+    return Pair(measures=measures, cases=shared, settings=settings, notes=lambda _numbers: notes)
+
+
+def shared_settings(first: RunResult, second: RunResult) -> dict[str, Any]:
+    """The settings that are the same in both runs: the recipes of compared numbers may name them."""
+    theirs = second.recipe_settings
+    return {key: value for key, value in first.recipe_settings.items() if key in theirs and theirs[key] == value}
 
 
 def keep_shared_videos(

@@ -10,7 +10,7 @@ import polars as pl
 
 from surgeval.datasets import intent_record
 from surgeval.errors import BadInput, visible
-from surgeval.protocols.comparison import Pair, refuse_different
+from surgeval.protocols.comparison import Pair, refuse_different, shared_settings
 from surgeval.protocols.intent.gallery import same_question_sections
 from surgeval.protocols.intent.numbers import MEASURES
 from surgeval.protocols.intent.result import IntentScores
@@ -47,7 +47,8 @@ def pair_intent(first: IntentScores, second: IntentScores) -> Pair:
         raise BadInput(visible(f"{first.name} and {second.name} share no item that both answered."))
     return Pair(
         measures=measures, cases=cases,
-        settings={"invalid": first.invalid, "items": len(first.items), "subset": first.subset},
+        settings={**shared_settings(first, second), "invalid": first.invalid, "items": len(first.items),
+                  "subset": first.subset},
         notes=lambda _numbers: _notes(first, second), sections=same_question_sections([first, second]),
     )  # fmt: skip
 
