@@ -4,9 +4,9 @@
 
   // What of a figure depends on its width, as `fitting` in figures/theme.py says it for paper.
   const fitting = (meta, width) => {
-    const config = { axisYDiscrete: { labelLimit: Math.max(90, Math.round(0.36 * width)) } };
+    const config = { axisYDiscrete: { labelLimit: Math.max(150, Math.round(0.36 * width)) } };
     if (meta.legend) {
-      const room = width - Math.min(meta.legend.aside, Math.round(0.36 * width) + 20);
+      const room = width - Math.min(meta.legend.aside, Math.max(150, Math.round(0.36 * width)) + 20);
       config.legend = { columns: Math.min(Math.max(1, Math.floor(room / meta.legend.width)), meta.legend.entries) };
     }
     const upright = width < (meta.upright ?? 0);
