@@ -36,7 +36,7 @@ from surgeval.figures import (
     Timeline,
     TimelineSpan,
 )
-from surgeval.pages import Card, Fact, Picture, Plot, Section, Table, single_file, write_page
+from surgeval.pages import Card, Picture, Plot, Section, Table, single_file, write_page
 
 pytestmark = pytest.mark.browser
 
@@ -82,7 +82,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     picture = Picture(np.full((90, 320, 3), 120, np.uint8), "grey")
     sections = [
         Section("Numbers", "Text.", (Table("Wide", wide), Table("Long", words, "A note.", "tables/long.csv"),
-                Table("Folded", words, file="tables/folded.csv", folded=True)), facts=(Fact("teams", "5", "a note"),)),
+                Table("Folded", words, file="tables/folded.csv", folded=True))),
         Section("Figures", figures=_figures()),
         Section("Pairs", figures=_figures()[5:7], paired=True),
         Section("Gallery", cards=tuple(Card(picture, "card", ("a line",), {"score": k}) for k in range(3))),
