@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -28,17 +29,17 @@ from surgeval.files import (
     folder_lock,
     make_folder,
 )
+from surgeval.protocols.contract import Headline, headlines_of
 from surgeval.results import Result
-from surgeval.stats import Interval, Measure, number_text
+from surgeval.stats import Interval, Measure, measure_intervals, number_text, numbers_table
 
 if TYPE_CHECKING:
     from surgeval.engine import RunSummary
     from surgeval.pages import Evidence
-    from surgeval.protocols.contract import Headline
     from surgeval.protocols.verdict import Verdict
 
-__all__ = ["CaseRow", "FinishedRun", "RecordedResult", "RunFiles", "RunResult", "RunSettings", "StoredInterval",
-           "check_output", "names_on_page", "refuse_dataset", "write_run"]  # fmt: skip
+__all__ = ["CaseRow", "FinishedRun", "MeasuredResult", "RecordedResult", "RunFiles", "RunResult", "RunSettings",
+           "StoredInterval", "check_output", "names_on_page", "refuse_dataset", "write_run"]  # fmt: skip
 
 
 SettingsT = TypeVar("SettingsT", bound="RunSettings")
@@ -137,6 +138,26 @@ class RecordedResult(RunResult):
     def settings(self) -> Mapping[str, Any]:
         """As run.json holds them."""
         return self.record.config
+
+
+class MeasuredResult(RecordedResult):
+    """A result whose numbers are the `measures` of its `cases`, which have a column `cluster` (the video)."""
+
+    cases: pl.DataFrame
+
+    @cached_property
+    def numbers(self) -> Mapping[str, Interval]:
+        """Every measure that the cases define, with its interval over videos."""
+        return measure_intervals(self.measures, self.cases)
+
+    def headlines(self) -> tuple[Headline, ...]:
+        """The measures to read first, each with its baseline."""
+        return headlines_of(self.measures, self.numbers)
+
+    @property
+    def tables(self) -> Mapping[str, pl.DataFrame]:
+        """`numbers`: a row per measure."""
+        return {"numbers": numbers_table(self.measures, self.numbers, settings=self.settings)}
 
 
 class FinishedRun(Result):
