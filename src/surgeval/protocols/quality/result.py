@@ -24,7 +24,7 @@ from surgeval.protocols.quality.evidence import quality_evidence
 from surgeval.protocols.quality.figures import quality_figures
 from surgeval.protocols.quality.tables import GRADES, MEASURES, quality_tables
 from surgeval.protocols.quality.verdict import judge
-from surgeval.protocols.result import CaseRow, RunFiles, RunResult, RunSettings
+from surgeval.protocols.result import CaseRow, RecordedResult, RunFiles, RunSettings
 from surgeval.protocols.verdict import Verdict
 from surgeval.stats import Interval, measure_intervals
 
@@ -51,7 +51,7 @@ class FrameCase(CaseRow):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class QualityScores(RunResult):
+class QualityScores(RecordedResult):
     """The frames of a dataset, measured. `cases` has a row per frame that could be read, with column `dropped`."""
 
     name: str
