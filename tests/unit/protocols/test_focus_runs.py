@@ -15,7 +15,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from surgeval.engine import Manifest, load_record, save_scored
-from surgeval.errors import BadInput, DataError, SurgevalError
+from surgeval.errors import BadInput, DataError, NotScored, SurgevalError
 from surgeval.protocols.focus import FocusScores, admission_gate, load_focus, outcomes, run_focus, score_focus
 from surgeval.protocols.focus.page import focus_sections, write_page_of
 from surgeval.protocols.registry import load_run
