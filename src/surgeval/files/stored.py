@@ -14,7 +14,7 @@ from surgeval.files.atomic import write_atomically
 from surgeval.files.reading import read_json_object, spell_surrogates
 from surgeval.files.validate import describe_error, error_code, format_field
 
-__all__ = ["EARLIER_VERSION", "NullableFloat", "StoredFile", "StoredPart", "check_model"]
+__all__ = ["EARLIER_VERSION", "NullableFloat", "StoredFile", "StoredPart", "check_stored"]
 
 EARLIER_VERSION = "Written by an earlier version; run again."
 _MOST_NAMED = 4  # errors that are named in one sentence
@@ -76,7 +76,7 @@ class StoredFile(StoredPart):
         content = read_json_object(path, limit=cls.size_limit, exact=True)
         if content.pop("format", None) != cls.file_format:
             raise DataError(path, EARLIER_VERSION, code="format-version")
-        return check_model(cls, content, path)
+        return check_stored(cls, content, path)
 
     def save(self, folder: str | Path) -> None:
         """Write the file into this folder atomically.
@@ -88,12 +88,12 @@ class StoredFile(StoredPart):
         write_atomically(Path(folder) / self.file_name, f"{spell_surrogates(text)}\n".encode())
 
 
-def check_model(model: type[Model], value: object, path: str | Path, field: str = "") -> Model:
+def check_stored(model: type[Model], value: object, path: str | Path, field: str = "") -> Model:
     """The JSON value as an instance of the model. `DataError` names every field that does not fit.
 
     `field` is where the value stands in the file.
 
-    >>> check_model(StoredPart, {"colour": "red"}, "run.json", "config")
+    >>> check_stored(StoredPart, {"colour": "red"}, "run.json", "config")
     Traceback (most recent call last):
     surgeval.errors.DataError: run.json: config.colour: unknown key
     """

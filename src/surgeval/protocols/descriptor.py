@@ -49,11 +49,11 @@ class Descriptor:
     """A protocol, told in a dozen lines.
 
     `load(folder)` gives a `RunResult`, `page(results, out)` writes report.html (of one run, or of several side by
-    side where `several` says so), `compare(a, b, *, resamples, seed)` gives a `Comparison`; both options have a
-    default, and are passed only where the user gave them. `evaluate(data, model, out, **settings)` runs the protocol
-    on a model and gives a `Result`. `run` and `score` are functions that hand back a result, whose parameters become
-    the options of a command (`Command` adds what the function does not say). `outcomes` turns a result into the table
-    that `rank` takes (qID, video, group, ood, correctness); `ranks_by` is what the mean accuracy of that table's
+    side where `several` says so). `pair(a, b)` gives what two runs share as a `comparison.Pair`; without it they need
+    equal settings and are compared over the videos that both have. `evaluate(data, model, out, **settings)` runs the
+    protocol on a model and gives a `Result`. `run` and `score` are functions that hand back a result, whose parameters
+    become the options of a command (`Command` adds what the function does not say). `outcomes` turns a result into the
+    table that `rank` takes (qID, video, group, ood, correctness); `ranks_by` is what the mean accuracy of that table's
     groups is called in a column's title. `chapter(demo)` is its part of the demo. `folders()` gives a `FolderKind`
     where the protocol leaves folders that are no runs. `measures` names the protocol's numbers, a sequence of
     `surgeval.stats.Measure`.
@@ -65,7 +65,7 @@ class Descriptor:
     load: str
     page: str
     several: bool = False
-    compare: str
+    pair: str = ""
     evaluate: str = ""
     run: Command | str = ""
     score: Command | str = ""
@@ -76,7 +76,7 @@ class Descriptor:
     measures: str = ""
 
     def __post_init__(self) -> None:
-        texts = (self.name, self.question, self.load, self.page, self.compare, self.evaluate, self.address("run"),
+        texts = (self.name, self.question, self.load, self.page, self.pair, self.evaluate, self.address("run"),
                  self.address("score"), self.outcomes, self.chapter, self.folders, self.ranks_by,
                  self.measures)  # fmt: skip
         if not all(isinstance(text, str) for text in texts) or type(self.order) is not int or not self.name:
@@ -89,7 +89,7 @@ class Descriptor:
     ) -> Descriptor:  # fmt: skip
         """The descriptor of a package NAME with the usual rooms; `offers` names the parts that not all protocols have.
 
-        `result` holds `load_NAME` and `outcomes`, `page` holds `write_page_of`, `compare` holds `compare_NAME`, `demo`
+        `result` holds `load_NAME` and `outcomes`, `page` holds `write_page_of`, `compare` holds `pair_NAME`, `demo`
         holds `chapter`, `overview` holds `folder_kind`; `evaluate` is the function `run_NAME` that the package exports;
         `measures` is `room:NAME` of the numbers.
 
@@ -99,11 +99,11 @@ class Descriptor:
         """
         name = package.rpartition(".")[2]
         rooms = {
-            "load": f"result:load_{name}", "page": "page:write_page_of", "compare": f"compare:compare_{name}",
+            "load": f"result:load_{name}", "page": "page:write_page_of", "pair": f"compare:pair_{name}",
             "outcomes": "result:outcomes", "chapter": "demo:chapter",
             "folders": "overview:folder_kind",
         }  # fmt: skip
-        parts = {part: f"{package}.{rooms[part]}" for part in ("load", "page", "compare", *offers) if part in rooms}
+        parts = {part: f"{package}.{rooms[part]}" for part in ("load", "page", *offers) if part in rooms}
         if "evaluate" in offers:
             parts["evaluate"] = f"{package}:run_{name}"
         return cls(
@@ -218,14 +218,15 @@ def _promised(part: str) -> type:
     """What a part gives back."""
     import polars as pl  # listing protocols needs no tables
 
-    from surgeval.protocols.contract import Chapter, Comparison, FolderKind
+    from surgeval.protocols.comparison import Pair
+    from surgeval.protocols.contract import Chapter, FolderKind
     from surgeval.protocols.result import RunResult
     from surgeval.results import Result
 
     kinds = {
         "load": RunResult,
         "page": Path,
-        "compare": Comparison,
+        "pair": Pair,
         "outcomes": pl.DataFrame,
         "chapter": Chapter,
         "evaluate": Result,

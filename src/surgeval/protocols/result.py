@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -22,22 +23,23 @@ from surgeval.files import (
     NullableFloat,
     StoredPart,
     StoredTable,
-    check_model,
+    check_stored,
+    collect_parquet,
     failure_reason,
     folder_lock,
     make_folder,
 )
+from surgeval.protocols.contract import Headline, headlines_of
 from surgeval.results import Result
-from surgeval.stats import Interval, Measure, number_text
+from surgeval.stats import Interval, Measure, measure_intervals, number_text, numbers_table
 
 if TYPE_CHECKING:
     from surgeval.engine import RunSummary
     from surgeval.pages import Evidence
-    from surgeval.protocols.contract import Headline
     from surgeval.protocols.verdict import Verdict
 
-__all__ = ["CaseRow", "FinishedRun", "RecordedResult", "RunFiles", "RunResult", "RunSettings", "StoredInterval",
-           "check_output", "names_on_page", "refuse_dataset", "write_run"]  # fmt: skip
+__all__ = ["CaseRow", "FinishedRun", "MeasuredResult", "RecordedResult", "RunFiles", "RunResult", "RunSettings",
+           "StoredInterval", "check_output", "names_on_page", "refuse_dataset", "write_run"]  # fmt: skip
 
 
 SettingsT = TypeVar("SettingsT", bound="RunSettings")
@@ -138,6 +140,26 @@ class RecordedResult(RunResult):
         return self.record.config
 
 
+class MeasuredResult(RecordedResult):
+    """A result whose numbers are the `measures` of its `cases`, which have a column `cluster` (the video)."""
+
+    cases: pl.DataFrame
+
+    @cached_property
+    def numbers(self) -> Mapping[str, Interval]:
+        """Every measure that the cases define, with its interval over videos."""
+        return measure_intervals(self.measures, self.cases)
+
+    def headlines(self) -> tuple[Headline, ...]:
+        """The measures to read first, each with its baseline."""
+        return headlines_of(self.measures, self.numbers)
+
+    @property
+    def tables(self) -> Mapping[str, pl.DataFrame]:
+        """`numbers`: a row per measure."""
+        return {"numbers": numbers_table(self.measures, self.numbers, settings=self.settings)}
+
+
 class FinishedRun(Result):
     """What a `run_…` hands back: how it went (`summary`), with the tables and figures of the run that it left."""
 
@@ -212,14 +234,28 @@ class CaseRow(StoredTable, name="cases.parquet"):
     always_filled: ClassVar[tuple[str, ...]] = ("id", "cluster", "status")
 
     @classmethod
+    def check(cls, table: pl.DataFrame, path: str | Path) -> pl.DataFrame:
+        """The declared columns of a table; values that no case has because all of them failed are null."""
+        if "status" in table.columns and not (table["status"] == "ok").any():
+            absent = [name for name in cls.columns() if name not in table.columns]
+            table = table.with_columns(pl.lit(None).alias(name) for name in absent)
+        return super().check(table, path)
+
+    @classmethod
     def needs_values(cls, table: pl.DataFrame) -> pl.Series:
         """All rows but those of failed cases."""
         return table["status"] == "ok"
 
+    @classmethod
+    def load(cls, folder: str | Path) -> pl.DataFrame:
+        """The cases of a complete run."""
+        path = Path(folder) / cls.file_name
+        return cls.check(collect_parquet(load_cases(folder), path), path)
+
 
 @dataclass(frozen=True)
 class RunFiles(Generic[SettingsT]):
-    """A run folder of a protocol: its record with the settings checked, and its cases.
+    """A run folder of a protocol: its record, with the settings checked.
 
     >>> import tempfile
     >>> from surgeval.engine import Manifest, scored_record
@@ -229,7 +265,7 @@ class RunFiles(Generic[SettingsT]):
     ...     with write_run(folder, scored_record(Manifest("quality", {"limit": 0.5, "colour": "red"}), cases=0)):
     ...         CaseRow.save(CaseRow.dtypes().to_frame(), folder)
     ...     files = RunFiles.open(folder, "quality", Settings)
-    ...     files.settings, files.cases(CaseRow).height
+    ...     files.settings, CaseRow.load(folder).height
     (Settings(limit=0.5), 0)
     """
 
@@ -242,11 +278,7 @@ class RunFiles(Generic[SettingsT]):
         """Read run.json. `DataError` for the run of another protocol, or settings that do not fit."""
         path = Path(folder)
         record = load_record(path, protocol)
-        return RunFiles(path, record, check_model(settings, record.config, path / record.file_name, "config"))
-
-    def cases(self, row: type[CaseRow]) -> pl.DataFrame:
-        """The cases of the run, which must be complete, with the columns of `row`."""
-        return row.check(load_cases(self.folder).collect(), self.folder / row.file_name)
+        return RunFiles(path, record, check_stored(settings, record.config, path / record.file_name, "config"))
 
 
 class StoredInterval(StoredPart):

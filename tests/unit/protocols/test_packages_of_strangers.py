@@ -20,7 +20,7 @@ MADE = "from surgeval.protocols.descriptor import Descriptor as C\n"
 
 def made(**fields: object) -> str:
     """The source of a module with a descriptor."""
-    usual = {"name": "bad", "question": "?", "load": "a:b", "page": "a:b", "compare": "a:b"}
+    usual = {"name": "bad", "question": "?", "load": "a:b", "page": "a:b"}
     return f"{MADE}D = C(**{usual | fields!r})\n"
 
 

@@ -94,8 +94,8 @@ def test_objects_of_another_scoring_are_refused(scores: TripletScores, tmp_path:
         load_triplets(tmp_path)
 
 
-def test_damaged_pictures_are_left_out_with_a_note(scores: TripletScores, tmp_path: Path) -> None:
+def test_a_damaged_file_of_pictures_costs_the_pictures_and_a_note(scores: TripletScores, tmp_path: Path) -> None:
     scores.save(tmp_path)
-    pl.DataFrame({"case": ["V1/1"], "jpeg": [b"no picture"]}).write_parquet(tmp_path / "pictures.parquet")
+    pl.DataFrame({"case": ["V1/1"], "jpeg": ["no picture"]}).write_parquet(tmp_path / "pictures.parquet")
     loaded = load_triplets(tmp_path)
-    assert not loaded.pictures and "1 of 1 pictures are damaged" in loaded.notes[-1]
+    assert not loaded.pictures and "the page has no pictures" in loaded.notes[-1]

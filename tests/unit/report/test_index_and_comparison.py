@@ -20,14 +20,14 @@ from surgeval import score_recognition
 from surgeval.cli.app import run as command
 from surgeval.engine import Manifest, load_record, save_scored
 from surgeval.errors import BadInput, DataError
-from surgeval.pages import Section, render_page, write_page
+from surgeval.pages import Section, write_page
 from surgeval.protocols.contract import Compared, Comparison, Headline
 from surgeval.protocols.focus import score_focus
 from surgeval.protocols.registry import descriptors, load_run, runs_in
 from surgeval.protocols.result import RunResult
+from surgeval.protocols.run_page import finding_sections
 from surgeval.protocols.triplets.page import write_page_of
 from surgeval.protocols.verdict import Claim, Reason, Rule, Verdict, verdict_of
-from surgeval.protocols.verdict_page import verdict_sections
 from surgeval.report import read_outcomes_of, readable_comparison, write_comparison_page, write_index
 from surgeval.report.comparison import reason, tally, verdict, who
 from surgeval.report.index import _data_of, _range, _Shown, _tables
@@ -152,7 +152,7 @@ def test_a_comparison_is_a_page_a_table_and_a_figure(tmp_path: Path) -> None:
     assert (tmp_path / "both" / "tables" / "differences.csv").is_file()
     (frame,) = readable_comparison(comparison).values()
     assert frame.row(0) == ("lost", "0.700", "0.500", "0.200 [0.100, 0.300]", "0.0100", "net")
-    assert comparison.plot().axes
+    assert comparison.plot().svg().startswith("<svg")
     with pytest.raises(BadInput, match="no figures"):
         Comparison(protocol="toy", a="net", b="twin", numbers=()).plot()
 
@@ -181,7 +181,7 @@ def test_runs_are_rows_chance_is_the_last_and_the_rest_is_folded() -> None:
     assert every.frame.row(4)[2] == "–"  # a number that is not among the first makes no second table
     usual = replace(headline("top-1", 0.6, 0.25), unseeing=0.9)
     (named,) = _tables([shown("net", usual)])
-    assert named.frame.rows()[1:] == [("chance", "0.250"), ("one who never looks", "0.900")]
+    assert named.frame.rows()[1:] == [("chance", "0.250"), ("baseline", "0.900")]
     assert _range([headline("lift", 1, 10.25), headline("lift", 1, 9.5)]) == "9.500 to 10.250"
 
 
@@ -227,11 +227,11 @@ def test_the_number_of_exchanges_and_their_seed_are_options_of_the_comparison(
     assert "No such option" in capsys.readouterr().err
 
 
-def test_the_floor_of_triplets_in_an_index_is_not_called_chance(tmp_path: Path) -> None:
+def test_the_baseline_of_triplets_in_an_index_is_not_called_chance(tmp_path: Path) -> None:
     labels = [[1, 0], [0, 1]] * 4
     score_recognition(labels, labels, [f"v{k // 2}" for k in range(8)]).save(tmp_path / "net")
     page = write_index(tmp_path).read_text(encoding="utf-8")
-    assert "<td>one who never looks</td>" in page and "<td>chance</td>" not in page
+    assert "<td>baseline</td>" in page and "<td>chance</td>" not in page
     assert "One who never looks answers without any picture" in page
 
 
@@ -407,7 +407,7 @@ def test_few_videos_are_said_once_and_differences_of_shares_are_points() -> None
     (frame,) = readable_comparison(mixed).values()
     assert frame.row(0)[-1] == "1 video is too few for a claim"  # the third has enough
     assert set(mixed.figures) == {"differences_shares", "differences"}
-    assert mixed.figures["differences_shares"].unit == "difference, points"
+    assert "(difference, points)" in mixed.figures["differences_shares"].alt
 
 
 def test_a_run_that_cannot_be_ranked_names_those_that_can(tmp_path: Path) -> None:
@@ -467,5 +467,5 @@ def test_the_claim_stands_where_the_grades_stand(tmp_path: Path) -> None:
     comparison = Comparison(protocol="toy", a="net", b="tint", numbers=(compared(-0.1, 0.3),))
     page = write_comparison_page(comparison, tmp_path / "both", verdicts=graded).read_text(encoding="utf-8")
     assert "Claim: “It sees.”" in page
-    for several in (graded, {"net": graded["net"]}):  # the page of runs, and of one
-        assert "Claim: “It sees.”" in render_page("Runs", verdict_sections(several))
+    assert finding_sections({"tint": graded["tint"]})[0].text == "Claim: “It sees.”"
+    assert finding_sections({"net": graded["net"]})[0].text == "", "the scorecard says it"

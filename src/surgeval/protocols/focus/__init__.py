@@ -7,7 +7,7 @@ from surgeval.protocols.descriptor import Command, Descriptor
 DESCRIPTOR = Descriptor.of_rooms(
     __name__,
     "Does it answer questions about the operation better than a blind baseline?",
-    offers=("evaluate", "outcomes", "chapter"),
+    offers=("pair", "evaluate", "outcomes", "chapter"),
     run=Command(
         f"{__name__}.asking.run:run_focus",
         examples=(

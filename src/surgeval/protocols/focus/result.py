@@ -22,9 +22,10 @@ from surgeval.errors import NotRankable, NotScored
 from surgeval.figures import Figure
 from surgeval.pages import Evidence
 from surgeval.protocols.asked import was_shown
-from surgeval.protocols.contract import Headline
+from surgeval.protocols.contract import Headline, headlines_of
 from surgeval.protocols.focus.evidence import focus_evidence
 from surgeval.protocols.focus.figures import focus_figures
+from surgeval.protocols.focus.numbers import MEASURES
 from surgeval.protocols.focus.scoring.admission import Admission, admission_gate
 from surgeval.protocols.focus.scoring.agreement import judge_agreement
 from surgeval.protocols.focus.scoring.pooled import PooledTime
@@ -98,6 +99,7 @@ class FocusScores(RunResult):
     floor: Mapping[str, bool] | None = None
     pictured: bool | None = None
     time: PooledTime | None = None
+    measures = MEASURES
 
     @property
     def flat_accuracy(self) -> float:
@@ -172,17 +174,14 @@ class FocusScores(RunResult):
         What one reaches who never looked, the better of two blind answers to the same wording, stands beside them;
         chance is not known.
         """
-        known = (
-            ("pre_evaluation_score", "pre-evaluation score", self.pre_evaluation),
-            ("flat_accuracy", "flat accuracy", self.flat),
-            ("accuracy_mean_of_video_means", "mean of video means", self.video_mean),
-        )
-        floors = floors_of(self)
-        return tuple(
-            Headline(key, label, interval, unseeing=floors.get(key))
-            for key, label, interval in known
-            if interval is not None
-        )
+        return headlines_of(MEASURES, self.numbers, unseeing=floors_of(self))
+
+    @property
+    def numbers(self) -> dict[str, Interval]:
+        """The headline numbers with their intervals, as far as anything could be scored."""
+        known = (self.pre_evaluation, self.flat, self.video_mean)
+        keys = (measure.key for measure in MEASURES)
+        return {key: interval for key, interval in zip(keys, known, strict=True) if interval is not None}
 
     @cached_property
     def _verdict(self) -> Verdict | None:

@@ -15,7 +15,7 @@ from pydantic import ConfigDict, Field
 
 from surgeval.datasets import Problem
 from surgeval.errors import DataError
-from surgeval.files import NullableFloat, StoredFile, StoredPart, check_model
+from surgeval.files import NullableFloat, StoredFile, StoredPart, check_stored
 from surgeval.protocols.focus.scoring.admission import Admission
 from surgeval.protocols.focus.scoring.pooled import PooledTime
 from surgeval.protocols.focus.scoring.summary import BucketScore, ResultRow, SaidRow, SummaryRow
@@ -27,13 +27,13 @@ from surgeval.qa.judging import PanelVerdict
 if TYPE_CHECKING:
     from surgeval.protocols.focus.result import FocusScores
 
-__all__ = ["SCORES", "ScoresFile", "read_scores", "write_scores"]
+__all__ = ["SCORES", "FocusFile", "read_scores", "write_scores"]
 
 SCORES = "scores.json"
 Count = Annotated[int, Field(ge=0)]
 
 
-class Counts(StoredPart):
+class AnswerCounts(StoredPart):
     """Questions, what became of their answers, and records that belong to none."""
 
     questions: Count
@@ -71,7 +71,7 @@ class StoredAdmission(StoredPart):
     reason: str
 
 
-class Intervals(StoredPart):
+class AccuracyIntervals(StoredPart):
     """The numbers of a submission; null where nothing could be scored."""
 
     flat_accuracy: StoredInterval | None
@@ -79,7 +79,7 @@ class Intervals(StoredPart):
     pre_evaluation_score: StoredInterval | None
 
 
-class ScoresFile(StoredFile, name=SCORES, format=1, limit=1 << 28, compact=True):
+class FocusFile(StoredFile, name=SCORES, format=1, limit=1 << 28, compact=True):
     """The content of scores.json, as far as it is read again; other keys are for other programs."""
 
     model_config = ConfigDict(extra="allow")
@@ -95,8 +95,8 @@ class ScoresFile(StoredFile, name=SCORES, format=1, limit=1 << 28, compact=True)
     pictured: bool | None
     asked_model: str | None
     answered_by: Mapping[str, int] | None
-    intervals: Intervals
-    counts: Counts
+    intervals: AccuracyIntervals
+    counts: AnswerCounts
     buckets: tuple[StoredBucket, ...]
     unrankable: str
     admission: StoredAdmission | None
@@ -125,12 +125,12 @@ def write_scores(scores: FocusScores, folder: Path) -> None:
         "prices": {name: asdict(price) for name, price in scores.prices.items()},
         "floor": None if scores.floor is None else dict(scores.floor),
     }
-    check_model(ScoresFile, content, folder / SCORES).save(folder)
+    check_stored(FocusFile, content, folder / SCORES).save(folder)
 
 
 def read_scores(folder: Path) -> dict[str, Any]:
     """The fields of `FocusScores` in the `scores.json` of this folder."""
-    file, path = ScoresFile.load(folder), folder / SCORES
+    file, path = FocusFile.load(folder), folder / SCORES
     known = {row.qID for row in file.results}
     for number, verdict in enumerate(file.verdicts):
         if verdict.qid not in known:
@@ -139,7 +139,7 @@ def read_scores(folder: Path) -> dict[str, Any]:
         raise DataError(path, "other questions than those of the results, or in another order", field="said")
     copied = ("name", "track", "compat", "settings", "time", "questions", "pictured", "asked_model", "answered_by",
               "unrankable", "notes", "problems", "verdicts", "human", "prices", "floor")  # fmt: skip
-    flat, video_mean, pre_evaluation = (getattr(file.intervals, name) for name in Intervals.model_fields)
+    flat, video_mean, pre_evaluation = (getattr(file.intervals, name) for name in AccuracyIntervals.model_fields)
     return {
         **{name: getattr(file, name) for name in copied},
         "limit": file.max_latency,

@@ -7,7 +7,7 @@ from surgeval.protocols.descriptor import Command, Descriptor
 DESCRIPTOR = Descriptor.of_rooms(
     __name__,
     "Does it understand what the surgeon is doing and why, and can it be talked into seeing what is not there?",
-    offers=("evaluate", "outcomes", "chapter"),
+    offers=("pair", "evaluate", "outcomes", "chapter"),
     run=Command(
         f"{__name__}.asking.run:run_intent",
         examples=(

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from surgeval.protocols.intent.numbers import LABELS, number_unit
 from surgeval.protocols.intent.scoring.estimates import estimate_of
 from surgeval.protocols.intent.scoring.scores import MISSING, PLAIN, roles_of
-from surgeval.protocols.intent.scoring.weights import LABELS, NUMBERS, SKILLS, number_unit
+from surgeval.protocols.intent.scoring.weights import NUMBERS, SKILLS
 from surgeval.records import IntentQuestion
 from surgeval.results import percent
 from surgeval.stats import Difference, Interval, number_text

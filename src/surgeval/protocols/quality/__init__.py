@@ -7,7 +7,10 @@ from surgeval.protocols.descriptor import Command, Descriptor
 DESCRIPTOR = Descriptor.of_rooms(
     __name__,
     "Which frames can nobody use?",
-    offers=("evaluate",),
+    offers=(
+        "pair",
+        "evaluate",
+    ),
     run=Command(
         f"{__name__}.method:run_quality",
         examples=("surgeval run quality --data frames --out runs/quality",),

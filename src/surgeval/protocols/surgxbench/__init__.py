@@ -7,7 +7,7 @@ from surgeval.protocols.descriptor import Command, Descriptor
 DESCRIPTOR = Descriptor.of_rooms(
     __name__,
     "When it is right, is it right for the right reason?",
-    offers=("evaluate", "outcomes", "chapter"),
+    offers=("pair", "evaluate", "outcomes", "chapter"),
     run=Command(
         f"{__name__}.method:run_surgxbench",
         examples=("surgeval run surgxbench --data demo/phantom-v1 --split test --model phantom-clip --out runs/clip",),

@@ -1,7 +1,5 @@
 import surgeval.protocols.descriptor
 
-from .compare import RESAMPLES as RESAMPLES
-from .compare import compare_surgxbench as compare_surgxbench
 from .method import SurgXRun as SurgXRun
 from .method import run_surgxbench as run_surgxbench
 from .one_image.causes import ExplainedCauses as ExplainedCauses

@@ -133,7 +133,8 @@ def run_surgxbench(
 
     >>> import tempfile
     >>> from PIL import Image
-    >>> from surgeval.protocols.surgxbench import compare_surgxbench, join_runs, load_surgxbench
+    >>> from surgeval import compare
+    >>> from surgeval.protocols.surgxbench import join_runs, load_surgxbench
     >>> plain = SurgXSettings(tasks=("instruments",), occlusion=False, curves=0, sanity=0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for name in ("images", "labels"):
@@ -150,7 +151,7 @@ def run_surgxbench(
     SurgXScores 'VID02': not shown; top-1 right ...
     >>> both.cases["cluster"].unique().sort().to_list(), one.classes[:2]
     (['VID01', 'VID02'], ('Grasper', 'Bipolar'))
-    >>> compare_surgxbench(one, one)
+    >>> compare(one, one)
     VID01 − VID01: top-1 right ... (few clusters: 1), not testable
     >>> run_surgxbench("nowhere", "phantom-clip", out="runs/clip")
     Traceback (most recent call last):

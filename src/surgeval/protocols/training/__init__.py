@@ -7,7 +7,7 @@ from surgeval.protocols.descriptor import Command, Descriptor
 DESCRIPTOR = Descriptor.of_rooms(
     __name__,
     "How well does a detector do on videos that it never saw?",
-    offers=("evaluate", "folders"),
+    offers=("pair", "evaluate", "folders"),
     run=Command(
         f"{__name__}.all_folds:train_folds",
         examples=(

@@ -15,7 +15,7 @@ from surgeval.datasets import Dataset, Sources
 from surgeval.errors import BadInput
 from surgeval.metrics import Convention, Ties
 from surgeval.progress import phases
-from surgeval.protocols.training.ablation.result import AblationName, AblationScores
+from surgeval.protocols.training.ablation.result import AblationScores
 from surgeval.protocols.training.detectors import (
     TrainableDetector,
     default_settings,
@@ -26,6 +26,7 @@ from surgeval.protocols.training.method import run_training
 from surgeval.protocols.training.result import TrainingScores
 from surgeval.protocols.training.scheme import SchemeSpec
 from surgeval.protocols.training.settings import with_changes
+from surgeval.protocols.training.stored import AblationName
 from surgeval.protocols.training.train import DetectorName
 from surgeval.results import Result
 

@@ -7,7 +7,10 @@ from surgeval.protocols.descriptor import Command, Descriptor
 DESCRIPTOR = Descriptor.of_rooms(
     __name__,
     "How well does it detect and recognise ⟨instrument, verb, target⟩?",
-    offers=("chapter",),
+    offers=(
+        "pair",
+        "chapter",
+    ),
     score=Command(
         f"{__name__}.method:score_triplets",
         examples=(

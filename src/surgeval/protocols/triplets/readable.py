@@ -9,18 +9,18 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from surgeval.protocols.triplets.metrics import DETECTION, NAMES, SCOPES
 from surgeval.protocols.triplets.result import TripletScores
-from surgeval.protocols.triplets.scoring.detection import SCOPES
-from surgeval.protocols.triplets.scoring.numbers import NAMES
 from surgeval.protocols.triplets.verdict import floors_of
 from surgeval.results import counted
 from surgeval.stats import with_ends
 
-__all__ = ["FLOOR", "Readable", "printed_tables", "readable_scores"]
+__all__ = ["BASELINE", "Readable", "printed_tables", "readable_scores"]
 
-FLOOR = "the same answer in every frame"  # heading of what it reaches
+BASELINE = "constant baseline"  # heading of what it reaches
 _MOST = 20  # classes listed in a terminal
-_GROUPS = ("component", "group", "videos", "mAP50", "mAP50:95", "F1", "video-wise mAP50", "mAP", "video-wise mAP")
+_SUMMARY = tuple(metric.key for metric in DETECTION if metric.summary)
+_GROUPS = ("component", "group", "videos", *_SUMMARY, "video-wise mAP50", "mAP", "video-wise mAP")
 _CLASSES = ("name", "instances", "AP50", "video-wise AP50", "F1", "AP", "video-wise AP")
 
 
@@ -78,7 +78,7 @@ def readable_scores(scores: TripletScores) -> list[Readable]:
         whole_first = scores.sheets[kind].sort(pl.col("component") != "ivt", maintain_order=True)
         tables.append(Readable(kind, f"By {kind[:-1]}", _rounded(_some(whole_first, _GROUPS))))
     if "conventions" in scores.sheets:
-        main_metrics = scores.sheets["conventions"].filter(pl.col("metric").is_in(["mAP50", "mAP50:95", "F1"]))
+        main_metrics = scores.sheets["conventions"].filter(pl.col("metric").is_in(_SUMMARY))
         tables.append(Readable("conventions", "The same predictions under three conventions", _rounded(main_metrics)))
     if "ties" in scores.sheets:
         title = "Numbers that the order of equal scores changes (no class: the mean over classes)"
@@ -116,7 +116,7 @@ def _grid(scores: TripletScores, scope: str) -> pl.DataFrame:
     if scope == SCOPES[0] and floors_of(scores):
         known = floors_of(scores)
         cells = ["–" if (value := known.get(component)) is None else f"{value:.3f}" for component in rows]
-        table = table.with_columns(pl.Series(FLOOR, cells))
+        table = table.with_columns(pl.Series(BASELINE, cells))
     return table
 
 

@@ -19,26 +19,27 @@ from surgeval._version import __version__
 from surgeval.engine import Manifest, load_record, scored_record
 from surgeval.errors import BadInput, RunError
 from surgeval.figures import Curve, Figure
-from surgeval.files import check_model
+from surgeval.files import check_stored
 from surgeval.pages import Evidence
-from surgeval.protocols.contract import Headline
+from surgeval.protocols.contract import Headline, headlines_of
 from surgeval.protocols.pictures import load_pictures, save_pictures
 from surgeval.protocols.result import RunResult, check_output, write_run
 from surgeval.protocols.triplets.evidence import triplet_evidence
 from surgeval.protocols.triplets.figures import score_figures
+from surgeval.protocols.triplets.metrics import NAMES, Key, number_of, reading_order
 from surgeval.protocols.triplets.mixing_files import Layout, read_mixable, write_mixable
 from surgeval.protocols.triplets.scoring.inputs import Task
 from surgeval.protocols.triplets.scoring.mixing import RankedBoxes, ScoredFrames
-from surgeval.protocols.triplets.scoring.numbers import NAMES, Key, ScoreNumber, StoredReplicates, reading_order
+from surgeval.protocols.triplets.scoring.numbers import ScoreNumber, StoredReplicates
 from surgeval.protocols.triplets.scoring.objects import ObjectRow
-from surgeval.protocols.triplets.stored import Confusions, DetailsFile, ReplicateRow, ScoresFile, check_sheets
+from surgeval.protocols.triplets.stored import Confusions, DetailsFile, ReplicateRow, TripletsFile, check_sheets
 from surgeval.protocols.triplets.tables import confusion_table, headline_table
 from surgeval.protocols.triplets.verdict import floors_of, judge
 from surgeval.protocols.verdict import Verdict
-from surgeval.stats import Interval
+from surgeval.stats import Interval, Measure
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure as MatplotlibFigure
+    from surgeval.figures import Figure
 
 __all__ = ["TripletScores", "load_triplets"]
 
@@ -104,14 +105,20 @@ class TripletScores(RunResult):
 
     def headlines(self) -> tuple[Headline, ...]:
         """The defined numbers to read first; of mAPs also what one reaches who never looks: the same answer always."""
-        intervals = {number.key: number.interval for number in self.numbers}
+        known = {number.key.text: number.interval for number in self.numbers}
+        defined = {key: interval for key, interval in known.items() if not math.isnan(interval.estimate)}
         metric = "mAP50" if self.task == "detection" else "mAP"
-        unseeing = {Key("global", component, metric): value for component, value in floors_of(self).items()}
+        unseeing = {Key("global", component, metric).text: value for component, value in floors_of(self).items()}
+        return headlines_of(self.measures, defined, unseeing=unseeing)
+
+    @cached_property
+    def measures(self) -> tuple[Measure, ...]:  # type: ignore[override]
+        """Every number, those to read first in front; none twice."""
+        first, others = reading_order([number.key for number in self.numbers], self.main)
         return tuple(
-            Headline(key.text, self.label_of(key), intervals[key], unseeing=unseeing.get(key))
-            for key in reading_order(intervals, self.main)[0]
-            if not math.isnan(intervals[key].estimate) and key not in self.repeated
-        )
+            number_of(key, self.label_of(key), headline=key in first)
+            for key in (*first, *others) if key not in self.repeated
+        )  # fmt: skip
 
     @cached_property
     def _verdict(self) -> Verdict | None:
@@ -137,8 +144,8 @@ class TripletScores(RunResult):
         """A row per frame: labelled, said, and what became of each."""
         return triplet_evidence(self)
 
-    def plot(self, name: str | None = None) -> MatplotlibFigure:
-        """One figure for print, by default precision over recall of the triplets."""
+    def plot(self, name: str | None = None) -> Figure:
+        """One figure, by default precision over recall of the triplets."""
         main = f"curves_{self.main}"
         return super().plot(main if name is None and main in self.figures else name)
 
@@ -161,7 +168,7 @@ class TripletScores(RunResult):
 
     def save(self, folder: str | Path) -> Path:
         """Make the folder a run that `load_triplets` reads back."""
-        check_output(folder, self.protocol, own=ScoresFile.file_name)
+        check_output(folder, self.protocol, own=TripletsFile.file_name)
         config = {key: value for key, value in self.settings.items() if key != "data"}
         manifest = Manifest(self.protocol, config=config, dataset=self.settings["data"], model=self.name)
         with write_run(folder, scored_record(manifest, cases=self.settings["frames"])) as out:
@@ -172,8 +179,8 @@ class TripletScores(RunResult):
             DetailsFile.of(self.sheets, self.curves, self.confusions).save(out)
             save_pictures(out, self.pictures)
             write_mixable(out, self.mixable)
-            check_model(ScoresFile, self.to_json(), out / ScoresFile.file_name).save(out)
-        return Path(folder) / ScoresFile.file_name
+            check_stored(TripletsFile, self.to_json(), out / TripletsFile.file_name).save(out)
+        return Path(folder) / TripletsFile.file_name
 
 
 def load_triplets(folder: str | Path) -> TripletScores:
@@ -192,12 +199,12 @@ def load_triplets(folder: str | Path) -> TripletScores:
     surgeval.errors.BadInput: no/such/folder: found no scores.json, expected a folder of scored triplets
     """
     run_folder = Path(folder)
-    if "\0" in str(folder) or not (run_folder / ScoresFile.file_name).exists():
-        raise BadInput(f"{folder}: found no {ScoresFile.file_name}, expected a folder of scored triplets")
+    if "\0" in str(folder) or not (run_folder / TripletsFile.file_name).exists():
+        raise BadInput(f"{folder}: found no {TripletsFile.file_name}, expected a folder of scored triplets")
     record = load_record(run_folder, "triplets")
     if not record.complete:
         raise RunError(f"{folder}: the run is not complete ({record.status}); score the predictions again")
-    file, details = ScoresFile.load(run_folder), DetailsFile.load(run_folder)
+    file, details = TripletsFile.load(run_folder), DetailsFile.load(run_folder)
     settings, numbers = file.to_settings(), tuple(number.to_number() for number in file.numbers)
     sheets, confusions, keys = details.to_sheets(), details.to_confusions(), [number.key for number in numbers]
     check_sheets(run_folder / DetailsFile.file_name, settings, sheets, numbers)

@@ -26,11 +26,12 @@ from surgeval.errors import DataError
 from surgeval.figures import Curve
 from surgeval.files import NullableFloat, StoredFile, StoredPart, StoredTable
 from surgeval.metrics import CONVENTIONS, Confusion, Convention, Ties
+from surgeval.protocols.triplets.metrics import Key
 from surgeval.protocols.triplets.scoring.inputs import Task
-from surgeval.protocols.triplets.scoring.numbers import Key, ScoreNumber, StoredReplicates
+from surgeval.protocols.triplets.scoring.numbers import ScoreNumber, StoredReplicates
 from surgeval.stats import Interval
 
-__all__ = ["MOST_CLASSES", "Component", "Confusions", "DetailsFile", "ReplicateRow", "ScoresFile", "check_sheets"]
+__all__ = ["MOST_CLASSES", "Component", "Confusions", "DetailsFile", "ReplicateRow", "TripletsFile", "check_sheets"]
 
 Confusions: TypeAlias = Mapping[str, tuple[Confusion, tuple[str, ...]]]
 Component: TypeAlias = Literal["i", "v", "t", "iv", "it", "vt", "ivt"]
@@ -117,7 +118,7 @@ class StoredSettings(StoredPart):
         return self
 
 
-class ScoresFile(StoredFile, name="scores.json", format=1, compact=True):
+class TripletsFile(StoredFile, name="scores.json", format=1, compact=True):
     """The content of scores.json; `surgeval` and `verdict` are for other programs."""
 
     surgeval: str
