@@ -42,6 +42,7 @@ from .stored_tables import StoredTable as StoredTable
 from .tables import BrokenCsv as BrokenCsv
 from .tables import collect_parquet as collect_parquet
 from .tables import guard as guard
+from .tables import keep_os_errors as keep_os_errors
 from .tables import parse_csv as parse_csv
 from .tables import read_parquet_file as read_parquet_file
 from .tables import scan_parquet_file as scan_parquet_file

@@ -20,6 +20,7 @@ from markupsafe import Markup, escape
 from surgeval.pages.breaks import unbroken
 from surgeval.pages.parts import Section, Term
 from surgeval.pages.safety import seen
+from surgeval.pages.scorecard import Scorecard
 from surgeval.stats import Measure, glossary_entries
 
 __all__ = ["Glossary", "Terms", "glossary", "glossary_page", "with_glossary"]
@@ -167,15 +168,24 @@ def _link(term: Term, text: str) -> Markup:
     return Markup(link).format(key=term.key, text=text)  # noqa: S704 - ours; format escapes
 
 
-def with_glossary(sections: Sequence[Section], lead: str = "", known: Glossary | None = None) -> list[Section]:
+def with_glossary(
+    sections: Sequence[Section], lead: str = "", known: Glossary | None = None, card: Scorecard | None = None
+) -> list[Section]:
     """The sections, and behind them the terms that they use."""
     known = known or _plain()
-    used = {term for text in (lead, *(text for section in sections for text in _texts(section)))
+    used = {term for text in (lead, *_card_texts(card), *(text for section in sections for text in _texts(section)))
             for term in known.find(text)}  # fmt: skip
     # An explanation may use terms itself; their entries stand beside it.
     used |= {term for other in used for term in known.find(other.says)}
     listed = tuple(sorted(used, key=_alphabetical))
     return [*sections, Section("Glossary", terms=listed)] if listed else list(sections)
+
+
+def _card_texts(card: Scorecard | None) -> Iterator[str]:
+    if card is not None:
+        yield card.claim
+        for number in (*((card.number,) if card.number else ()), *card.others):
+            yield from (number.label, number.note)
 
 
 def _texts(section: Section) -> Iterable[str]:

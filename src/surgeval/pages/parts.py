@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
@@ -18,7 +18,7 @@ from surgeval.arrays import Image
 from surgeval.errors import BadInput
 from surgeval.figures import Figure
 from surgeval.pages.evidence import Evidence
-from surgeval.pages.scorecard import Finding
+from surgeval.pages.scorecard import Finding, IntervalBar
 
 __all__ = ["Card", "Fact", "LegendKey", "Link", "Picture", "Plot", "Section", "Table", "Term"]
 
@@ -49,7 +49,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table with a heading; `file` is its CSV, as a path relative to the page."""
+    """A table with a heading; `file` is its CSV, as a path relative to the page, and `bars` are drawings by column."""
 
     title: str
     frame: pl.DataFrame
@@ -57,6 +57,7 @@ class Table:
     file: str = ""
     folded: bool = False  # closed until the reader opens it
     explained: bool = False  # the first column holds our own words: its terms are explained
+    bars: Mapping[str, Sequence[IntervalBar | None]] = field(default_factory=dict)  # below the cells, row by row
 
     def __post_init__(self) -> None:
         _require_relative(self.file)

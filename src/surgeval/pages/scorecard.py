@@ -9,13 +9,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
 from surgeval.pages.safety import seen
 from surgeval.results import Grade
 
-__all__ = ["Finding", "IntervalBar", "Measured"]
+if TYPE_CHECKING:
+    from surgeval.pages.parts import Picture
+
+__all__ = ["Finding", "IntervalBar", "Measured", "Scorecard"]
+
+MOST_NUMBERS, MOST_PICTURES = 4, 2  # of a scorecard, beside the main number
 
 _NEAR = 0.5  # of the line: labels of baselines nearer than this stand below each other
 _LEFT, _RIGHT = 0.3, 0.7  # of the line: a label beyond begins or ends at its tick
@@ -107,3 +113,22 @@ class Finding:
     grade: Grade | None = None
     rule: str = ""
     bar: IntervalBar | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scorecard:
+    """The one answer of a page: grade, claim as a short sentence, the main number, and a few more.
+
+    >>> Scorecard("passes", "It sees.", Measured("right answers", "97 %")).claim
+    'It sees.'
+    """
+
+    grade: Grade | None
+    claim: str
+    number: Measured | None = None
+    others: tuple[Measured, ...] = ()
+    pictures: tuple[Picture, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.others) > MOST_NUMBERS or len(self.pictures) > MOST_PICTURES:
+            raise ValueError(f"a scorecard takes {MOST_NUMBERS} further numbers and {MOST_PICTURES} pictures")

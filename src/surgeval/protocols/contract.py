@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import polars as pl
 
 from surgeval.errors import BadInput
-from surgeval.figures import Estimate, EstimateBars, EstimateGroup
+from surgeval.figures import Estimate, Figure, Series, estimates
 from surgeval.results import Result
 from surgeval.stats import FEW_CLUSTERS, Difference, Interval, Measure, NumberUnit, baseline_of, gap_unit
 
@@ -25,8 +25,7 @@ __all__ = ["DEMO_IMPORTS", "Chapter", "Compared", "Comparison", "Demo", "FolderK
 Part = TypeVar("Part")
 # What a demo chapter's worker processes need and take seconds to import; none of these starts a thread (polars does).
 DEMO_IMPORTS = (
-    "scipy.ndimage", "cv2", "jinja2", "matplotlib.figure", "matplotlib.backends.backend_svg",
-    "matplotlib.backends.backend_agg", "torch", "transformers.models.auto", "transformers.models.clip.modeling_clip",
+    "scipy.ndimage", "cv2", "jinja2", "torch", "transformers.models.auto", "transformers.models.clip.modeling_clip",
     "transformers.models.llava.modeling_llava",
 )  # fmt: skip
 _MOST_BARS = 24
@@ -157,7 +156,7 @@ class Comparison(Result):
         return {"differences": frame.with_columns(pl.selectors.float().fill_nan(None))}
 
     @property
-    def figures(self) -> dict[str, EstimateBars]:
+    def figures(self) -> dict[str, Figure]:
         """`differences` of scores, `differences_shares` in points: bars with intervals, the first of each unit."""
         figures = {}
         for shares, name, axis in (
@@ -171,9 +170,9 @@ class Comparison(Result):
             ]
             if drawn:
                 labels = tuple(number.label for number in drawn[:_MOST_BARS])
-                bars = (EstimateGroup("A − B", tuple(_bar(number) for number in drawn[:_MOST_BARS])),)
+                bars = (Series("A − B", tuple(_bar(number) for number in drawn[:_MOST_BARS])),)
                 title = "Differences A − B of shares" if shares else "Differences A − B"
-                figures[name] = EstimateBars(title, labels, bars, axis)
+                figures[name] = estimates(title, labels, bars, axis)
         return figures
 
     def to_json(self) -> dict[str, Any]:
@@ -192,10 +191,9 @@ class Comparison(Result):
 
 
 def _bar(number: Compared) -> Estimate:
-    scale, interval = (100 if gap_unit(number.unit) == "points" else 1), number.difference.interval
-    if math.isnan(interval.low):
-        return Estimate(scale * interval.estimate)
-    return Estimate(scale * interval.estimate, scale * interval.low, scale * interval.high)
+    interval = number.difference.interval
+    scale = 100 if gap_unit(number.unit) == "points" else 1
+    return Estimate.of(interval.estimate, interval.low, interval.high, scale=scale)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,18 +8,29 @@ from pathlib import Path
 
 import polars as pl
 
-from surgeval.pages import Evidence, Fact, Finding, Section, Table, save_figures, save_tables, write_page
+from surgeval.pages import (
+    Evidence,
+    Finding,
+    IntervalBar,
+    Measured,
+    Scorecard,
+    Section,
+    Table,
+    figure_plots,
+    save_tables,
+    write_page,
+)
 from surgeval.protocols.contract import Compared, Comparison
-from surgeval.protocols.evidence_page import side_by_side
+from surgeval.protocols.run_page import as_sentence, claims, side_by_side
 from surgeval.protocols.verdict import Verdict, listed
-from surgeval.protocols.verdict_page import claims
 from surgeval.results import counted
 from surgeval.stats import gap_unit, number_text
 
 __all__ = ["own_verdicts", "readable_comparison", "tally", "write_comparison_page"]
 
 _FIRST = 6  # numbers that get a sentence; the table has them all
-_RULE = "Rule: better where p is at most 0.05, over six videos or more."
+_OTHERS = 3  # differences beside the main one
+_RULE = "Better where p is at most 0.05, over six videos or more."
 _COMMON = (
     "Both runs are measured on the same videos, so the difficulty of the videos cancels out. The p-values are "
     "two-sided and not adjusted for their number; below six videos there is none, because no test could reach 0.05."
@@ -65,24 +76,27 @@ def write_comparison_page(
     """
     out = Path(out)
     save_tables(comparison.tables, out / "tables")
-    plots = save_figures(comparison.figures, out)
+    plots = figure_plots(comparison.figures)
     tables = [
         Table(title, frame, file="tables/differences.csv") for title, frame in readable_comparison(comparison).items()
     ]
-    warnings = "\n\n".join(_sentence(note) for note in comparison.notes)
-    findings = tuple(Finding(verdict(number, comparison.a, comparison.b))
-                     for number in comparison.numbers[:_FIRST])  # fmt: skip
+    findings = tuple(
+        Finding(verdict(number, comparison.a, comparison.b), rule=_RULE if number is comparison.numbers[0] else "",
+                bar=difference_bar(number))
+        for number in comparison.numbers[:_FIRST]
+    )  # fmt: skip
+    notes = tuple(Finding(as_sentence(note)) for note in comparison.notes)
     judged = (_verdict_table(verdicts),) if verdicts else ()
     sections = (
-        Section("Verdict", f"{_RULE}\n\n{warnings}", findings=findings, tables=judged),
-        Section("Overview", facts=_facts(comparison), figures=tuple(plots.values()), tables=tuple(tables)),
+        Section("Findings", findings=(*findings, *notes), tables=judged),
+        Section("Every number", figures=tuple(plots.values()), tables=tuple(tables)),
         *comparison.sections,
         *((side_by_side(evidence),) if evidence else ()),
         Section("How it was computed", "\n\n".join([_COMMON, *_methods(comparison)])),
     )  # fmt: skip
     return write_page(
         out / "report.html", f"{comparison.a} and {comparison.b}", sections, kind=f"{comparison.protocol}, compared",
-        lead=" ".join(filter(None, (own_verdicts(verdicts or {}), tally(comparison)))),
+        lead=_lead(comparison, verdicts or {}), scorecard=comparison_card(comparison),
         details={"Protocol": comparison.protocol, "A": comparison.a, "B": comparison.b,
                  "Videos": str(comparison.clusters), **_drawing(comparison)},
         measures=comparison.measures,
@@ -242,18 +256,50 @@ def _methods(comparison: Comparison) -> list[str]:
     return [*(_METHOD[test] for test in used if test in _METHOD), *[_SAME_METHOD] * same]
 
 
-def _facts(comparison: Comparison) -> tuple[Fact, ...]:
-    return tuple(
-        Fact(number.label, _signed(number), number.difference.interval.ends(gap_unit(number.unit)))
-        for number in comparison.numbers[:3]
-        if math.isfinite(number.difference.estimate)
-    )
+def _lead(comparison: Comparison, verdicts: Mapping[str, Verdict]) -> str:
+    judged = [number for number in comparison.numbers if number.higher_is_better is not None]
+    others = _others(comparison, judged[0]).strip() if judged and not _few(comparison) else ""
+    return " ".join(filter(None, (own_verdicts(verdicts), others)))
+
+
+def comparison_card(comparison: Comparison) -> Scorecard:
+    """Which run is better by the main number, that difference on a line, and the next ones."""
+    known = [number for number in comparison.numbers if math.isfinite(number.difference.estimate)]
+    main = next((number for number in known if number.higher_is_better is not None), None)
+    others = [number for number in known if number is not main][:_OTHERS]
+    return Scorecard(
+        None, _claim(comparison), None if main is None else _measured(main, _main_note(main, comparison)),
+        tuple(_measured(number, number.difference.interval.ends(gap_unit(number.unit))) for number in others),
+    )  # fmt: skip
+
+
+def _claim(comparison: Comparison) -> str:
+    claim, colon, _ = tally(comparison).partition(": ")
+    main = next((number for number in comparison.numbers if number.higher_is_better is not None), None)
+    return f"{claim}, by {main.label}." if colon and main is not None and not _few(comparison) else tally(comparison)
+
+
+def _main_note(main: Compared, comparison: Comparison) -> str:
+    gap, unit = main.difference, gap_unit(main.unit)
+    values = (f"{comparison.a} {number_text(gap.a, main.unit)}", f"{comparison.b} {number_text(gap.b, main.unit)}")
+    return "; ".join([*values, gap.interval.ends(unit), *([f"p = {gap.p:.2g}"] if gap.testable else [])])
+
+
+def _measured(number: Compared, note: str) -> Measured:
+    return Measured(f"{number.label}, A − B", _signed(number), note, difference_bar(number))
+
+
+def difference_bar(number: Compared) -> IntervalBar | None:
+    """A difference on a line around 0, which is its baseline."""
+    gap, unit = number.difference.interval, gap_unit(number.unit)
+    if not math.isfinite(gap.estimate):
+        return None
+    known = [abs(value) for value in (gap.estimate, gap.low, gap.high) if math.isfinite(value)]
+    reach = max(1.0 if unit == "points" or (number.unit == "score" and max(known) <= 1) else 0.0, *known) or 1.0
+    return IntervalBar(value=gap.estimate, low=gap.low, high=gap.high, text=gap.cell(unit),
+                       baselines={"no difference": 0.0}, span=(-reach, reach))  # fmt: skip
 
 
 def _signed(number: Compared) -> str:
     text = number_text(number.difference.estimate, gap_unit(number.unit))
-    return text if text.startswith("-") or not number.difference.estimate else f"+{text}"
-
-
-def _sentence(note: str) -> str:
-    return f"{note[:1].upper()}{note[1:]}{'' if note.endswith('.') else '.'}"
+    return text.replace("-", "−") if text.startswith("-") or not number.difference.estimate else f"+{text}"

@@ -152,7 +152,7 @@ def test_headlines_tables_and_figures_of_a_result(scores: FocusScores) -> None:
     assert scores.to_frame().columns == scores.summary.columns
     assert scores.to_frame("results").height == 42
     assert list(scores.figures) == ["buckets", "leaves"]
-    assert scores.plot().axes and scores.plot("leaves").axes
+    assert scores.plot().alt and scores.plot("leaves").title.startswith("Accuracy by capability")
     with pytest.raises(BadInput, match="figure 'bars': expected one of buckets, leaves"):
         scores.plot("bars")
     with pytest.raises(TypeError):

@@ -17,7 +17,7 @@ from surgeval.protocols.contract import by_key
 from surgeval.protocols.intent.ceiling import gaze_ceiling
 from surgeval.protocols.intent.compare import compare_intent
 from surgeval.protocols.intent.evidence import intent_evidence
-from surgeval.protocols.intent.page import _details, _lead, _tables, intent_sections, write_page_of
+from surgeval.protocols.intent.page import _details, _facts, _tables, intent_sections, write_page_of
 from surgeval.protocols.intent.page_tables import competency_tables, reading_tables, removal_tables
 from surgeval.protocols.intent.result import IntentScores, load_intent
 from surgeval.records import Gaze, IntentQuestion
@@ -129,7 +129,7 @@ def test_a_subset_is_labelled(items: list[IntentQuestion], tmp_path: Path) -> No
     folder = write_run(tmp_path / "few", few, make_cases(few, ANSWERERS["oracle"], ["plain"]), "oracle", subset=label)
     scores = load_intent(folder)
     assert label in words(scores)
-    assert label in _lead([scores])
+    assert any(label in fact for fact in _facts([scores]))
     assert _details([scores])["Subset"] == label
     assert label in str(scores)
     both = compare_intent(scores, replace(scores, name="again"))

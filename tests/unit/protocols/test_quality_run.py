@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 import polars as pl
 import pytest
+from tests.figure_values import mark_rows
 
 from surgeval.cli.app import run as command
 from surgeval.datasets import QualityLimits
@@ -91,7 +92,7 @@ def test_a_loaded_run_tells_shares_and_means(runs: tuple[Path, Path]) -> None:
     assert by_key(found.headlines(), "dark").interval.estimate == pytest.approx(found.cases["dark"].mean())
     assert found.to_frame()["frame"].to_list() == ["000025", "000050"]
     assert found.tables["videos"]["to drop"].to_list() == [2, 0]
-    assert sum(found.figures["brightness"].counts) == 15  # type: ignore[attr-defined]
+    assert sum(row["count"] for row in mark_rows(found.figures["brightness"].spec, "bar")) == 15
     assert repr(found).startswith("QualityScores 'spoiled': inconclusive; frames proposed to drop, share 13.3 %")
 
 

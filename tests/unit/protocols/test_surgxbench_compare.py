@@ -129,5 +129,5 @@ def test_headlines_tell_chance_and_direction() -> None:
     assert next(iter(said)) == "accuracy"
     assert "; top-1 right 75.0 %" in repr(one)
     assert "<table" in one._repr_html_() and one.to_frame()["number"][0] == "accuracy"
-    assert next(iter(one.figures)) == "four_way" and one.plot().axes
+    assert next(iter(one.figures)) == "four_way" and one.plot().title == "Right or wrong, grounded or not"
     assert {"headline", "classes", "four_way"} <= set(one.tables)

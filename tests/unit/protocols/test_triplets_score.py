@@ -247,7 +247,7 @@ def test_the_report_holds_every_table_and_figure(theatre: MemoryDataset, good: p
         if not table.startswith(("confusion", "headline", "thresholds")):
             assert f"tables/{table}.csv" in text
     assert scores._repr_html_().startswith("<div>")
-    assert scores.plot().axes
+    assert scores.plot().title.startswith("Precision over recall of triplets")
 
 
 @pytest.mark.parametrize(

@@ -172,8 +172,7 @@ def test_no_damage_to_a_file_is_a_traceback(
             again = load_triplets(tmp_path)
             triplet_sections(again, {})
             again.headlines()
-            for figure in again.figures.values():
-                figure.to_plotly()
+            assert again.figures
         except SurgevalError as error:
             refused.append(str(error))
         except Exception as error:  # noqa: BLE001 - each is the defect

@@ -15,10 +15,10 @@ from surgeval.protocols.focus import verdict as focus
 from surgeval.protocols.intent import verdict as intent
 from surgeval.protocols.quality import verdict as quality
 from surgeval.protocols.result import RunResult
+from surgeval.protocols.run_page import finding_sections
 from surgeval.protocols.surgxbench import verdict as surgx
 from surgeval.protocols.triplets import verdict as triplets
 from surgeval.protocols.verdict import Claim, Effect, Reason, Rule, above, verdict_of
-from surgeval.protocols.verdict_page import verdict_sections
 from surgeval.results import Grade
 from surgeval.stats import Interval
 
@@ -146,6 +146,6 @@ def test_every_finding_has_the_grade_of_its_rule_and_a_remark_has_none(
 ) -> None:
     rule = Rule("right", "Right more often than not.", effect)
     verdict = verdict_of(CLAIM, [Reason(rule, "So.", holds) for holds in (True, False, None)], videos=20)
-    (section,) = verdict_sections({"net": verdict})
+    (section,) = finding_sections({"net": verdict})
     assert [finding.grade for finding in section.findings] == grades
     assert all(f"| {grade} | " in DOCS.read_text("utf-8") for grade in get_args(Grade))

@@ -25,9 +25,9 @@ from surgeval.protocols.contract import Compared, Comparison, Headline
 from surgeval.protocols.focus import score_focus
 from surgeval.protocols.registry import descriptors, load_run, runs_in
 from surgeval.protocols.result import RunResult
+from surgeval.protocols.run_page import finding_sections
 from surgeval.protocols.triplets.page import write_page_of
 from surgeval.protocols.verdict import Claim, Reason, Rule, Verdict, verdict_of
-from surgeval.protocols.verdict_page import verdict_sections
 from surgeval.report import read_outcomes_of, readable_comparison, write_comparison_page, write_index
 from surgeval.report.comparison import reason, tally, verdict, who
 from surgeval.report.index import _data_of, _range, _Shown, _tables
@@ -152,7 +152,7 @@ def test_a_comparison_is_a_page_a_table_and_a_figure(tmp_path: Path) -> None:
     assert (tmp_path / "both" / "tables" / "differences.csv").is_file()
     (frame,) = readable_comparison(comparison).values()
     assert frame.row(0) == ("lost", "0.700", "0.500", "0.200 [0.100, 0.300]", "0.0100", "net")
-    assert comparison.plot().axes
+    assert comparison.plot().svg().startswith("<svg")
     with pytest.raises(BadInput, match="no figures"):
         Comparison(protocol="toy", a="net", b="twin", numbers=()).plot()
 
@@ -407,7 +407,7 @@ def test_few_videos_are_said_once_and_differences_of_shares_are_points() -> None
     (frame,) = readable_comparison(mixed).values()
     assert frame.row(0)[-1] == "1 video is too few for a claim"  # the third has enough
     assert set(mixed.figures) == {"differences_shares", "differences"}
-    assert mixed.figures["differences_shares"].unit == "difference, points"
+    assert "(difference, points)" in mixed.figures["differences_shares"].alt
 
 
 def test_a_run_that_cannot_be_ranked_names_those_that_can(tmp_path: Path) -> None:
@@ -468,4 +468,4 @@ def test_the_claim_stands_where_the_grades_stand(tmp_path: Path) -> None:
     page = write_comparison_page(comparison, tmp_path / "both", verdicts=graded).read_text(encoding="utf-8")
     assert "Claim: “It sees.”" in page
     for several in (graded, {"net": graded["net"]}):  # the page of runs, and of one
-        assert "Claim: “It sees.”" in render_page("Runs", verdict_sections(several))
+        assert "Claim: “It sees.”" in render_page("Runs", finding_sections(several))

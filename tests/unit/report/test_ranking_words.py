@@ -18,6 +18,7 @@ from surgeval.protocols.focus.page import focus_sections
 from surgeval.report import RankingStudy, leading, ranking_sections, study_ranking
 from surgeval.report.comparison import _METHOD
 from surgeval.report.ranking.feedback import _bucket_text
+from surgeval.report.ranking.page import ranking_card
 from surgeval.report.ranking.words import place_by_tests
 from surgeval.stats import FEW_CLUSTERS, RankOptions, rank_outcomes, stream
 from surgeval.stats.ranking.options import Collapse
@@ -64,7 +65,7 @@ def test_resamples_of_the_same_videos_are_never_called_other_videos(capsys: pyte
     assert "place on resampled videos (95 %)" in places.frame.columns
     assert "Resampled videos: 12 resamples of these very videos." in places.note
     assert "ahead on resampled videos" in gate.frame.columns
-    (tau,) = [fact for section in sections for fact in section.facts if "tau" in fact.label]
+    (tau,) = [number for number in ranking_card(study).others if "tau" in number.label]
     assert (tau.label, tau.note) == ("Kendall's tau on resampled videos", "mean of 12 resamples; 1 is the same order")
     assert "it is no test on other videos" in next(s.text for s in sections if s.title == "On resampled videos")
     assert leading(study).endswith("On resampled videos it stays there in 100\u00a0% of 12 resamples.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from surgeval.pages import Fact, Table, distinct
+from surgeval.pages import Table, distinct
 from surgeval.protocols.surgxbench.numbers import MEASURES
 from surgeval.protocols.surgxbench.papers import left_out, paper_table_1, paper_table_2
 from surgeval.stats import NumberUnit, find_measure, number_text, with_ends
@@ -18,7 +18,7 @@ from surgeval.stats import NumberUnit, find_measure, number_text, with_ends
 if TYPE_CHECKING:
     from surgeval.protocols.surgxbench.result import SurgXScores
 
-__all__ = ["TITLES", "facts", "joint", "layer", "overview", "own", "readable_table", "tables_to_save"]
+__all__ = ["TITLES", "joint", "layer", "overview", "own", "readable_table", "tables_to_save"]
 
 TITLES = {
     "classes": "Each instrument",
@@ -71,16 +71,6 @@ _SCORES = ("precision", "recall", "f1", "lift", "tp_lift", "fp_lift", "correlati
 _HEADINGS = {
     "valid": "V/T", "zero": "Z/V", "ras_is": "RAS is", "area": "|A|/HW", "ras_chance": "chance (RAS)",
 }  # fmt: skip
-
-
-def facts(run: SurgXScores) -> tuple[Fact, ...]:
-    """The four numbers to see first."""
-    shown = (find_measure(MEASURES, key) for key in ("accuracy", "tp_ac", "tp_chance", "tp_lift"))
-    return tuple(
-        Fact(measure.label.partition(",")[0], number_text(number.estimate, measure.unit), number.ends(measure.unit))
-        for measure in shown
-        if (number := run.numbers.get(measure.key)) is not None
-    )
 
 
 def overview(scores: Sequence[SurgXScores]) -> Table:

@@ -38,7 +38,7 @@ from surgeval.protocols.verdict import Verdict
 from surgeval.stats import Interval
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure as MatplotlibFigure
+    from surgeval.figures import Figure
 
 __all__ = ["TripletScores", "load_triplets"]
 
@@ -137,8 +137,8 @@ class TripletScores(RunResult):
         """A row per frame: labelled, said, and what became of each."""
         return triplet_evidence(self)
 
-    def plot(self, name: str | None = None) -> MatplotlibFigure:
-        """One figure for print, by default precision over recall of the triplets."""
+    def plot(self, name: str | None = None) -> Figure:
+        """One figure, by default precision over recall of the triplets."""
         main = f"curves_{self.main}"
         return super().plot(main if name is None and main in self.figures else name)
 

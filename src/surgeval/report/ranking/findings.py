@@ -102,14 +102,14 @@ def baseline_sentences(gate: Gate) -> list[str]:
     """Who is clearly better than every baseline, who is worse than one, and of whom neither is shown."""
     by_state = {
         state: [name for name, own in gate.state.items() if own == state]
-        for state in ("clearly better", "not shown", "worse")
+        for state in ("clearly better", "inconclusive", "worse")
     }
     known = "" if gate.ahead is not None else " (whether resampled videos say the same was not measured)"
     named = listed(gate.baselines)
     every = f"every baseline ({named})" if len(gate.baselines) > 1 else f"the baseline {named}"
     sentences = [f"clearly better than {every}: {_names(by_state['clearly better'])}{known}"]
-    if by_state["not shown"]:
-        sentences.append(f"not shown to be better than {every}: {_names(by_state['not shown'])}")
+    if by_state["inconclusive"]:
+        sentences.append(f"inconclusive against {every}: {_names(by_state['inconclusive'])}")
     if by_state["worse"]:
         any_baseline = f"one of the baselines ({named})" if len(gate.baselines) > 1 else every
         sentences.append(f"worse than {any_baseline}: {_names(by_state['worse'])}")

@@ -13,8 +13,7 @@ import numpy as np
 import polars as pl
 
 from surgeval.arrays import Floats, Ints
-from surgeval.figures import Estimate, EstimateBars, EstimateGroup, Heatmap
-from surgeval.results import Result
+from surgeval.results import Drawing, Result
 from surgeval.stats.bootstrap import share_interval
 from surgeval.stats.ranking.gate import Gate
 from surgeval.stats.ranking.input import Outcomes
@@ -37,12 +36,14 @@ class PerBucket(Result):
     videos: tuple[int, ...]
     alpha: float
 
-    def bucket_bars(self, title: str, values: Floats, unit: str, *, marked: bool = False) -> EstimateBars:
-        """A number of each bucket as bars, with the level of the tests as a line where wanted."""
-        bars = tuple(map(Estimate.of, values.tolist()))
-        marks = (self.alpha,) * len(bars) if marked else ()
-        names = tuple(map(shown_bucket, self.buckets))
-        return EstimateBars(title, names, (EstimateGroup(title, bars),), unit, marks=marks, mark="level of the tests")
+    def draw_buckets(self, title: str, values: Floats, unit: str, *, marked: bool = False) -> Drawing:
+        """A number of each bucket, with the level of the tests beside it where wanted."""
+        rows = [(value,) for value in values.tolist()]
+        names = list(map(shown_bucket, self.buckets))
+        how: dict[str, Any] = {"title": title, "labels": names, "groups": [(title, rows)], "unit": unit}
+        if marked:
+            how |= {"baselines": [self.alpha] * len(rows), "baseline": "level of the tests"}
+        return Drawing("estimates", how)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
@@ -132,12 +133,17 @@ class Ranking(RankDecision, Result):
         return {"ranking": self._places(), "buckets": self.bucket_table(), "pairs": self.pair_table()}
 
     @property
-    def figures(self) -> dict[str, Heatmap]:
+    def drawings(self) -> dict[str, Drawing]:
         """`accuracy`: models by place, and their accuracy in each bucket."""
-        shares = tuple(tuple(round(100 * float(value), 1) for value in self.accuracy[:, m]) for m in self.order)
-        models = tuple(self.models[m] for m in self.order)
-        buckets = tuple(map(shown_bucket, self.buckets))
-        return {"accuracy": Heatmap("Accuracy by bucket", models, buckets, shares, "% right", whole=100)}
+        how = {
+            "title": "Accuracy by bucket",
+            "rows": [self.models[m] for m in self.order],
+            "columns": list(map(shown_bucket, self.buckets)),
+            "values": [[round(100 * float(value), 1) for value in self.accuracy[:, m]] for m in self.order],
+            "unit": "% right",
+            "whole": 100,
+        }
+        return {"accuracy": Drawing("heatmap", how)}
 
     def __repr__(self) -> str:
         places = ", ".join(" = ".join(group) for group in self.final_order)

@@ -19,7 +19,7 @@ import polars as pl
 
 from surgeval.arrays import Floats, Ints
 from surgeval.errors import DataError
-from surgeval.figures import Estimate, EstimateBars, EstimateGroup, Figure
+from surgeval.figures import Estimate, Figure, Series, estimates
 from surgeval.files import safe_name
 from surgeval.protocols.contract import Headline, few_video_notes
 from surgeval.protocols.result import RunResult
@@ -232,11 +232,10 @@ class AblationScores(RunResult):
         shown = self.columns[-2:]
         names = tuple(self.differences)
         groups = tuple(
-            EstimateGroup(label_of(column), tuple(_bar(self.differences[name][column]) for name in names))
-            for column in shown
+            Series(label_of(column), tuple(_bar(self.differences[name][column]) for name in names)) for column in shown
         )
         title = f"Difference to {self.reference}, mean over {len(self.seeds)} seeds, interval over videos"
-        return {"differences": EstimateBars(title, names, groups, "difference")} if names else {}
+        return {"differences": estimates(title, names, groups, "difference")} if names else {}
 
 
 def _noise(configurations: int, seeds: int) -> float:
