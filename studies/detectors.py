@@ -354,8 +354,8 @@ def _scored(dataset: Dataset, table: Any, folds: Any, name: str, out: Path) -> T
 
 
 def _score_compare(dataset: Dataset, out: Path, results: Mapping[str, Any]) -> None:
+    from surgeval import compare
     from surgeval.protocols.majority import frequent_triplets, majority_triplets
-    from surgeval.protocols.triplets import compare_triplets
 
     facts = next(iter(results.values()))
     folds = {"test": facts["test"]}
@@ -374,7 +374,7 @@ def _score_compare(dataset: Dataset, out: Path, results: Mapping[str, Any]) -> N
     for a, b in (("TDnet (student)", "TDnet (teacher)"), ("TDnet (student)", "RT-DETR"),
                  ("TDnet (student)", "majority triplet")):  # fmt: skip
         if a in scored and b in scored:
-            print(f"{a} − {b}: {compare_triplets(scored[a], scored[b]).difference(scored[a].main)}")
+            print(f"{a} − {b}: {compare(scored[a], scored[b]).difference()}")
 
 
 def _picture(scored: Mapping[str, TripletScores], stem: Path) -> None:
@@ -427,7 +427,7 @@ def _score_ablation(dataset: Dataset, out: Path, results: Mapping[str, Any]) -> 
 def _score_students(dataset: Dataset, out: Path, results: Mapping[str, Any]) -> None:
     import polars as pl
 
-    from surgeval.protocols.triplets import compare_triplets
+    from surgeval import compare
 
     """Teacher and student, each video (or half) as its fold."""
     named = {name: [one for one in facts["test"] if "/" not in one] for name, facts in results.items()}
@@ -438,7 +438,7 @@ def _score_students(dataset: Dataset, out: Path, results: Mapping[str, Any]) -> 
         scored[f"TDnet ({stage})"] = _scored(dataset, table, folds, f"TDnet ({stage})", out / "scored" / stage)
     _print_scores(scored, results)
     teacher, student = scored.values()
-    print(f"student − teacher: {compare_triplets(student, teacher).difference(student.main)}")
+    print(f"student − teacher: {compare(student, teacher).difference()}")
     if folds is None or len(folds) == 1:
         return
     rows = (

@@ -59,7 +59,7 @@ def compare(
     if (a / "run.json").samefile(b / "run.json"):  # also by another path or through a link
         raise BadInput(f"{a} and {b}: found the same run twice, expected two")
     # Its results and their comparison are asked for numbers and texts until the last line is printed.
-    with first.answers_for("compare", passing=(OSError, MemoryError)):
+    with first.answers_for("load", passing=(OSError, MemoryError)):
         drawing = {"resamples": resamples, "seed": seed}
         _compare(first, a, b, {key: value for key, value in drawing.items() if value is not None}, out, json)
 

@@ -180,6 +180,10 @@ class Comparison(Result):
         head = {"protocol": self.protocol, "a": self.a, "b": self.b, "settings": dict(self.settings)}
         return {**head, "differences": self.to_frame().to_dicts(), "notes": list(self.notes)}
 
+    def difference(self, key: str = "") -> Difference:
+        """The difference of a number, by its key; of the first one unless it is given."""
+        return by_key(self.numbers, key or self.numbers[0].key).difference
+
     @property
     def clusters(self) -> int:
         """The videos both runs have."""

@@ -19,11 +19,12 @@ from tests.unit.models.conftest import TEXT, write_processor, write_tokenizer
 from transformers import CLIPConfig, CLIPModel
 
 from surgeval.cli.app import run as command
+from surgeval.cli.protocols import print_result
 from surgeval.datasets import MemoryDataset, convert
 from surgeval.errors import RunError
 from surgeval.metrics.grounding import FLAGS
+from surgeval.protocols.registry import PROTOCOLS
 from surgeval.protocols.surgxbench import SurgXRun, SurgXScores, SurgXSettings, load_surgxbench, run_surgxbench
-from surgeval.protocols.surgxbench.command import _print
 from surgeval.records import UNKNOWN, Box, Frame, ImageRef, Instance, Triplet, Video
 from surgeval.vocab import LabelSpace
 
@@ -160,7 +161,7 @@ def test_a_dataset_without_any_labelled_triplet_still_has_its_tables_and_is_prin
     assert table["triplets"].to_list() == [0] * 5
     assert table.select("share", "ras", "chance", "lift", "area").null_count().row(0) == (5,) * 5
     capsys.readouterr()
-    _print(found, tmp_path / "run" / "report.html")
+    print_result(found, found, PROTOCOLS["surgxbench"].tables("run"))
     lines = capsys.readouterr().out.splitlines()
     assert ["missed", "0"] in [line.split() for line in lines]
     assert any(line.split()[:3] == ["hook", "4", "4"] for line in lines)  # 4 frames, and all of them said

@@ -13,14 +13,9 @@ from pathlib import Path
 import pytest
 from tests.conftest import Once
 
+from surgeval import compare
 from surgeval.phantom import write_phantom
-from surgeval.protocols.surgxbench import (
-    SurgXScores,
-    SurgXSettings,
-    compare_surgxbench,
-    load_surgxbench,
-    run_surgxbench,
-)
+from surgeval.protocols.surgxbench import SurgXScores, SurgXSettings, load_surgxbench, run_surgxbench
 from surgeval.stats import Interval
 
 pytestmark = pytest.mark.timeout(1800)  # the full count renders and looks at 540 frames
@@ -158,7 +153,7 @@ def test_the_honest_model_does_not_care_about_the_tint(looks: dict[tuple[str, st
 
 
 def test_a_paired_comparison_says_which_of_them_is_grounded(looks: dict[tuple[str, str], SurgXScores]) -> None:
-    found = compare_surgxbench(looks[CLIP, "by_instrument"], looks[SHORTCUT, "by_instrument"])
+    found = compare(looks[CLIP, "by_instrument"], looks[SHORTCUT, "by_instrument"])
     said = {one.key: one.difference for one in found.numbers}
     assert 0 in said["accuracy"].interval
     for key in ("tp_ac", "tp_lift", "grounded_when_right", "lost_boxes_minus_moved"):

@@ -219,7 +219,7 @@ def test_instruments_alone_can_be_scored(tiny: MemoryDataset, half: pl.DataFrame
 
 
 def test_the_constant_predictor_is_a_floor(theatre: MemoryDataset, poor: pl.DataFrame) -> None:
-    floor = score(theatre, None)
+    floor = score(theatre, None, constant=True)
     assert floor.name == "constant"
     assert floor.number().estimate < score(theatre, poor).number().estimate
 

@@ -45,10 +45,10 @@ def explain(asked: ExplainOptions) -> None:
     with progress_bar("pictures") as bar:
         bar.phase(f"loading {asked.model}")
         from surgeval.protocols.surgxbench import Explained, explain_image
-        from surgeval.protocols.surgxbench.command import heatmap_method
+        from surgeval.protocols.surgxbench.options import choose_map
     from surgeval.results import percent
 
-    method = heatmap_method(asked.method, asked.order, asked.start_layer, asked.score_scale, asked.words)
+    method = choose_map(asked.method, asked.order, asked.start_layer, asked.score_scale, asked.words)
     with progress_bar("pictures") as bar:
         bar.phase("looking")
         shown = explain_image(

@@ -7,19 +7,32 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from surgeval.protocols.intent.numbers import LABELS, number_unit
 from surgeval.protocols.intent.scoring.estimates import estimate_of
 from surgeval.protocols.intent.scoring.scores import MISSING, PLAIN, roles_of
-from surgeval.protocols.intent.scoring.weights import LABELS, NUMBERS, SKILLS
+from surgeval.protocols.intent.scoring.weights import NUMBERS, SKILLS
 from surgeval.records import IntentQuestion
-from surgeval.stats import Difference, Interval
+from surgeval.results import percent
+from surgeval.stats import Difference, Interval, number_text
 
 if TYPE_CHECKING:
     from surgeval.protocols.intent.result import IntentScores
 
-__all__ = ["intent_tables", "reading_table", "reference_rows", "set_table"]
+__all__ = ["intent_tables", "printed_tables", "reading_table", "reference_rows", "set_table"]
 
 _ENDS = ("", "_low", "_high")
 _BY_SCENARIO = ("overall", "reliability", "paired")
+
+
+def printed_tables(scores: IntentScores) -> dict[str, pl.DataFrame]:
+    """What the command prints: every number with its interval and what guessing reaches."""
+    rows = []
+    for name, interval in scores.numbers.items():
+        unit, chance = number_unit(name), scores.chances.get(name)
+        guessing = "" if chance is None else percent(chance) if unit == "share" else number_text(chance, unit)
+        rows.append((LABELS[name], interval.cell(unit), guessing))
+    table = pl.DataFrame(rows, schema=dict.fromkeys(("number", "share", "guessing"), pl.String), orient="row")
+    return {"accuracy": table} if rows else {}
 
 
 def intent_tables(scores: IntentScores) -> dict[str, pl.DataFrame]:

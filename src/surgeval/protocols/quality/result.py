@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from pydantic import ConfigDict
@@ -82,6 +83,10 @@ class QualityScores(RunResult):
     def _verdict(self) -> Verdict | None:
         """Can the frames be used? None without frames."""
         return judge(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """As of every result, and the frames to drop."""
+        return {**super().to_json(), "drop": self.tables["drop"].to_dicts()}
 
     @property
     def tables(self) -> Mapping[str, pl.DataFrame]:

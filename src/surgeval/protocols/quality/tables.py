@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from surgeval.datasets import DropProposal
+from surgeval.results import counted
 from surgeval.stats import UNBOUNDED, Measure, mean_ratio, share_ratio
 
 if TYPE_CHECKING:
     from surgeval.protocols.quality.result import QualityScores
 
-__all__ = ["GRADES", "MEASURES", "drop_table", "quality_tables"]
+__all__ = ["GRADES", "MEASURES", "drop_table", "printed_tables", "quality_tables"]
 
 MEASURES = (
     Measure(
@@ -60,6 +61,12 @@ def quality_tables(scores: QualityScores) -> dict[str, pl.DataFrame]:
     videos = pl.concat(means).sort("video") if means else scores.cases.clear().select(of_video).clear()
     tables = {"drop": drop, "reasons": reasons, "videos": videos}
     return tables if scores.unreadable.is_empty() else {**tables, "unreadable": scores.unreadable}
+
+
+def printed_tables(scores: QualityScores) -> dict[str, pl.DataFrame]:
+    """What the command prints: the frames to drop."""
+    drop = drop_table(scores.proposals)
+    return {f"{counted(drop.height, 'frame')} to drop": drop} if drop.height else {}
 
 
 def drop_table(proposals: tuple[DropProposal, ...]) -> pl.DataFrame:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import polars as pl
 from pydantic import Field, create_model
@@ -176,6 +176,19 @@ class SurgXScores(RecordedResult):
         """Does it name instruments by looking at them? None for a run that did not name any."""
         return judge(self)
 
+    def to_json(self) -> dict[str, Any]:
+        """The verdict, the settings, the headline numbers and every table."""
+        verdict = self.verdict()
+        numbers = {
+            key: {"estimate": one.estimate, "low": _plain(one.low), "high": _plain(one.high), "videos": one.clusters}
+            for key, one in self.numbers.items()
+        }
+        return {
+            "model": self.name, "verdict": None if verdict is None else verdict.to_json(),
+            "settings": dict(self.settings), "headline": numbers,
+            "tables": {key: table.to_dicts() for key, table in self.detail_tables.items()},
+        }  # fmt: skip
+
     def __str__(self) -> str:
         verdict = [] if self._verdict is None else [f"  {self._verdict}"]
         numbers = (f"  {find_measure(MEASURES, key).label}: {interval}" for key, interval in self.numbers.items())
@@ -323,3 +336,7 @@ def _flag_table(cases: pl.DataFrame) -> pl.DataFrame:
         .len("cases")
         .sort("task", "flag")
     )
+
+
+def _plain(value: float) -> float | None:
+    return None if value != value else value

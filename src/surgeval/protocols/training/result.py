@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -29,7 +30,7 @@ from surgeval.protocols.training.stored import (
     fold_home,
     load_fold,
 )
-from surgeval.protocols.training.tables import fold_table, paper_tables
+from surgeval.protocols.training.tables import convention_notes, fold_table, paper_tables
 from surgeval.protocols.triplets import TripletScores, load_triplets
 from surgeval.protocols.verdict import Verdict
 
@@ -66,6 +67,15 @@ class TrainingScores(RunResult):
     def _verdict(self) -> Verdict | None:
         """Does it find more than the same answer in every frame would?"""
         return self.scores.verdict()
+
+    def sentences(self) -> tuple[str, ...]:
+        """Where the rows were scored under another convention than the paper's."""
+        return convention_notes(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """The notes and the tables."""
+        shown = {key: table.to_dicts() for key, table in self.tables.items() if not key.startswith("scores_")}
+        return {**super().to_json(), "tables": shown}
 
     @property
     def tables(self) -> dict[str, pl.DataFrame]:
