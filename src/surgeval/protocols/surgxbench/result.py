@@ -6,30 +6,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import polars as pl
 from pydantic import Field, create_model
 
 from surgeval.engine import RunRecord
 from surgeval.errors import BadInput, DataError
-from surgeval.figures import Figure
 from surgeval.files import check_stored
 from surgeval.metrics.grounding import FLAGS, prediction_sets
-from surgeval.pages import Evidence
 from surgeval.protocols.contract import Headline, headlines_of
 from surgeval.protocols.result import CaseRow, RecordedResult, RunFiles, RunSettings
 from surgeval.protocols.surgxbench import tables
 from surgeval.protocols.surgxbench.causal_table import CausalCase, causal_table
-from surgeval.protocols.surgxbench.evidence import surgxbench_evidence
-from surgeval.protocols.surgxbench.figures import surgxbench_figures
 from surgeval.protocols.surgxbench.item import NO_EXTRAS, Extras, Item
 from surgeval.protocols.surgxbench.numbers import MEASURES, guessing, headline_numbers, shares_shown
 from surgeval.protocols.surgxbench.stored import load_page
 from surgeval.protocols.surgxbench.tables import CONTROLS, MOTION_FLAGS
 from surgeval.protocols.surgxbench.verdict import judge
-from surgeval.protocols.verdict import Verdict
 from surgeval.stats import Interval, find_measure, numbers_table
+
+if TYPE_CHECKING:
+    from surgeval.figures import Figure
+    from surgeval.pages import Evidence
+    from surgeval.protocols.verdict import Verdict
 
 __all__ = ["SurgXScores", "join_runs", "load_surgxbench", "outcomes"]
 
@@ -159,11 +159,15 @@ class SurgXScores(RecordedResult):
     @property
     def figures(self) -> Mapping[str, Figure]:
         """The figures of the page; `four_way` (right or wrong, grounded or not) stands first."""
+        from surgeval.protocols.surgxbench.figures import surgxbench_figures
+
         every = surgxbench_figures([self])
         return {name: every[name] for name in sorted(every, key=lambda name: name != "four_way")}
 
     def evidence(self) -> Evidence | None:
         """A row per frame: what was named, what is labelled, right or not, grounded or not."""
+        from surgeval.protocols.surgxbench.evidence import surgxbench_evidence
+
         return surgxbench_evidence(self)
 
     def headlines(self) -> tuple[Headline, ...]:

@@ -29,7 +29,6 @@ from surgeval.files import (
     read_bounded,
     write_atomically,
 )
-from surgeval.pages import jpeg_bytes
 from surgeval.protocols.surgxbench.item import NO_EXTRAS, Extras, Hiding, Item
 
 __all__ = ["MOST_ITEMS", "PageFile", "StoredPage", "load_page", "save_page"]
@@ -172,6 +171,8 @@ def _flow_file(name: str) -> str:
 
 
 def _encoded(shown: Item | Hiding) -> bytes:
+    from surgeval.pages import jpeg_bytes
+
     return shown.picture if isinstance(shown.picture, bytes) else jpeg_bytes(shown.picture)
 
 
