@@ -21,6 +21,7 @@ __all__ = [
     "SeedOption",
     "SourcesOption",
     "StartLayerOption",
+    "TablesOption",
     "WordsName",
 ]
 
@@ -54,6 +55,10 @@ SourcesOption = Annotated[
 ]
 OverwriteOption = Annotated[
     bool, typer.Option("--overwrite", help="Replace an existing output; input files are never replaced.")
+]
+TablesOption = Annotated[
+    list[str] | None,
+    typer.Option("--tables", metavar="FORMAT", help="Write the tables as latex or markdown too (repeatable)."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -243,9 +244,6 @@ def _models(results: Sequence[RunResult], verdicts: Mapping[str, Verdict | None]
     runs = [(run.name, verdicts[run.name], run.headlines()) for run in results]
     labels = list(dict.fromkeys(headline.label for run in results for headline in run.headlines()[:_COMPARED]))
     frame, bars = numbers_table(runs, labels[:_COMPARED], "model")
-    because = [verdict.sentence if verdict is not None else "–" for verdict in verdicts.values()]
-    if any(verdicts.values()):
-        frame = frame.with_columns(pl.Series("because", list(map(unbroken, because))))
     return Section("Models", tables=(Table("Grade and first numbers", frame, claims(verdicts), bars=bars),))
 
 
@@ -268,7 +266,15 @@ def numbers_table(
         rows.append([name, *grade, *("–" if headline is None else headline.cell for headline in found)])
         for column, headline in zip(bars.values(), found, strict=True):
             column.append(None if headline is None else headline_bar(headline))
-    return pl.DataFrame(rows, schema=dict.fromkeys(heads, pl.String), orient="row"), bars
+    same = {name: _on_one_line(column) for name, column in bars.items()}
+    return pl.DataFrame(rows, schema=dict.fromkeys(heads, pl.String), orient="row"), same
+
+
+def _on_one_line(bars: Sequence[IntervalBar | None]) -> list[IntervalBar | None]:
+    """The bars of a column over the span of all of them."""
+    spans = [bar.span for bar in bars if bar is not None]
+    whole = (min(low for low, _ in spans), max(high for _, high in spans)) if spans else (0.0, 1.0)
+    return [None if bar is None else replace(bar, span=whole) for bar in bars]
 
 
 # Cases

@@ -17,9 +17,10 @@ from surgeval.errors import BadInput, DataError
 from surgeval.protocols.contract import by_key
 from surgeval.protocols.intent.ceiling import gaze_ceiling
 from surgeval.protocols.intent.evidence import intent_evidence
-from surgeval.protocols.intent.page import _details, _facts, _tables, intent_sections, write_page_of
+from surgeval.protocols.intent.page import _details, _facts, _notes, _tables, intent_sections, write_page_of
 from surgeval.protocols.intent.page_tables import competency_tables, reading_tables, removal_tables
 from surgeval.protocols.intent.result import IntentScores, load_intent
+from surgeval.protocols.run_page import finding_sections
 from surgeval.records import Gaze, IntentQuestion
 from surgeval.stats import Interval
 
@@ -40,8 +41,9 @@ def words(*results: IntentScores) -> str:
     """Everything the page says outside its tables."""
     return "\n".join(
         " ".join((section.title, section.text, *(finding.text for finding in section.findings)))
-        for section in intent_sections(results, {})
-    )
+        for section in (*finding_sections({one.name: one.verdict() for one in results}, _notes(results)),
+                        *intent_sections(results, {}))
+    )  # fmt: skip
 
 
 def test_a_run_is_read_back_as_it_was_answered(runs: dict[str, Path], items: list[IntentQuestion]) -> None:

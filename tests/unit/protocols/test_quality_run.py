@@ -102,7 +102,7 @@ def test_the_page_is_made_from_the_folder_alone(runs: tuple[Path, Path], tmp_pat
     page = write_run_pages([runs[1]], tmp_path).read_text("utf-8")
     assert "3 of 16 frames (" in page and "are unreadable or proposed to drop." in page
     assert "000025" in page and "Frames that could not be read" in page
-    titles = ("Frames to drop", "Each frame", "Overview", "Measures")
+    titles = ("Frames to remove", "Each frame", "Why", "Measures")
     assert sorted(titles, key=lambda title: page.index(f"<bdi>{title}</bdi></h2>")) == list(
         titles
     )  # what to do comes first
