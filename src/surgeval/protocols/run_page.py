@@ -105,7 +105,7 @@ class RunPage:
 
 
 def _filled(section: Section) -> bool:
-    return any((section.tables, section.figures, section.images, section.cards, section.evidence, section.facts,
+    return any((section.tables, section.figures, section.images, section.cards, section.evidence,
                 section.findings, section.links))  # fmt: skip
 
 

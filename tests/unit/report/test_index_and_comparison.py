@@ -21,7 +21,8 @@ from surgeval.cli.app import run as command
 from surgeval.engine import Manifest, load_record, save_scored
 from surgeval.errors import BadInput, DataError
 from surgeval.pages import Section, write_page
-from surgeval.protocols.contract import Compared, Comparison, Headline
+from surgeval.protocols.comparison import Compared, Comparison
+from surgeval.protocols.contract import Headline
 from surgeval.protocols.focus import score_focus
 from surgeval.protocols.registry import descriptors, load_run, runs_in
 from surgeval.protocols.result import RunResult

@@ -12,9 +12,9 @@ from surgeval.datasets import intent_record
 from surgeval.errors import BadInput, visible
 from surgeval.protocols.comparison import Pair, refuse_different, shared_settings
 from surgeval.protocols.intent.gallery import same_question_sections
-from surgeval.protocols.intent.numbers import MEASURES
 from surgeval.protocols.intent.result import IntentScores
 from surgeval.protocols.intent.scoring.interventions import GAZE, replied_under
+from surgeval.protocols.intent.scoring.numbers import MEASURES
 from surgeval.protocols.intent.scoring.scores import PLAIN
 
 __all__ = ["pair_intent"]

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from surgeval.errors import BadInput
-from surgeval.protocols.comparison import Pair, refuse_different, shared_settings
-from surgeval.protocols.contract import Compared
+from surgeval.protocols.comparison import Compared, Pair, refuse_different, shared_settings
 from surgeval.protocols.surgxbench.area import area_is_set
 from surgeval.protocols.surgxbench.numbers import MEASURES
 from surgeval.protocols.surgxbench.result import SurgXScores
