@@ -31,7 +31,7 @@ from surgeval.figures import (
     stacked,
     timeline,
 )
-from surgeval.pages import Card, Fact, Picture, Plot, Section, Table, single_file, write_page
+from surgeval.pages import Card, Picture, Plot, Section, Table, single_file, write_page
 from surgeval.pages.vega import library_name
 
 pytestmark = pytest.mark.browser
@@ -79,7 +79,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     motion = FlowPipeline("Flow", np.full((24, 32, 3), 90, np.uint8), flow, flow * 0, flow, flow[..., 0] > 1)
     sections = [
         Section("Numbers", "Text.", (Table("Wide", wide), Table("Long", words, "A note.", "tables/long.csv"),
-                Table("Folded", words, file="tables/folded.csv", folded=True)), facts=(Fact("teams", "5", "a note"),)),
+                Table("Folded", words, file="tables/folded.csv", folded=True))),
         Section("Figures", figures=_figures()),
         Section("Pairs", figures=_figures()[5:7], paired=True),
         Section("Motion", images=(Picture(motion.draw(), motion.alt),)),
