@@ -19,4 +19,9 @@ def pair_quality(first: QualityScores, second: QualityScores) -> Pair:
     if first.record.dataset != second.record.dataset:
         notes = (*notes, "the runs are of different data: videos are paired by their names alone")
     videos = sorted(cases[0]["cluster"].unique())
-    return Pair(measures=MEASURES, cases=cases, settings={"videos": videos}, notes=lambda _numbers: notes)
+    return Pair(
+        measures=MEASURES,
+        cases=cases,
+        settings={"videos": videos, "limits": asdict(first.limits)},
+        notes=lambda _numbers: notes,
+    )

@@ -102,7 +102,9 @@ def _about_network(scored: Mapping[str, TripletScores], missing: str) -> tuple[s
 
 def _neighbours(scored: Mapping[str, TripletScores]) -> tuple[str, ...]:
     """Each detector compared with the next worse one."""
-    from surgeval.protocols.comparison import compare
+    from surgeval.protocols.comparison import compare_pair
+    from surgeval.protocols.triplets.compare import pair_triplets
 
     order = sorted(scored, key=lambda name: -scored[name].number().estimate)
-    return tuple(f"{a} − {b}, IVT mAP50: {compare(scored[a], scored[b]).difference()}" for a, b in pairwise(order))
+    compared = (compare_pair(scored[a], scored[b], pair_triplets(scored[a], scored[b])) for a, b in pairwise(order))
+    return tuple(f"{one.a} − {one.b}, IVT mAP50: {one.difference()}" for one in compared)

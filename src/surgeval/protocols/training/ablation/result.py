@@ -21,7 +21,8 @@ from surgeval.arrays import Floats, Ints
 from surgeval.errors import DataError
 from surgeval.figures import Estimate, Figure, Series, estimates
 from surgeval.files import safe_name
-from surgeval.protocols.contract import Headline, few_video_notes
+from surgeval.protocols.comparison import few_video_notes
+from surgeval.protocols.contract import Headline
 from surgeval.protocols.result import RunResult
 from surgeval.protocols.training.published import PaperRow, published
 from surgeval.protocols.training.stored import SCORES, AblationFile, AblationName
