@@ -64,6 +64,19 @@ class RunResult(Result):
         """The numbers to read first, best known first."""
         raise NotImplementedError
 
+    @property
+    def recipe_settings(self) -> Mapping[str, Any]:
+        """The settings that recipes of numbers name."""
+        known: Mapping[str, Any] = getattr(self, "settings", {})
+        return known
+
+    @property
+    def recipes(self) -> dict[str, str]:
+        """By label, the recipe of each headline number: how it was combined, and the settings that change it."""
+        known = {headline.key: headline.label for headline in self.headlines()}
+        return {known[measure.key]: measure.signature(self.recipe_settings)
+                for measure in self.measures if measure.key in known}  # fmt: skip
+
     def number(self) -> Interval:
         """The first of the headlines, with its interval."""
         for headline in self.headlines():
@@ -236,7 +249,7 @@ class CaseRow(StoredTable, name="cases.parquet"):
     @classmethod
     def check(cls, table: pl.DataFrame, path: str | Path) -> pl.DataFrame:
         """The declared columns of a table; values that no case has because all of them failed are null."""
-        if "status" in table.columns and not (table["status"] == "ok").any():
+        if table.schema.get("status") == pl.String and not (table["status"] == "ok").any():
             absent = [name for name in cls.columns() if name not in table.columns]
             table = table.with_columns(pl.lit(None).alias(name) for name in absent)
         return super().check(table, path)

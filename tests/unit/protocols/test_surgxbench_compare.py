@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.unit.protocols.surgxbench_runs import scores_of
 
 from surgeval import compare
 from surgeval.engine import Manifest, RunRecord
@@ -15,7 +16,6 @@ from surgeval.errors import BadInput
 from surgeval.protocols.contract import by_key
 from surgeval.protocols.surgxbench import SurgXScores, outcomes, profile_settings
 from surgeval.protocols.surgxbench.numbers import MEASURES
-from surgeval.protocols.surgxbench.result import _complete, _scores
 
 CLASSES = ("hook", "bag")
 # video, frame, right, AC; two frames in each of two videos, chance 0.2 everywhere
@@ -35,7 +35,7 @@ def _model(name: str, seen: tuple[tuple[Any, ...], ...], tasks: tuple[str, ...] 
     manifest = Manifest("surgxbench", config=config, dataset=data,
                         model={"name": name, "family": "clip", "identity": f"hash of {name.split()[-1]}"})  # fmt: skip
     record = RunRecord(**manifest.stored(), status="done", units=1, finished=1, failed=0, cases=len(rows))
-    return _scores(name, record, _complete(pl.DataFrame(rows)))
+    return scores_of(name, record, pl.DataFrame(rows))
 
 
 def test_the_same_weights_under_two_names_are_told() -> None:

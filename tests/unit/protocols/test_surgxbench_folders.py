@@ -217,11 +217,11 @@ def test_the_same_command_makes_the_gallery_again_and_none_where_none_is_wanted(
              "--sanity", "0", "--task", "instruments", "--no-occlusion"]  # fmt: skip
     assert command([*words, "--gallery", "3"]) == 0
     assert len(load_surgxbench(out).items) == 3 == len(list((out / "gallery").iterdir()))
-    (out / "gallery" / "item_002.jpg").write_bytes(b"spoiled")
+    (out / "gallery" / "item_002.jpg").unlink()
     found = load_surgxbench(out)
     assert len(found.items) == 2 and "item_002.jpg" in found.notes[0]
     assert command(["report", str(out)]) == 0
-    assert "item_002.jpg: found other bytes than were stored" in (out / "report.html").read_text()
+    assert "item_002.jpg: no such file" in (out / "report.html").read_text()
     assert command([*words, "--gallery", "3"]) == 0
     assert len(load_surgxbench(out).items) == 3 and load_surgxbench(out).notes == ()
     assert command([*words, "--gallery", "0"]) == 0

@@ -12,19 +12,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from surgeval.datasets import Problem
 from surgeval.engine import Manifest, load_record, scored_record
 from surgeval.errors import NotRankable, NotScored
-from surgeval.figures import Figure
-from surgeval.pages import Evidence
 from surgeval.protocols.asked import was_shown
 from surgeval.protocols.contract import Headline, headlines_of
-from surgeval.protocols.focus.evidence import focus_evidence
-from surgeval.protocols.focus.figures import focus_figures
 from surgeval.protocols.focus.numbers import MEASURES
 from surgeval.protocols.focus.scoring.admission import Admission, admission_gate
 from surgeval.protocols.focus.scoring.agreement import judge_agreement
@@ -43,11 +39,15 @@ from surgeval.protocols.reply_warnings import (
     named_models,
 )
 from surgeval.protocols.result import RunResult, check_output, write_run
-from surgeval.protocols.verdict import Verdict
 from surgeval.qa.chat import Price
 from surgeval.qa.judging import PanelReport, PanelVerdict, summarise_verdicts, vote_table
 from surgeval.results import counted
 from surgeval.stats import Interval
+
+if TYPE_CHECKING:
+    from surgeval.figures import Figure
+    from surgeval.pages import Evidence
+    from surgeval.protocols.verdict import Verdict
 
 __all__ = ["Admission", "FocusScores", "admission_gate", "load_focus", "outcomes", "pictured_in"]
 
@@ -177,6 +177,11 @@ class FocusScores(RunResult):
         return headlines_of(MEASURES, self.numbers, unseeing=floors_of(self))
 
     @property
+    def recipe_settings(self) -> dict[str, Any]:
+        """What decides whether an answer is right."""
+        return {"max_latency": self.limit, "compat": self.compat, "track": self.track}
+
+    @property
     def numbers(self) -> dict[str, Interval]:
         """The headline numbers with their intervals, as far as anything could be scored."""
         known = (self.pre_evaluation, self.flat, self.video_mean)
@@ -190,6 +195,8 @@ class FocusScores(RunResult):
 
     def evidence(self) -> Evidence | None:
         """A row per question: what was asked, answered and expected, and what became of it."""
+        from surgeval.protocols.focus.evidence import focus_evidence
+
         return focus_evidence(self)
 
     @property
@@ -200,6 +207,8 @@ class FocusScores(RunResult):
     @property
     def figures(self) -> dict[str, Figure]:
         """`buckets` and `leaves`; none when nothing could be scored."""
+        from surgeval.protocols.focus.figures import focus_figures
+
         return focus_figures(self)
 
     def to_json(self) -> dict[str, Any]:

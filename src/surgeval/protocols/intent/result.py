@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from surgeval.engine import RunRecord, load_record
 from surgeval.errors import BadInput, printable
-from surgeval.figures import Figure
-from surgeval.pages import Evidence
 from surgeval.protocols.asked import UNKNOWN_MEDIA, count_models
 from surgeval.protocols.contract import Headline, headlines_of
 from surgeval.protocols.intent.cases import AnswerRow, load_answers
@@ -37,10 +35,14 @@ from surgeval.protocols.intent.scoring.weights import DIMENSIONS, NUMBERS, SKILL
 from surgeval.protocols.pictures import load_pictures, save_pictures
 from surgeval.protocols.reply_warnings import find_one_answer, find_other_models
 from surgeval.protocols.result import RecordedResult, RunFiles, RunSettings, check_output, write_run
-from surgeval.protocols.verdict import Verdict
 from surgeval.records import IntentQuestion
 from surgeval.results import counted
 from surgeval.stats import Difference, Interval
+
+if TYPE_CHECKING:
+    from surgeval.figures import Figure
+    from surgeval.pages import Evidence
+    from surgeval.protocols.verdict import Verdict
 
 __all__ = ["IntentScores", "check_scores_folder", "load_intent", "outcomes"]
 

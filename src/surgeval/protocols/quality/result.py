@@ -9,24 +9,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 from pydantic import ConfigDict
 
 from surgeval.datasets import DropProposal, FrameQuality, QualityLimits, propose_drops
 from surgeval.engine import RunRecord
-from surgeval.figures import Figure
-from surgeval.pages import Evidence
 from surgeval.protocols.contract import Headline, headlines_of
 from surgeval.protocols.pictures import load_pictures
-from surgeval.protocols.quality.evidence import quality_evidence
-from surgeval.protocols.quality.figures import quality_figures
 from surgeval.protocols.quality.tables import GRADES, MEASURES, quality_tables
 from surgeval.protocols.quality.verdict import judge
-from surgeval.protocols.result import CaseRow, RunFiles, RunResult, RunSettings
-from surgeval.protocols.verdict import Verdict
+from surgeval.protocols.result import CaseRow, RecordedResult, RunFiles, RunSettings
 from surgeval.stats import Interval, measure_intervals
+
+if TYPE_CHECKING:
+    from surgeval.figures import Figure
+    from surgeval.pages import Evidence
+    from surgeval.protocols.verdict import Verdict
 
 __all__ = ["QualityScores", "load_quality"]
 
@@ -51,7 +51,7 @@ class FrameCase(CaseRow):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class QualityScores(RunResult):
+class QualityScores(RecordedResult):
     """The frames of a dataset, measured. `cases` has a row per frame that could be read, with column `dropped`."""
 
     name: str
@@ -77,6 +77,8 @@ class QualityScores(RunResult):
 
     def evidence(self) -> Evidence:
         """A row per frame with its grades."""
+        from surgeval.protocols.quality.evidence import quality_evidence
+
         return quality_evidence(self)
 
     @cached_property
@@ -102,6 +104,8 @@ class QualityScores(RunResult):
 
         `reasons` says why frames are proposed to drop, where some are.
         """
+        from surgeval.protocols.quality.figures import quality_figures
+
         return quality_figures(self)
 
 

@@ -8,7 +8,7 @@ import polars as pl
 
 from surgeval.datasets import DropProposal
 from surgeval.results import counted
-from surgeval.stats import UNBOUNDED, Measure, mean_ratio, share_ratio
+from surgeval.stats import UNBOUNDED, Measure, mean_ratio, numbers_table, share_ratio
 
 if TYPE_CHECKING:
     from surgeval.protocols.quality.result import QualityScores
@@ -59,7 +59,8 @@ def quality_tables(scores: QualityScores) -> dict[str, pl.DataFrame]:
     # Video after video: what polars adds up in groups differs in its last digits with the number of cores.
     means = [frames.select(of_video) for frames in scores.cases.partition_by("video", maintain_order=True)]
     videos = pl.concat(means).sort("video") if means else scores.cases.clear().select(of_video).clear()
-    tables = {"drop": drop, "reasons": reasons, "videos": videos}
+    numbers = numbers_table(MEASURES, scores.numbers, settings=scores.settings)
+    tables = {"drop": drop, "reasons": reasons, "videos": videos, "numbers": numbers}
     return tables if scores.unreadable.is_empty() else {**tables, "unreadable": scores.unreadable}
 
 

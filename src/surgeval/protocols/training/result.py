@@ -10,17 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from surgeval.figures import Figure
-from surgeval.pages import Evidence
 from surgeval.protocols.contract import Headline
 from surgeval.protocols.result import RunFiles, RunResult
 from surgeval.protocols.training.ablation.result import AblationScores, load_ablation
 from surgeval.protocols.training.curves import Training, is_training, load_training_folder
-from surgeval.protocols.training.figures import fold_figures
 from surgeval.protocols.training.stored import (
     SCORES,
     TRAINING,
@@ -32,7 +29,12 @@ from surgeval.protocols.training.stored import (
 )
 from surgeval.protocols.training.tables import convention_notes, fold_table, paper_tables
 from surgeval.protocols.triplets import TripletScores, load_triplets
-from surgeval.protocols.verdict import Verdict
+from surgeval.stats import Measure
+
+if TYPE_CHECKING:
+    from surgeval.figures import Figure
+    from surgeval.pages import Evidence
+    from surgeval.protocols.verdict import Verdict
 
 __all__ = ["TrainingScores", "load_folds", "load_training"]
 
@@ -54,6 +56,16 @@ class TrainingScores(RunResult):
     def scheme(self) -> str:
         """`folds` or `sources`."""
         return str(self.scores.settings["scheme"]["kind"])
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:  # type: ignore[override]
+        """Those of its scores."""
+        return self.scores.measures
+
+    @property
+    def recipe_settings(self) -> Mapping[str, Any]:
+        """Those of its scores."""
+        return self.scores.settings
 
     def headlines(self) -> tuple[Headline, ...]:
         """Those of its scores."""
@@ -86,6 +98,8 @@ class TrainingScores(RunResult):
     @property
     def figures(self) -> dict[str, Figure]:
         """The mAP by epoch of every fold, each fold's number, and AP by class."""
+        from surgeval.protocols.training.figures import fold_figures
+
         return fold_figures(self)
 
 

@@ -18,14 +18,11 @@ import polars as pl
 from surgeval._version import __version__
 from surgeval.engine import Manifest, load_record, scored_record
 from surgeval.errors import BadInput, RunError
-from surgeval.figures import Curve, Figure
+from surgeval.figures import Curve
 from surgeval.files import check_stored
-from surgeval.pages import Evidence
 from surgeval.protocols.contract import Headline, headlines_of
 from surgeval.protocols.pictures import load_pictures, save_pictures
 from surgeval.protocols.result import RunResult, check_output, write_run
-from surgeval.protocols.triplets.evidence import triplet_evidence
-from surgeval.protocols.triplets.figures import score_figures
 from surgeval.protocols.triplets.metrics import NAMES, Key, number_of, reading_order
 from surgeval.protocols.triplets.mixing_files import Layout, read_mixable, write_mixable
 from surgeval.protocols.triplets.scoring.inputs import Task
@@ -35,11 +32,12 @@ from surgeval.protocols.triplets.scoring.objects import ObjectRow
 from surgeval.protocols.triplets.stored import Confusions, DetailsFile, ReplicateRow, TripletsFile, check_sheets
 from surgeval.protocols.triplets.tables import confusion_table, headline_table
 from surgeval.protocols.triplets.verdict import floors_of, judge
-from surgeval.protocols.verdict import Verdict
 from surgeval.stats import Interval, Measure
 
 if TYPE_CHECKING:
     from surgeval.figures import Figure
+    from surgeval.pages import Evidence
+    from surgeval.protocols.verdict import Verdict
 
 __all__ = ["TripletScores", "load_triplets"]
 
@@ -130,11 +128,15 @@ class TripletScores(RunResult):
         """Every table by file name, first every headline number with its interval, none of them twice."""
         confusions = {f"confusion_{key}": confusion_table(*matrix) for key, matrix in self.confusions.items()}
         numbers = [number for number in self.numbers if number.key not in self.repeated]
-        return {"headline": headline_table(numbers), **self.sheets, **confusions}
+        signatures = {measure.key: measure.signature(self.settings) for measure in self.measures}
+        recipes = pl.Series("signature", [signatures[number.key.text] for number in numbers], dtype=pl.String)
+        return {"headline": headline_table(numbers).with_columns(recipes), **self.sheets, **confusions}
 
     @property
     def figures(self) -> dict[str, Figure]:
         """Every figure by file name; one with nothing to show is left out."""
+        from surgeval.protocols.triplets.figures import score_figures
+
         convention = self.settings.get("convention", "")
         known = {(convention, number.key.component, number.key.metric): number.interval
                  for number in self.numbers if number.key.scope == "global"}  # fmt: skip
@@ -142,6 +144,8 @@ class TripletScores(RunResult):
 
     def evidence(self) -> Evidence | None:
         """A row per frame: labelled, said, and what became of each."""
+        from surgeval.protocols.triplets.evidence import triplet_evidence
+
         return triplet_evidence(self)
 
     def plot(self, name: str | None = None) -> Figure:
