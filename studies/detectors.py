@@ -379,15 +379,17 @@ def _score_compare(dataset: Dataset, out: Path, results: Mapping[str, Any]) -> N
 
 def _picture(scored: Mapping[str, TripletScores], stem: Path) -> None:
     """mAP50 of every component and detector with its interval."""
-    from surgeval.figures import Estimate, EstimateBars, EstimateGroup, save_figure
+    from surgeval.figures import Series, estimates
 
     components = next(iter(scored.values())).settings["components"]
     groups = []
     for name, one in scored.items():
         numbers = [one.number(component, "mAP50") for component in components]
-        groups.append(EstimateGroup(name, tuple(Estimate(n.estimate, n.low, n.high) for n in numbers)))
+        groups.append(Series(name, [(n.estimate, n.low, n.high) for n in numbers]))
     labels = tuple(component.upper() for component in components)
-    save_figure(EstimateBars("Detectors on held-out phantom videos", labels, tuple(groups), "mAP50"), stem)
+    figure = estimates("Detectors on held-out phantom videos", labels, groups, "mAP50")
+    for kind in ("svg", "png"):
+        figure.save(stem.with_name(f"{stem.name}.{kind}"))
 
 
 def _one_per_box(table: Any) -> Any:

@@ -64,7 +64,7 @@ def test_the_index_leads_to_every_run(visit: Any, pages: dict[str, Path]) -> Non
     links.first.click()
     opened.page.wait_for_selector("html[data-drawn]")
     assert opened.page.locator("h1").inner_text() in NAMES
-    assert opened.page.locator("svg.main-svg").count() > 0
+    assert opened.page.locator("svg.marks").count() > 0
     assert opened.complaints == []
 
 

@@ -68,12 +68,20 @@ def test_a_run_is_reported_again_and_stands_in_the_index(toy: Call, runs: Path) 
     page.unlink()
     assert toy("report", runs / "all").returncode == 0
     assert page.read_bytes() == first
+    assert "median|frames:pooled|videos:median|most:9|interval:leave-one-video-out" in page.read_text("utf-8")
     assert toy("report", runs).returncode == 0
     index = (runs / "index.html").read_text(encoding="utf-8")
     for label in LABELS:
         assert label in index
     assert "The share of frames without an instrument." in index  # in its glossary
     assert 'href="./all/report.html"' in index
+
+
+def test_its_numbers_stand_in_a_table_for_a_paper(toy: Call, runs: Path, tmp_path: Path) -> None:
+    done = toy("report", runs / "all", "--out", tmp_path, "--tables", "latex")
+    assert done.returncode == 0, done.stderr
+    table = (tmp_path / "tables" / "numbers.tex").read_text(encoding="utf-8")
+    assert all(label in table for label in LABELS) and "\\toprule" in table
 
 
 def test_two_runs_are_compared_and_ranked(toy: Call, runs: Path, tmp_path: Path) -> None:

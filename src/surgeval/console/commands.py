@@ -12,10 +12,11 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from datetime import datetime
+from functools import wraps
 from importlib import import_module
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import typer
 from rich.markup import escape
@@ -24,9 +25,11 @@ from surgeval.console.panels import READING, RUNNING, SCORING, shorten_option
 from surgeval.errors import BadInput
 from surgeval.files import BrokenJson, parse_json
 
-__all__ = ["COMMON", "NO_OPTION", "Help", "OptionsOf", "command_from", "common", "load_function"]
+__all__ = ["COMMON", "NO_OPTION", "Help", "OptionsOf", "command_from", "common", "load_function", "shared_option",
+           "with_options"]  # fmt: skip
 
 Values: TypeAlias = Mapping[str, Any]
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class Help:
 
     `name` is the option's own name (`--pred`; several with spaces; `--aux/--no-aux` for a switch that can be off),
     `kind` the type the command line takes, `least` and `most` the range, `required` an option that Python can leave
-    out.
+    out; an `argument` has no name.
     """
 
     text: str
@@ -47,6 +50,7 @@ class Help:
     most: float | None = None
     metavar: str | None = None
     required: bool = False
+    argument: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,12 +86,14 @@ COMMON: Mapping[str, Help] = {
     "batch": Help("Frames at a time.", RUNNING, least=1),
     "device": Help("cpu, cuda, cuda:1 …"),
     "retry": Help("Do again only what failed.", RUNNING),
+    "overwrite": Help("Replace an existing output; input files are never replaced.", RUNNING),
+    "tables": Help("Write the tables as latex or markdown too (repeatable).", metavar="FORMAT"),
+    "json": Help("Print one JSON object and nothing else."),
 }  # fmt: skip
 
 _SIMPLE = (bool, int, float, str, Path, datetime)
 _LISTS: tuple[Any, ...] = (list, tuple, Sequence, Iterable)
 _MAPPINGS: tuple[Any, ...] = (dict, Mapping)
-_JSON = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
 def common(name: str, text: str = "", panel: str | None = None) -> Help:
@@ -144,14 +150,54 @@ def command_from(
         wanted = bool(given.pop("json"))
         return run(function, taken.arguments(given), wanted)
 
-    parameters = [*taken.parameters, _parameter("json", _JSON, False)]
-    vars(command)["__signature__"] = inspect.Signature(parameters)
-    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    _set_signature(command, [*taken.parameters, _parameter("json", Annotated[bool, shared_option("json")], False)])
     about = (inspect.getdoc(function) or "").partition("\n\n")[0]
     shown = [escape(about), text, *(f"Example: [bold]{escape(example)}[/bold]" for example in examples)]
     command.__doc__ = "\n\n".join(part for part in shown if part)
     command.__name__ = getattr(function, "__name__", "command")
     return command
+
+
+def with_options(maker: Callable[..., Made]) -> Callable[[Callable[[Made], Any]], Callable[..., Any]]:
+    """A command that is given what a function or class makes, whose parameters are the options.
+
+    >>> from dataclasses import make_dataclass
+    >>> every = Annotated[int, Help("Look at every N-th frame.")]
+    >>> Looking = make_dataclass("Looking", [("every", every, 1), ("seed", Annotated[int, NO_OPTION], 0)])
+    >>> @with_options(Looking)
+    ... def look(chosen):
+    ...     return chosen
+    >>> list(inspect.signature(look).parameters), look(every=5)
+    (['every'], Looking(every=5, seed=0))
+    """
+    taken = _Options(maker)
+
+    def spread(command: Callable[[Made], Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def with_them(**given: Any) -> Any:
+            return command(maker(**taken.arguments(given)))
+
+        _set_signature(with_them, taken.parameters)
+        return with_them
+
+    return spread
+
+
+def shared_option(name: str) -> Any:
+    """A shared parameter as Typer's option, without its panel."""
+    return _typer_option(COMMON[name], COMMON[name].name or f"--{name}")
+
+
+def _typer_option(help: Help, names: str, panel: str = "", required: bool = False) -> Any:
+    return typer.Option(
+        *names.split(), help=help.text, min=help.least, max=help.most, metavar=help.metavar,
+        rich_help_panel=panel or None, show_default=not required,
+    )  # fmt: skip
+
+
+def _set_signature(command: Any, parameters: Sequence[inspect.Parameter]) -> None:
+    vars(command)["__signature__"] = inspect.Signature(parameters)
+    command.__annotations__ = {one.name: one.annotation for one in parameters}
 
 
 class _Options:
@@ -196,10 +242,11 @@ class _Options:
         required = help.required or (needed and not optional)
         if not required and (default is None or many):
             kind = kind | None if isinstance(kind, type) or many else Union[kind, None]  # noqa: UP007
-        option = typer.Option(
-            *(help.name or _name(parameter.name, kind, default)).split(), help=help.text, min=help.least, max=help.most,
-            metavar=help.metavar, rich_help_panel=help.panel or None, show_default=not required,
-        )  # fmt: skip
+        if help.argument:
+            option = typer.Argument(help=help.text, show_default=False)
+        else:
+            names = help.name or _name(parameter.name, kind, default)
+            option = _typer_option(help, names, help.panel, required)
         annotation: Any = Annotated[kind, option]
         shorten_option(annotation, option)
         self.parameters.append(_parameter(parameter.name, annotation, parameter.empty if required else default))

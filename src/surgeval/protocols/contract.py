@@ -180,6 +180,13 @@ class Comparison(Result):
         head = {"protocol": self.protocol, "a": self.a, "b": self.b, "settings": dict(self.settings)}
         return {**head, "differences": self.to_frame().to_dicts(), "notes": list(self.notes)}
 
+    @property
+    def recipes(self) -> dict[str, str]:
+        """By label, how each number was combined, and the settings that change it, which both runs have."""
+        known = {number.key: number.label for number in self.numbers}
+        return {known[measure.key]: measure.signature(self.settings)
+                for measure in self.measures if measure.headline and measure.key in known}  # fmt: skip
+
     def difference(self, key: str = "") -> Difference:
         """The difference of a number, by its key; of the first one unless it is given."""
         return by_key(self.numbers, key or self.numbers[0].key).difference

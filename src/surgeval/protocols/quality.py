@@ -35,11 +35,20 @@ from surgeval.progress import advance
 from surgeval.protocols.comparison import Pair, keep_shared_videos, refuse_different
 from surgeval.protocols.contract import Headline, headlines_of
 from surgeval.protocols.pictures import PICTURES, load_pictures, save_pictures, thumbnail
-from surgeval.protocols.result import CaseRow, FinishedRun, RunFiles, RunResult, RunSettings
+from surgeval.protocols.result import CaseRow, FinishedRun, RecordedResult, RunFiles, RunSettings
 from surgeval.protocols.verdict import Claim, Reason, Rule, Verdict, verdict_of
 from surgeval.records import Case
 from surgeval.results import counted, percent
-from surgeval.stats import UNBOUNDED, Interval, Measure, find_measure, mean_ratio, measure_intervals, share_ratio
+from surgeval.stats import (
+    UNBOUNDED,
+    Interval,
+    Measure,
+    find_measure,
+    mean_ratio,
+    measure_intervals,
+    numbers_table,
+    share_ratio,
+)
 
 if TYPE_CHECKING:
     from surgeval.figures import Figure
@@ -106,7 +115,7 @@ _DROP = {"video": pl.String, "frame": pl.String, "reason": pl.String, "measure":
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class QualityScores(RunResult):
+class QualityScores(RecordedResult):
     """The frames of a dataset, measured. `cases` has a row per frame that could be read, with column `dropped`."""
 
     name: str
@@ -155,8 +164,9 @@ class QualityScores(RunResult):
         # Video after video: what polars adds up in groups differs in its last digits with the number of cores.
         means = [frames.select(of_video) for frames in self.cases.partition_by("video", maintain_order=True)]
         videos = pl.concat(means).sort("video") if means else self.cases.clear().select(of_video).clear()
+        numbers = numbers_table(MEASURES, self.numbers, settings=self.settings)
         unreadable = {} if self.unreadable.is_empty() else {"unreadable": self.unreadable}
-        return {"drop": drop, "reasons": reasons, "videos": videos, **unreadable}
+        return {"drop": drop, "reasons": reasons, "videos": videos, "numbers": numbers, **unreadable}
 
     def to_json(self) -> dict[str, Any]:
         """As of every result, and the frames to drop."""
@@ -432,7 +442,7 @@ def write_page_of(results: Sequence[QualityScores], out: str | Path) -> Path:
     )  # fmt: skip
     tables["videos"] = tables["videos"].sort("to drop", descending=True, maintain_order=True)
     shown = {name: Table(_TITLES[name], tables[name], file=f"tables/{name}.csv")
-             for name in tables if tables[name].height or name == "videos"}  # fmt: skip
+             for name in _TITLES if name in tables and (tables[name].height or name == "videos")}  # fmt: skip
     why = [shown[name] for name in ("reasons", "unreadable") if name in shown]
     sections = (
         Section("Frames to remove", tables=(shown["drop"],) if "drop" in shown else ()),

@@ -64,6 +64,19 @@ class RunResult(Result):
         """The numbers to read first, best known first."""
         raise NotImplementedError
 
+    @property
+    def recipe_settings(self) -> Mapping[str, Any]:
+        """The settings that recipes of numbers name."""
+        known: Mapping[str, Any] = getattr(self, "settings", {})
+        return known
+
+    @property
+    def recipes(self) -> dict[str, str]:
+        """By label, the recipe of each headline number: how it was combined, and the settings that change it."""
+        known = {headline.key: headline.label for headline in self.headlines()}
+        return {known[measure.key]: measure.signature(self.recipe_settings)
+                for measure in self.measures if measure.key in known}  # fmt: skip
+
     def number(self) -> Interval:
         """The first of the headlines, with its interval."""
         for headline in self.headlines():

@@ -32,6 +32,7 @@ from surgeval.pages import (
     write_page,
 )
 from surgeval.protocols.contract import Headline
+from surgeval.protocols.recipes import recipe_table
 from surgeval.protocols.result import RunResult, names_on_page
 from surgeval.protocols.verdict import Reason, Verdict
 from surgeval.stats import Measure, NumberUnit, number_text
@@ -87,23 +88,24 @@ class RunPage:
         """
         one = self.results[0] if len(self.results) == 1 else None
         verdicts = {run.name: run.verdict() for run in self.results}
+        recipes = recipe_table({run.name: run.recipes for run in self.results})
         first = () if one is not None else (_models(self.results, verdicts),)
         chapters = (
             *first,
             *finding_sections(verdicts, notes, findings),
             *(section for section in sections if _filled(section)),
-            Section("How it was computed", method),
+            Section("How it was computed", method, tables=recipes),
         )
         return write_page(
             self.out / "report.html", title or " and ".join(self.names), chapters, kind=self.results[0].protocol,
             lead=" · ".join(filter(None, facts)), warnings=[f"Warning: {as_sentence(text)}" for text in warnings],
             scorecard=None if one is None else scorecard_of(one, pictures), details=details,
-            measures=self.results[0].measures,
+            measures=tuple(measure for run in self.results for measure in run.measures),
         )  # fmt: skip
 
 
 def _filled(section: Section) -> bool:
-    return any((section.tables, section.figures, section.images, section.cards, section.evidence, section.facts,
+    return any((section.tables, section.figures, section.images, section.cards, section.evidence,
                 section.findings, section.links))  # fmt: skip
 
 

@@ -73,7 +73,7 @@ def make(theatre: MemoryDataset, good: pl.DataFrame, filmed: Path) -> Make:
 
     def surgxbench(out: Path) -> None:
         settings = replace(SurgXSettings(), occlusion=False, curves=0, sanity=0, tasks=("instruments",))
-        done = run_surgxbench(filmed, "phantom-clip", out=out, settings=settings, progress=False)
+        done = run_surgxbench(filmed, "phantom-clip", out=out, settings=settings, gallery=0, progress=False)
         assert repr(done) == f"SurgXRun of phantom-clip: {done.summary.cases} cases in {out}"
         offers_what_the_run_does(done, out)
 

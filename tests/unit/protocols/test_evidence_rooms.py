@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 from surgeval.datasets import DropProposal, QualityLimits
+from surgeval.engine import Manifest, scored_record
 from surgeval.errors import DataError
 from surgeval.protocols.focus import load_focus, score_focus
 from surgeval.protocols.focus.page import write_page_of
@@ -127,7 +128,7 @@ def test_models_on_the_same_frames_draw_the_same_ones() -> None:
 def test_a_frame_nobody_can_use_says_why() -> None:
     grades = {"brightness": 12.0, "sharpness": 9.0, "tissue": 0.5, "saturated": 0.0, "dark": 0.1}
     cases = pl.DataFrame([{"video": "v", "name": name, **grades} for name in ("1", "2")])
-    record: Any = None
+    record = scored_record(Manifest("quality"), cases=2)
     scores = QualityScores(
         name="data", record=record, cases=cases.with_columns(dropped=pl.col("name") == "1"),
         unreadable=pl.DataFrame([("v", "3", "cut off")], ["video", "frame", "reason"], orient="row"),

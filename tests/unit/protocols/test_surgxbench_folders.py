@@ -71,7 +71,9 @@ def _film(folder: Path, moments: Mapping[int, tuple[Instance, ...]], videos: int
 
 def _look(data: Path, model: str, folder: Path, **settings: Any) -> SurgXRun:
     plain: dict[str, Any] = {"curves": 0, "sanity": 0, "threads": 1, "occlusion": False}
-    return run_surgxbench(data, model, out=folder, settings=SurgXSettings(**plain | settings), progress=False)
+    return run_surgxbench(
+        data, model, out=folder, settings=SurgXSettings(**plain | settings), gallery=0, progress=False
+    )
 
 
 @pytest.fixture(scope="module")

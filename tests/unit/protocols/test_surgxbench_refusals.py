@@ -23,7 +23,7 @@ QUICK = SurgXSettings(tasks=("instruments",), occlusion=False, curves=0, sanity=
 
 
 def _run(data: Path, folder: Path, settings: SurgXSettings = QUICK, **more: Any) -> SurgXRun:
-    return run_surgxbench(data, "phantom-clip", out=folder, settings=settings, progress=False, **more)
+    return run_surgxbench(data, "phantom-clip", out=folder, settings=settings, gallery=0, progress=False, **more)
 
 
 @pytest.fixture

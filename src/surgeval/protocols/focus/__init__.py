@@ -30,6 +30,7 @@ DESCRIPTOR = Descriptor.of_rooms(
         mark="scores.json",
     ),
     ranks_by="pre-evaluation score",
+    measures="numbers:MEASURES",
     order=20,
 )
 

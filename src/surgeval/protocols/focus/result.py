@@ -177,6 +177,11 @@ class FocusScores(RunResult):
         return headlines_of(MEASURES, self.numbers, unseeing=floors_of(self))
 
     @property
+    def recipe_settings(self) -> dict[str, Any]:
+        """What decides whether an answer is right."""
+        return {"max_latency": self.limit, "compat": self.compat, "track": self.track}
+
+    @property
     def numbers(self) -> dict[str, Interval]:
         """The headline numbers with their intervals, as far as anything could be scored."""
         known = (self.pre_evaluation, self.flat, self.video_mean)

@@ -67,6 +67,7 @@ def focus_json(scores: FocusScores) -> dict[str, Any]:
             "accuracy_mean_of_video_means": plain_interval(scores.video_mean),
             "pre_evaluation_score": plain_interval(scores.pre_evaluation),
         },
+        "recipes": scores.recipes,
         "counts": dict(scores.counts),
         "n_timed_out": scores.n_timed_out,
         "n_missing": scores.n_missing,

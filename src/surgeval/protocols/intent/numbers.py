@@ -91,7 +91,7 @@ def _measures() -> tuple[Measure, ...]:
             "the option that rejects it.",
         ),
         Measure(
-            key="twin", label="accuracy on twins", unit="share", headline=False, settings=_SETTINGS,
+            key="twin", label="accuracy on twins", term="twins", unit="share", headline=False, settings=_SETTINGS,
             ratio=_ratio("twin"),
             explanation="Share of right answers to the true-premise twins of cognitive traps.",
         ),

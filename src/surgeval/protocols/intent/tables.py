@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from surgeval.protocols.intent.numbers import LABELS, number_unit
+from surgeval.protocols.intent.numbers import LABELS, MEASURES, number_unit
 from surgeval.protocols.intent.scoring.estimates import estimate_of
 from surgeval.protocols.intent.scoring.scores import MISSING, PLAIN, roles_of
 from surgeval.protocols.intent.scoring.weights import NUMBERS, SKILLS
 from surgeval.records import IntentQuestion
 from surgeval.results import percent
-from surgeval.stats import Difference, Interval, number_text
+from surgeval.stats import Difference, Interval, find_measure, number_text
 
 if TYPE_CHECKING:
     from surgeval.protocols.intent.result import IntentScores
@@ -72,10 +72,10 @@ def _numbers(scores: IntentScores) -> pl.DataFrame:
         {"number": number, "label": LABELS[number], **_ends("estimate", interval), "chance": scores.chances.get(number),
          "strict": scores.strict[number].estimate if number in scores.strict else None,
          "answers": scores.plain.filter(pl.col("cell").is_in(list(NUMBERS[number]))).height,
-         "videos": interval.clusters}
+         "videos": interval.clusters, "signature": find_measure(MEASURES, number).signature(scores.settings)}
         for number, interval in scores.numbers.items()
     ]  # fmt: skip
-    return _frame(rows, ("number", "label"), ("answers", "videos"))
+    return _frame(rows, ("number", "label", "signature"), ("answers", "videos"))
 
 
 def _gaze(scores: IntentScores) -> pl.DataFrame:

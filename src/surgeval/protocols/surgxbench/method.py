@@ -24,7 +24,7 @@ from surgeval.progress import phases
 from surgeval.protocols.result import FinishedRun
 from surgeval.protocols.surgxbench.item import Extras, Item
 from surgeval.protocols.surgxbench.result import SurgXScores, load_surgxbench
-from surgeval.protocols.surgxbench.stored import load_page, save_page
+from surgeval.protocols.surgxbench.stored import save_page
 from surgeval.results import counted
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class SurgXRun(FinishedRun):
 
     @cached_property
     def loaded(self) -> SurgXScores:
-        """The numbers, without the pictures that `result` chooses and stores."""
+        """The numbers, and the images of the gallery."""
         return load_surgxbench(self.folder)
 
     def __repr__(self) -> str:
@@ -72,15 +72,11 @@ class SurgXRun(FinishedRun):
             banks += [look.triplets, *([look.verbs] if settings.profile == "early" else [])]
         return tuple(dict.fromkeys(word for bank in banks for word in bank.unknown))
 
-    def result(self, *, gallery: int = 36, name: str | None = None) -> SurgXScores:
-        """Store what the page needs (`gallery` predictions to look at, and the choices made here), and load the run."""
+    def save_images(self, gallery: int = 36, name: str | None = None) -> None:
+        """Store what the page needs: `gallery` predictions to look at, examples, and what the run is called."""
         scores = load_surgxbench(self.folder, name=name)
-        items = self.gallery(scores, gallery)
         extras = self.extras(scores) if gallery else Extras()
-        save_page(self.folder, items, extras, name=name)
-        stored = load_page(self.folder)
-        return replace(scores, name=name or self.folder.resolve().name, items=stored.items, extras=stored.extras,
-                       notes=stored.notes)  # fmt: skip
+        save_page(self.folder, self.gallery(scores, gallery), extras, name=name)
 
     def gallery(self, scores: SurgXScores, count: int = 36) -> tuple[Item, ...]:
         """`count` predictions to look at, an equal share of right and wrong, grounded and not."""
@@ -173,7 +169,7 @@ def run_surgxbench(
                 listed = ", ".join(done.unknown_words[:12]) + (", …" if len(done.unknown_words) > 12 else "")
                 shown.note(f"note: this model has no word for {listed}: prompts with it say less to it")
             shown.phase("pictures")
-            done.result(gallery=gallery, name=name)
+            done.save_images(gallery, name)
     return done
 
 

@@ -29,6 +29,7 @@ from surgeval.protocols.training.stored import (
 )
 from surgeval.protocols.training.tables import convention_notes, fold_table, paper_tables
 from surgeval.protocols.triplets import TripletScores, load_triplets
+from surgeval.stats import Measure
 
 if TYPE_CHECKING:
     from surgeval.figures import Figure
@@ -55,6 +56,16 @@ class TrainingScores(RunResult):
     def scheme(self) -> str:
         """`folds` or `sources`."""
         return str(self.scores.settings["scheme"]["kind"])
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:  # type: ignore[override]
+        """Those of its scores."""
+        return self.scores.measures
+
+    @property
+    def recipe_settings(self) -> Mapping[str, Any]:
+        """Those of its scores."""
+        return self.scores.settings
 
     def headlines(self) -> tuple[Headline, ...]:
         """Those of its scores."""

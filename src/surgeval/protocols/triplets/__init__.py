@@ -20,6 +20,7 @@ DESCRIPTOR = Descriptor.of_rooms(
         tables=f"{__name__}.readable:printed_tables",
         mark="scores.json",
     ),
+    measures="metrics:MEASURES",
     order=10,
 )
 

@@ -20,8 +20,8 @@ from surgeval.metrics.ordinal import WEIGHTS
 from surgeval.stats import Combine, Measure
 
 __all__ = ["COST_PARTS", "DETECTION", "MEASURES", "NAMES", "OUTCOMES", "RECOGNITION", "SCOPES", "TOP",
-           "DetectionMetric", "Key", "Pool", "detection_keys", "detection_metrics", "number_of", "reading_order",
-           "recognition_keys"]  # fmt: skip
+           "DetectionMetric", "Key", "Pool", "check_metric", "detection_keys", "detection_metrics", "number_of",
+           "reading_order", "recognition_keys"]  # fmt: skip
 
 NAMES = {"i": "I", "v": "V", "t": "T", "iv": "IV", "it": "IT", "vt": "VT", "ivt": "IVT", "bbox": "box"}
 OUTCOMES = {
@@ -169,11 +169,11 @@ DETECTION: tuple[DetectionMetric, ...] = (
         explanation="Average recall: the recall averaged over IoU thresholds 0.5 to 0.95, all predictions counted.",
     ),
     DetectionMetric(
-        key="P", label="P", at=_at_point("precision"), settings=_SETTINGS, term="precision",
+        key="P", label="P", at=_at_point("precision"), settings=_SETTINGS,
         explanation="Precision at the chosen score threshold: of what was predicted, the part that is right.",
     ),
     DetectionMetric(
-        key="R", label="R", at=_at_point("recall"), settings=_SETTINGS, term="recall",
+        key="R", label="R", at=_at_point("recall"), settings=_SETTINGS,
         explanation="Recall at the chosen score threshold: of what is there, the part that was predicted.",
     ),
     DetectionMetric(
@@ -207,6 +207,17 @@ _ASSOCIATION = tuple(
 )  # fmt: skip
 MEASURES: tuple[Measure, ...] = (*DETECTION, *RECOGNITION, _COST, *_ASSOCIATION)
 _METRICS: Mapping[str, Measure] = {measure.key: measure for measure in (*DETECTION, *RECOGNITION, *_ASSOCIATION)}
+
+
+def check_metric(name: str) -> str:
+    """The name, if a metric of this version has it.
+
+    >>> check_metric("mAP75")
+    'mAP75'
+    """
+    if name not in _METRICS:
+        raise ValueError(f"is not one of {', '.join(_METRICS)}")
+    return name
 
 
 def detection_metrics(component: str) -> tuple[DetectionMetric, ...]:

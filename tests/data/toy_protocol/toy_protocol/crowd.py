@@ -14,10 +14,11 @@ from surgeval.console.commands import Help
 from surgeval.datasets import dataset_fingerprint, open_dataset
 from surgeval.engine import Manifest, Unit, load_cases, load_record
 from surgeval.engine import run as run_units
-from surgeval.pages import Section, Table, write_page
+from surgeval.pages import Section, Table
 from surgeval.protocols.comparison import Pair, pair_runs
 from surgeval.protocols.contract import Chapter, Demo
 from surgeval.protocols.result import MeasuredResult
+from surgeval.protocols.run_page import RunPage
 from surgeval.records import Case
 from surgeval.stats import POSITIVE, Combine, Measure, mean_ratio, share_ratio
 
@@ -84,9 +85,10 @@ class CrowdResult(MeasuredResult):
 
 
 def write_page_of(results: Sequence[CrowdResult], out: Path) -> Path:
-    """One table."""
-    section = Section("Frames", tables=(Table("Numbers", results[0].to_frame(), explained=True),))
-    return write_page(out / "report.html", results[0].name, [section], kind="crowd", measures=MEASURES)
+    """One table; scorecard, recipes and glossary come by themselves."""
+    page = RunPage(results, out, results[0].tables)
+    numbers = Table("Numbers", results[0].to_frame().drop("signature"), file="tables/numbers.csv", explained=True)
+    return page.write([Section("Frames", tables=(numbers,))], "The labelled boxes of every frame are counted.")
 
 
 def pair(a: CrowdResult, b: CrowdResult) -> Pair:

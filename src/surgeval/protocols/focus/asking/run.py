@@ -29,6 +29,7 @@ from surgeval.asking import (
     pictures,
     question_units,
 )
+from surgeval.console import require_models
 from surgeval.console.commands import Help, common
 from surgeval.console.panels import READING, RUNNING
 from surgeval.engine import Manifest, fingerprint, load_cases, run
@@ -211,6 +212,8 @@ def run_focus(
     >>> run_focus(None, "oracle", folder / "run", **files, progress=False)
     FocusRun of oracle: 1 answered
     """
+    if isinstance(model, str) and model.startswith("hf:"):
+        require_models("model hf:…")
     check_judges(judge)  # before hours of asking
     with phases(show=progress) as shown:
         shown.phase("reading questions")

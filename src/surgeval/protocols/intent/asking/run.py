@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 import polars as pl
 
 from surgeval.asking import BLOCK, Answerer, Asking, FrameSampling, Shown, open_answerer, question_units
+from surgeval.console import require_models
 from surgeval.console.commands import Help, common
 from surgeval.console.panels import READING, RUNNING, SCORING
 from surgeval.engine import Manifest, RunSummary, Unit, fingerprint, run
@@ -143,6 +144,8 @@ def run_intent(
     >>> run_intent(folder, "oracle", folder / "run", progress=False)
     IntentRun of oracle: 1 answered
     """
+    if isinstance(model, str) and model.startswith(("hf:", "phantom-")):
+        require_models(f"model {model.partition(':')[0]}")
     _check(concurrency, limit, invalid)
     if isinstance(interventions, str):
         interventions = chosen_interventions(interventions)
