@@ -87,6 +87,7 @@ def whole(file: type[StoredFile]) -> dict[str, Any]:
     content = example(file)
     if "convention" in content.get("settings", {}):  # needed by detection
         content["settings"] |= {"convention": "coco", "ties": "free"}
+        content["numbers"][0]["metric"] = "mAP50"
     return {"format": file.file_format, **content}
 
 

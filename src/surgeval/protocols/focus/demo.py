@@ -110,7 +110,9 @@ def chapter(demo: Demo) -> Chapter:
             )
             if name not in SKILLS:
                 scored[name] = replace(scored[name], asked_model=name)
-            pages[name] = write_page_of([scored[name]], scored[name].save(out / name).parent)
+            folder = out / name
+            scored[name].save(folder)
+            pages[name] = write_page_of([scored[name]], folder)
     rows = [
         {"answerer": name, "accuracy": str(scores.flat), "score over buckets": str(scores.pre_evaluation)}
         for name, scores in scored.items()
