@@ -18,7 +18,7 @@ from surgeval.explain.gradcam import cam
 from surgeval.explain.maps import WORDS, Words
 
 if TYPE_CHECKING:
-    from surgeval.models.generative import Generated, Generative, Picture
+    from surgeval.models.generative import Generated, Generative, ImageInput
 
 __all__ = ["TokenMaps", "joined_map", "token_maps"]
 
@@ -54,7 +54,7 @@ def joined_map(maps: torch.Tensor, words: Words = "mean") -> torch.Tensor:
 
 
 def token_maps(
-    model: Generative, images: Sequence[Sequence[Picture]], replies: Sequence[Generated],
+    model: Generative, images: Sequence[Sequence[ImageInput]], replies: Sequence[Generated],
     tokens: Sequence[Sequence[int]] | None = None, *, picture: int = 0,
 ) -> list[TokenMaps]:  # fmt: skip
     """A map over one picture of each question for each of these tokens of its reply (all of them without `tokens`).
@@ -64,7 +64,7 @@ def token_maps(
     >>> import numpy as np
     >>> from surgeval.models import open_generative
     >>> model, asked = open_generative("phantom-llava"), [[np.zeros((64, 96, 3), np.uint8)]]
-    >>> maps = token_maps(model, asked, model.forced(asked, ["Which instruments are there?"], ["hook"]))
+    >>> maps = token_maps(model, asked, model.force(asked, ["Which instruments are there?"], ["hook"]))
     >>> tuple(maps[0].values.shape)  # tokens, rows, columns
     (1, 10, 10)
     >>> from surgeval.models.generative import Generated

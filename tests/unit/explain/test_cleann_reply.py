@@ -22,7 +22,7 @@ from surgeval.explain.cleann import (
     tally_tokens,
 )
 from surgeval.models import open_generative
-from surgeval.models.networks.llava import Llava
+from surgeval.models.llava import Llava
 
 SPAN = (3, 19)
 

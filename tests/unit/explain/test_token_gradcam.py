@@ -68,7 +68,7 @@ def test_the_gradient_reaches_every_position_before_the_last_layer_and_one_behin
 
 def test_a_name_of_several_tokens_is_their_mean_first_or_maximum(model: Generative) -> None:
     frames = _frames(1)
-    answer = model.forced(frames, [ASKED], ["a grasper and a hook"])
+    answer = model.force(frames, [ASKED], ["a grasper and a hook"])
     (maps,) = token_maps(model, frames, answer)
     tokens = answer[0].tokens_of(2, 13)
     assert tokens == (1, 2)
@@ -83,7 +83,7 @@ def test_a_name_of_several_tokens_is_their_mean_first_or_maximum(model: Generati
 
 def test_a_map_without_anything_positive_is_flagged_empty(model: Generative) -> None:
     frames = _frames(1)
-    answers = model.forced(frames, [ASKED], ["a grasper hook bipolar scissors clipper irrigator liver gallbladder no"])
+    answers = model.force(frames, [ASKED], ["a grasper hook bipolar scissors clipper irrigator liver gallbladder no"])
     (maps,) = token_maps(model, frames, answers)
     assert maps.empty.tolist() == [bool((one <= 0).all()) for one in maps.values]
     assert (maps.values >= 0).all()

@@ -14,7 +14,7 @@ from surgeval.explain.cleann.explanation import Explanation, explain_node
 from surgeval.explain.cleann.graph import Graph, Learner, learn_graph
 
 if TYPE_CHECKING:
-    from surgeval.models.generative import Generated, Generative, Picture
+    from surgeval.models.generative import Generated, Generative, ImageInput
 
 __all__ = ["CausalSettings", "HeadGraph", "causal_graphs", "reply_graphs"]
 
@@ -89,7 +89,7 @@ def causal_graphs(
 
 
 def reply_graphs(
-    model: Generative, pictures: Sequence[Picture], reply: Generated, settings: CausalSettings | None = None, *,
+    model: Generative, pictures: Sequence[ImageInput], reply: Generated, settings: CausalSettings | None = None, *,
     padding: Sequence[int] = (), tokens: Sequence[int] | None = None,
 ) -> tuple[tuple[HeadGraph, ...], ...]:  # fmt: skip
     """The graphs of a model's reply about one picture; `tokens` are numbers of generated tokens (default: all).

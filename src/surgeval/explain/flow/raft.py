@@ -88,7 +88,7 @@ def _padded(image: Image) -> Singles:
 
 
 def _state_dict(path: Path) -> dict[str, Any]:
-    from surgeval.models.loading import read_torch
+    from surgeval.models.weights import read_torch
 
     state = read_torch(path)
     first = state.get(_FIRST)

@@ -77,13 +77,13 @@ def ask(data: Path, out: Path, split: str | None, name: str) -> None:
 
 def _embedded() -> tuple[str, ...]:
     """Those of the models whose weights this installation holds."""
-    from surgeval.models import embedded_folder
+    from surgeval.models import EMBEDDED
 
     names = []
     for name in MODELS:
         with suppress(BadInput):
-            embedded_folder(name)
-            names.append(name)
+            if EMBEDDED[name].path:
+                names.append(name)
     return tuple(names)
 
 

@@ -161,9 +161,9 @@ def _few_threads(model: str) -> None:
     """The embedded networks are so small that a second thread doubles their time (measured on two cores)."""
     import torch
 
-    from surgeval.models import EMBEDDED, EMBEDDED_GENERATIVE
+    from surgeval.models import embedded_names
 
-    if model in EMBEDDED | EMBEDDED_GENERATIVE:
+    if model in embedded_names("contrastive", "generative"):
         torch.set_num_threads(1)
 
 

@@ -153,7 +153,7 @@ class AskedModel:
 
     def _named(self, pixels: torch.Tensor, numbers: Sequence[int], net: Generative) -> list[NamingReply[int]]:
         names = [spoken(self.space.instruments[number]).lower() for number in numbers]
-        replies = net.forced([[image] for image in pixels], [self.tools.text] * len(names), names)
+        replies = net.force([[image] for image in pixels], [self.tools.text] * len(names), names)
         return [NamingReply(reply, self.tools.read(""), (tuple(range(len(reply.tokens))),)) for reply in replies]
 
     @cached_property

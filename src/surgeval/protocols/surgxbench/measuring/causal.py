@@ -49,7 +49,7 @@ def _case(
 ) -> Case:  # fmt: skip
     reply, view = answer.reply, prepared.view
     own = _boxes(prepared.frame, number)
-    visible = view.touched(*net.grid)
+    visible = view.frame_cells(*net.grid)
     near = near_boxes(net.grid, view.window, own or _boxes(prepared.frame), settings.margin)
     rows = [reply.predicted_at(token) for token in tokens]
     graphs_of_rows = causal_graphs(attention, rows, reply.image_span, settings, padding_tokens(reply, visible))

@@ -81,7 +81,7 @@ def explain_causes(
     frame, causal = read_pixels(image), settings or CausalSettings()
     net = open_generative(model, device=device)
     view = net.preparation.view(*frame.shape[:2])
-    seen, near = view.touched(*net.grid), near_boxes(net.grid, view.window, boxes, causal.margin)
+    seen, near = view.frame_cells(*net.grid), near_boxes(net.grid, view.window, boxes, causal.margin)
     pixels = torch.from_numpy(net.preparation(frame)).to(net.device)
     width = frame.shape[1]
     frame = reduced(frame, _MOST_PIXELS)  # what is drawn

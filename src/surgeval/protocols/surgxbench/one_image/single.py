@@ -180,7 +180,7 @@ def _reply(
 ) -> ExplainedReply:  # fmt: skip
     images = [[pixels]] * len(asked)
     replies = net.reply(images, asked, max_tokens)
-    spelled = [reply.spelled()[:_MOST_WORDS] for reply in replies]
+    spelled = [reply.split_words()[:_MOST_WORDS] for reply in replies]
     wanted = [sorted({token for _, tokens in row for token in tokens}) for row in spelled]
     maps = token_maps(net, images, replies, wanted)
     named = [(b, word, tokens) for b, row in enumerate(spelled) for word, tokens in row]
