@@ -14,7 +14,14 @@ from surgeval.asking.media import DatasetFrames, ItemFiles, Media, VideoFiles
 from surgeval.asking.model_spec import open_answerer
 from surgeval.asking.pictures import Decorate, Moment, moments, picture, pictures, shown_record
 from surgeval.asking.question import Asked, Timed
-from surgeval.asking.reference_rows import AlwaysAccept, AlwaysReject, Oracle, PriorAnswerer, RandomAnswerer
+from surgeval.asking.reference_rows import (
+    AlwaysAccept,
+    AlwaysReject,
+    Oracle,
+    PriorAnswerer,
+    RandomAnswerer,
+    reference_row,
+)
 from surgeval.asking.replay import Replay
 from surgeval.asking.sampling import POLICIES, FrameSampling, FrameTimeline, Shown
 
@@ -59,6 +66,7 @@ __all__ = [
     "question_units",
     "random_answer",
     "read_eval_log",
+    "reference_row",
     "say_choice",
     "shown_record",
 ]

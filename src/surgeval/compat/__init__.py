@@ -1,8 +1,8 @@
-"""Drop-in classes for users of other packages, thin shells over `surgeval.metrics`.
+"""Drop-in replacements for the classes of ivtmetrics and ivtdmetrics.
 
-`from surgeval.compat.ivtmetrics import Recognition` and `from surgeval.compat.ivtd import Detection, Recognition` keep
-the calls and result keys of ivtmetrics and ivtdmetrics. `mode="fixed"` (the default) repairs their defects,
-`mode="legacy"` reproduces the numbers they print.
+`from surgeval.compat.ivtmetrics import Recognition` and `from surgeval.compat.ivtd import Detection, Recognition` have
+the calls and result keys of those packages. `mode="fixed"` (the default) repairs their faults, `mode="legacy"`
+reproduces the numbers they print.
 """
 
 from surgeval.compat import ivtd, ivtmetrics

@@ -12,7 +12,7 @@ import numpy as np
 
 from surgeval.arrays import Ints
 from surgeval.errors import BadInput, DataError
-from surgeval.vocab import LabelSpace, from_json
+from surgeval.vocab import LabelSpace
 
 __all__ = ["TASKS", "Classes", "Task"]
 
@@ -106,7 +106,7 @@ class Classes:
         if task not in TASKS:
             raise DataError(file, f"found {repr(task)[:80]}, expected one of {', '.join(TASKS)}", field="task")
         try:
-            return cls(from_json(data.get("space"), file), task)
+            return cls(LabelSpace.from_json(data.get("space"), file), task)
         except BadInput as error:
             raise DataError(
                 file,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, starmap
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import cv2
@@ -26,8 +26,8 @@ from surgeval.explain import Paste
 from surgeval.explain.heatmaps import heatmaps
 from surgeval.models import Contrastive, CrossAttention, open_contrastive
 from surgeval.progress import advance
-from surgeval.protocols.surgxbench import instrument_prompts, triplet_prompts
 from surgeval.records import Box, Frame, Triplet
+from surgeval.vocab import instrument_prompts, triplet_prompts
 
 if TYPE_CHECKING:
     from surgeval.explain import Method
@@ -196,12 +196,10 @@ class _Asked:
             return cls(bank, bank, tuple(range(len(instruments))), classes)
         triplets = triplet_prompts(space, "valid")
         scored = model.texts(triplets.texts)
-        classes = tuple(enumerate(triplets.triplets))
+        classes = tuple(enumerate(starmap(Triplet, triplets.ids)))
         if use.prompts == "triplets":
             return cls(scored, scored, tuple(range(len(classes))), classes)
-        return cls(
-            scored, model.texts(instruments), tuple(triplet.instrument for triplet in triplets.triplets), classes
-        )
+        return cls(scored, model.texts(instruments), tuple(instrument for instrument, _, _ in triplets.ids), classes)
 
     def look(self, model: Contrastive, seen: Sequence[_SeenFrame], use: WeakSettings) -> list[list[tuple[object, ...]]]:
         """For each frame its rows: ids, score and box."""

@@ -1,20 +1,28 @@
-"""Label spaces, splits and taxonomies as packaged data, and the user's own from one JSON file.
+"""Label spaces, splits, synonyms, prompts and the FOCUS taxonomy: packaged data files and how they are read.
 
-`load_labels(name)` opens a packaged one (cholect50, prostatd, cholec80, phantom) or `my_labels.json`.
-A label space names instruments, verbs and targets and says which combinations are classes; ids are positions.
+`load_labels(name)` opens a packaged label space (cholect50, prostatd, cholec80, phantom) or a file such as
+`my_labels.json`.
 """
 
-from surgeval.vocab.focus import (
+from surgeval.vocab.focus_taxonomy import (
     Capability,
     ForeignObject,
     capabilities,
-    capability_expected,
     foreign_objects,
+    suggest_capabilities,
     track_limits,
 )
-from surgeval.vocab.space import LabelSpace, from_json, label_space_names, load_labels
+from surgeval.vocab.label_space import LabelSpace, label_space_names, load_labels
+from surgeval.vocab.prompts import (
+    TripletPrompts,
+    format_class_name,
+    instrument_prompts,
+    tools_question,
+    triplet_prompts,
+    triplets_question,
+    verb_prompt,
+)
 from surgeval.vocab.splits import Split, fold_names, folds, source_of
-from surgeval.vocab.spoken import tools_question, triplets_question
 from surgeval.vocab.synonyms import other_instruments, spellings
 
 __all__ = [
@@ -22,18 +30,22 @@ __all__ = [
     "ForeignObject",
     "LabelSpace",
     "Split",
+    "TripletPrompts",
     "capabilities",
-    "capability_expected",
     "fold_names",
     "folds",
     "foreign_objects",
-    "from_json",
+    "format_class_name",
+    "instrument_prompts",
     "label_space_names",
     "load_labels",
     "other_instruments",
     "source_of",
     "spellings",
+    "suggest_capabilities",
     "tools_question",
     "track_limits",
+    "triplet_prompts",
     "triplets_question",
+    "verb_prompt",
 ]

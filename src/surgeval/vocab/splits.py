@@ -6,7 +6,9 @@ import re
 from dataclasses import dataclass
 
 from surgeval.errors import BadInput, did_you_mean
-from surgeval.vocab.packaged import packaged
+from surgeval.vocab.label_space import read_packaged
+
+__all__ = ["Split", "fold_names", "folds", "source_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,38 +21,31 @@ class Split:
 
 
 def fold_names() -> tuple[str, ...]:
-    """The published schemes: single splits have one entry, cross-validations one per fold.
+    """The published schemes. A cross-validation has a split per fold, every other scheme one split.
 
     >>> fold_names()[:2]
     ('cholect50', 'cholect50-challenge')
     """
-    return ("cholect50", "cholect50-challenge", "cholect45-cv", "cholect50-cv", "prostatd", "prostatd-noval")
+    return tuple(read_packaged("splits"))
 
 
 def folds(name: str) -> dict[str, Split]:
     """The folds of a scheme, by fold name.
+
+    `prostatd-noval` trains on the validation videos too, as the authors' repository recommends.
 
     >>> folds("cholect50-cv")["1"].test[:3]
     ('VID79', 'VID02', 'VID51')
     >>> sorted(folds("prostatd")["fold1"].test)
     ['esadv1', 'psiv1', 'psiv4', 'pwhv8']
     """
-    data = packaged("splits")
-    if name in ("cholect50", "cholect50-challenge"):
-        part = data[name]
-        return {"official": Split(_vid(part["train"]), _vid(part["val"]), _vid(part["test"]))}
-    if name in ("cholect45-cv", "cholect50-cv"):
-        table = data[name.replace("-cv", "-crossval")]
-        return {fold: _crossval(table, fold) for fold in table}
-    if name in ("prostatd", "prostatd-noval"):
-        result = {}
-        for fold, part in data["prostatd_5fold"].items():
-            train, val, test = (tuple(part[key]) for key in ("train", "val", "test"))
-            # The authors' repository recommends training on the validation videos too.
-            result[fold] = Split(train, val, test) if name == "prostatd" else Split(train + val, (), test)
-        return result
-    known = fold_names()
-    raise BadInput(f"folds {name!r}: expected one of {', '.join(known)}{did_you_mean(name, known)}")
+    schemes = read_packaged("splits")
+    if name not in schemes:
+        raise BadInput(f"Unknown folds {name!r}. Use one of {', '.join(schemes)}{did_you_mean(name, schemes)}")
+    return {
+        fold: Split(tuple(part["train"]), tuple(part["val"]), tuple(part["test"]))
+        for fold, part in schemes[name].items()
+    }
 
 
 _PROSTATD = re.compile(r"(esad|psi|pwh)v\d+")
@@ -58,19 +53,10 @@ _SOURCES = {"esad": "ESAD", "psi": "PSI-AVA", "pwh": "PWH"}
 
 
 def source_of(video: str) -> str:
-    """The source of a video of ProstaTD, which its name begins with; '' for any other name.
+    """The source that the name of a ProstaTD video begins with; "" for any other name.
 
     >>> source_of("psiv14"), source_of("VID01")
     ('PSI-AVA', '')
     """
     match = _PROSTATD.fullmatch(video)
     return _SOURCES[match[1]] if match else ""
-
-
-def _vid(numbers: list[int]) -> tuple[str, ...]:
-    return tuple(f"VID{number:02d}" for number in numbers)
-
-
-def _crossval(table: dict[str, list[int]], fold: str) -> Split:
-    rest = [number for other, numbers in table.items() if other != fold for number in numbers]
-    return Split(_vid(rest[:-5]), _vid(rest[-5:]), _vid(table[fold]))

@@ -1,8 +1,8 @@
 """How the classes of a label space are written in free text: their names, synonyms, plurals and inflections.
 
-`vocab/data/synonyms.json` lists synonyms per packaged label space. A space of the user's own takes those of packaged
-classes with the same name. A name of the space always means its own class: "forceps" is a grasper in CholecT50, which
-has no forceps, and a class in ProstaTD.
+`vocab/data/synonyms.json` lists synonyms per packaged label space. A user's own space takes the synonyms of packaged
+classes with the same name. A class name of the space always means that class: "forceps" is a synonym of grasper in
+CholecT50, which has no class of that name, and a class in ProstaTD.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from surgeval.vocab.packaged import packaged
-from surgeval.vocab.space import LabelSpace
+from surgeval.vocab.label_space import LabelSpace, read_packaged
 
 __all__ = ["other_instruments", "spellings"]
 
@@ -21,7 +20,7 @@ _VOWELS = "aeiou"
 
 
 def spellings(space: LabelSpace, component: str) -> dict[str, int]:
-    """Every spelling (lower case, words apart by one space) of the instruments, verbs or targets, and its class id.
+    """Every spelling of the instruments, verbs or targets, in lower case with single spaces, and its class id.
 
     >>> from surgeval.vocab import load_labels
     >>> known = spellings(load_labels("cholect50"), "instrument")
@@ -35,17 +34,17 @@ def spellings(space: LabelSpace, component: str) -> dict[str, int]:
 
 
 def other_instruments() -> tuple[str, ...]:
-    """Tools of any operation: what a label space does not hold and a model may name all the same.
+    """Surgical tools that no packaged label space has and that a model may name nevertheless.
 
     >>> "trocars" in other_instruments()
     True
     """
-    return tuple(form for name in packaged("synonyms")["other_instruments"] for form in (name, *_plurals(name)))
+    return tuple(form for name in read_packaged("synonyms")["other_instruments"] for form in (name, *_plurals(name)))
 
 
 @lru_cache(maxsize=64)
 def _spellings(space: str, component: str, names: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
-    listed = packaged("synonyms")["spaces"]
+    listed = read_packaged("synonyms")["spaces"]
     order = [*_BASES.get(space, (space,)), *listed]
     known: dict[str, int] = {}
     for number, name in enumerate(names):

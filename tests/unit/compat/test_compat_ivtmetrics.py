@@ -91,7 +91,7 @@ def test_a_reset_forgets_and_an_unended_video_counts_once() -> None:
         ([[1, 0, 0.9, 0, 0, 1]], "expected rows"),
         ([[100, 0, 0.9, 0, 0, 1, 1]], "ivt ids"),
         ([[1, 6, 0.9, 0, 0, 1, 1]], "i ids"),
-        ([["a", 0, 0.9, 0, 0, 1, 1]], "expected rows of numbers"),
+        ([["a", 0, 0.9, 0, 0, 1, 1]], "must hold numbers"),
     ],
 )
 def test_rows_that_are_none_are_refused(rows: Any, sentence: str) -> None:
@@ -104,7 +104,7 @@ def test_a_box_may_be_a_dictionary() -> None:
     box = [{"triplet": 17, "instrument": [0, 0.9, *LEFT]}]
     metric.update([box], [box], format="dict")
     assert metric.compute_AP("i")["AP"][0] == 1.0
-    with pytest.raises(BadInput, match="expected list or dict"):
+    with pytest.raises(BadInput, match="'list' or 'dict'"):
         metric.update([box], [box], format="rows")
 
 

@@ -27,10 +27,9 @@ from surgeval.protocols.surgxbench import SurgXSettings
 from surgeval.protocols.surgxbench.measuring.frames import Follower, PreparedFrame, Reader, batches, followed
 from surgeval.protocols.surgxbench.measuring.hide import hidden_scores
 from surgeval.protocols.surgxbench.measuring.instruments import instrument_cases
-from surgeval.protocols.surgxbench.measuring.prompts import TripletPrompts
 from surgeval.protocols.surgxbench.measuring.triplets import triplet_cases
 from surgeval.records import Box, Frame, ImageRef, Instance, Triplet
-from surgeval.vocab import LabelSpace
+from surgeval.vocab import LabelSpace, TripletPrompts
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 Picture = npt.NDArray[np.uint8]
@@ -177,7 +176,7 @@ def test_a_frame_without_motion_costs_the_rest_of_the_video_nothing(tmp_path: Pa
 SPACE = LabelSpace("toy", ("grasper", "hook", "bag", "clipper"), ("grasp", "pull"), ("liver", "duct"),
                    ((0, 0, 0), (1, 1, 1), (2, 0, 1)))  # fmt: skip
 RAW: dict[str, Any] = {"mean": (0.0, 0.0, 0.0), "std": (1.0, 1.0, 1.0)}  # black is 0
-PROMPTS = TripletPrompts(("red", "green", "blue"), tuple(Triplet(*triple) for triple in SPACE.triplets))
+PROMPTS = TripletPrompts(("red", "green", "blue"), SPACE.triplets)
 COLOURS = TextBank(PROMPTS.texts, vectors=torch.eye(3))
 RED, GREEN = np.s_[0:10, 0:12], np.s_[20:30, 20:30]  # 120 and 100 pixels
 

@@ -8,9 +8,7 @@ import pytest
 
 from surgeval.errors import BadInput
 from surgeval.protocols.surgxbench import SurgXSettings, profile_settings
-from surgeval.protocols.surgxbench.measuring.prompts import instrument_prompts, spoken, triplet_prompts, verb_prompt
-from surgeval.records import Triplet
-from surgeval.vocab import LabelSpace, load_labels
+from surgeval.vocab import LabelSpace, format_class_name, instrument_prompts, load_labels, triplet_prompts, verb_prompt
 
 SPACE = LabelSpace(
     "toy", ("hook", "specimen_bag"), ("grasp", "null_verb"), ("cystic_duct", "CysticPlate"), ((0, 0, 0), (1, 1, 1))
@@ -27,8 +25,8 @@ def test_each_profile_asks_in_its_papers_words() -> None:
 
 
 def test_class_names_are_said_with_spaces() -> None:
-    assert spoken("  specimen__bag ") == "specimen bag"
-    assert spoken("CysticPlate") == "Cystic Plate"
+    assert format_class_name("  specimen__bag ") == "specimen bag"
+    assert format_class_name("CysticPlate") == "Cystic Plate"
 
 
 def test_valid_prompts_are_the_label_spaces_classes_and_all_prompts_every_combination() -> None:
@@ -37,9 +35,9 @@ def test_valid_prompts_are_the_label_spaces_classes_and_all_prompts_every_combin
         "I use a hook to grasp the cystic duct",
         "I use a specimen bag to null verb the Cystic Plate",
     )
-    assert valid.triplets == (Triplet(0, 0, 0), Triplet(1, 1, 1))
-    assert len(every.texts) == len(set(every.triplets)) == 8
-    assert every.texts[every.triplets.index(Triplet(1, 0, 1))] == "I use a specimen bag to grasp the Cystic Plate"
+    assert valid.ids == ((0, 0, 0), (1, 1, 1))
+    assert len(every.texts) == len(set(every.ids)) == 8
+    assert every.texts[every.ids.index((1, 0, 1))] == "I use a specimen bag to grasp the Cystic Plate"
 
 
 def test_a_label_space_without_triplets_has_no_triplet_prompts() -> None:

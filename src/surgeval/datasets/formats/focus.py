@@ -26,7 +26,7 @@ from surgeval.errors import BadInput, DataError
 from surgeval.files import Location, OnProblem, collect_parquet, format_value, raise_errors, scan_parquet_file
 from surgeval.qa.formats import answer_formats
 from surgeval.records import Frame, Question, Video, VqaQuestion
-from surgeval.vocab import LabelSpace, capabilities, capability_expected, track_limits
+from surgeval.vocab import LabelSpace, capabilities, suggest_capabilities, track_limits
 
 _REQUEST = ("qID", "videoID", "start_time", "end_time", "procedure_type", "question")
 _CLOCK = re.compile(r"([0-9]{1,2}):([0-5][0-9]):([0-5][0-9])")
@@ -62,7 +62,7 @@ def _primary(value: Any, place: Location, field: str) -> str | None:
         place.warn("capability-group", f"found {format_value(text)}, expected a leaf of the taxonomy", field)
         return _groups()[_spelling(text)]
     if leaf is None:
-        place.error("wrong-value", f"found {format_value(text)}, expected {capability_expected(text)}", field)
+        place.error("wrong-value", f"found {format_value(text)}, expected {suggest_capabilities(text)}", field)
     return leaf
 
 
@@ -71,7 +71,7 @@ def _secondaries(value: Any, place: Location, field: str) -> tuple[str, ...]:
     for item in (place.items(value, field) or ()) if value is not None else ():
         leaf = _leaves().get(_spelling(item)) if isinstance(item, str) else None
         if leaf is None:
-            place.warn("wrong-value", f"found {format_value(item)}, expected {capability_expected(item)}", field)
+            place.warn("wrong-value", f"found {format_value(item)}, expected {suggest_capabilities(item)}", field)
         else:
             result.append(leaf)
     return tuple(result)

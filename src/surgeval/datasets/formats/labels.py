@@ -15,7 +15,7 @@ from surgeval.datasets.io.json import UNREAD, read_json
 from surgeval.errors import DataError, SurgevalError
 from surgeval.files import OnProblem, Problem
 from surgeval.records import Triplet
-from surgeval.vocab import LabelSpace, from_json, load_labels
+from surgeval.vocab import LabelSpace, load_labels
 
 FILE = "labels.json"
 
@@ -23,7 +23,7 @@ FILE = "labels.json"
 def space_from_json(data: Any, file: str, on_problem: OnProblem) -> LabelSpace | None:
     """A label space from parsed JSON, or None after telling what is wrong."""
     try:
-        return from_json(data, file)
+        return LabelSpace.from_json(data, file)
     except DataError as error:
         on_problem(Problem("file-broken", error.path, error.sentence, error.record, error.field))
     except (SurgevalError, ValueError, TypeError) as error:

@@ -2,8 +2,6 @@ import surgeval.protocols.descriptor
 
 from .compare import RESAMPLES as RESAMPLES
 from .compare import compare_surgxbench as compare_surgxbench
-from .measuring.prompts import instrument_prompts as instrument_prompts
-from .measuring.prompts import triplet_prompts as triplet_prompts
 from .method import SurgXRun as SurgXRun
 from .method import run_surgxbench as run_surgxbench
 from .one_image.causes import ExplainedCauses as ExplainedCauses

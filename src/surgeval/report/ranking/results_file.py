@@ -15,7 +15,7 @@ from surgeval.errors import DataError
 from surgeval.files import BrokenCsv, parse_csv, read_bounded
 from surgeval.pages import unguarded
 from surgeval.protocols.registry import descriptor_of, is_run, load_run
-from surgeval.vocab import capabilities, capability_expected
+from surgeval.vocab import capabilities, suggest_capabilities
 
 __all__ = ["read_results"]
 
@@ -100,7 +100,7 @@ def _with_groups(table: pl.DataFrame, path: Path) -> pl.DataFrame:
     if unknown.any():
         row = int(unknown.to_numpy().argmax())
         value = table[column][row]
-        expected = capability_expected(value)
+        expected = suggest_capabilities(value)
         raise DataError(path, f"found {value!r}, expected {expected}", record=f"row {row}", field=column)
     table = table.with_columns(groups.alias("group"))
     if "status" not in table.columns and "timed_out" in table.columns:

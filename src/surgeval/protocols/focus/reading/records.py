@@ -17,7 +17,7 @@ from surgeval.datasets import OnProblem, Problem
 from surgeval.errors import BadInput, printable
 from surgeval.files import as_float, format_value
 from surgeval.qa.formats import check_reference
-from surgeval.vocab import capabilities, capability_expected
+from surgeval.vocab import capabilities, suggest_capabilities
 
 __all__ = ["FocusQuestion", "FocusResponse", "Here", "check_shape", "example", "read_question", "read_response"]
 
@@ -111,7 +111,7 @@ def read_question(
     asked = _read_request(*request, aborts) if request else _Request()
     primary, group = _capability(record.get("primary"))
     if not group:
-        fault("primary", record.get("primary"), capability_expected(record.get("primary")))
+        fault("primary", record.get("primary"), suggest_capabilities(record.get("primary")))
         aborts.append("unknown primary")
     elif primary == group:
         here.warn(
@@ -127,7 +127,7 @@ def read_question(
     for value in secondaries if isinstance(secondaries, list) else [secondaries]:
         if not _capability(value)[1]:
             here.warn(
-                "wrong-value", f"found {format_value(value)}, expected {capability_expected(value)}", "secondaries"
+                "wrong-value", f"found {format_value(value)}, expected {suggest_capabilities(value)}", "secondaries"
             )
     format, options, answer = record.get("format"), record.get("format_kwargs", {}), record.get("answer")
     unreadable = check_reference(format, options, answer, compat)

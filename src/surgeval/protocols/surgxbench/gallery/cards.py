@@ -11,9 +11,9 @@ import polars as pl
 
 from surgeval.pages import Card, Picture
 from surgeval.protocols.surgxbench.item import Hiding, Item
-from surgeval.protocols.surgxbench.measuring.prompts import spoken
 from surgeval.protocols.surgxbench.result import SurgXScores
 from surgeval.stats import number_text
+from surgeval.vocab import format_class_name
 
 __all__ = ["gallery_cards", "hiding_cards", "match_level"]
 
@@ -107,7 +107,7 @@ _ORDER = ("", "I", "IT", "IV", "IVT")
 
 def _named(triplet: str) -> str:
     """`grasper, null verb, null target`."""
-    return ", ".join(spoken(part) for part in triplet.split(","))
+    return ", ".join(format_class_name(part) for part in triplet.split(","))
 
 
 def _sentence(triplet: str) -> str:
@@ -115,5 +115,5 @@ def _sentence(triplet: str) -> str:
     parts = triplet.split(",")
     if len(parts) != 3:
         return triplet
-    instrument, verb, target = map(spoken, parts)
+    instrument, verb, target = map(format_class_name, parts)
     return f"I use a {instrument} to {verb} the {target}"

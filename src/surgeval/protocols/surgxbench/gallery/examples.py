@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import starmap
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from surgeval.protocols.surgxbench.measuring.triplets import triplet_name
 from surgeval.protocols.surgxbench.measuring.worker import VideoWorker
 from surgeval.protocols.surgxbench.result import SurgXScores
 from surgeval.protocols.surgxbench.tables import best_matches
-from surgeval.records import UNKNOWN
+from surgeval.records import UNKNOWN, Triplet
 
 __all__ = ["flow_pipeline", "hidings"]
 
@@ -79,7 +80,7 @@ def _hiding(look: VideoWorker, prepared: PreparedFrame, row: dict[str, Any]) -> 
 def _prompted(look: VideoWorker, pixels: torch.Tensor, triplet: str) -> Example:
     """The map of a triplet's prompt, and the top prompts of an image with their scores."""
     net, bank, settings = look.scorer, look.triplets, look.settings
-    names = [triplet_name(triplet, look.dataset.space) for triplet in look.prompts.triplets]
+    names = [triplet_name(triplet, look.dataset.space) for triplet in starmap(Triplet, look.prompts.ids)]
 
     def top_of(image: torch.Tensor) -> tuple[tuple[str, float], ...]:
         top = net.scores(image, bank)[0].float().topk(min(settings.top_k, len(bank)))

@@ -22,7 +22,6 @@ from surgeval.protocols.surgxbench.measuring.frames import PreparedFrame
 from surgeval.protocols.surgxbench.measuring.hide import hidden_images
 from surgeval.protocols.surgxbench.measuring.instruments import named_cases, to_device
 from surgeval.protocols.surgxbench.measuring.measure import classes_present
-from surgeval.protocols.surgxbench.measuring.prompts import spoken
 from surgeval.protocols.surgxbench.measuring.replies import (
     NamingReply,
     Question,
@@ -40,7 +39,7 @@ from surgeval.protocols.surgxbench.measuring.triplets import (
 from surgeval.protocols.surgxbench.settings import SurgXSettings
 from surgeval.qa.mentions import instrument_mentions, triplet_mentions
 from surgeval.records import UNKNOWN, Case, Triplet
-from surgeval.vocab import LabelSpace, tools_question, triplets_question
+from surgeval.vocab import LabelSpace, format_class_name, tools_question, triplets_question
 
 __all__ = ["AskedModel", "Example"]
 
@@ -152,7 +151,7 @@ class AskedModel:
         return certainties(self.net, pixels, [answer.reply for answer in answers], tokens, self.settings.batch)
 
     def _named(self, pixels: torch.Tensor, numbers: Sequence[int], net: Generative) -> list[NamingReply[int]]:
-        names = [spoken(self.space.instruments[number]).lower() for number in numbers]
+        names = [format_class_name(self.space.instruments[number]).lower() for number in numbers]
         replies = net.force([[image] for image in pixels], [self.tools.text] * len(names), names)
         return [NamingReply(reply, self.tools.read(""), (tuple(range(len(reply.tokens))),)) for reply in replies]
 

@@ -18,11 +18,10 @@ from surgeval.protocols.surgxbench.measuring.frames import PreparedFrame, by_siz
 from surgeval.protocols.surgxbench.measuring.hide import hidden_scores
 from surgeval.protocols.surgxbench.measuring.instruments import to_device
 from surgeval.protocols.surgxbench.measuring.measure import LabelledScene
-from surgeval.protocols.surgxbench.measuring.prompts import TripletPrompts
 from surgeval.protocols.surgxbench.settings import SurgXSettings
 from surgeval.protocols.surgxbench.tables import CONTROLS
 from surgeval.records import UNKNOWN, Case, Triplet
-from surgeval.vocab import LabelSpace
+from surgeval.vocab import LabelSpace, TripletPrompts
 
 if TYPE_CHECKING:
     from surgeval.models.contrastive import Contrastive, TextBank
@@ -39,7 +38,7 @@ def triplet_cases(
     scores = model.scores(pixels, bank)
     top = scores.topk(min(settings.top_k, len(bank)), dim=1)
     which, best = top.indices.cpu(), top.values.double().cpu().numpy()
-    prompted = [[prompts.triplets[p] for p in row] for row in which.tolist()]
+    prompted = [[Triplet(*prompts.ids[p]) for p in row] for row in which.tolist()]
     maps = heatmaps(model, pixels, bank, which, settings.method).values
     matches = [triplet_match(row, best[b].tolist(), labelled_triplets(seen[b])) for b, row in enumerate(prompted)]
     effects = _occluded(model, bank, prompts, seen, pixels, maps, matches, best, settings)
@@ -139,7 +138,7 @@ def _occluded(
         [truth.instrument for *_, truth in pairs],
         settings,
     )
-    numbers = {triplet: number for number, triplet in enumerate(prompts.triplets)}
+    numbers = {Triplet(*ids): number for number, ids in enumerate(prompts.ids)}
     labelled = {b: {numbers.get(triplet) for triplet in labelled_triplets(seen[b])} for b in images}
     answers: dict[tuple[int, int], dict[str, Any]] = {(b, number): {} for b, number, _, _ in pairs}
     for name in CONTROLS:
@@ -166,7 +165,7 @@ def ars_cases(
 ) -> Iterator[Case]:  # fmt: skip
     """The cases of one batch, profile `early`: one predicted triplet per frame, the verb's map where it is valid."""
     pixels = to_device(seen, model)
-    prompted = [prompts.triplets[p] for p in model.scores(pixels, bank).argmax(dim=1).tolist()]
+    prompted = [Triplet(*prompts.ids[p]) for p in model.scores(pixels, bank).argmax(dim=1).tolist()]
     truths = [labelled_triplets(prepared) for prepared in seen]
     valid = [
         any((t.instrument, t.verb) == (p.instrument, p.verb) for t in row)

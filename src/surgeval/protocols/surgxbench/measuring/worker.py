@@ -23,14 +23,13 @@ from surgeval.protocols.surgxbench.measuring.checks import check_answers, check_
 from surgeval.protocols.surgxbench.measuring.frames import PreparedFrame, Reader, Unseen, batches
 from surgeval.protocols.surgxbench.measuring.instruments import instrument_cases, reference_cases, to_device
 from surgeval.protocols.surgxbench.measuring.measure import classes_present
-from surgeval.protocols.surgxbench.measuring.prompts import instrument_prompts, triplet_prompts, verb_prompt
 from surgeval.protocols.surgxbench.measuring.triplets import ars_cases, triplet_cases
 from surgeval.protocols.surgxbench.settings import SurgXSettings
 from surgeval.records import Case, Frame
+from surgeval.vocab import TripletPrompts, instrument_prompts, triplet_prompts, verb_prompt
 
 if TYPE_CHECKING:
     from surgeval.models.contrastive import TextBank
-    from surgeval.protocols.surgxbench.measuring.prompts import TripletPrompts
 
 __all__ = ["VideoWorker", "boxed_frames", "labelled_frames", "with_boxes"]
 
