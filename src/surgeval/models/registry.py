@@ -128,17 +128,25 @@ class EmbeddedModel:
     summary: str
 
     @property
+    def installed(self) -> bool:
+        """Whether this installation has the weights."""
+        return (self._path / ("" if self.kind == "detector" else "config.json")).is_file()
+
+    @property
     def path(self) -> Path:
         """The model's folder, or a detector's file; raises `BadInput` if this installation lacks it.
 
         >>> EMBEDDED["phantom-clip"].path.name, EMBEDDED["tdnet-p"].path.name
         ('phantom-clip', 'detector.safetensors')
         """
-        folder = Path(__file__).parent / "embedded_weights" / self.name
-        path, needed = (folder, "config.json") if self.kind != "detector" else (folder / "detector.safetensors", "")
-        if not (path / needed).is_file():
+        if not self.installed:
             raise BadInput(f"The weights of {self.name} are missing from this installation. Reinstall surgeval.")
-        return path
+        return self._path
+
+    @property
+    def _path(self) -> Path:
+        folder = Path(__file__).parent / "embedded_weights" / self.name
+        return folder / "detector.safetensors" if self.kind == "detector" else folder
 
 
 EMBEDDED: Mapping[str, EmbeddedModel] = {
