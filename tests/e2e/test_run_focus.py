@@ -315,7 +315,7 @@ def test_bad_input_is_one_sentence(quick: Quick, tmp_path: Path) -> None:
         (("--data", "D", "--model", "replay:absent.json"), "absent.json: found no such file"),
         (("--data", "D", "--model", "replay:twice.json"), "question 'a': qID: found a second response"),
         (("--data", "D", "--model", "replay:null.json"), "content: found nothing, expected text"),
-        (("--data", "D", "--model", "hf:D"), "D: found no config.json"),
+        (("--data", "D", "--model", "hf:D"), "D: no config.json"),
         (("--data", "D", "--model", "oracle", "--judge", "gpt"), "judge 'gpt': found no kind"),
         (("--data", "D", "--model", "oracle", "--judge", "table:absent.json"), "absent.json: no such file"),
         (("--data", "D", "--model", "oracle", "--judge", "manual", "--json"), "found beside --json"),

@@ -139,7 +139,7 @@ def test_an_example_that_only_raises_is_no_success() -> None:
 
 
 def test_lazily_exported_functions_are_among_them() -> None:
-    assert "surgeval.explain.baselines.baseline" in public_functions("surgeval.explain")
+    assert "surgeval.explain.reference_maps.baseline" in public_functions("surgeval.explain")
     assert "surgeval.stats.bootstrap.bootstrap_mean" in public_functions("surgeval.stats")
 
 

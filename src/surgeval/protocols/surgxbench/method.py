@@ -16,7 +16,7 @@ from surgeval.datasets import Dataset, JoinedBoxes, Problem, dataset_fingerprint
 from surgeval.engine import Manifest, RunSummary, Unit, library_versions, run
 from surgeval.errors import BadInput
 from surgeval.explain.flow import StoredFlow
-from surgeval.explain.heatmaps import method_for
+from surgeval.explain.heatmaps import choose_method
 from surgeval.protocols.result import FinishedRun
 from surgeval.protocols.surgxbench.gallery.examples import flow_pipeline, hidings
 from surgeval.protocols.surgxbench.gallery.pictures import gallery
@@ -140,7 +140,7 @@ def run_surgxbench(
     if isinstance(dataset, JoinedBoxes) and not set(names) & set(dataset.boxed):
         raise BadInput(f"{boxes}: found boxes of none of {_listed(names)} of {data}, expected boxes of one at least")
     look = VideoWorker(str(data), format, labels, model, device, dtype, settings, second, table)
-    method = method_for(look.net, settings.method)
+    method = choose_method(look.net, settings.method)
     look.rehearse()
     if isinstance(look.flow, StoredFlow):
         look.flow.check(names, backward=settings.motion.use_backward)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from surgeval.arrays import Bools, Floats
-from surgeval.explain.cleann import CausalSettings, causal_graphs, near_boxes, tally_tokens
+from surgeval.explain.cleann import CausalSettings, causal_graphs, count_tokens, near_boxes
 from surgeval.records import Case, Frame
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def _case(
     rows = [reply.predicted_at(token) for token in tokens]
     graphs_of_rows = causal_graphs(attention, rows, reply.image_span, settings, padding_tokens(reply, visible))
     graphs = [graph for row in graphs_of_rows for graph in row]
-    counts = [tally_tokens(graph.explanation, graph.nodes, reply.image_span[0], near, visible) for graph in graphs]
+    counts = [count_tokens(graph.explanation, graph.nodes, reply.image_span[0], near, visible) for graph in graphs]
     known = bool((near & visible).any())
     values = {
         "task": "causal", "frame": prepared.frame.name, "class": classes[number], "predicted": True,
