@@ -13,7 +13,7 @@ from surgeval.asking.chat_answerer import ChatAnswerer, Prompt
 from surgeval.asking.reference_rows import AlwaysAccept, AlwaysReject, Oracle, PriorAnswerer, RandomAnswerer
 from surgeval.asking.replay import Replay
 from surgeval.errors import BadInput
-from surgeval.models import EMBEDDED_GENERATIVE, embedded_folder
+from surgeval.models import EMBEDDED, embedded_names
 from surgeval.models.chat import ChatOptions, open_chat
 from surgeval.qa.chat import MODEL_SPECS, REJECTING_SPECS, close_kind, public_name
 from surgeval.records import IntentQuestion, VqaQuestion
@@ -38,8 +38,8 @@ def open_answerer(
     >>> open_answerer("random:3", lambda question, pictures: (), lambda place: ()).identity
     'random seed=3'
     """
-    if text in EMBEDDED_GENERATIVE:
-        return ChatAnswerer(open_chat(f"hf:{embedded_folder(text)}", options), prompt)
+    if text in embedded_names("generative"):
+        return ChatAnswerer(open_chat(f"hf:{EMBEDDED[text].path}", options), prompt)
     kind, colon, rest = text.partition(":")
     if kind in ("openai", "hf", "replay") and colon and not rest:
         raise BadInput(f"model {text!r}: found nothing after the colon, expected {_EXPECTED}")

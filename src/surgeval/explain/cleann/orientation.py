@@ -1,9 +1,9 @@
-"""Compiled orientation rules that end a search: R5–R10 (Zhang 2008) as causality-lab applies them.
+"""Compiled orientation rules of a partial ancestral graph: R0–R10 (Zhang 2008) as causality-lab applies them.
 
-The matrix is that of `_orient`. R5–R7 make edges undirected and go upwards, as R1–R4 do. R8–R10 only ever turn a circle
-into a tail next to an arrow, so their outcome does not depend on the order.
-Looking for a path that visits no node twice can take for ever in a dense graph: `effort[0]` is what is left of the
-steps to try, and a search that would go below 0 ends without a path.
+A graph of n nodes is an int8 matrix `marks`: `marks[a, b]` is the mark *at a* of the edge between a and b, `NONE` if
+there is no edge. `apart[a, b, z]` says that z is in the set that separated a and b. Every loop is ascending: the result
+of R1–R7 depends on the order, and this one does not change when tokens are renumbered. A rule that changes anything
+replaces a circle and none adds one, so an equal number of circles means that nothing changed.
 """
 
 from __future__ import annotations
@@ -12,9 +12,140 @@ import numpy as np
 
 from surgeval._jit import kernel
 from surgeval.arrays import AnyArray, Bools, Ints
-from surgeval.explain.cleann.orient import ARROW, CIRCLE, NONE, TAIL
 
-__all__ = ["orient_selection", "orient_tails"]
+__all__ = [
+    "ARROW",
+    "CIRCLE",
+    "NONE",
+    "TAIL",
+    "orient",
+    "orient_selection",
+    "orient_tails",
+]
+
+NONE, CIRCLE, ARROW, TAIL = 0, 1, 2, 3
+
+
+@kernel
+def orient(marks: AnyArray, apart: Bools) -> None:
+    """R0, then R1–R4 until nothing changes; `marks` holds the skeleton with its first marks and is changed."""
+    _colliders(marks, apart)
+    left = -1
+    while left != (marks == CIRCLE).sum():
+        left = (marks == CIRCLE).sum()
+        _rule_1(marks)
+        _rule_2(marks)
+        _rule_3(marks)
+        _rule_4(marks, apart)
+
+
+@kernel
+def _colliders(marks: AnyArray, apart: Bools) -> None:
+    """R0: x *→ z ←* y where x and y are not adjacent and z did not separate them."""
+    n = len(marks)
+    for z in range(n):
+        for x in range(n):
+            if marks[z, x] == NONE:
+                continue
+            for y in range(x + 1, n):
+                if marks[z, y] != NONE and marks[x, y] == NONE and not apart[x, y, z]:
+                    marks[z, x] = ARROW
+                    marks[z, y] = ARROW
+
+
+@kernel
+def _rule_1(marks: AnyArray) -> None:
+    """A *→ b o–* c, a and c not adjacent: b → c."""
+    for b in range(len(marks)):
+        into, open_ends = np.flatnonzero(marks[b] == ARROW), np.flatnonzero(marks[b] == CIRCLE)
+        for a in into:
+            for c in open_ends:
+                if marks[a, c] == NONE:
+                    marks[b, c] = TAIL
+                    marks[c, b] = ARROW
+
+
+@kernel
+def _rule_2(marks: AnyArray) -> None:
+    """A *→ b → c or a → b *→ c, and a *–o c: a *→ c."""
+    n = len(marks)
+    for b in range(n):
+        for c in range(n):
+            if marks[b, c] == TAIL and marks[c, b] == ARROW:
+                for a in range(n):
+                    if marks[b, a] == ARROW and marks[c, a] == CIRCLE:
+                        marks[c, a] = ARROW
+    for c in range(n):
+        for middle in np.flatnonzero(marks[c] == ARROW):
+            for a in range(n):
+                if marks[middle, a] == ARROW and marks[a, middle] == TAIL and marks[c, a] == CIRCLE:
+                    marks[c, a] = ARROW
+
+
+@kernel
+def _rule_3(marks: AnyArray) -> None:
+    """A *→ b ←* c, a *–o d o–* c, a and c not adjacent, d *–o b: d *→ b."""
+    n = len(marks)
+    for b in range(n):
+        for d in np.flatnonzero(marks[b] == CIRCLE):
+            for a in range(n):
+                if marks[b, a] != ARROW or marks[d, a] != CIRCLE:
+                    continue
+                for c in range(a + 1, n):
+                    if marks[b, c] == ARROW and marks[d, c] == CIRCLE and marks[a, c] == NONE:
+                        marks[b, d] = ARROW
+
+
+@kernel
+def _rule_4(marks: AnyArray, apart: Bools) -> None:
+    """A discriminating path from d to c for b, and b o–* c: b → c where b separated them, else a ↔ b ↔ c."""
+    n = len(marks)
+    for b in range(n):
+        for c in np.flatnonzero(marks[b] == CIRCLE):
+            parents = (marks[c] == ARROW) & (marks[:, c] == TAIL)
+            for a in range(n):
+                if not parents[a] or marks[a, b] != ARROW:
+                    continue
+                d = _discriminating(marks, a, b, int(c))
+                if d < 0:
+                    continue
+                marks[c, b] = ARROW
+                if apart[d, c, b]:
+                    marks[b, c] = TAIL
+                else:
+                    marks[b, c] = ARROW
+                    marks[a, b] = ARROW
+                    marks[b, a] = ARROW
+
+
+@kernel
+def _discriminating(marks: AnyArray, a: int, b: int, c: int) -> int:
+    """The first node d of a discriminating path d *→ … ↔ a ←* b *–* c whose inner nodes are parents of c; −1: none.
+
+    Depth first over the bidirected parents of c. A node that led nowhere once leads nowhere later: what it lacked is on
+    the way to it, and has failed or will be tried itself.
+    """
+    n = len(marks)
+    stack, seen = [a], np.zeros(n, np.bool_)
+    seen[b] = seen[c] = True
+    while len(stack) > 0:
+        node = stack.pop()
+        if seen[node]:
+            continue
+        seen[node] = True
+        for d in range(n):
+            if marks[node, d] == ARROW and marks[d, c] == NONE and d != c:
+                return d
+        for d in range(n - 1, -1, -1):
+            both = marks[node, d] == ARROW and marks[d, node] == ARROW
+            if both and not seen[d] and marks[c, d] == ARROW and marks[d, c] == TAIL:
+                stack.append(d)
+    return -1
+
+
+# The rules that end a search: R5–R10. R5–R7 make edges undirected; R8–R10 only turn a circle next to an arrow into a
+# tail, so their result does not depend on the order. Searching for a path without repeated nodes can take very long in
+# a dense graph: `effort[0]` is the number of steps left, and a search that would go below 0 ends without a path.
 
 _ANY, _CIRCLES, _FORWARD = 0, 1, 2  # which edges a path may use
 

@@ -1,7 +1,7 @@
-"""BLIP for retrieval: image-text contrast (ITC, two towers) and image-text matching (ITM, the prompt reads the image).
+"""BLIP for retrieval: image-text contrast (ITC, two towers) and image-text matching (ITM, prompt and image together).
 
-ITC explains through the image tower's attentions, which is [CLS]-pooled; ITM through the text encoder's
-cross-attention to the patches.
+ITC is explained by the attention of its [CLS]-pooled image tower, ITM by the text encoder's cross-attention to the
+patches.
 """
 
 from __future__ import annotations
@@ -16,12 +16,16 @@ import torch
 
 from surgeval.errors import BadInput
 from surgeval.models.contrastive import TextBank
-from surgeval.models.io.weights import build, configured, digest, read_config, read_folder
-from surgeval.models.networks.clip import fitting_size, read_preparation
-from surgeval.models.networks.two_towers import Adapter, PatchTowers, attended, tracked
-from surgeval.models.text.tokens import FolderTokens, checked_prompts
+from surgeval.models.preparation import read_preparation
+from surgeval.models.tokenizers import FolderTokens, check_prompts
+from surgeval.models.towers import PatchTowers, PromptModel, as_leaf, check_attentions, read_patch_grid
+from surgeval.models.weights import build_network, digest, make_config, read_config, read_folder
 
-__all__ = ["BlipItc", "BlipItm", "open_blip"]
+__all__ = [
+    "BlipItc",
+    "BlipItm",
+    "open_blip",
+]
 
 _PAIRS = 64  # image-prompt pairs that the matching head reads at a time
 
@@ -44,10 +48,10 @@ class BlipItc(PatchTowers):
         return vectors
 
 
-class BlipItm(Adapter):
-    """A `CrossAttention` head. `scores` are match probabilities; `cross` scores are their log-odds.
+class BlipItm(PromptModel):
+    """A `CrossAttention` head. `scores` are probabilities of a match, `cross` returns their log-odds.
 
-    The gradient of a saturated probability vanishes, that of the log-odds does not; the maps differ by a factor only.
+    The gradient of a saturated probability vanishes, that of the log-odds does not; the maps differ only by a factor.
     """
 
     def __init__(self, network: Any, tokens: FolderTokens, grid: tuple[int, int], **about: Any) -> None:
@@ -55,17 +59,17 @@ class BlipItm(Adapter):
         self.tokens, self.grid = tokens, grid
 
     def texts(self, prompts: Sequence[str]) -> TextBank:
-        """Tokens of the prompts: this head has no prompt vectors."""
-        checked = checked_prompts(prompts)
+        """Tokenise prompts: this head has no prompt vectors."""
+        checked = check_prompts(prompts)
         unknown = self.tokens.unknown(checked)
         placed = {name: value.to(self.device) for name, value in self.tokens(checked).items()}
         return TextBank(checked, tokens=placed, unknown=unknown)
 
     def scores(self, pixels: torch.Tensor, texts: TextBank) -> torch.Tensor:
-        """The probability that prompt and image match (images, prompts), without gradients."""
+        """Probabilities (images, prompts) that prompt and image match, without gradients."""
         tokens = self._tokens(texts)
         with torch.no_grad():
-            states = self.network.vision_model(pixel_values=self._pixels(pixels)).last_hidden_state
+            states = self.network.vision_model(pixel_values=self._place_pixels(pixels)).last_hidden_state
             image, prompt = torch.meshgrid(torch.arange(len(states)), torch.arange(len(texts)), indexing="ij")
             image, prompt = image.flatten().to(self.device), prompt.flatten().to(self.device)
             odds = [
@@ -77,13 +81,14 @@ class BlipItm(Adapter):
     def cross(
         self, pixels: torch.Tensor, texts: TextBank, which: torch.Tensor
     ) -> tuple[torch.Tensor, tuple[torch.Tensor, ...], torch.Tensor]:
-        """Log-odds of image b and prompt `which[b]`, each layer's cross-attention in the graph, and the real words."""
+        """Log-odds of image b and prompt `which[b]`, each layer's cross-attention with gradients, the mask of words."""
         tokens = self._tokens(texts)
         rows = which.to(self.device)
         if len(rows) != len(pixels) or (len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < len(texts)):
-            raise BadInput(f"which: found {tuple(which.tolist())}, expected one prompt below {len(texts)} per image")
+            raise BadInput(f"which={tuple(which.tolist())} must name one of {len(texts)} prompts for each of "
+                           f"{len(pixels)} images.")  # fmt: skip
         with torch.no_grad():
-            states = self.network.vision_model(pixel_values=self._pixels(pixels)).last_hidden_state
+            states = self.network.vision_model(pixel_values=self._place_pixels(pixels)).last_hidden_state
         picked = {name: value[rows] for name, value in tokens.items()}
         attentions: list[torch.Tensor] = []
         layers = [layer.crossattention.self for layer in self.network.text_encoder.encoder.layer]
@@ -92,11 +97,15 @@ class BlipItm(Adapter):
         ]
         try:
             with torch.enable_grad():
-                odds = self._odds(tracked(states), picked)
+                odds = self._odds(as_leaf(states), picked)
         finally:
             for hook in hooks:
                 hook.remove()
-        return odds, attended(tuple(attentions), len(layers), math.prod(self.grid)), picked["attention_mask"].bool()
+        return (
+            odds,
+            check_attentions(tuple(attentions), len(layers), math.prod(self.grid)),
+            picked["attention_mask"].bool(),
+        )
 
     def _odds(self, states: torch.Tensor, tokens: dict[str, torch.Tensor]) -> torch.Tensor:
         seen = torch.ones(states.shape[:2], dtype=torch.long, device=states.device)
@@ -107,21 +116,21 @@ class BlipItm(Adapter):
 
     def _tokens(self, texts: TextBank) -> dict[str, torch.Tensor]:
         if texts.tokens is None:
-            raise BadInput(f"texts: found prompts made by another kind of model, expected those of {self.name}")
+            raise BadInput(f"These prompts were encoded by another kind of model. Encode them with {self.name}.texts.")
         return {name: value.to(self.device) for name, value in texts.tokens.items()}
 
 
 def open_blip(folder: Path, name: str, head: str = "itc", dtype: str = "float32") -> BlipItc | BlipItm:
-    """The model of a transformers folder with `model_type: blip` and retrieval weights; `head` is itc or itm."""
+    """Load a transformers folder with `model_type: blip` and retrieval weights; `head` is itc or itm."""
     from transformers import BlipConfig, BlipForImageTextRetrieval
 
     path = folder / "config.json"
-    config = configured(BlipConfig.from_dict, read_config(path), path)
+    config = make_config(BlipConfig.from_dict, read_config(path), path)
     preparation = read_preparation(folder)
-    grid = fitting_size(path, config.vision_config, preparation)
+    grid = read_patch_grid(path, config.vision_config, preparation)
     tensors, files = read_folder(folder)
     make = partial(BlipForImageTextRetrieval._from_config, config, attn_implementation="eager", dtype=torch.float32)
-    network, notes = build(make, tensors, files[0])
+    network, notes = build_network(make, tensors, files[0])
     text, family = config.text_config, f"blip-{head}"
     tokens = FolderTokens(folder, longest=text.max_position_embeddings, words=text.vocab_size)
     about = {
@@ -134,5 +143,5 @@ def open_blip(folder: Path, name: str, head: str = "itc", dtype: str = "float32"
     }
     if head == "itm":
         return BlipItm(network, tokens, grid, logit_scale=1.0, **about)
-    # The published files leave the trained temperature out; the configuration's start value is what remains of it.
+    # The published files lack the trained temperature; only its initial value is in the configuration.
     return BlipItc(network, tokens, grid, logit_scale=math.exp(min(float(config.logit_scale_init_value), 20)), **about)

@@ -1,7 +1,7 @@
 """Residual networks in plain torch, without torchvision: ResNet-50 (SurgVLP family) and a small one (phantom).
 
-Parameter names and shapes are torchvision's, so its checkpoints load by name. Both give the last feature maps
-(images, channels, rows, columns); pooling and projection belong to the model around them, because Grad-CAM cuts there.
+Parameter names and shapes are torchvision's, so its checkpoints load by name. Both return the last feature maps
+(images, channels, rows, columns); pooling and projection belong to the model around them, because Grad-CAM reads there.
 """
 
 from __future__ import annotations
@@ -11,11 +11,15 @@ from collections.abc import Sequence
 import torch
 from torch import nn
 
-__all__ = ["ResNet", "resnet50", "small_resnet"]
+__all__ = [
+    "ResNet",
+    "resnet50",
+    "small_resnet",
+]
 
 
 class ResNet(nn.Module):
-    """A stem and stages `layer1`, `layer2`, …: every stage after the first halves the rows and columns."""
+    """A stem and stages `layer1`, `layer2`, …; every stage after the first halves rows and columns."""
 
     def __init__(self, stem: int, widths: Sequence[int], blocks: Sequence[int], *, bottleneck: bool) -> None:
         super().__init__()
@@ -49,10 +53,10 @@ class ResNet(nn.Module):
 
 
 class _Block(nn.Module):
-    """Convolutions one after the other, `conv1` and `bn1` and so on, around a shortcut."""
+    """Convolutions in sequence (`conv1`, `bn1`, …), added to a shortcut."""
 
     def __init__(self, channels: int, stride: int, layers: Sequence[tuple[int, int, int]]) -> None:
-        """`layers` are channels, kernel and stride of each convolution; `stride` is that of all together."""
+        """`layers` are channels, kernel and stride of each convolution; `stride` is their product."""
         super().__init__()
         self.depth, wide = len(layers), channels
         for number, (width, kernel, step) in enumerate(layers, 1):
@@ -75,7 +79,7 @@ class _Block(nn.Module):
 
 
 class BasicBlock(_Block):
-    """Two 3×3 convolutions around a shortcut."""
+    """Two 3×3 convolutions and a shortcut."""
 
     expansion = 1
 
@@ -84,7 +88,7 @@ class BasicBlock(_Block):
 
 
 class ResNetBottleneck(_Block):
-    """1×1, 3×3, 1×1 around a shortcut; the stride sits on the 3×3, as in torchvision."""
+    """1×1, 3×3 and 1×1 convolutions and a shortcut; the 3×3 has the stride, as in torchvision."""
 
     expansion = 4
 
@@ -109,7 +113,7 @@ def resnet50() -> ResNet:
 
 
 def small_resnet(widths: Sequence[int], blocks: Sequence[int]) -> ResNet:
-    """Basic blocks after a 3×3 stem of stride 2 without pooling: 128 pixels and three stages give 16×16 maps.
+    """Basic blocks after a 3×3 stem of stride 2 without pooling: three stages turn 128 pixels into 16×16 maps.
 
     >>> small_resnet((8, 16, 32), (1, 1, 1))(torch.zeros(1, 3, 128, 128)).shape
     torch.Size([1, 32, 16, 16])

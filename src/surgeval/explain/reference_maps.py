@@ -1,7 +1,7 @@
-"""Maps that know nothing of the model, scored like its own: reference rows for every grounding table.
+"""Baseline maps that do not depend on a model, for the reference rows of every grounding table.
 
-Uniform scores the chance level, the centre shows what the camera's habit of pointing at the action is worth, edges
-what an edge detector would get, and the oracle (the boxes themselves) what a perfect map gets. All at frame resolution.
+`uniform` scores the chance level, `centre` the effect of cameras pointing at the action, `edge` the score of an edge
+detector, and `oracle`, the boxes themselves, that of a perfect map. All have the resolution of the frame.
 """
 
 from __future__ import annotations
@@ -17,11 +17,18 @@ from surgeval.arrays import Image, Singles
 from surgeval.errors import BadInput
 from surgeval.metrics.grounding import box_mask
 
-__all__ = ["BASELINES", "baseline", "centre", "edges", "oracle", "uniform"]
+__all__ = [
+    "BASELINES",
+    "baseline",
+    "centre",
+    "edges",
+    "oracle",
+    "uniform",
+]
 
 
 def uniform(image: Image, boxes: npt.ArrayLike = ()) -> Singles:
-    """The same everywhere: its region is the whole frame, its AC the labelled share of it.
+    """One value everywhere: its region is the whole frame, its AC the labelled share of the frame.
 
     >>> uniform(np.zeros((1, 3, 3), np.uint8)).tolist()
     [[1.0, 1.0, 1.0]]
@@ -30,7 +37,7 @@ def uniform(image: Image, boxes: npt.ArrayLike = ()) -> Singles:
 
 
 def centre(image: Image, boxes: npt.ArrayLike = ()) -> Singles:
-    """A Gaussian on the middle of the frame, a quarter of each side wide.
+    """A Gaussian in the middle of the frame; its standard deviation is a quarter of each side.
 
     >>> print(centre(np.zeros((3, 3, 3), np.uint8)).round(2))
     [[0.17 0.41 0.17]
@@ -44,7 +51,7 @@ def centre(image: Image, boxes: npt.ArrayLike = ()) -> Singles:
 
 
 def edges(image: Image, boxes: npt.ArrayLike = ()) -> Singles:
-    """The strength of brightness edges (Sobel), smoothed a little: a map that never saw a prompt.
+    """The strength of brightness edges (Sobel), slightly smoothed.
 
     >>> step = np.zeros((20, 20, 3), np.uint8); step[:, 10:] = 255  # bright on the right
     >>> edges(step)[5].argmax().item() in (9, 10), edges(step)[5, 0].item()
@@ -77,11 +84,11 @@ def baseline(name: str, image: Image, boxes: npt.ArrayLike = ()) -> Singles:
     [[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
     """
     if name not in BASELINES:
-        raise BadInput(f"baseline: found {name!r}, expected one of {', '.join(BASELINES)}")
+        raise BadInput(f"Unknown baseline {name!r}. Use one of {', '.join(BASELINES)}.")
     return BASELINES[name](image, boxes)
 
 
 def _size(image: Image) -> tuple[int, int]:
     if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8 or not image.size:
-        raise BadInput(f"image: found {image.dtype} of shape {image.shape}, expected 8-bit RGB, rows × columns × 3")
+        raise BadInput(f"An image must be uint8 of shape (rows, columns, 3), not {image.dtype} of {image.shape}.")
     return int(image.shape[0]), int(image.shape[1])
