@@ -9,7 +9,7 @@ import pytest
 
 from surgeval.protocols.focus import compare_focus, score_focus
 from surgeval.protocols.focus.page import write_focus_page
-from surgeval.qa.judging import ExactJudge, Panel
+from surgeval.qa import ExactJudge, Panel
 from surgeval.report import write_comparison_page, write_index
 from surgeval.vocab import capabilities
 

@@ -19,7 +19,7 @@ import polars as pl
 import pytest
 from tests.loopback import Reply, Server, refused, said, serving
 
-from surgeval.qa.answer_lines import open_replies
+from surgeval.qa import open_replies
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Quick, Surgeval
@@ -305,7 +305,7 @@ def test_bad_input_is_one_sentence(quick: Quick, tmp_path: Path) -> None:
     (tmp_path / "null.json").write_text('[{"qID": "a\\u001b", "content": null}]')
     chat = "openai:vlm@http://127.0.0.1:9/v1"
     for arguments, words in (
-        (("--data", "D", "--model", "gpt"), "model 'gpt': found no known name, expected one of openai:MODEL@URL"),
+        (("--data", "D", "--model", "gpt"), "Unknown model 'gpt'. Use one of openai:MODEL@URL"),
         (("--data", "D", "--model", "openai:vlm"), "model 'openai:vlm': found no server address"),
         (("--data", "D", "--model", "openai:vlm@http://u:p@h/v1"), "model for h: found a password in the address"),
         (("--data", "D", "--model", "random:x"), "found the seed 'x'"),

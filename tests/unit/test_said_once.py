@@ -14,7 +14,7 @@ from surgeval.errors import MODEL_PACKAGES, BadInput
 from surgeval.models import EMBEDDED_GENERATIVE
 from surgeval.protocols.focus import command as focus
 from surgeval.protocols.intent import command as intent
-from surgeval.qa.chat import MODEL_SPECS, REJECTING_SPECS
+from surgeval.qa import ANSWERER_FORMS, REJECTING_FORMS
 
 SOURCES = Path(surgeval.__file__).parent
 
@@ -25,16 +25,16 @@ def test_a_list_is_spelt_once(words: str) -> None:
 
 
 def test_help_and_errors_name_the_models_that_can_be_opened() -> None:
-    assert set(EMBEDDED_GENERATIVE) <= set(MODEL_SPECS)
+    assert set(EMBEDDED_GENERATIVE) <= set(ANSWERER_FORMS)
     said = {room: _help_of(room.run) for room in (focus, intent)}
-    assert all(spec in text for text in said.values() for spec in MODEL_SPECS)
-    assert all((spec in said[intent], spec in said[focus]) == (True, False) for spec in REJECTING_SPECS)
+    assert all(spec in text for text in said.values() for spec in ANSWERER_FORMS)
+    assert all((spec in said[intent], spec in said[focus]) == (True, False) for spec in REJECTING_FORMS)
     with pytest.raises(BadInput) as refused:
         open_answerer("nobody", lambda question, pictures: (), lambda place: ())
-    assert all(spec in str(refused.value) for spec in (*MODEL_SPECS, *REJECTING_SPECS))
+    assert all(spec in str(refused.value) for spec in (*ANSWERER_FORMS, *REJECTING_FORMS))
     for spec in ("random:3", "oracle", "always-reject:1", "always-accept"):
         assert open_answerer(spec, lambda question, pictures: (), lambda place: ()).identity
-        assert spec.partition(":")[0] in {re.split(r"[:\[]", one)[0] for one in (*MODEL_SPECS, *REJECTING_SPECS)}
+        assert spec.partition(":")[0] in {re.split(r"[:\[]", one)[0] for one in (*ANSWERER_FORMS, *REJECTING_FORMS)}
 
 
 def _help_of(command: object) -> str:

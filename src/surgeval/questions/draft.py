@@ -13,7 +13,7 @@ from typing import Any
 
 from surgeval.errors import printable
 from surgeval.files import BrokenJson, parse_json
-from surgeval.qa.reasoning import remove_reasoning
+from surgeval.qa import remove_reasoning
 from surgeval.questions.records import LONGEST_TEXT
 from surgeval.questions.template import Template, skill_named, skills
 

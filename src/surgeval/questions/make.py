@@ -17,14 +17,13 @@ from typing import Any
 
 from surgeval.errors import BadInput, RunStopped, SurgevalError
 from surgeval.progress import advance
-from surgeval.qa.chat import ChatError, Message, Reply, SchemaChat, Usage
+from surgeval.qa import CachedChat, ChatError, Message, Reply, SchemaChat, Usage, run_in_threads
 from surgeval.questions.checks import Facts, Fault, check_batch, check_question
 from surgeval.questions.draft import Draft, UnreadableReply, read_drafts, reply_schema
 from surgeval.questions.folder import write_set
 from surgeval.questions.items import item_of, reordered
 from surgeval.questions.pictures import picture_parts
 from surgeval.questions.records import SourceRecord
-from surgeval.questions.replies import Asker, in_threads
 from surgeval.questions.template import Template, assemble, fitting_templates, repair_text, templates
 from surgeval.records import IntentQuestion
 
@@ -123,17 +122,14 @@ def make_questions(
     every = tuple(records)
     batches = [(record, template) for record in every for template in _templates(record, use, traps)]
     out.mkdir(parents=True, exist_ok=True)
-    asker = Asker(chat, out)
-    try:
-        calls = [partial(_counted, asker, chat.sees, record, template, folder, making) for record, template in batches]
-        done = in_threads(calls, concurrency)
-    finally:
-        asker.close()
+    with CachedChat(chat, out, "reply") as cached:
+        calls = [partial(_counted, cached, chat.sees, record, template, folder, making) for record, template in batches]
+        done = run_in_threads(calls, concurrency)
     outcome = Made(
         tuple(item for batch in done for item in batch.items),
         tuple(refusal for batch in done for refusal in batch.refused),
         tuple(text for batch in done for text in batch.failed),
-        asker.spent, asker.stored,
+        cached.spent, cached.stored,
     )  # fmt: skip
     settings = {"made_by": MADE_BY, "model": chat.identity, "making": asdict(making),
                 "templates": sorted({f"{t.name} {t.version}" for _, t in batches if t}),
@@ -151,12 +147,12 @@ def _templates(record: SourceRecord, use: Sequence[Template], traps: bool) -> li
 
 
 def _counted(
-    asker: Asker, sees: bool, record: SourceRecord, template: Template | None, folder: Path, making: Making
+    chat: CachedChat, sees: bool, record: SourceRecord, template: Template | None, folder: Path, making: Making
 ) -> Made:
     try:
         if template is None:
             raise BadInput(f"record {record.id!r}: found no template for the scenario {record.scenario!r}")
-        return _batch(asker, _messages(record, template, folder if sees else None, making), record, template, making)
+        return _batch(chat, _messages(record, template, folder if sees else None, making), record, template, making)
     except ChatError as error:
         name = template.name if template else ""
         return Made(failed=(f"{record.id} {name}: {error}",))
@@ -179,14 +175,14 @@ def _messages(record: SourceRecord, template: Template, folder: Path | None, mak
     return [{"role": "user", "content": [*pictures, {"type": "text", "text": prompt}]}]
 
 
-def _batch(asker: Asker, prompt: list[Message], record: SourceRecord, template: Template, making: Making) -> Made:
+def _batch(chat: CachedChat, prompt: list[Message], record: SourceRecord, template: Template, making: Making) -> Made:
     """Ask, check, and ask again with the faults shown, until six sound questions are there or patience ends."""
     schema = reply_schema(template, making.options)
     sound: dict[str, Draft] = {}
     refused: list[Refusal] = []
     messages, complete = prompt, False
     for attempt in range(1, making.repairs + 2):
-        reply = asker.ask(messages, schema)
+        reply = chat.ask(messages, schema)
         drafts, faults = _judged(reply, record, template, making)
         alone = check_batch(list(drafts.values()), template.rules)
         sound = {**drafts, **sound} if alone else drafts

@@ -19,13 +19,11 @@ from surgeval.datasets.io import read_lines
 from surgeval.errors import BadInput, DataError
 from surgeval.files import BrokenJson, parse_json, write_atomically
 from surgeval.progress import advance
-from surgeval.qa.chat import ChatError, Message, SchemaChat, Usage
-from surgeval.qa.choices import choice_prompt, read_choice
+from surgeval.qa import CachedChat, ChatError, Message, SchemaChat, Usage, choice_prompt, read_choice, run_in_threads
 from surgeval.questions.folder import QuestionSet
 from surgeval.questions.gaze_words import gaze_in_words
 from surgeval.questions.judgements import item_fingerprint
 from surgeval.questions.pictures import picture_parts
-from surgeval.questions.replies import Asker, in_threads
 from surgeval.records import IntentQuestion
 
 __all__ = ["CONDITIONS", "Condition", "ProbeRow", "Probed", "gaze_confirmed", "guessable", "least_chosen",
@@ -75,7 +73,7 @@ def probe_items(
     """Ask every item under each condition, its options rotated so that a favourite letter wins nothing.
 
     >>> import tempfile
-    >>> from surgeval.qa.chat import Reply
+    >>> from surgeval.qa import Reply
     >>> class AlwaysA:
     ...     identity, sees = "always A", False
     ...     def complete(self, messages, schema=None):
@@ -97,35 +95,30 @@ def probe_items(
         (item, name, turn) for item in questions.items for name in conditions
         for turn in range(min(rotations, len(item.options)))
     ]  # fmt: skip
-    asker = Asker(chat, questions.folder)
-    try:
-        done = in_threads(
-            [partial(_asked, asker, chat.identity, questions.folder, *each) for each in asked], concurrency
-        )
-    finally:
-        asker.close()
+    with CachedChat(chat, questions.folder, "reply") as cached:
+        done = run_in_threads([partial(_asked, cached, questions.folder, *each) for each in asked], concurrency)
     rows = tuple(row for row in done if isinstance(row, ProbeRow))
     others = [
         row for row in read_probe(questions) if (row.model, row.condition) not in {(r.model, r.condition) for r in rows}
     ]
     lines = [json.dumps(asdict(row), ensure_ascii=False) + "\n" for row in (*others, *rows)]
     write_atomically(questions.folder / PROBE, "".join(lines).encode())
-    return Probed(rows, tuple(text for text in done if isinstance(text, str)), asker.spent, asker.stored)
+    return Probed(rows, tuple(text for text in done if isinstance(text, str)), cached.spent, cached.stored)
 
 
-def _asked(asker: Asker, model: str, folder: Path, item: IntentQuestion, condition: str, turn: int) -> ProbeRow | str:
+def _asked(chat: CachedChat, folder: Path, item: IntentQuestion, condition: str, turn: int) -> ProbeRow | str:
     count = len(item.options)
     order = [(k + turn) % count for k in range(count)]
     options = [item.options[k] for k in order]
     try:
-        reply = asker.ask(_messages(folder, item, condition, choice_prompt(item.question, options)))
+        reply = chat.ask(_messages(folder, item, condition, choice_prompt(item.question, options)))
         choice = read_choice(reply.text or "", options).index
     except (ChatError, DataError, BadInput) as error:
         return f"{item.id} {condition}: {error}"
     finally:
         advance("replies")
     own = None if choice is None else order[choice]
-    return ProbeRow(item.id, item_fingerprint(item), condition, turn, own, own == item.answer, model)
+    return ProbeRow(item.id, item_fingerprint(item), condition, turn, own, own == item.answer, chat.identity)
 
 
 def _messages(folder: Path, item: IntentQuestion, condition: str, prompt: str) -> list[Message]:

@@ -13,7 +13,7 @@ from tests.unit.questions.sound import SKILLS
 
 from surgeval.datasets import read_intent_items
 from surgeval.errors import BadInput, DataError
-from surgeval.qa.chat import Message, Reply
+from surgeval.qa import Message, Reply
 from surgeval.questions import (
     Adjudication,
     QuestionSet,

@@ -18,7 +18,7 @@ from surgeval.results import counted
 
 if TYPE_CHECKING:
     from surgeval.datasets import Problem
-    from surgeval.qa.chat import Price, SchemaChat, Usage
+    from surgeval.qa import Price, SchemaChat, Usage
     from surgeval.questions import Made, SetReport
 
 app = command_group("Make questions: generate, check, probe, review, export.", "surgeval questions check items.jsonl")
@@ -334,7 +334,7 @@ def _chat(model: str, max_tokens: int, timeout: float, temperature: float) -> Sc
 
 
 def _price(text: str | None) -> Price | None:
-    from surgeval.qa.chat import Price
+    from surgeval.qa import Price
 
     if text is None:
         return None

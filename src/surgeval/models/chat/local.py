@@ -25,7 +25,7 @@ from PIL import Image
 from surgeval.errors import BadInput, DataError
 from surgeval.models.chat.folder import open_chat_folder
 from surgeval.models.text.template import ChatTemplate
-from surgeval.qa.chat import ChatError, Message, Reply
+from surgeval.qa import ChatError, Message, Reply
 
 __all__ = ["LocalChat"]
 

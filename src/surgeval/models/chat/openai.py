@@ -25,7 +25,7 @@ from surgeval.errors import BadInput, RunStopped
 from surgeval.models.chat.http import HttpError, HttpReply, post, proxy_of
 from surgeval.models.chat.replies import FailedReply, error_of, is_foreign, read_reply, retry_after
 from surgeval.models.chat.secrets import read_key, secrets_of
-from surgeval.qa.chat import ChatError, JsonForm, Message, Reply, SchemaChat, parse_server, public_name
+from surgeval.qa import ChatError, JsonForm, Message, Reply, SchemaChat, parse_server, public_name
 
 __all__ = ["ChatOptions", "OpenAIChat", "open_chat"]
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from surgeval.errors import bounded, visible
 from surgeval.files import BrokenJson, parse_json
-from surgeval.qa.chat import Reply
+from surgeval.qa import Reply
 
 __all__ = ["FailedReply", "error_of", "is_foreign", "read_reply", "retry_after"]
 

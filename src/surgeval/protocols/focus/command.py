@@ -27,14 +27,13 @@ from surgeval.console.options import JsonOption, ResamplesOption, SeedOption
 from surgeval.console.panels import JUDGING, READING, RUNNING, SCORING, grouped
 from surgeval.errors import BadInput, visible
 from surgeval.progress import phases
-from surgeval.qa.chat import MODEL_SPECS
+from surgeval.qa import ANSWERER_FORMS
 from surgeval.results import counted
 
 if TYPE_CHECKING:
     from surgeval.protocols.focus.asking.run import FocusRun
     from surgeval.protocols.focus.result import Admission, FocusScores
-    from surgeval.qa.chat import Price
-    from surgeval.qa.judging import Panel, TiePolicy
+    from surgeval.qa import Panel, Price, TiePolicy
 
 _MANUAL_BESIDE_JSON = "--judge manual: found beside --json, expected one of them: a person needs the screen"
 _LISTED = 10
@@ -158,8 +157,7 @@ def score(
     from surgeval.protocols.focus.reading.sources import scored_sources
     from surgeval.protocols.focus.result import check_scores_folder, pictured_in
     from surgeval.protocols.pictures import load_pictures
-    from surgeval.qa.judging import read_verdicts
-    from surgeval.qa.screening import FlagPolicy
+    from surgeval.qa import FlagPolicy, read_verdicts
 
     if retry and not (out / "scores.json").is_file():
         raise BadInput(f"--retry: {out}: found no scores.json, expected a folder that was scored before")
@@ -207,7 +205,7 @@ def score(
 def run(
     model: Annotated[
         str,
-        typer.Option(metavar="SPEC", show_default=False, help=f"One of {', '.join(MODEL_SPECS)}."),
+        typer.Option(metavar="SPEC", show_default=False, help=f"One of {', '.join(ANSWERER_FORMS)}."),
     ],
     out: Annotated[Path, typer.Option(help="The run's folder: new, or one to resume.", show_default=False)],
     data: Annotated[
@@ -287,7 +285,7 @@ def _panel(
     compat: str | None, json: bool,
 ) -> Panel | None:  # fmt: skip
     from surgeval.models.chat import open_chat
-    from surgeval.qa.judging import Panel, VerdictCache, open_judges, parse_judge
+    from surgeval.qa import Panel, VerdictCache, open_judges, parse_judge
 
     if not specs:
         return None
@@ -315,7 +313,7 @@ def _interactive(panel: Panel | None) -> bool:
 
 
 def _prices(texts: list[str], judges: list[str]) -> dict[str, Price]:
-    from surgeval.qa.chat import Price, public_name
+    from surgeval.qa import Price, public_name
 
     prices: dict[str, Price] = {}
     for text in texts:
@@ -335,7 +333,7 @@ def _prices(texts: list[str], judges: list[str]) -> dict[str, Price]:
 
 def _check_judges(specs: list[str], json: bool) -> None:
     """Refuse what would fail once the answers are there: no such kind, no such verdict file, nobody at the screen."""
-    from surgeval.qa.judging import open_judges, parse_judge
+    from surgeval.qa import open_judges, parse_judge
 
     kinds = [parse_judge(spec).kind for spec in specs]
     if json and "manual" in kinds:

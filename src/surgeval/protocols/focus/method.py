@@ -23,8 +23,7 @@ from surgeval.protocols.focus.scoring.judge import Judged, Judging, Progress, as
 from surgeval.protocols.focus.scoring.pooled import Batches, apply_budgets, read_batches
 from surgeval.protocols.focus.scoring.rules import STATUSES, Outcome, TimeRule, off_track_groups, outcome, time_limit
 from surgeval.protocols.focus.scoring.summary import RESULTS, SAID, Scheme, focus_numbers, small_buckets
-from surgeval.qa.formats import check_compat
-from surgeval.qa.screening import FlagPolicy
+from surgeval.qa import FlagPolicy, check_compat
 from surgeval.results import counted
 
 __all__ = ["RESAMPLES", "results_table", "score_focus"]

@@ -25,8 +25,7 @@ from surgeval.protocols.focus.scoring.pooled import PooledTime
 from surgeval.protocols.focus.scoring.rules import STATUSES
 from surgeval.protocols.focus.scoring.summary import RESULTS, SAID, SUMMARY, BucketScore
 from surgeval.protocols.focus.tables import focus_json
-from surgeval.qa.chat import Price
-from surgeval.qa.judging import PanelVerdict
+from surgeval.qa import PanelVerdict, Price
 from surgeval.stats import Interval
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from surgeval.console.options import JsonOption, SeedOption
 from surgeval.console.panels import READING, RUNNING, SCORING, grouped
 from surgeval.errors import BadInput, visible
 from surgeval.progress import phases
-from surgeval.qa.chat import MODEL_SPECS, REJECTING_SPECS
+from surgeval.qa import ANSWERER_FORMS, REJECTING_FORMS
 
 if TYPE_CHECKING:
     from surgeval.protocols.intent.asking.run import IntentRun
@@ -60,7 +60,7 @@ def run(
         str,
         typer.Option(
             metavar="SPEC", show_default=False,
-            help=f"One of {', '.join((*MODEL_SPECS, *REJECTING_SPECS))}.",
+            help=f"One of {', '.join((*ANSWERER_FORMS, *REJECTING_FORMS))}.",
         ),
     ],
     out: Annotated[Path, typer.Option(help="The run's folder: new, or one to resume.", show_default=False)],

@@ -40,8 +40,7 @@ from surgeval.protocols.focus.result import FocusScores, load_focus
 from surgeval.protocols.focus.scoring.rules import latency_limit
 from surgeval.protocols.focus.stored import SCORES
 from surgeval.protocols.pictures import film_strip, save_pictures
-from surgeval.qa.chat import public_name
-from surgeval.qa.formats import answer_formats
+from surgeval.qa import load_answer_formats, public_name
 from surgeval.records import Answer, VqaQuestion
 from surgeval.results import counted
 
@@ -196,7 +195,8 @@ def run_focus(
     answers = _answers(folder, questions)
     _write(folder, questions, answers)
     judged = any(
-        question.format in answer_formats() and answer_formats()[question.format].judged for question in questions
+        question.format in load_answer_formats() and load_answer_formats()[question.format].judged
+        for question in questions
     )
     name = public_name(model) if isinstance(model, str) else answerer.identity
     return FocusRun(

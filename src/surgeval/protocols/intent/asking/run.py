@@ -43,7 +43,7 @@ from surgeval.protocols.intent.cases import load_intent_cases
 from surgeval.protocols.intent.items import ItemSet, OpenedItems, open_items, save_items
 from surgeval.protocols.intent.result import IntentScores, load_intent
 from surgeval.protocols.pictures import PICTURES, film_strip, save_pictures
-from surgeval.qa.chat import public_name
+from surgeval.qa import public_name
 from surgeval.records import IntentQuestion
 
 __all__ = ["MAX_TOKENS", "IntentRun", "ask_items", "run_intent"]

@@ -1,6 +1,6 @@
-"""How the judging of a run went: states, requests, tokens and cost per judge, and the table that agreement needs.
+"""Report on the judging of a run: states, requests, tokens and cost per judge, and the table of votes for agreement.
 
-Tokens of cached votes are listed apart: they were paid once, in an earlier run.
+Tokens of cached votes are listed separately, because an earlier run paid for them.
 """
 
 from __future__ import annotations
@@ -12,15 +12,20 @@ from dataclasses import dataclass
 import polars as pl
 
 from surgeval.qa.chat import Price, Usage
-from surgeval.qa.judging.vote import PanelVerdict, Vote
+from surgeval.qa.panel import PanelVerdict, Vote
 from surgeval.results import Result, counted
 
-__all__ = ["JudgeTally", "PanelReport", "summarise_verdicts", "vote_table"]
+__all__ = [
+    "JudgeTally",
+    "PanelReport",
+    "summarise_verdicts",
+    "vote_table",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeTally:
-    """One judge in one run. Tokens and cost are of this run's requests; `saved_tokens` those of cached votes.
+    """One judge in one run. Tokens and cost are those of this run's requests, `saved_tokens` those of cached votes.
 
     >>> vote = Vote("judge", "correct", prompt_tokens=300, completion_tokens=1)
     >>> report = summarise_verdicts([PanelVerdict("q1", "correct", (vote,), 1, "")], {"judge": Price(2.0, 10.0)})
@@ -43,7 +48,7 @@ class JudgeTally:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class PanelReport(Result):
-    """How the judging of a run went.
+    """Report on the judging of a run.
 
     >>> summarise_verdicts([PanelVerdict("q1", "judge_error", (), 0, "no verdict")]).failure_share
     1.0
@@ -58,18 +63,18 @@ class PanelReport(Result):
 
     @property
     def failure_share(self) -> float:
-        """Share of the answers without a verdict: above the organiser's limit the ranking is refused."""
+        """Share of the answers without a verdict. Above the organiser's limit there is no ranking."""
         return (self.judge_errors + self.invalid) / self.answers if self.answers else 0.0
 
     @property
     def cost(self) -> float | None:
-        """Of all judges; None where a judge that used tokens has no price."""
+        """Cost of all judges; None if a judge that used tokens has no price."""
         costs = [tally.cost for tally in self.judges if tally.prompt_tokens + tally.completion_tokens]
         return None if None in costs else sum(cost for cost in costs if cost is not None)
 
     @property
     def tables(self) -> dict[str, pl.DataFrame]:
-        """`judges`: one row each."""
+        """`judges`: one row per judge."""
         return {"judges": pl.DataFrame(self.judges, infer_schema_length=None)}
 
     def __str__(self) -> str:
@@ -80,7 +85,7 @@ class PanelReport(Result):
 
 
 def summarise_verdicts(verdicts: Iterable[PanelVerdict], prices: Mapping[str, Price] | None = None) -> PanelReport:
-    """Count states, requests, tokens and cost (by judge name; a judge without a price has cost None).
+    """Count states, requests, tokens and cost. `prices` are by judge name; without a price the cost is None.
 
     >>> verdicts = [PanelVerdict(qid, "correct", (Vote("judge", "correct"),), 1, "") for qid in ("q1", "q2")]
     >>> summarise_verdicts(verdicts).to_frame().select("judge", "correct", "requests").rows()
@@ -92,7 +97,7 @@ def summarise_verdicts(verdicts: Iterable[PanelVerdict], prices: Mapping[str, Pr
         for vote in verdict.votes:
             by_judge.setdefault(vote.judge, []).append(vote)
     states = Counter(verdict.state for verdict in verdicts)
-    tallies = tuple(_tally(name, votes, (prices or {}).get(name)) for name, votes in by_judge.items())
+    tallies = tuple(_count_votes(name, votes, (prices or {}).get(name)) for name, votes in by_judge.items())
     return PanelReport(
         answers=len(verdicts),
         correct=states["correct"],
@@ -104,7 +109,7 @@ def summarise_verdicts(verdicts: Iterable[PanelVerdict], prices: Mapping[str, Pr
 
 
 def vote_table(verdicts: Iterable[PanelVerdict]) -> pl.DataFrame:
-    """`qID` and one column per judge: true, false, or null (failed, or not asked). Rows for agreement and kappa.
+    """Table of votes: `qID` and one column per judge, true, false or null (failed, or not asked).
 
     >>> votes = Vote("a", "correct"), Vote("b", "error")
     >>> vote_table([PanelVerdict("q1", "correct", votes, 2, "")]).rows()
@@ -119,7 +124,7 @@ def vote_table(verdicts: Iterable[PanelVerdict]) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def _tally(name: str, votes: Sequence[Vote], price: Price | None) -> JudgeTally:
+def _count_votes(name: str, votes: Sequence[Vote], price: Price | None) -> JudgeTally:
     states = Counter(vote.state for vote in votes)
     spent = [vote for vote in votes if not vote.cached]
     used = sum((Usage(vote.requests, vote.prompt_tokens, vote.completion_tokens) for vote in spent), Usage())

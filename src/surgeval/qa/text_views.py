@@ -1,7 +1,7 @@
-"""The readings of an answer that a judge model might take: as shown, without look-alikes, decoded.
+"""The readings of an answer that a judge model might take: as it looks, without look-alike letters, decoded.
 
-Attacks hide in the gap between what a filter reads and what a model reads, so the rules look at every reading. `shown`
-is also what the judge's prompt carries: text whose invisible characters are gone.
+Attacks use the difference between what a filter reads and what a model reads, so the screening rules are applied to
+every reading. `strip_invisible` is also applied to every text in the judge's prompt.
 """
 
 from __future__ import annotations
@@ -15,17 +15,11 @@ import unicodedata
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-__all__ = ["DECODED", "invisible_message", "readings", "shown", "unseen"]
+__all__ = ["DECODED", "count_invisible", "decode_tags", "readings", "strip_invisible"]
 
-DECODED = (
-    "base64",
-    "base32",
-    "hexadecimal",
-    "binary digits",
-    "character codes",
-    "morse",
-)  # readings that nobody writes by accident
-_FILLERS = frozenset("\u034f\u115f\u1160\u3164\uffa0\u2800\u180b\u180c\u180d")  # drawn as nothing, yet no format class
+# Readings whose encoding does not occur by accident.
+DECODED = ("base64", "base32", "hexadecimal", "binary digits", "character codes", "morse")
+_FILLERS = frozenset("\u034f\u115f\u1160\u3164\uffa0\u2800\u180b\u180c\u180d")  # invisible, but not of a format class
 _HIDDEN_CLASSES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 _LINE_BREAKS = re.compile("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 # Letters that look like Latin ones and that NFKC keeps apart.
@@ -51,81 +45,86 @@ _SPACED = re.compile(r"(?<!\w)\w(?:[ .\-_*·|/]{1,3}\w(?!\w)){4,}")
 _MAX_DEPTH = 2
 
 
-def shown(text: str) -> str:
-    r"""The text without characters that a reader cannot see; every kind of line break becomes a newline.
+def strip_invisible(text: str) -> str:
+    r"""The text without invisible characters; every kind of line break becomes a newline.
 
-    >>> shown("COR\u00adRECT\u200b\r\nyes")
+    >>> strip_invisible("COR\u00adRECT\u200b\r\nyes")
     'CORRECT\nyes'
     """
     if text.isascii() and text.isprintable():
-        return text  # nearly every answer; what follows looks at each character
+        return text  # nearly every answer; the rest checks each character
     lines = _LINE_BREAKS.split(text)
-    return "\n".join("".join(c for c in line if c == "\t" or not _hidden(c)) for line in lines)
+    return "\n".join("".join(c for c in line if c == "\t" or not _is_invisible(c)) for line in lines)
 
 
-def unseen(text: str) -> int:
-    r"""How many invisible characters the text has (one leading byte-order mark is an accident, not counted).
+def count_invisible(text: str) -> int:
+    r"""The number of invisible characters. A byte-order mark at the start is not counted, because editors add it.
 
-    >>> unseen("\ufeffclip"), unseen("cl\u200b\u200bip")
+    >>> count_invisible("\ufeffclip"), count_invisible("cl\u200b\u200bip")
     (0, 2)
     """
     if text.isascii() and text.isprintable():
         return 0
     body = _LINE_BREAKS.sub("", text.removeprefix("\ufeff"))
-    return sum(c != "\t" and _hidden(c) for c in body)
+    return sum(c != "\t" and _is_invisible(c) for c in body)
 
 
-def invisible_message(text: str) -> str:
-    """What Unicode tag characters spell: a model reads them, a person does not see them."""
+def decode_tags(text: str) -> str:
+    """The text that Unicode tag characters spell: a model reads them, a person does not see them."""
     return "".join(chr(ord(c) - 0xE0000) for c in text if 0xE0020 <= ord(c) <= 0xE007E)
 
 
 def readings(text: str) -> Iterator[tuple[str, str]]:
-    """Pairs (how it was read, the reading): lower case, no accents on Latin letters, one space, newlines kept.
+    """Pairs (decoding, reading). Readings are in lower case, without accents on Latin letters, with single spaces.
 
     >>> [reading for how, reading in readings("Vеrdісt:  ÓK") if how == "look-alike letters replaced"]
     ['verdict: ok']
     """
     seen: set[str] = set()
-    for how, source in _sources(text):
-        visible = shown(unicodedata.normalize("NFKC", source))
+    for how, source in _find_sources(text):
+        visible = strip_invisible(unicodedata.normalize("NFKC", source))
         plain = ((how, visible),)
         alike = (
-            () if visible.isascii() else ((_both(how, "look-alike letters replaced"), visible.translate(_LOOKALIKES)),)
+            ()
+            if visible.isascii()
+            else ((_join_names(how, "look-alike letters replaced"), visible.translate(_LOOKALIKES)),)
         )
         for name, reading in plain + alike:
             tidy = _tidy(reading)
-            for label, view in ((name, tidy), (_both(name, "digits read as letters"), _LEET_WORD.sub(_unleet, tidy))):
+            for label, view in (
+                (name, tidy),
+                (_join_names(name, "digits read as letters"), _LEET_WORD.sub(_unleet, tidy)),
+            ):
                 if view not in seen:
                     seen.add(view)
                     yield label, view
 
 
-def _hidden(character: str) -> bool:
+def _is_invisible(character: str) -> bool:
     if " " <= character <= "~":
         return False
     variation = "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef"
     return variation or character in _FILLERS or unicodedata.category(character) in _HIDDEN_CLASSES
 
 
-def _sources(text: str) -> Iterator[tuple[str, str]]:
-    """The text itself and what its encodings hide; an encoding inside an encoding is followed once."""
+def _find_sources(text: str) -> Iterator[tuple[str, str]]:
+    """The text and what it encodes; an encoding inside an encoding is decoded too."""
     yield "", text
     sources = [("", text)]
     for _ in range(_MAX_DEPTH):
-        sources = [(_both(how, name), part) for how, whole in sources for name, part in _decoded(whole)]
+        sources = [(_join_names(how, name), part) for how, whole in sources for name, part in _decode(whole)]
         yield from sources
-    message = invisible_message(text)
+    message = decode_tags(text)
     if message:
         yield "invisible tag characters", message
     yield "rot13", codecs.encode(text, "rot13")
-    yield "read backwards", "\n".join(line[::-1] for line in shown(text).split("\n"))
-    closed = _SPACED.sub(_close, shown(unicodedata.normalize("NFKC", text)))
+    yield "read backwards", "\n".join(line[::-1] for line in strip_invisible(text).split("\n"))
+    closed = _SPACED.sub(_join_letters, strip_invisible(unicodedata.normalize("NFKC", text)))
     if closed != text:
         yield "letters closed up", closed
 
 
-def _decoded(text: str) -> Iterator[tuple[str, str]]:
+def _decode(text: str) -> Iterator[tuple[str, str]]:
     if "&" in text and html.unescape(text) != text:
         yield "HTML entities", html.unescape(text)
     if "%" in text and unquote(text) != text:
@@ -136,20 +135,20 @@ def _decoded(text: str) -> Iterator[tuple[str, str]]:
             yield "backslash escapes", plain
     for match in _BASE64.finditer(text):
         try:
-            data = base64.b64decode(_padded(match[0].rstrip("=")), altchars=b"-_", validate=True)
+            data = base64.b64decode(_pad(match[0].rstrip("=")), altchars=b"-_", validate=True)
         except (binascii.Error, ValueError):
             continue
-        yield from (("base64", part) for part in _as_text(data))
+        yield from (("base64", part) for part in _decode_text(data))
     for match in _BASE32.finditer(text):
         token = match[0].rstrip("=")
         try:
             data = base64.b32decode(token + "=" * (-len(token) % 8))
         except binascii.Error:
             continue
-        yield from (("base32", part) for part in _as_text(data))
+        yield from (("base32", part) for part in _decode_text(data))
     for match in _BINARY.finditer(text):
         yield from (
-            ("binary digits", part) for part in _as_text(bytes(int(b, 2) for b in re.findall("[01]{8}", match[0])))
+            ("binary digits", part) for part in _decode_text(bytes(int(b, 2) for b in re.findall("[01]{8}", match[0])))
         )
     for match in _CODES.finditer(text):
         codes = [int(code) for code in re.findall(r"\d+", match[0])]
@@ -159,16 +158,16 @@ def _decoded(text: str) -> Iterator[tuple[str, str]]:
         words = re.split(r" */ *| {3,}", match[0])
         yield "morse", " ".join("".join(_MORSE_LETTERS.get(code, "?") for code in word.split()) for word in words)
     for match in _HEX.finditer(text):
-        yield from (("hexadecimal", part) for part in _as_text(bytes.fromhex(re.sub("[ :]", "", match[0]))))
+        yield from (("hexadecimal", part) for part in _decode_text(bytes.fromhex(re.sub("[ :]", "", match[0]))))
 
 
-def _padded(token: str) -> str:
+def _pad(token: str) -> str:
     token = token.replace("+", "-").replace("/", "_")
     return token + "=" * (-len(token) % 4)
 
 
-def _as_text(data: bytes) -> Iterator[str]:
-    """The bytes as text, where they are text: an article number that happens to decode is noise."""
+def _decode_text(data: bytes) -> Iterator[str]:
+    """The bytes as text, if they are printable text; an article number may decode to something else."""
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -182,8 +181,8 @@ def _unescape(match: re.Match[str]) -> str:
     return chr(code) if code < 0x110000 else match[0]
 
 
-def _close(match: re.Match[str]) -> str:
-    """`i g n o r e  t h e` → `ignore the`: the wider gap is the word's end."""
+def _join_letters(match: re.Match[str]) -> str:
+    """`i g n o r e  t h e` → `ignore the`: the wider gap ends the word."""
     words = re.split(r" {2,}| ?[|/] ?", match[0])
     return " ".join(re.sub(r"\W|_", "", word) for word in words)
 
@@ -211,5 +210,5 @@ def _without_accents(text: str) -> str:
     return unicodedata.normalize("NFC", "".join(characters))
 
 
-def _both(first: str, second: str) -> str:
+def _join_names(first: str, second: str) -> str:
     return f"{first}, {second}" if first else second

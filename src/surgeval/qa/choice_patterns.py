@@ -1,11 +1,14 @@
-"""The words by which models state, consider, deny or refuse a choice, as patterns over text in the one spelling.
+"""Patterns for the words with which models state, consider, deny or refuse a choice.
 
-All repeats are bounded and white space is single, so every pattern takes time linear in the reply.
+They apply to replies as `normalise_reply` returns them. There, white space is a single character, so bounded repeats
+reach across any gap and every pattern takes time linear in the reply.
 """
 
 from __future__ import annotations
 
 import re
+
+from surgeval.qa.answer_formats.text import visible_text
 
 __all__ = [
     "ANSWER",
@@ -28,6 +31,7 @@ __all__ = [
     "TENTATIVE",
     "UNSAID",
     "VERB",
+    "normalise_reply",
 ]
 
 OPENING = r"(\[{<\"'“‘«【「『《〈|_"
@@ -159,3 +163,31 @@ RULED_OUT_AFTER = re.compile(
     rf"(?:n't| {_WRONG}\b)|does(?:n't| not)|do not|cannot|can't)",
     re.I,
 )
+
+
+_LATEX = re.compile(r"\\(?:text(?:bf|it|rm|sf|tt)?|math(?:bf|rm|sf|it|tt)|bf|rm|displaystyle)(?![A-Za-z])")
+_CHAT_TOKEN = re.compile(r"<\|[a-z_]{1,20}\|>|</?s>|\[/?INST\]|<(?:start|end)_of_turn>|<eos>", re.I)
+_ESCAPED_LINE = re.compile(r"\\n(?![a-z])")
+_MARKUP = re.compile(r"[*`$#\\~]|__")
+_SPACES = re.compile(r"[^\S\n]+")
+_LINES = re.compile(r" ?\n[ \n]*")
+_CIRCLED = {
+    start + k: first + k
+    for start, first, count in (
+        (0x24B6, 65, 26), (0x24D0, 97, 26), (0x1F130, 65, 26), (0x1F150, 65, 26), (0x1F170, 65, 26), (0x2460, 49, 9),
+    )
+    for k in range(count)
+}  # fmt: skip
+
+
+def normalise_reply(text: str) -> str:
+    r"""The text without markup, LaTeX commands and chat tokens, with single spaces and plain letters for circled ones.
+
+    >>> normalise_reply("**Answer:**   $\\boxed{\\text{C}}$")
+    'Answer: boxed{{C}}'
+    >>> normalise_reply("Ⓑ"), normalise_reply("（Ｂ）")
+    ('B', '(B)')
+    """
+    plain = visible_text(text.translate(_CIRCLED)) if not text.isascii() else text
+    plain = _ESCAPED_LINE.sub("\n", _LATEX.sub("", _CHAT_TOKEN.sub(" ", plain)))
+    return _LINES.sub("\n", _SPACES.sub(" ", _MARKUP.sub("", plain))).strip()
