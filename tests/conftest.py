@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import fcntl
 import gc
+import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from surgeval.figures import Figure
 from surgeval.files import write_atomically
+from surgeval.pages import Plot
 
 # Two test processes share two cores: a second thread in each (torch, OpenMP) only makes them wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -90,20 +92,21 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     if LONG or item.get_closest_marker("figures"):
         return (yield)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("surgeval.pages.figures.save_figure", _sketch)
+        patch.setattr("surgeval.pages.page.saved_plots", _sketched)
         return (yield)
 
 
-def _sketch(figure: Figure, stem: Path) -> tuple[Path, Path]:
-    """Both files of a figure that is put together and not rendered, which takes most of the time of a page.
+@contextmanager
+def _sketched(plots: Sequence[Plot], folder: Path) -> Iterator[None]:
+    """The files of figures without drawing them, which takes most of the time of a page.
 
-    They hold what the figure shows, so that a page which is made again can be compared.
+    They hold the specification, so that a page which is made again can be compared.
     """
-    figure.to_matplotlib()
-    written = stem.with_name(f"{stem.name}.svg"), stem.with_name(f"{stem.name}.png")
-    for path in written:
-        write_atomically(path, repr(figure).encode(errors="backslashreplace"))
-    return written
+    for plot in plots:
+        for name in plot.files:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(folder / name, json.dumps(plot.figure.paper_spec()).encode(errors="backslashreplace"))
+    yield
 
 
 def golden_folder(config: pytest.Config) -> Path:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from surgeval.figures.flow import FlowPipeline
+
 from surgeval.explain.camera import camera_field
 from surgeval.explain.motion import find_motion
 from surgeval.figures import save_figure
-from surgeval.figures.flow import FlowPipeline
 from surgeval.phantom import Footage, make_procedure
 
 SEED, LOOK = 104, "C"

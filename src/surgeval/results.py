@@ -1,20 +1,45 @@
 """What every result offers: `.tables`, `.to_frame()`, `.plot()`, a short `repr` and a table in notebooks.
 
-A result class inherits `Result` and gives its tables (the first is the one to look at) and its figures, if any.
+A result class inherits `Result` and gives its tables (the first is the one to look at). Its figures it gives itself,
+or says by `drawings` how they are drawn: `stats` and `metrics` know numbers and draw nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from surgeval.errors import BadInput, did_you_mean
 
 if TYPE_CHECKING:
     import polars as pl
-    from matplotlib.figure import Figure as MatplotlibFigure
 
-__all__ = ["Result", "counted", "percent"]
+    from surgeval.figures import Figure
+
+__all__ = ["Drawing", "Grade", "Result", "counted", "percent"]
+
+# What is said of a claim, by the rules of docs/verdicts.md: the one list of grades.
+Grade: TypeAlias = Literal["passes", "inconclusive", "fails", "not applicable"]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """How a figure is drawn: a function of `surgeval.figures` by name, and its arguments as plain values.
+
+    >>> Drawing("bars", {"title": "Boxes", "labels": ["hook"], "series": [("all", [3])], "unit": "boxes"}).draw().title
+    'Boxes'
+    """
+
+    chart: Literal["bars", "estimates", "heatmap", "rank_blobs", "stability_lines"]
+    arguments: Mapping[str, Any]
+
+    def draw(self) -> Figure:
+        """The figure."""
+        from surgeval import figures
+
+        figure: Figure = getattr(figures, self.chart)(**self.arguments)
+        return figure
 
 
 class Result:
@@ -38,18 +63,23 @@ class Result:
         raise NotImplementedError
 
     @property
-    def figures(self) -> Mapping[str, Any]:
-        """Every figure by name; none for most results."""
+    def drawings(self) -> Mapping[str, Drawing]:
+        """How each figure is drawn, by name; none for most results."""
         return {}
+
+    @property
+    def figures(self) -> Mapping[str, Figure]:
+        """Every figure by name."""
+        return {name: drawing.draw() for name, drawing in self.drawings.items()}
 
     def to_frame(self, name: str | None = None) -> pl.DataFrame:
         """One table, by default the first."""
         table: pl.DataFrame = _chosen("table", self.tables, name)
         return table
 
-    def plot(self, name: str | None = None) -> MatplotlibFigure:
-        """One figure for print, by default the first."""
-        figure: MatplotlibFigure = _chosen("figure", self.figures, name).to_matplotlib()
+    def plot(self, name: str | None = None) -> Figure:
+        """One figure, by default the first: a notebook shows it, `.save(path)` writes SVG, PNG or PDF."""
+        figure: Figure = _chosen("figure", self.figures, name)
         return figure
 
     def _repr_html_(self) -> str:

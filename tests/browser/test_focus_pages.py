@@ -10,7 +10,7 @@ import pytest
 
 from surgeval.errors import visible
 from surgeval.protocols.focus import score_focus
-from surgeval.protocols.focus.page import write_focus_page
+from surgeval.protocols.focus.page import write_page_of
 from surgeval.qa import ExactJudge, Panel
 from surgeval.report import study_ranking, write_ranking_page
 from surgeval.stats import rank_outcomes, stream
@@ -58,7 +58,7 @@ def submission(tmp_path_factory: pytest.TempPathFactory) -> Path:
         name=MODELS[0],
     )
     assert {"ok", "missing", "late", "invalid"} <= set(scores.results["status"])
-    return write_focus_page(scores, tmp_path_factory.mktemp("focus"))
+    return write_page_of([scores], scores.save(tmp_path_factory.mktemp("focus")).parent)
 
 
 @pytest.fixture(scope="module")

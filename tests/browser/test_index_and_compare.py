@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from surgeval.protocols.focus import compare_focus, score_focus
-from surgeval.protocols.focus.page import write_focus_page
+from surgeval.protocols.focus.page import write_page_of
 from surgeval.qa import ExactJudge, Panel
 from surgeval.report import write_comparison_page, write_index
 from surgeval.vocab import capabilities
@@ -33,7 +33,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         scores.append(
             score_focus(responses, requests, references, judge=judge, track="segment", resamples=50, name=name)
         )
-        write_focus_page(scores[-1], root / f"run{number}")
+        write_page_of([scores[-1]], scores[-1].save(root / f"run{number}").parent)
     return {
         "index": write_index(root, title="<i>All</i> runs"),
         "compare": write_comparison_page(compare_focus(*scores), root / "compare"),

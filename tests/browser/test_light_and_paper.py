@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 from PIL import Image
+from surgeval.pages.library import library_name
 
 from surgeval.figures import (
     Bars,
@@ -36,7 +37,6 @@ from surgeval.figures import (
     TimelineSpan,
 )
 from surgeval.pages import Card, Fact, Picture, Plot, Section, Table, single_file, write_page
-from surgeval.pages.library import library_name
 
 pytestmark = pytest.mark.browser
 

@@ -112,8 +112,8 @@ def test_every_start_page_can_be_followed(
 
 def test_the_path_of_an_engineer_says_what_to_do_when_nothing_is_shown() -> None:
     page = (DOCS / "start" / "engineer.md").read_text()
-    assert re.findall(r"^```text\n(supported|contradicted)\b", page, re.MULTILINE) == ["supported", "contradicted"]
-    assert "## 5. When it says *not shown*" in page
+    assert re.findall(r"^```text\n(passes|fails)\b", page, re.MULTILINE) == ["passes", "fails"]
+    assert "## 5. When the grade is *inconclusive*" in page
 
 
 @pytest.mark.long
@@ -121,8 +121,8 @@ def test_the_path_of_an_engineer_ends_with_two_verdicts_that_decide(quick: Quick
     page = (DOCS / "start" / "engineer.md").read_text()
     lines = [line for line in re.findall(r"^\$ (surgeval .*)$", page, re.MULTILINE) if " tinted " in line]
     told = [_run(line, tmp_path, quick) for line in lines]
-    printed = [grade for said in told for grade in re.findall(r"^(supported|contradicted)\b", said, re.MULTILINE)]
-    assert printed == ["supported", "contradicted"]
+    printed = [grade for said in told for grade in re.findall(r"^(passes|fails)\b", said, re.MULTILINE)]
+    assert printed == ["passes", "fails"]
 
 
 def follow(page: str, folder: Path, quick: Quick, *, sound: bool = False) -> int:

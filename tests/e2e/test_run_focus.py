@@ -258,22 +258,25 @@ def test_models_that_are_no_models(quick: Quick, small_phantom: Path, tmp_path: 
     assert quick("rank", "oracle", "prior", "random5", "--out", "ranking", "--json")[0] == 0
 
 
-def test_who_was_shown_no_picture_is_contradicted_however_right(quick: Quick, server: Server, tmp_path: Path) -> None:
+def test_without_images_a_model_fails_and_a_reference_row_is_not_applicable(
+    quick: Quick, server: Server, tmp_path: Path
+) -> None:
     server.script = lambda number, count: said(str(number))
     write_pair(tmp_path / "D", 40, videos=8)
     asked = ("run", "focus", "--data", "D", "--json", "--out")
-    words = "It is itself one who never looked: it was shown no picture."
-    for folder, model in (("oracle", "oracle"), ("chat", server.model)):  # without media a chat model sees nothing
+    blind = ("fails", "It is itself a blind baseline: it was not given any images.")
+    row = ("not applicable", "Reference row: it repeats the reference answers.")
+    for folder, model, found in (("oracle", "oracle", row), ("chat", server.model, blind)):  # no media
         verdict = json.loads(quick(*asked, folder, "--model", model)[1])["scores"]["verdict"]
-        assert (verdict["grade"], verdict["sentence"]) == ("contradicted", words)
+        assert (verdict["grade"], verdict["sentence"]) == found
     again = json.loads(quick("report", "oracle", "--out", "again", "--json")[1])
     assert (tmp_path / again["report"]).read_bytes() == (tmp_path / "oracle" / "report.html").read_bytes()
     files = [part for name in ("requests", "references", "responses") for part in (f"--{name}", f"oracle/{name}.json")]
-    for folder, grade in (("oracle", "contradicted"), ("elsewhere", "supported")):  # of a file nobody knows
+    for folder, grade in (("oracle", "not applicable"), ("elsewhere", "passes")):  # of a file it is unknown
         scored = json.loads(quick("score", "focus", *files, "--out", folder, "--json")[1])
         assert scored["verdict"]["grade"] == grade
     replayed = quick(*asked[:-2], "--model", "replay:oracle/responses.json", "--out", "replayed")[1]
-    assert "40 answered; made elsewhere" in replayed and "supported: It answers better" in replayed
+    assert "40 answered; made elsewhere" in replayed and "passes: It answers better" in replayed
     assert json.loads((tmp_path / "replayed" / "run.json").read_text())["config"]["media"] == "unknown"
 
 

@@ -143,7 +143,7 @@ def test_scores_of_a_phantom_are_saved_reported_and_compared(
         assert "ranked together" in done.stdout and "Rare classes" not in done.stdout  # the page has the others
         assert f"more tables are on the page and, unrounded, in {quality}/tables" in done.stdout
     assert {path.name.partition("-")[0] for path in (tmp_path / "good").iterdir()} == {
-        "plotly", "report.html", "run.json", "run.lock", "scores.json", "details.json", "replicates.parquet",
+        "vega", "report.html", "run.json", "run.lock", "scores.json", "details.json", "replicates.parquet",
         "objects.parquet", "pictures.parquet", "ranked.parquet", "counts.parquet", "tables", "figures",
     }  # fmt: skip
     tables = tmp_path / "good" / "tables"

@@ -44,15 +44,22 @@ def finished(images: Path, out: Path) -> tuple[int, int]:
     return int(now), int(earlier)
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_a_killed_detection_loses_the_blocks_in_flight_alone(tmp_path: Path, how: signal.Signals) -> None:
-    images, out = tmp_path / "images", tmp_path / "found.parquet"
+@pytest.fixture(scope="module")
+def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Frames, and beside them the table of a detection that nothing disturbed."""
+    images = tmp_path_factory.mktemp("frames") / "images"
     images.mkdir()
     for n in range(24):
         pixels = np.full((48, 64, 3), 20, np.uint8)
         pixels[8:24, n : n + 16] = 255
         Image.fromarray(pixels).save(images / f"{n:03d}.png")
-    assert finished(images, tmp_path / "whole.parquet") == (24, 0)
+    assert finished(images, images.with_name("whole.parquet")) == (24, 0)
+    return images
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_killed_detection_loses_the_blocks_in_flight_alone(images: Path, tmp_path: Path, how: signal.Signals) -> None:
+    out = tmp_path / "found.parquet"
     stored = tmp_path / ".found.parquet.parts" / "parts"
     process = subprocess.Popen(command(images, out, 0.2), cwd=ROOT, stderr=subprocess.DEVNULL, start_new_session=True)
     try:
@@ -63,5 +70,5 @@ def test_a_killed_detection_loses_the_blocks_in_flight_alone(tmp_path: Path, how
     assert process.returncode != 0 and not out.exists()
     kept = 4 * len(list(stored.glob("*.parquet")))
     assert finished(images, out) == (24 - kept, kept)
-    assert pl.read_parquet(out).equals(pl.read_parquet(tmp_path / "whole.parquet"))
+    assert pl.read_parquet(out).equals(pl.read_parquet(images.with_name("whole.parquet")))
     assert not stored.parent.exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import resource
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -101,6 +102,11 @@ def disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", "-l", str(path)], check=True)
 
 
+def nearly_fill(disk: Path) -> None:
+    """Leave room for some dozens of edits: each is flushed to disk."""
+    (disk / "filler").write_bytes(bytes(max(0, shutil.disk_usage(disk).free - (200 << 10))))
+
+
 def edits_until_refused(client: Client) -> tuple[list[int], str]:
     acknowledged: list[int] = []
     for number in range(5000):
@@ -135,6 +141,7 @@ def test_a_full_disk_is_said_and_nothing_acknowledged_is_lost(disk: Path, tmp_pa
     folder = make_folder(disk / "op")
     with running(folder, log=tmp_path / "log") as studio:
         begin(studio.host, studio.token)
+        nearly_fill(disk)
         command = ["mount", "-o", "remount,size=16m", str(disk)]
         refused_and_taken_again(studio, folder, lambda: subprocess.run(command, check=True))
 
@@ -144,7 +151,9 @@ def test_a_limit_on_the_size_of_files_is_said_and_nothing_acknowledged_is_lost(t
     with running(folder, log=tmp_path / "log") as studio:
         begin(studio.host, studio.token)
         before = resource.prlimit(studio.process.pid, resource.RLIMIT_FSIZE)
-        resource.prlimit(studio.process.pid, resource.RLIMIT_FSIZE, (1 << 20, before[1]))
+        largest = max(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+        limit = largest + (100 << 10)  # each edit adds to the log of the database and is flushed to disk
+        resource.prlimit(studio.process.pid, resource.RLIMIT_FSIZE, (limit, before[1]))
         refused_and_taken_again(
             studio, folder, lambda: resource.prlimit(studio.process.pid, resource.RLIMIT_FSIZE, before)
         )
@@ -154,6 +163,7 @@ def test_a_studio_that_is_killed_on_a_full_disk_opens_again(disk: Path, tmp_path
     folder = make_folder(disk / "op")
     with running(folder, log=tmp_path / "log") as studio:
         begin(studio.host, studio.token)
+        nearly_fill(disk)
         acknowledged, _ = edits_until_refused(Client(studio.host, token=studio.token))
         studio.kill()
     with running(folder, log=tmp_path / "log") as again:

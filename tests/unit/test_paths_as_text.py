@@ -17,7 +17,7 @@ from tests.unit.test_public_examples import packages
 
 from surgeval import datasets, detector, engine, explain, figures, files, pages, questions, report
 from surgeval.errors import DataError
-from surgeval.figures import Bars, Series
+from surgeval.figures import Series
 from surgeval.records import Frame, Video
 from surgeval.studio.exchange import StudioDataset, export_project, import_dataset, preview_export, preview_import
 from surgeval.studio.store import Database, Request, apply
@@ -137,10 +137,8 @@ def test_pages_and_figures_of_text_names(tmp_path: Path) -> None:
     page = report.write_dataset_page(dataset, f"{tmp_path}/page")
     assert page == tmp_path / "page" / "report.html"
     assert page.is_file()
-    saved = figures.save_figure(
-        Bars("Frames", ("V1",), (Series("train", (1.0,)),), unit="frames"), f"{tmp_path}/frames"
-    )
-    assert [path.name for path in saved] == ["frames.svg", "frames.png"]
+    saved = figures.bars("Frames", ("V1",), (Series("train", (1.0,)),), "frames").save(f"{tmp_path}/frames.svg")
+    assert saved == tmp_path / "frames.svg"
     assert pages.save_tables({"videos": pl.DataFrame({"video": ["V1"]})}, f"{tmp_path}/tables")[0].is_file()
 
 

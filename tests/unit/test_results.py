@@ -96,7 +96,7 @@ def test_what_metrics_and_statistics_give_is_a_line_a_table_and_a_picture() -> N
         assert line.startswith(type(result).__name__) and "\n" not in line and len(line) < 120
         first = next(iter(result.tables.values()))
         assert first.height and result.to_frame().equals(first) and "<table" in result._repr_html_()
-        assert result.plot().axes
+        assert result.plot().svg().startswith("<svg")
 
 
 def test_an_undefined_number_is_a_word_in_the_picture_and_no_bar() -> None:

@@ -20,6 +20,7 @@ from surgeval.asking.reference_rows import (
     PriorAnswerer,
     RandomAnswerer,
     random_answer,
+    reference_row,
 )
 from surgeval.asking.replay import Replay
 from surgeval.asking.sampling import POLICIES, FrameSampling, FrameTimeline, Shown
@@ -63,6 +64,7 @@ __all__ = [
     "question_units",
     "random_answer",
     "read_eval_log",
+    "reference_row",
     "say_choice",
     "shown_record",
 ]

@@ -13,16 +13,7 @@ from typing import Generic, TypeAlias
 from surgeval.asking.answerers import Answered, ShownFrame, Unanswered
 from surgeval.asking.question import Question
 from surgeval.errors import printable
-from surgeval.qa import (
-    FILTERED,
-    BatchChat,
-    ChatError,
-    FailureCounter,
-    Message,
-    Reply,
-    SeeingChat,
-    remove_reasoning,
-)
+from surgeval.qa import FILTERED, BatchChat, ChatError, FailureCounter, Message, Reply, SeeingChat, remove_reasoning
 
 __all__ = ["ChatAnswerer", "Prompt", "final_text"]
 

@@ -18,7 +18,25 @@ from surgeval.asking.prior import Prior
 from surgeval.qa import load_answer_formats, object_classes
 from surgeval.records import IntentQuestion, Question, VqaQuestion
 
-__all__ = ["AlwaysAccept", "AlwaysReject", "Oracle", "PriorAnswerer", "RandomAnswerer", "random_answer"]
+__all__ = ["AlwaysAccept", "AlwaysReject", "Oracle", "PriorAnswerer", "RandomAnswerer", "random_answer",
+           "reference_row"]  # fmt: skip
+
+_ROWS = {
+    "oracle": "It repeats the reference answers.",
+    "prior": "It answers from the wording of the question alone.",
+    "random": "It guesses.",
+    "always-reject": "It rejects every premise.",
+    "always-accept": "It accepts every premise.",
+}
+
+
+def reference_row(name: str) -> str:
+    """What the reference row of this name or identity does, as a sentence; empty for a model.
+
+    >>> reference_row("random:3"), reference_row("random seed=3"), reference_row("openai:oracle@http://localhost/v1")
+    ('It guesses.', 'It guesses.', '')
+    """
+    return _ROWS.get(name.partition(" ")[0].partition(":")[0], "")
 
 
 class Oracle:

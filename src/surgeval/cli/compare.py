@@ -66,7 +66,7 @@ def compare(
 
 def _compare(protocol: Descriptor, a: Path, b: Path, drawing: dict[str, Any], out: Path | None, json: bool) -> None:
     from surgeval import protocols
-    from surgeval.protocols.evidence_page import evidence_of
+    from surgeval.protocols.run_page import evidence_of
     from surgeval.report import own_verdicts, readable_comparison, tally, write_comparison_page
 
     with progress_bar("runs") as bar:

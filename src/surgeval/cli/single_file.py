@@ -14,7 +14,7 @@ from surgeval.console.panels import RUNNING
 from surgeval.progress import timed
 
 _NAME = "single_file"
-_SAYS = "Put plotly.js (5 MB) into the page instead of a file beside it."
+_SAYS = "Put the drawing library (0.9 MB) into the page instead of a file beside it."
 _Option = Annotated[bool, typer.Option("--single-file", rich_help_panel=RUNNING, help=_SAYS)]
 
 

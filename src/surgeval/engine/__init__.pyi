@@ -17,6 +17,7 @@ from .run_record import hold_folder as hold_folder
 from .run_record import library_versions as library_versions
 from .run_record import load_record as load_record
 from .run_record import save_scored as save_scored
+from .run_record import scored_record as scored_record
 from .units import Job as Job
 from .units import Unit as Unit
 from .units import canonical_json as canonical_json

@@ -10,10 +10,10 @@ from __future__ import annotations
 import io
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, BinaryIO, cast
+from typing import IO, Any, cast
 
 import numpy as np
 import polars as pl
@@ -21,7 +21,7 @@ from polars.io.plugins import register_io_source
 
 from surgeval.engine.units import Job
 from surgeval.errors import BadInput, RunError
-from surgeval.files import atomic_file
+from surgeval.files import atomic_file, keep_os_errors
 from surgeval.records import Case
 
 __all__ = [
@@ -292,41 +292,12 @@ def compact(folder: Path, jobs: Sequence[Job]) -> None:
             except CorruptPart as error:
                 raise RunError(f"{path}: {error}; run the same command again") from None
 
-    with atomic_file(folder / "cases.parquet") as file:
-        _sink(frames, schema.types, file)
+    path = folder / "cases.parquet"
+    source = register_io_source(frames, schema=dict(schema.types))
+    with atomic_file(path) as file, keep_os_errors(file, path) as stream:
+        source.sink_parquet(cast(IO[bytes], stream), row_group_size=_ROWS, maintain_order=True)
 
 
 def _read_schema(path: Path) -> Schema:
     with path.open("rb") as file:  # polars takes a path as a pattern: `runs/v[1]` would be `runs/v1`
         return pl.read_parquet_schema(file)
-
-
-def _sink(frames: Callable[..., Iterator[pl.DataFrame]], schema: Schema, file: BinaryIO) -> None:
-    target = _Target(file)
-    source = register_io_source(frames, schema=dict(schema))
-    try:
-        source.sink_parquet(cast(IO[bytes], target), row_group_size=_ROWS, maintain_order=True)
-    except pl.exceptions.PolarsError:
-        if target.error is not None:  # polars turns a full disk into a "file out of specification"
-            raise target.error from None
-        raise
-
-
-class _Target(io.RawIOBase):
-    """The file that polars writes to; keeps the system error that polars would replace."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        super().__init__()
-        self._file, self.error = file, None
-
-    error: OSError | None
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        try:
-            return self._file.write(data)
-        except OSError as error:
-            self.error = error
-            raise

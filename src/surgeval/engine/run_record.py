@@ -35,6 +35,7 @@ __all__ = [
     "load_record",
     "now",
     "save_scored",
+    "scored_record",
 ]
 
 RunStatus: TypeAlias = Literal["running", "interrupted", "stopped", "failed", "done"]
@@ -147,13 +148,22 @@ def save_scored(folder: str | Path, manifest: Manifest, *, cases: int, seconds: 
     ('done', 120)
     """
     make_folder(folder)
+    record = scored_record(manifest, cases=cases, seconds=seconds)
+    record.save(folder)
+    return record
+
+
+def scored_record(manifest: Manifest, *, cases: int, seconds: float = 0.0) -> RunRecord:
+    """The content of run.json for cases that were scored in one go, without units.
+
+    >>> scored_record(Manifest("triplets", model="net"), cases=120).complete
+    True
+    """
     moment = now()
-    record = RunRecord(
+    return RunRecord(
         **manifest.stored(), status="done", units=1, finished=1, failed=0, cases=cases, started=moment, updated=moment,
         seconds=seconds,
     )  # fmt: skip
-    record.save(folder)
-    return record
 
 
 class UnitCounts(Protocol):

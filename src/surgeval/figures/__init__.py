@@ -1,56 +1,59 @@
-"""Arrays to figures: each kind is one small frozen object that draws itself twice, for the page and for the paper.
+"""Plain values to figures: charts as Vega-Lite specifications, and words, boxes and maps on images.
 
-`to_plotly()` gives a plain dictionary for plotly.js, `to_matplotlib()` a figure that `save_figure` writes as SVG and
-PNG, byte for byte the same each time. Labels come from data files, so both drawings show them literally: no markup,
-no mathematics. A new kind is a new file with the same four members (`Figure`).
+A chart is a function (`bars`, `estimates`, `heatmap` …) that returns a `Figure`, which a page draws in the browser, a
+notebook shows and `save` writes as SVG, PNG or PDF. Labels come from data files and are shown literally.
 """
 
-from surgeval.figures.bars import Bars
-from surgeval.figures.base import Figure, Series
-from surgeval.figures.blobs import RankBlobs
-from surgeval.figures.boxes import BoxGroup, BoxPlot
-from surgeval.figures.curves import Curve, Curves
-from surgeval.figures.estimates import Estimate, EstimateBars, EstimateGroup
-from surgeval.figures.flow import FlowPipeline
-from surgeval.figures.heatmap import Heatmap
-from surgeval.figures.histogram import Histogram, bin_labels
-from surgeval.figures.lines import Lines
-from surgeval.figures.palette import PALETTE, colour, ink_on
-from surgeval.figures.podium import Podium
-from surgeval.figures.print import save_figure
-from surgeval.figures.scatter import Cloud, Scatter
-from surgeval.figures.significance import SignificanceMap
-from surgeval.figures.stability import StabilityLines
-from surgeval.figures.stacked import StackedBars
-from surgeval.figures.timeline import Timeline, TimelineSpan
+from surgeval.figures.charts import (
+    Cloud,
+    Curve,
+    Estimate,
+    Series,
+    Span,
+    bars,
+    bin_labels,
+    box,
+    curves,
+    estimates,
+    heatmap,
+    histogram,
+    lines,
+    picture,
+    scatter,
+    stacked,
+    timeline,
+)
+from surgeval.figures.optical_flow import FlowPipeline
+from surgeval.figures.ranking import podium, rank_blobs, significance_map, stability_lines
+from surgeval.figures.theme import PALETTE, Figure, chart_config, colour, fitting, ink_on
 
 __all__ = [
     "PALETTE",
-    "Bars",
-    "BoxGroup",
-    "BoxPlot",
     "Cloud",
     "Curve",
-    "Curves",
     "Estimate",
-    "EstimateBars",
-    "EstimateGroup",
     "Figure",
     "FlowPipeline",
-    "Heatmap",
-    "Histogram",
-    "Lines",
-    "Podium",
-    "RankBlobs",
-    "Scatter",
     "Series",
-    "SignificanceMap",
-    "StabilityLines",
-    "StackedBars",
-    "Timeline",
-    "TimelineSpan",
+    "Span",
+    "bars",
     "bin_labels",
+    "box",
+    "chart_config",
     "colour",
+    "curves",
+    "estimates",
+    "fitting",
+    "heatmap",
+    "histogram",
     "ink_on",
-    "save_figure",
+    "lines",
+    "picture",
+    "podium",
+    "rank_blobs",
+    "scatter",
+    "significance_map",
+    "stability_lines",
+    "stacked",
+    "timeline",
 ]

@@ -32,10 +32,17 @@ from .reading import read_json_file as read_json_file
 from .reading import read_json_lines as read_json_lines
 from .reading import read_json_object as read_json_object
 from .reading import spell_surrogates as spell_surrogates
+from .stored import EARLIER_VERSION as EARLIER_VERSION
+from .stored import NullableFloat as NullableFloat
 from .stored import StoredFile as StoredFile
+from .stored import StoredPart as StoredPart
+from .stored import check_stored as check_stored
+from .stored_tables import Column as Column
+from .stored_tables import StoredTable as StoredTable
 from .tables import BrokenCsv as BrokenCsv
 from .tables import collect_parquet as collect_parquet
 from .tables import guard as guard
+from .tables import keep_os_errors as keep_os_errors
 from .tables import parse_csv as parse_csv
 from .tables import read_parquet_file as read_parquet_file
 from .tables import scan_parquet_file as scan_parquet_file

@@ -28,6 +28,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 from surgeval.errors import DataError, RunError, RunStopped, printable
 from surgeval.files.atomic import failure_reason, make_folder, sync_folder
 from surgeval.files.names import safe_name
+from surgeval.files.stored import EARLIER_VERSION
 
 __all__ = ["FOLDER", "MAX_LINE", "AnswerLine", "AnswerLog"]
 
@@ -102,7 +103,7 @@ class AnswerLog(Generic[Line]):
         self._start = f'{{"format":1,"kind":"{kind}",'.encode()  # of a line that was written here
         for name in _EARLIER:
             if os.path.lexists(self.folder / name):
-                raise RunError(f"{self.folder / name}: Written by an earlier version; run again.")
+                raise RunError(f"{self.folder / name}: {EARLIER_VERSION}")
         self._index: dict[str, int] = {}
         self._names: list[str] = []  # of the files, by their number in positions
         self._sources: dict[str, _OtherFile] = {}

@@ -33,6 +33,7 @@ __all__ = [
 
 NOT_REGULAR = "a named pipe, a device or the like"
 _LIMIT = 1 << 26
+_MOST_EXACT = 1 << 53
 _HALF = re.compile("[\ud800-\udfff]")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # escaped: bytes in UTF-8 cannot hold one
 
@@ -154,10 +155,12 @@ def file_digest(*paths: str | Path) -> str:
     return total.hexdigest()
 
 
-def read_json_file(path: str | Path, *, limit: int = _LIMIT, distinct: bool = False, finite: bool = False) -> Any:
+def read_json_file(
+    path: str | Path, *, limit: int = _LIMIT, distinct: bool = False, finite: bool = False, exact: bool = False
+) -> Any:
     """The value of a JSON file in UTF-8. Raises `DataError` for a file that cannot be read.
 
-    `limit` is in bytes; `distinct` and `finite` as in `parse_json`.
+    `limit` is in bytes; `distinct`, `finite` and `exact` as in `parse_json`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -166,13 +169,13 @@ def read_json_file(path: str | Path, *, limit: int = _LIMIT, distinct: bool = Fa
     [['VID01'], ['VID02']]
     """
     try:
-        return parse_json(_decode(read_bounded(path, limit)), distinct=distinct, finite=finite)
+        return parse_json(_decode(read_bounded(path, limit)), distinct=distinct, finite=finite, exact=exact)
     except BrokenJson as error:
         raise DataError(path, str(error), code="file-broken") from None
 
 
 def read_json_object(
-    path: str | Path, *, limit: int = _LIMIT, distinct: bool = False, finite: bool = False
+    path: str | Path, *, limit: int = _LIMIT, distinct: bool = False, finite: bool = False, exact: bool = False
 ) -> dict[str, Any]:
     """The object in a JSON file. Raises `DataError` for a file that cannot be read, and for any other value.
 
@@ -182,7 +185,7 @@ def read_json_object(
     ...     read_json_object(Path(folder, "run.json"))
     {'status': 'done'}
     """
-    value = read_json_file(path, limit=limit, distinct=distinct, finite=finite)
+    value = read_json_file(path, limit=limit, distinct=distinct, finite=finite, exact=exact)
     if not isinstance(value, dict):
         raise DataError(path, "expected a JSON object", code="wrong-shape")
     return value
@@ -206,11 +209,13 @@ def read_json_lines(path: str | Path, *, limit: int = _LIMIT, finite: bool = Fal
 
 
 def parse_json(
-    text: str, *, finite: bool = False, distinct: bool = False, make_object: MakeObject | None = None
-) -> Any:
+    text: str, *, finite: bool = False, distinct: bool = False, exact: bool = False,
+    make_object: MakeObject | None = None,
+) -> Any:  # fmt: skip
     """The value of a JSON text. Half of a surrogate pair, which UTF-8 cannot hold, is spelled out.
 
-    `finite` refuses NaN, Infinity and numbers that are too large; `distinct` refuses a key that an object has twice.
+    `finite` refuses NaN, Infinity and numbers that are too large; `distinct` refuses a key that an object has twice;
+    `exact` refuses whole numbers beyond 2⁵³, which other programs round.
     `make_object` makes each object from its pairs of key and value, and has to check the texts in them itself.
 
     >>> parse_json('{"folds": [1, 2]}')
@@ -222,6 +227,8 @@ def parse_json(
     options: dict[str, Any] = {"object_pairs_hook": _distinct_keys if distinct else make_object}
     if finite:
         options |= {"parse_constant": _refuse_constant, "parse_float": _parse_finite}
+    if exact:
+        options["parse_int"] = _parse_exact
     try:
         value = json.loads(text, **options)
     except BrokenJson:
@@ -262,6 +269,13 @@ def _refuse_constant(constant: str) -> float:
 def _parse_finite(number: str) -> float:
     value = float(number)
     if math.isinf(value):
+        raise BrokenJson(f"the number {number[:60]} is too large")
+    return value
+
+
+def _parse_exact(number: str) -> int:
+    value = int(number)
+    if abs(value) > _MOST_EXACT:
         raise BrokenJson(f"the number {number[:60]} is too large")
     return value
 

@@ -25,6 +25,7 @@ __all__ = [
     "BrokenCsv",
     "collect_parquet",
     "guard",
+    "keep_os_errors",
     "parse_csv",
     "read_parquet_file",
     "scan_parquet_file",
@@ -140,7 +141,7 @@ def write_parquet_file(table: pl.DataFrame | pl.LazyFrame, path: str | Path) -> 
     """
     import polars as pl
 
-    with atomic_file(path) as file, _os_errors(file, Path(path)) as stream:
+    with atomic_file(path) as file, keep_os_errors(file, Path(path)) as stream:
         if isinstance(table, pl.LazyFrame):
             table.sink_parquet(stream)
         else:
@@ -156,7 +157,7 @@ def write_csv_file(table: pl.DataFrame, path: str | Path) -> None:
     ...     Path(folder, "scores.csv").read_text().split()
     ['score', '0.9']
     """
-    with atomic_file(path) as file, _os_errors(file, Path(path)) as stream:
+    with atomic_file(path) as file, keep_os_errors(file, Path(path)) as stream:
         table.write_csv(stream)
 
 
@@ -200,7 +201,7 @@ class _Recorder(RawIOBase):
 
 
 @contextmanager
-def _os_errors(file: BinaryIO, path: Path) -> Iterator[BinaryIO]:
+def keep_os_errors(file: BinaryIO, path: Path) -> Iterator[BinaryIO]:
     """A stream for polars to write to; a failed write raises the `OSError` of the system instead of polars' error."""
     import polars as pl
 

@@ -247,6 +247,7 @@ def format_field(location: Sequence[str | int]) -> str:
 _TYPES = {
     "bool_parsing": ("true or false", "wrong-value"),
     "bool_type": ("true or false", "wrong-value"),
+    "dataclass_type": ("an object", "wrong-shape"),
     "dict_type": ("an object", "wrong-shape"),
     "finite_number": ("a finite number", "not-finite"),
     "float_parsing": ("a number", "not-a-number"),
@@ -261,7 +262,8 @@ _TYPES = {
     "string_unicode": ("valid Unicode", "not-text"),
     "tuple_type": ("a list", "wrong-shape"),
 }
-_OTHER_TYPES = {"missing": "key-missing", "extra_forbidden": "key-unknown", "json_invalid": "file-broken"}
+_UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")  # of models, and of dataclasses
+_OTHER_TYPES = {"missing": "key-missing", "json_invalid": "file-broken", **dict.fromkeys(_UNKNOWN, "key-unknown")}
 
 
 def describe_error(error: Mapping[str, Any]) -> str:
@@ -277,7 +279,7 @@ def describe_error(error: Mapping[str, Any]) -> str:
     kind, message = str(error["type"]), str(error["msg"])
     if kind == "missing":
         return "is missing"
-    if kind == "extra_forbidden":
+    if kind in _UNKNOWN:
         return "unknown key"
     if kind == "json_invalid":
         return f"not valid JSON: {message.removeprefix('Invalid JSON: ')}"

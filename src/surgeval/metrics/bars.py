@@ -1,21 +1,22 @@
-"""The pictures of results on classes: a bar each, and the word where a number is undefined."""
+"""How results on classes are drawn: a dot each, and the word where a number is undefined."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from surgeval.arrays import Floats
-from surgeval.figures import Estimate, EstimateBars, EstimateGroup
+from surgeval.results import Drawing
 
-__all__ = ["class_bars", "mean_bars"]
+__all__ = ["draw_classes", "draw_means"]
 
 
-def class_bars(component: str, ap: Floats) -> EstimateBars:
+def draw_classes(component: str, ap: Floats) -> Drawing:
     """AP of each class of a component, by its number."""
-    return mean_bars(f"AP by class ({component})", {str(number): value for number, value in enumerate(ap.tolist())})
+    return draw_means(f"AP by class ({component})", {str(number): value for number, value in enumerate(ap.tolist())})
 
 
-def mean_bars(title: str, values: Mapping[str, float]) -> EstimateBars:
+def draw_means(title: str, values: Mapping[str, float]) -> Drawing:
     """Numbers from 0 to 1 by name."""
-    group = EstimateGroup(title, tuple(map(Estimate.of, values.values())))
-    return EstimateBars(title, tuple(values), (group,), "AP", span=(0, 1))
+    rows = [(value,) for value in values.values()]
+    how = {"title": title, "labels": list(values), "groups": [(title, rows)], "unit": "AP", "span": (0, 1)}
+    return Drawing("estimates", how)

@@ -20,17 +20,16 @@ import numpy.typing as npt
 from surgeval.arrays import Floats, Ints
 from surgeval.metrics.ap import pooled, video_pooled
 from surgeval.metrics.association import Association, associate
-from surgeval.metrics.bars import class_bars, mean_bars
+from surgeval.metrics.bars import draw_classes, draw_means
 from surgeval.metrics.boxes import DetectionSet
 from surgeval.metrics.mean import mean_along, mean_of
 from surgeval.metrics.operating import operating_point
 from surgeval.metrics.visit import Convention, Ranked, Ties, choose_convention, rank_detections, visits
-from surgeval.results import Result
+from surgeval.results import Drawing, Result
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from surgeval.figures import EstimateBars
 
 __all__ = ["ComponentResult", "DetectionResult", "PerVideo", "Scores", "evaluate_detection", "score_component"]
 
@@ -143,9 +142,9 @@ class ComponentResult(Result):
         return {"classes": self.class_table()}
 
     @property
-    def figures(self) -> dict[str, EstimateBars]:
+    def drawings(self) -> dict[str, Drawing]:
         """`AP`: that of each class, over all videos."""
-        return {"AP": class_bars(self.component, self.overall.AP)}
+        return {"AP": draw_classes(self.component, self.overall.AP)}
 
     def __str__(self) -> str:
         return f"{self.component} mAP {self.overall.mAP:.3f}, mAP50:95 {self.overall.mAP_5095:.3f} ({self.convention})"
@@ -190,13 +189,13 @@ class DetectionResult(Result):
         return {"summary": self._summary(), "classes": pl.concat(parts)} if parts else {"summary": self._summary()}
 
     @property
-    def figures(self) -> dict[str, EstimateBars]:
+    def drawings(self) -> dict[str, Drawing]:
         """`mAP` of each component over all videos, then the `AP` of each class by component."""
         means = {name: part.overall.mAP for name, part in self.components.items()}
-        overall = mean_bars(f"mAP ({self.convention})", means)
+        overall = draw_means(f"mAP ({self.convention})", means)
         return {
             "mAP": overall,
-            **{f"AP {name}": class_bars(name, part.overall.AP) for name, part in self.components.items()},
+            **{f"AP {name}": draw_classes(name, part.overall.AP) for name, part in self.components.items()},
         }
 
     def __str__(self) -> str:

@@ -18,17 +18,16 @@ import numpy.typing as npt
 from surgeval._jit import kernel
 from surgeval.arrays import AnyArray, AnyFloats, Bools, Floats, Int32s, Ints, UInt64s
 from surgeval.errors import BadInput
-from surgeval.metrics.bars import class_bars
+from surgeval.metrics.bars import draw_classes
 from surgeval.metrics.columns import plain_numbers, video_numbers
 from surgeval.metrics.mean import mean_along, mean_of
 from surgeval.metrics.sort import radix_order, sort_keys
-from surgeval.results import Result, counted
+from surgeval.results import Drawing, Result, counted
 from surgeval.vocab import LabelSpace
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from surgeval.figures import EstimateBars
 
 __all__ = [
     "RecognitionRanked",
@@ -80,9 +79,9 @@ class RecognitionResult(Result):
         return f"{self.component} mAP {self.mAP:.3f} ({counts})"
 
     @property
-    def figures(self) -> dict[str, EstimateBars]:
+    def drawings(self) -> dict[str, Drawing]:
         """`AP`: that of each class, over all frames."""
-        return {"AP": class_bars(self.component, self.AP)}
+        return {"AP": draw_classes(self.component, self.AP)}
 
     @property
     def tables(self) -> dict[str, pl.DataFrame]:

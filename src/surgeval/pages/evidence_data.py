@@ -16,8 +16,8 @@ from typing import Any
 import polars as pl
 
 from surgeval.errors import BadInput, printable
-from surgeval.pages.csv import distinct
 from surgeval.pages.evidence import KINDS, Evidence
+from surgeval.pages.tables import distinct
 
 __all__ = ["EvidenceData", "evidence_data"]
 

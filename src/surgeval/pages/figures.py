@@ -1,40 +1,66 @@
-"""Figures as files beside the page, and as plots that link to those files."""
+"""Figures as plots of a page, and as SVG and PNG files beside it, which a child process writes meanwhile."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from surgeval.errors import BadInput
-from surgeval.figures import Figure, save_figure
-from surgeval.files import failure_reason, make_folder, path_inside
+from surgeval.figures import Figure
+from surgeval.figures.save import request_line
+from surgeval.files import make_folder, path_inside
 from surgeval.pages.parts import Plot
+from surgeval.processes import LimitedProcess
 
-__all__ = ["save_figures"]
+__all__ = ["figure_plots", "saved_plots"]
 
 
-def save_figures(
-    figures: Mapping[str, Figure], out: str | Path, *, notes: Mapping[str, str] | None = None
-) -> dict[str, Plot]:
-    """Write each figure to `OUT/figures/NAME.svg` and `.png`; the plots by name.
+def figure_plots(figures: Mapping[str, Figure], *, notes: Mapping[str, str] | None = None) -> dict[str, Plot]:
+    """The figures as plots by name; `write_page` saves each to `figures/NAME.svg` and `.png` beside the page.
 
-    >>> import tempfile
-    >>> from surgeval.figures import Bars, Series
-    >>> bars = Bars("Instruments", ("grasper", "hook"), (Series("all", (3, 1)),), "instances")
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = save_figures({"instruments": bars}, Path(folder))
-    ...     sorted(path.name for path in (Path(folder) / "figures").iterdir())
-    ['instruments.png', 'instruments.svg']
+    >>> from surgeval.figures import Series, bars
+    >>> figure_plots({"tools": bars("Instruments", ["hook"], [Series("all", [3])], "instances")})["tools"].files
+    ('figures/tools.svg', 'figures/tools.png')
     """
-    out = Path(out)
-    folder = out / "figures"
-    try:
-        make_folder(path_inside(out, "figures"))
-        for name, figure in figures.items():
-            save_figure(figure, folder / name)
-    except OSError as error:
-        raise BadInput(f"{folder}: figures cannot be written: {failure_reason(error)}") from error
     return {
         name: Plot(figure, (notes or {}).get(name, ""), (f"figures/{name}.svg", f"figures/{name}.png"))
         for name, figure in figures.items()
     }
+
+
+@contextmanager
+def saved_plots(plots: Sequence[Plot], folder: Path) -> Iterator[None]:
+    """Save the files of the plots while the block runs; at its end they are there."""
+    files = {file: plot.figure for plot in plots for file in plot.files}
+    if not files:
+        yield
+        return
+    for parent in {Path(file).parent for file in files}:
+        make_folder(path_inside(folder, *parent.parts))
+    with _lock:
+        child = _drawing_process()
+        try:
+            child.requests.write(request_line(files, folder.resolve()))
+            child.requests.flush()
+            yield
+            reply = child.replies.readline()
+        except BrokenPipeError:
+            reply = b""
+        except BaseException:
+            child.close()  # its reply would be taken for the next page's
+            raise
+    if reply != b"\n":
+        reason = reply.decode("utf-8", "replace").strip() or "the process that draws them ended"
+        raise BadInput(f"{folder}: the figures cannot be saved: {reason}")
+
+
+_lock = threading.Lock()
+_processes: list[LimitedProcess] = []  # the last is the one in use
+
+
+def _drawing_process() -> LimitedProcess:
+    if not _processes or not _processes[-1].alive:
+        _processes[:] = [LimitedProcess("surgeval.figures.save")]
+    return _processes[-1]

@@ -1,6 +1,7 @@
 """One HTML page: opens from a disk, needs no network, runs nothing but its own two scripts.
 
-plotly.js lies beside the page, or inside it, and only where a figure needs it. The same sections give the same bytes.
+Figures are drawn in the browser by Vega, which lies beside the page, or inside it, where a figure needs it. The same
+sections give the same bytes.
 """
 
 from __future__ import annotations
@@ -8,7 +9,6 @@ from __future__ import annotations
 import base64
 import io
 import os
-import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -22,30 +22,38 @@ from markupsafe import Markup
 from surgeval._version import __version__
 from surgeval.arrays import Image
 from surgeval.errors import BadInput
+from surgeval.figures import Figure, chart_config
 from surgeval.files import failure_reason, make_folder, write_atomically
-from surgeval.pages.cells import cells
 from surgeval.pages.evidence_data import evidence_data
-from surgeval.pages.glossary import Terms, with_glossary
-from surgeval.pages.library import library, library_inside, library_name, put_library
+from surgeval.pages.figures import saved_plots
+from surgeval.pages.glossary import Glossary, Terms, with_glossary
 from surgeval.pages.parts import Picture, Section
 from surgeval.pages.safety import inline, nonce, policy, script_data, seen
+from surgeval.pages.scorecard import Scorecard
+from surgeval.pages.tables import page_table, table_files
+from surgeval.pages.vega import library, library_inside, library_name, put_library
+from surgeval.stats import Measure
 
 _JPEG_QUALITY = 85
-# plotly.js carries the style sheet of its maps and adds it unless an element of this id exists; the page has no maps
-# and its policy would refuse the sheet, so the page holds an empty element of that id.
-_STYLE_ID = re.compile(r'getElementById\("([0-9a-f]{64})"\)\)\{var \w+=document\.createElement\("style"\)')
 
 
 class PageHead(TypedDict, total=False):
-    """What stands at the top: `kind` above the title, `lead` below it, `details` (versions …) in small print."""
+    """What stands at the top: `kind` above the title, `lead` and `warnings` below it, then the scorecard.
+
+    `details` (versions …) stand in small print at the end. `measures` are the numbers that the page shows: the glossary
+    explains them.
+    """
 
     kind: str
     lead: str
+    warnings: Sequence[str]
+    scorecard: Scorecard | None
     details: Mapping[str, str] | None
+    measures: Sequence[Measure]
 
 
 def write_page(path: str | Path, title: str, sections: Sequence[Section], **head: Unpack[PageHead]) -> Path:
-    """Write the page and return its path; a reader never meets half a file.
+    """Write the page, its drawing library and the files that its plots name; returns the page's path.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -55,34 +63,37 @@ def write_page(path: str | Path, title: str, sections: Sequence[Section], **head
     """
     path = Path(path)
     inside = library_inside()
-    html, drawn = _rendered(title, sections, inside, head)
-    # A file name that is not UTF-8 reaches us with lone surrogates; the page shows a replacement sign.
-    data = html.encode("utf-8", "replace")
+    plots = [plot for section in sections for plot in section.plots]
     try:
         make_folder(path.parent)
-        if drawn and not inside:
-            put_library(path.parent)
-        write_atomically(path, data)
+        with saved_plots(plots, path.parent):
+            html, drawn = _rendered(title, sections, inside, head, path.parent)
+            if drawn and not inside:
+                put_library(path.parent)
+            # A file name that is not UTF-8 reaches us with lone surrogates; the page shows a replacement sign.
+            write_atomically(path, html.encode("utf-8", "replace"))
     except OSError as error:
         raise BadInput(f"{path}: the page cannot be written: {failure_reason(error)}") from error
     return path
 
 
 def render_page(title: str, sections: Sequence[Section], *, inside: bool = True, **head: Unpack[PageHead]) -> str:
-    """The page as text; unless plotly.js is `inside`, its file must be put beside it.
+    """The page as text; unless the drawing library is `inside`, its file must be put beside it.
 
     >>> html = render_page("Two models", [Section("Result", "Neither is better.")])
     >>> html.startswith("<!"), "Neither is better." in html
     (True, True)
     """
-    return _rendered(title, sections, inside, head)[0]
+    return _rendered(title, sections, inside, head, None)[0]
 
 
-def _rendered(title: str, sections: Sequence[Section], inside: bool, head: PageHead) -> tuple[str, bool]:
-    """The page, and whether plotly.js draws in it."""
-    sections, terms = with_glossary(sections, head.get("lead", "")), Terms()
-    specs = [[plot.figure.to_plotly() for plot in section.plots] for section in sections]
-    drawn = not all(_nothing_drawn(spec) for row in specs for spec in row)
+def _rendered(
+    title: str, sections: Sequence[Section], inside: bool, head: PageHead, folder: Path | None
+) -> tuple[str, bool]:
+    """The page, and whether a figure is drawn in it; `folder` is where it will lie, with the files of its tables."""
+    card, known = head.get("scorecard"), Glossary(head.get("measures", ()))
+    sections, terms = with_glossary(sections, head.get("lead", ""), known, card), Terms(known)
+    drawn = any(not plot.figure.empty for section in sections for plot in section.plots)
     style, script = (
         inline(_source("page.css") + _source("terms.css"), "style"),
         inline(_source("page.js") + _source("terms.js"), "script"),
@@ -92,11 +103,11 @@ def _rendered(title: str, sections: Sequence[Section], inside: bool, head: PageH
         raise BadInput("page: found evidence in two sections, expected it in one: links to a case name no section")
     style += inline(_source("evidence.css"), "style") if evidence else ""
     browser = inline(_source("evidence_cases.js") + _source("evidence.js"), "script") if evidence else ""
-    plotly = library() if drawn else ""
-    beside = library_name() if plotly and not inside else ""
-    inside_scripts = [script, browser, "" if beside else plotly]
+    vega = library() if drawn else ""
+    beside = library_name() if drawn and not inside else ""
+    inside_scripts = [script, browser, "" if beside else vega]
     rules = policy(filter(None, inside_scripts), [style], open=bool(beside))
-    figures = [["" if _nothing_drawn(spec) else script_data(spec) for spec in row] for row in specs]
+    figures = [[_figure_data(plot.figure) for plot in section.plots] for section in sections]
     html = (
         _environment()
         .get_template("page.html.j2")
@@ -104,10 +115,14 @@ def _rendered(title: str, sections: Sequence[Section], inside: bool, head: PageH
             title=title,
             kind=head.get("kind", "report"),
             lead=head.get("lead", ""),
+            warnings=head.get("warnings", ()),
+            card=card,
+            shots=[_data_uri(picture) for picture in card.pictures] if card else [],
+            files=[[_files(table.file, folder) for table in section.tables] for section in sections],
             details=head.get("details") or {},
             sections=sections,
             figures=[[Markup(data) for data in row] for row in figures],  # noqa: S704 - escaped by script_data
-            tables=[[cells(table, terms) for table in section.tables] for section in sections],
+            tables=[[page_table(table, terms) for table in section.tables] for section in sections],
             explain=terms.mark,
             images=[[_data_uri(picture) for picture in section.images] for section in sections],
             cards=[[_data_uri(card.picture) for card in section.cards] for section in sections],
@@ -116,13 +131,17 @@ def _rendered(title: str, sections: Sequence[Section], inside: bool, head: PageH
             browser=Markup(browser),  # noqa: S704 - ours
             style=Markup(style),  # noqa: S704 - ours
             script=Markup(script),  # noqa: S704 - ours
-            plotly="" if beside else Markup(plotly),  # noqa: S704 - the library's
+            vega="" if beside else Markup(vega),  # noqa: S704 - the library's
             beside=beside,
-            unwanted=_STYLE_ID.findall(plotly),
+            themes=Markup(script_data(_themes())) if drawn else "",  # noqa: S704 - escaped by script_data
             version=__version__,
         )
     )
     return (nonce(html) if beside else html), drawn
+
+
+def _files(csv: str, folder: Path | None) -> tuple[tuple[str, str], ...]:
+    return table_files(csv, folder) if folder is not None else (("CSV", csv),) if csv else ()
 
 
 def _finalized(value: Any) -> Any:
@@ -149,18 +168,14 @@ def _source(name: str) -> str:
     return (files("surgeval.pages") / "templates" / name).read_text(encoding="utf-8")
 
 
-def _nothing_drawn(figure: Mapping[str, Any]) -> bool:
-    """Whether a plotly figure shows no value: every trace is empty, or bars and cells of 0 only."""
-    return not any(_shows(trace) for trace in figure["data"])
+def _figure_data(figure: Figure) -> str:
+    """The specification as it stands in the page; nothing where there is nothing to draw."""
+    return "" if figure.empty else script_data(figure.spec)
 
 
-def _shows(trace: Mapping[str, Any]) -> bool:
-    if trace["type"] == "bar":
-        return any(trace["x" if trace.get("orientation") == "h" else "y"])
-    if trace["type"] == "heatmap":
-        return any(value is not None for row in trace["z"] for value in row)
-    values = trace.get("q1", trace.get("y"))
-    return values is None or any(value is not None for value in values)
+def _themes() -> dict[str, Any]:
+    """The colours of figures on a light and on a dark page."""
+    return {"light": chart_config("light"), "dark": chart_config("dark")}
 
 
 def jpeg_bytes(image: Image) -> bytes:

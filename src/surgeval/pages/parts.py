@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
@@ -18,15 +18,10 @@ from surgeval.arrays import Image
 from surgeval.errors import BadInput
 from surgeval.figures import Figure
 from surgeval.pages.evidence import Evidence
+from surgeval.pages.scorecard import Finding, IntervalBar
 
-__all__ = ["Card", "Fact", "Finding", "LegendKey", "Link", "Picture", "Plot", "Section", "Table", "Term"]
+__all__ = ["Card", "Fact", "LegendKey", "Link", "Picture", "Plot", "Section", "Table", "Term"]
 
-MARKS = {
-    "for": ("✓", "speaks for it"),
-    "against": ("✗", "speaks against it"),
-    "undecided": ("?", "cannot be told"),
-    "information": ("·", "information only"),
-}
 _JPEG = b"\xff\xd8\xff"
 
 
@@ -37,39 +32,6 @@ class Fact:
     label: str
     value: str
     note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A sentence that a rule made of numbers, whether it speaks for or against (None: neither), and the rule.
-
-    One that speaks neither way is `undecided` where its rule asks and the numbers do not tell; else it informs only.
-
-    >>> [Finding("It sees.", holds).mark for holds in (True, False, None)], Finding("Maybe.", undecided=True).mark
-    (['✓', '✗', '·'], '?')
-    """
-
-    text: str
-    holds: bool | None = None
-    rule: str = ""
-    undecided: bool = False
-
-    @property
-    def kind(self) -> str:
-        """What it does, in a word; also the class that colours its sign."""
-        if self.holds is None:
-            return "undecided" if self.undecided else "information"
-        return "for" if self.holds else "against"
-
-    @property
-    def mark(self) -> str:
-        """Its sign; the section's legend and a text for screen readers say what it means."""
-        return MARKS[self.kind][0]
-
-    @property
-    def meaning(self) -> str:
-        """The sign in words."""
-        return MARKS[self.kind][1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +49,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table with a heading; `file` is its CSV, as a path relative to the page."""
+    """A table with a heading; `file` is its CSV, as a path relative to the page, and `bars` are drawings by column."""
 
     title: str
     frame: pl.DataFrame
@@ -95,6 +57,7 @@ class Table:
     file: str = ""
     folded: bool = False  # closed until the reader opens it
     explained: bool = False  # the first column holds our own words: its terms are explained
+    bars: Mapping[str, Sequence[IntervalBar | None]] = field(default_factory=dict)  # below the cells, row by row
 
     def __post_init__(self) -> None:
         _require_relative(self.file)
@@ -229,12 +192,6 @@ class Section:
     def plots(self) -> tuple[Plot, ...]:
         """The figures, each with its remark and files."""
         return tuple(figure if isinstance(figure, Plot) else Plot(figure) for figure in self.figures)
-
-    @property
-    def marks(self) -> tuple[tuple[str, str, str], ...]:
-        """The legend of its findings: kind, sign and meaning of each sign used; none where all only inform."""
-        used = {finding.kind for finding in self.findings}
-        return () if used <= {"information"} else tuple((kind, *MARKS[kind]) for kind in MARKS if kind in used)
 
     @property
     def orders(self) -> tuple[str, ...]:

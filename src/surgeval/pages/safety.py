@@ -1,8 +1,8 @@
 r"""What keeps a page of foreign names harmless: a policy that names every script, and data that cannot end one.
 
 The policy (a `<meta>`, because the page is opened from a disk) allows exactly the scripts and the style sheet whose
-SHA-256 it lists, pictures that are inside the page, and nothing from any network. No 'unsafe-inline': plotly.js adds
-its rules through the object model to a `<style>` that it creates *empty*, so the hash of nothing is enough for it.
+SHA-256 it lists, pictures that are inside the page, and nothing from any network. No 'unsafe-inline', no
+'unsafe-eval': Vega is told to add no style sheet and to interpret its expressions.
 
 A script in a file beside the page cannot be named by its hash: on `file:` browsers refuse `integrity`, because every
 file is an origin of its own. It is named by a nonce, which is a hash of the page's whole content: the same page has the
@@ -90,7 +90,7 @@ def policy(scripts: Iterable[str], styles: Iterable[str], *, open: bool = False)
         (
             "default-src 'none'",
             f"script-src {' '.join([*map(digest, scripts), *([_POLICY_NONCE] if open else [])])}",
-            f"style-src {' '.join(digest(style) for style in (*styles, ''))}",
+            f"style-src {' '.join(digest(style) for style in styles)}",
             "img-src data:",
             "base-uri 'none'",
             "form-action 'none'",

@@ -1,4 +1,4 @@
-"""What a protocol hands to the rest of surgeval: a result that is loaded from a run, a comparison, a demo chapter."""
+"""What a protocol hands to the rest of surgeval beside its results: headlines, a comparison, a demo chapter."""
 
 from __future__ import annotations
 
@@ -11,24 +11,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import polars as pl
 
 from surgeval.errors import BadInput
-from surgeval.figures import Estimate, EstimateBars, EstimateGroup
-from surgeval.protocols.verdict import Verdict
+from surgeval.figures import Estimate, Figure, Series, estimates
 from surgeval.results import Result
-from surgeval.stats import FEW_CLUSTERS, Difference, Interval, NumberUnit, gap_unit
+from surgeval.stats import FEW_CLUSTERS, Difference, Interval, Measure, NumberUnit, baseline_of, gap_unit
 
 if TYPE_CHECKING:
     from surgeval.datasets import Dataset
-    from surgeval.engine import RunRecord, RunSummary
-    from surgeval.pages import Evidence, Section
+    from surgeval.pages import Section
 
-__all__ = ["DEMO_IMPORTS", "Chapter", "Compared", "Comparison", "Demo", "FinishedRun", "FolderKind", "Headline",
-           "RecordedResult", "RunResult", "by_key", "few_video_notes", "names_on_page", "refuse_dataset"]  # fmt: skip
+__all__ = ["DEMO_IMPORTS", "Chapter", "Compared", "Comparison", "Demo", "FolderKind", "Headline", "by_key",
+           "few_video_notes", "headlines_of"]  # fmt: skip
 
 Part = TypeVar("Part")
 # What a demo chapter's worker processes need and take seconds to import; none of these starts a thread (polars does).
 DEMO_IMPORTS = (
-    "scipy.ndimage", "cv2", "jinja2", "matplotlib.figure", "matplotlib.backends.backend_svg",
-    "matplotlib.backends.backend_agg", "torch", "transformers.models.auto", "transformers.models.clip.modeling_clip",
+    "scipy.ndimage", "cv2", "jinja2", "torch", "transformers.models.auto", "transformers.models.clip.modeling_clip",
     "transformers.models.llava.modeling_llava",
 )  # fmt: skip
 _MOST_BARS = 24
@@ -82,94 +79,29 @@ class Headline:
         return self.interval.cell(self.unit)
 
 
-def refuse_dataset(out: str | Path) -> None:
-    """Refuse to write a result into a folder that holds a dataset: its files would become part of the data.
+def headlines_of(
+    measures: Sequence[Measure],
+    numbers: Mapping[str, Interval],
+    *,
+    baselines: Mapping[str, float | None] | None = None,
+    unseeing: Mapping[str, float | None] | None = None,
+) -> tuple[Headline, ...]:
+    """The headlines among the measures that have a number, in their order.
 
-    >>> refuse_dataset(Path("a new folder"))
+    `baselines` are those that the data decide, and `unseeing` what one who never looks reaches, by key.
+
+    >>> half = Interval(estimate=0.5, low=0.4, high=0.6)
+    >>> right = Measure(key="right", label="right", explanation="Share of right answers.", baseline=0.25)
+    >>> headlines_of([right], {"right": half})[0].chance
+    0.25
     """
-    from surgeval.datasets import is_dataset
-
-    if Path(out).is_dir() and is_dataset(out):
-        raise BadInput(f"{out}: found a dataset, expected a new folder or one of an earlier result")
-
-
-class RunResult(Result):
-    """A run, loaded: what its page, the index page, `compare` and a notebook need."""
-
-    __slots__ = ()
-
-    name: str
-    protocol: str
-    notes: tuple[str, ...]
-
-    @property
-    def data_identity(self) -> str:
-        """What identifies the scored data, where the result knows it better than `dataset` of run.json; else empty."""
-        return ""
-
-    def headlines(self) -> tuple[Headline, ...]:
-        """The numbers to read first, best known first."""
-        raise NotImplementedError
-
-    def number(self) -> Interval:
-        """The first of the headlines, with its interval."""
-        for headline in self.headlines():
-            return headline.interval
-        raise BadInput(f"{self.name}: found no number that is defined, expected one")
-
-    def evidence(self) -> Evidence | None:
-        """Every case as the page's evidence browser shows it; None where a protocol or an older run has none."""
-        return None
-
-    def verdict(self) -> Verdict | None:
-        """What the numbers say together, by the rules of docs/verdicts.md; None where a protocol judges nothing."""
-        return self._verdict
-
-    @property
-    def _verdict(self) -> Verdict | None:
-        """What a protocol that judges overrides, cached: page, index and `repr` all ask for it."""
-        return None
-
-    def __repr__(self) -> str:
-        numbers = "; ".join(f"{headline.label} {headline.cell}" for headline in self.headlines()[:3])
-        verdict = self.verdict()
-        return f"{type(self).__name__} {self.name!r}: {f'{verdict.grade}; ' if verdict else ''}{numbers or 'no number'}"
-
-
-class RecordedResult(RunResult):
-    """A result that keeps the record of the run it was read from."""
-
-    __slots__ = ()
-
-    record: RunRecord
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """As run.json holds them."""
-        return self.record.config
-
-
-class FinishedRun(Result):
-    """What a `run_…` hands back: how it went (`summary`), with the tables and figures of the run that it left."""
-
-    __slots__ = ()
-
-    summary: RunSummary
-
-    @property
-    def loaded(self) -> RunResult:
-        """The run, as `load_run` gives it."""
-        raise NotImplementedError
-
-    @property
-    def tables(self) -> Mapping[str, pl.DataFrame]:
-        """Those of the run, and `failures`: what could not be done, by reason."""
-        return {**self.loaded.tables, "failures": self.summary.to_frame()}
-
-    @property
-    def figures(self) -> Mapping[str, Any]:
-        """Those of the run."""
-        return self.loaded.figures
+    return tuple(
+        Headline(measure.key, measure.label, numbers[measure.key], chance=baseline_of(measure, numbers, baselines),
+                 unseeing=(unseeing or {}).get(measure.key), higher_is_better=measure.higher_is_better,
+                 unit=measure.unit)
+        for measure in measures
+        if measure.headline and measure.key in numbers
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +114,12 @@ class Compared:
     _: KW_ONLY
     higher_is_better: bool | None = True
     unit: NumberUnit = "score"
+
+    @classmethod
+    def of(cls, measure: Measure, difference: Difference) -> Compared:
+        """A measure's difference."""
+        return cls(measure.key, measure.label, difference, higher_is_better=measure.higher_is_better,
+                   unit=measure.unit)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -196,6 +134,7 @@ class Comparison(Result):
     b: str
     numbers: tuple[Compared, ...]
     settings: Mapping[str, Any] = field(default_factory=dict)
+    measures: Sequence[Measure] = ()
     notes: tuple[str, ...] = ()
     sections: tuple[Section, ...] = ()
 
@@ -217,23 +156,23 @@ class Comparison(Result):
         return {"differences": frame.with_columns(pl.selectors.float().fill_nan(None))}
 
     @property
-    def figures(self) -> dict[str, EstimateBars]:
+    def figures(self) -> dict[str, Figure]:
         """`differences` of scores, `differences_shares` in points: bars with intervals, the first of each unit."""
         figures = {}
-        for unit, name, axis in (
-            ("points", "differences_shares", "difference, points"),
-            ("score", "differences", "difference"),
+        for shares, name, axis in (
+            (True, "differences_shares", "difference, points"),
+            (False, "differences", "difference"),
         ):
             drawn = [
                 number
                 for number in self.numbers
-                if gap_unit(number.unit) == unit and math.isfinite(number.difference.estimate)
+                if (gap_unit(number.unit) == "points") is shares and math.isfinite(number.difference.estimate)
             ]
             if drawn:
                 labels = tuple(number.label for number in drawn[:_MOST_BARS])
-                bars = (EstimateGroup("A − B", tuple(_bar(number) for number in drawn[:_MOST_BARS])),)
-                title = "Differences A − B" if unit == "score" else "Differences A − B of shares"
-                figures[name] = EstimateBars(title, labels, bars, axis)
+                bars = (Series("A − B", tuple(_bar(number) for number in drawn[:_MOST_BARS])),)
+                title = "Differences A − B of shares" if shares else "Differences A − B"
+                figures[name] = estimates(title, labels, bars, axis)
         return figures
 
     def to_json(self) -> dict[str, Any]:
@@ -252,10 +191,9 @@ class Comparison(Result):
 
 
 def _bar(number: Compared) -> Estimate:
-    scale, interval = (1 if number.unit == "score" else 100), number.difference.interval
-    if math.isnan(interval.low):
-        return Estimate(scale * interval.estimate)
-    return Estimate(scale * interval.estimate, scale * interval.low, scale * interval.high)
+    interval = number.difference.interval
+    scale = 100 if gap_unit(number.unit) == "points" else 1
+    return Estimate.of(interval.estimate, interval.low, interval.high, scale=scale)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -306,22 +244,6 @@ def by_key(items: Sequence[Part], key: str) -> Part:
             return item
     known = ", ".join(str(getattr(item, "key", item)) for item in items)
     raise BadInput(f"number {key!r}: expected one of {known or 'none'}")
-
-
-def names_on_page(results: Sequence[RunResult]) -> list[str]:
-    """The names of the runs of one page, which must tell them apart; a page without runs is refused.
-
-    >>> names_on_page([])
-    Traceback (most recent call last):
-    surgeval.errors.BadInput: report: found no runs, expected at least one
-    """
-    if not results:
-        raise BadInput("report: found no runs, expected at least one")
-    names = [run.name for run in results]
-    if len(set(names)) != len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise BadInput(f"report: found two runs named {twice!r}, expected different names")
-    return names
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,9 +16,12 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from surgeval.errors import MODEL_PACKAGES, BadInput, MissingExtra, code_of_others
+
+if TYPE_CHECKING:
+    from surgeval.stats import Measure
 
 __all__ = ["Descriptor"]
 
@@ -35,7 +38,8 @@ class Descriptor:
     gives a `Result`. `run` and `score` are Typer commands. `outcomes`
     turns a result into the table that `rank` takes (qID, video, group, ood, correctness); `ranks_by` is what the mean
     accuracy of that table's groups is called in a column's title. `chapter(demo)` is its part of the demo. `folders()`
-    gives a `FolderKind` where the protocol leaves folders that are no runs.
+    gives a `FolderKind` where the protocol leaves folders that are no runs. `measures` names the protocol's numbers, a
+    sequence of `surgeval.stats.Measure`.
     """
 
     name: str
@@ -52,23 +56,24 @@ class Descriptor:
     ranks_by: str = ""
     chapter: str = ""
     folders: str = ""
+    measures: str = ""
 
     def __post_init__(self) -> None:
         texts = (self.name, self.question, self.load, self.page, self.compare, self.evaluate, self.run, self.score,
-                 self.outcomes, self.chapter, self.folders, self.ranks_by)  # fmt: skip
+                 self.outcomes, self.chapter, self.folders, self.ranks_by, self.measures)  # fmt: skip
         if not all(isinstance(text, str) for text in texts) or type(self.order) is not int or not self.name:
             raise BadInput(f"protocol {self.name!r:.60}: found other values, expected texts and a whole number")
 
     @classmethod
     def of_rooms(
         cls, package: str, question: str, *, offers: Sequence[str] = (), ranks_by: str = "", several: bool = False,
-        order: int = 100,
+        order: int = 100, measures: str = "",
     ) -> Descriptor:  # fmt: skip
         """The descriptor of a package NAME with the usual rooms; `offers` names the parts that not all protocols have.
 
         `result` holds `load_NAME` and `outcomes`, `page` holds `write_page_of`, `compare` holds `compare_NAME`,
         `command` holds `run` and `score`, `demo` holds `chapter`, `overview` holds `folder_kind`; `evaluate` is the
-        function `run_NAME` that the package exports.
+        function `run_NAME` that the package exports; `measures` is `room:NAME` of the numbers.
 
         >>> crowd = Descriptor.of_rooms("surgical.crowd", "Do many eyes agree?", offers=["score"])
         >>> crowd.name, crowd.load, crowd.score, crowd.run
@@ -83,7 +88,15 @@ class Descriptor:
         parts = {part: f"{package}.{rooms[part]}" for part in ("load", "page", "compare", *offers) if part in rooms}
         if "evaluate" in offers:
             parts["evaluate"] = f"{package}:run_{name}"
-        return cls(name=name, question=question, ranks_by=ranks_by, several=several, order=order, **parts)
+        return cls(
+            name=name,
+            question=question,
+            ranks_by=ranks_by,
+            several=several,
+            order=order,
+            measures=f"{package}.{measures}" if measures else "",
+            **parts,
+        )
 
     def part(self, name: str) -> Callable[..., Any]:
         """The function behind one of the parts, imported now; whatever goes wrong there is `BadInput`.
@@ -100,6 +113,18 @@ class Descriptor:
             if not callable(function):
                 raise BadInput(f"{self._where(name)}: found {function!r:.60}, expected a function")
         return function if name in _COMMANDS or self.is_ours(name) else partial(self._called, name, function)
+
+    def declared_measures(self) -> tuple[Measure, ...]:
+        """The numbers of the protocol, declared; none where it names none.
+
+        >>> Descriptor.of_rooms("surgical.crowd", "Do many eyes agree?").declared_measures()
+        ()
+        """
+        module, _, attribute = self.measures.partition(":")
+        if not module:
+            return ()
+        with self.answers_for("measures"):
+            return tuple(getattr(import_module(module), attribute))
 
     def is_ours(self, name: str) -> bool:
         """Whether a part is code of surgeval itself.
@@ -150,7 +175,8 @@ def _promised(part: str) -> type:
     """What a part gives back."""
     import polars as pl  # listing protocols needs no tables
 
-    from surgeval.protocols.contract import Chapter, Comparison, FolderKind, RunResult
+    from surgeval.protocols.contract import Chapter, Comparison, FolderKind
+    from surgeval.protocols.result import RunResult
     from surgeval.results import Result
 
     kinds = {

@@ -10,10 +10,11 @@ from surgeval.errors import BadInput
 from surgeval.protocols.registry import PROTOCOLS, descriptors, load_run
 
 if TYPE_CHECKING:
-    from surgeval.protocols.contract import Comparison, FinishedRun, RunResult
+    from surgeval.protocols.contract import Comparison
     from surgeval.protocols.focus import FocusRun, FocusScores
     from surgeval.protocols.intent import IntentRun, IntentScores
     from surgeval.protocols.quality import QualityRun
+    from surgeval.protocols.result import FinishedRun, RunResult
     from surgeval.protocols.surgxbench import SurgXRun
     from surgeval.protocols.training import TrainingScores
     from surgeval.results import Result
@@ -95,7 +96,7 @@ def compare(
 
 
 def _result(run: RunResult | FinishedRun | str | Path) -> RunResult:
-    from surgeval.protocols.contract import FinishedRun
+    from surgeval.protocols.result import FinishedRun
 
     if isinstance(run, str | Path):
         return load_run(run)

@@ -1,32 +1,35 @@
 """Small pictures of a run's cases, kept in the run so that its page needs no dataset: `pictures.parquet`.
 
-How many are kept is bounded (`PICTURES`), the wrong cases first; a case without one says so on the page. A run folder
-may come from a stranger: a picture that is none, or too large, is left out with a note.
+How many are kept is bounded (`PICTURES`), the wrong cases first; a case without one says so on the page.
 """
 
 from __future__ import annotations
 
-import io
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import cv2
 import numpy as np
 import polars as pl
+from pydantic import Field
 
 from surgeval.arrays import Image
 from surgeval.errors import DataError
-from surgeval.files import read_parquet_file, write_parquet_file
+from surgeval.files import StoredTable
 from surgeval.pages import jpeg_bytes
 
 __all__ = ["PICTURES", "film_strip", "load_pictures", "save_pictures", "thumbnail"]
 
 PICTURES = 120  # kept by default
-_FILE = "pictures.parquet"
 _WIDTH = 480  # pixels
-_MOST, _BYTES, _SIDE = 20_000, 1 << 20, 4096
-_SCHEMA = pl.Schema({"case": pl.String, "jpeg": pl.Binary})
+
+
+class PictureRow(StoredTable, name="pictures.parquet", most=20_000):
+    """A small JPEG of a case."""
+
+    case: str
+    jpeg: Annotated[bytes, Field(max_length=1 << 20)]
 
 
 def thumbnail(image: Image) -> bytes:
@@ -61,12 +64,9 @@ def film_strip(frames: Sequence[bytes]) -> bytes | None:
 
 def save_pictures(folder: str | Path, pictures: Mapping[str, bytes]) -> None:
     """Store JPEG files by case, in place of those that were stored before."""
-    path = Path(folder) / _FILE
-    path.unlink(missing_ok=True)
-    if not pictures:
-        return
-    table = pl.DataFrame({"case": list(pictures), "jpeg": list(pictures.values())}, schema=_SCHEMA)
-    write_parquet_file(table, path)
+    (Path(folder) / PictureRow.file_name).unlink(missing_ok=True)
+    if pictures:
+        PictureRow.save(pl.DataFrame({"case": list(pictures), "jpeg": list(pictures.values())}), folder)
 
 
 def load_pictures(folder: str | Path) -> tuple[dict[str, bytes], tuple[str, ...]]:
@@ -75,31 +75,9 @@ def load_pictures(folder: str | Path) -> tuple[dict[str, bytes], tuple[str, ...]
     >>> load_pictures(Path("no/such/run"))
     ({}, ())
     """
-    path = Path(folder) / _FILE
-    if not path.exists() and not path.is_symlink():
+    if not (Path(folder) / PictureRow.file_name).exists():
         return {}, ()
     try:
-        if path.is_symlink():
-            raise DataError(path, "found a link, expected the pictures of the run")
-        table = read_parquet_file(path)
-        if table.schema != _SCHEMA or table.height > _MOST or any(table.null_count().row(0)):
-            raise DataError(path, f"found another table, expected at most {_MOST} cases with a picture each")
+        return dict(PictureRow.load(folder).iter_rows()), ()
     except DataError as error:
         return {}, (f"{error}: the page has no pictures",)
-    usable = {case: data for case, data in table.iter_rows() if _is_small_jpeg(data)}
-    lost = table["case"].n_unique() - len(usable)
-    return usable, (f"{path.name}: {lost} of {table.height} pictures are damaged and left out",) if lost else ()
-
-
-def _is_small_jpeg(data: bytes) -> bool:
-    from PIL import Image as Pillow
-
-    if len(data) > _BYTES:
-        return False
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of large pictures: refused below
-            with Pillow.open(io.BytesIO(data), formats=["JPEG"]) as header:
-                return max(header.size) <= _SIDE
-    except (OSError, ValueError, SyntaxError, Pillow.DecompressionBombError):
-        return False

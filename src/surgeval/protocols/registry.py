@@ -16,7 +16,8 @@ from surgeval.registry import Registry
 
 if TYPE_CHECKING:
     from surgeval.pages import Section
-    from surgeval.protocols.contract import FolderKind, RunResult
+    from surgeval.protocols.contract import FolderKind
+    from surgeval.protocols.result import RunResult
 
 __all__ = ["PROTOCOLS", "descriptor_of", "descriptors", "folder_kind_of", "folder_kinds", "is_run", "load_run",
            "runs_in"]  # fmt: skip

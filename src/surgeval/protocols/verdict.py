@@ -1,7 +1,7 @@
 """Verdicts: what the numbers of a run say together, by rules that stand in docs/verdicts.md and beside every sentence.
 
 A protocol makes a claim about what it tested, and for each of its rules a `Reason`: a sentence with its number, and
-whether the rule holds (True), fails (False) or cannot be told (None). `verdict_of` turns the reasons into a grade.
+whether the rule holds (True), fails (False) or is inconclusive (None). `verdict_of` turns the reasons into a grade.
 Rules are pure functions of numbers, so that they are tested on planted cases.
 """
 
@@ -12,16 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from surgeval.results import percent
+from surgeval.results import Grade, counted, percent
 from surgeval.stats import FEW_CLUSTERS, Interval
 
-__all__ = ["FEW_VIDEOS", "Claim", "Effect", "Grade", "Reason", "Rule", "Verdict", "above", "changed",
-           "every_one", "listed", "share", "shown_nothing", "verdict_of"]  # fmt: skip
+__all__ = ["FEW_VIDEOS", "Claim", "Effect", "Reason", "Rule", "Verdict", "above", "changed", "every_one", "listed",
+           "reference_verdict", "saw_no_images", "share", "verdict_of"]  # fmt: skip
 
-Grade: TypeAlias = Literal["supported", "in these videos", "not shown", "contradicted"]
 Effect: TypeAlias = Literal["decides", "limits", "remark"]
 _LEAST = 0.005  # of a share: less is nothing in whole per cent
-_MOST_CLAUSES = 3  # of the sentence; the reasons say all
+_MOST_CLAUSES = 3  # of the sentence; the reasons have them all
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +33,38 @@ class Rule:
 
 
 FEW_VIDEOS = Rule(
-    "videos", f"Fewer than {FEW_CLUSTERS} videos carry no claim beyond themselves: no test could reach 0.05.", "remark"
+    "videos",
+    f"Fewer than {FEW_CLUSTERS} videos carry no claim about others: no test of so few can reach 0.05.",
+    "remark",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One finding: the sentence with its number, whether its rule holds, and a clause for the verdict's sentence."""
+    """One finding: a sentence with its number, whether its rule holds, and a clause for the verdict's sentence.
+
+    `interval` and `baseline` are the number that the sentence is about and what it is held against, for the page to
+    draw on a line over `span`; None where a sentence has no one number.
+    """
 
     rule: Rule
     text: str
     holds: bool | None
     clause: str = ""
+    interval: Interval | None = None
+    baseline: float | None = None
+    span: tuple[float, float] = (0.0, 1.0)
+
+    @property
+    def grade(self) -> Grade | None:
+        """What the rule alone says; None for a remark.
+
+        >>> Reason(Rule("right", "Right more often than not.", "decides"), "It is right in 51 %.", None).grade
+        'inconclusive'
+        """
+        if self.rule.effect == "remark":
+            return None
+        return "inconclusive" if self.holds is None else "passes" if self.holds else "fails"
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -62,12 +81,24 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A grade, the sentence that says it, the reasons, and the claim that was tested."""
+    """A grade, what it says in one short sentence, the reasons, the claim that was tested, and what decided it.
+
+    >>> verdict = Verdict("passes", "It sees.", because=("it is right in 90 % of the frames",))
+    >>> verdict.sentence, str(verdict)
+    ('It sees: it is right in 90 % of the frames.', 'passes: It sees: it is right in 90 % of the frames.')
+    """
 
     grade: Grade
-    sentence: str
+    statement: str
     reasons: tuple[Reason, ...] = ()
     claim: str = ""
+    because: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """The statement, and the clauses of the rules that decided it."""
+        start = self.statement.removesuffix(".")
+        return f"{start}: {'; '.join(self.because)}." if self.because else f"{start}."
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -79,54 +110,49 @@ class Verdict:
         }
 
     def __str__(self) -> str:
-        # "Not shown that …" and "In these videos …" say their grade; what is so instead must not look contradicted.
-        if self.grade == "supported":
-            return f"supported: {self.sentence}"
-        return f"contradicted, for {_clause(self.sentence)}" if self.grade == "contradicted" else self.sentence
+        return f"{self.grade}: {self.sentence}"
 
 
 def verdict_of(claim: Claim, reasons: Sequence[Reason], videos: int) -> Verdict:
     """The grade that follows from the reasons, and the sentence.
 
-    A rule that decides and fails contradicts the claim; one that decides and cannot be told, or limits and fails,
-    leaves it not shown. Few videos carry no claim about others: what they support is supported in these videos only,
-    and what they speak against is not shown.
+    The claim fails where a rule that decides fails. It is inconclusive where a rule that decides is inconclusive, where
+    a rule that limits fails, and over fewer than six videos, whatever the rules say.
 
     >>> right = Rule("right", "Right more often than not.", "decides")
-    >>> said = [Reason(right, "It is right in 90 % of the frames.", True, "it is right in 90 % of the frames")]
-    >>> verdict_of(Claim("It sees.", "It does not see."), said, videos=20).sentence
+    >>> seen = [Reason(right, "It is right in 90 % of the frames.", True, "it is right in 90 % of the frames")]
+    >>> verdict_of(Claim("It sees.", "It does not see."), seen, videos=20).sentence
     'It sees: it is right in 90 % of the frames.'
-    >>> verdict_of(Claim("It sees.", "It does not see."), said, videos=3).grade
-    'in these videos'
-    >>> missed = [Reason(right, "It is never right.", False, "it is never right")]
-    >>> str(verdict_of(Claim("It sees.", "It does not see."), missed, videos=1))
-    'In this video it does not see: it is never right; too few videos for a claim about others.'
+    >>> str(verdict_of(Claim("It sees.", "It does not see."), seen, videos=3))
+    'inconclusive: In these 3 videos it passes; six are needed for a claim.'
     """
     failed = [reason for reason in reasons if reason.rule.effect == "decides" and reason.holds is False]
     unknown = [reason for reason in reasons if reason.rule.effect == "decides" and reason.holds is None]
     unknown += [reason for reason in reasons if reason.rule.effect == "limits" and reason.holds is False]
+    deciding = [reason for reason in reasons if reason.rule.effect == "decides"]
     every = tuple(reasons)
     few = videos < FEW_CLUSTERS
     if few:
-        text = f"{videos} video{'' if videos == 1 else 's'}: too few for a claim about others."
-        every = (*every, Reason(FEW_VIDEOS, text, None))
-    if failed:
-        against = [*failed, *unknown]
-        if few:
-            return Verdict("not shown", _in_these(videos, claim.no, against), every, claim.yes)
-        return Verdict("contradicted", _sentence(claim.no, against), every, claim.yes)
-    if unknown or not any(reason.rule.effect == "decides" for reason in reasons):
-        return Verdict("not shown", _sentence(f"Not shown that {_clause(claim.yes)}", unknown), every, claim.yes)
-    shown = [reason for reason in reasons if reason.rule.effect == "decides"]
+        every = (*every, Reason(FEW_VIDEOS, f"{counted(videos, 'video')}: too few for a claim about others.", None))
+    if not failed and (unknown or not deciding):
+        unclear = f"Unclear whether {_clause(claim.yes)}"
+        return Verdict("inconclusive", unclear, every, claim.yes, _clauses(unknown))
     if few:
-        return Verdict("in these videos", _in_these(videos, claim.yes, shown), every, claim.yes)
-    return Verdict("supported", _sentence(claim.yes, shown), every, claim.yes)
+        where = "In this video" if videos == 1 else f"In these {videos} videos"
+        found = "fails" if failed else "passes"
+        return Verdict("inconclusive", f"{where} it {found}; six are needed for a claim.", every, claim.yes)
+    if failed:
+        return Verdict("fails", claim.no, every, claim.yes, _clauses([*failed, *unknown]))
+    return Verdict("passes", claim.yes, every, claim.yes, _clauses(deciding))
 
 
-def _in_these(videos: int, claimed: str, reasons: Sequence[Reason]) -> str:
-    where = "In this video" if videos == 1 else f"In these {videos} videos"
-    claim = _sentence(f"{where} {_clause(claimed)}", reasons).removesuffix(".")
-    return f"{claim}; too few videos for a claim about others."
+def reference_verdict(claim: Claim, reasons: Sequence[Reason], row: str) -> Verdict:
+    """The verdict on a reference row, of which nothing is claimed; `row` says what it does.
+
+    >>> str(reference_verdict(Claim("It sees.", "It does not see."), (), "It repeats the reference answers."))
+    'not applicable: Reference row: it repeats the reference answers.'
+    """
+    return Verdict("not applicable", f"Reference row: {_clause(row)}", tuple(reasons), claim.yes)
 
 
 def _clause(sentence: str) -> str:
@@ -134,22 +160,19 @@ def _clause(sentence: str) -> str:
     return f"{sentence[:1].lower()}{sentence[1:]}"
 
 
-def _sentence(opening: str, reasons: Sequence[Reason]) -> str:
-    clauses = [reason.clause for reason in reasons if reason.clause][:_MOST_CLAUSES]
-    start = opening.removesuffix(".")
-    return f"{start}: {'; '.join(clauses)}." if clauses else f"{start}."
+def _clauses(reasons: Sequence[Reason]) -> tuple[str, ...]:
+    return tuple(reason.clause for reason in reasons if reason.clause)[:_MOST_CLAUSES]
 
 
-def shown_nothing(rule: Rule) -> Reason:
-    """Why no answerer that saw no picture can have its claim supported, in every protocol that asks about pictures."""
-    return Reason(rule, "It was shown no picture: whatever it says comes from language.", False,
-                  "it was shown no picture")  # fmt: skip
+def saw_no_images(rule: Rule) -> Reason:
+    """Why an answerer without images fails in every protocol that asks about images."""
+    return Reason(rule, "The model was not given any images.", False, "it was not given any images")
 
 
-def above(interval: Interval, floor: float = 0.0, margin: float = 0.0) -> bool | None:
-    """Whether a number is above a floor: True where its whole interval is, None where the interval holds the floor.
+def above(interval: Interval, baseline: float = 0.0, margin: float = 0.0) -> bool | None:
+    """Whether a number is above a baseline: True where its whole interval is, None where the interval holds it.
 
-    False where the whole interval is below the floor, or, with a margin, too near to it to matter.
+    False where the whole interval is below the baseline, or, with a margin, too near to it to matter.
 
     >>> sure, unsure = (Interval(estimate=0.3, low=low, high=0.4) for low in (0.1, -0.1))
     >>> above(sure), above(unsure), above(Interval(estimate=0.01, low=-0.01, high=0.02), margin=0.05)
@@ -157,13 +180,13 @@ def above(interval: Interval, floor: float = 0.0, margin: float = 0.0) -> bool |
     """
     if math.isnan(interval.low) or math.isnan(interval.high):
         return None
-    if interval.high < floor + margin:
+    if interval.high < baseline + margin:
         return False
-    return True if interval.low > floor else None
+    return True if interval.low > baseline else None
 
 
 def every_one(*holds: bool | None) -> bool | None:
-    """Whether all hold: False where any fails, None where any cannot be told.
+    """Whether all hold: False where any fails, None where any is inconclusive.
 
     >>> every_one(True, None), every_one(True, None, False), every_one(True, True)
     (None, False, True)

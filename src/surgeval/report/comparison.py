@@ -8,18 +8,29 @@ from pathlib import Path
 
 import polars as pl
 
-from surgeval.pages import Evidence, Fact, Finding, Section, Table, save_figures, save_tables, write_page
+from surgeval.pages import (
+    Evidence,
+    Finding,
+    IntervalBar,
+    Measured,
+    Scorecard,
+    Section,
+    Table,
+    figure_plots,
+    save_tables,
+    write_page,
+)
 from surgeval.protocols.contract import Compared, Comparison
-from surgeval.protocols.evidence_page import side_by_side
+from surgeval.protocols.run_page import as_sentence, claims, side_by_side
 from surgeval.protocols.verdict import Verdict, listed
-from surgeval.protocols.verdict_page import claims
 from surgeval.results import counted
 from surgeval.stats import gap_unit, number_text
 
 __all__ = ["own_verdicts", "readable_comparison", "tally", "write_comparison_page"]
 
 _FIRST = 6  # numbers that get a sentence; the table has them all
-_RULE = "Rule: better where p is at most 0.05, over six videos or more."
+_OTHERS = 3  # differences beside the main one
+_RULE = "Better where p is at most 0.05, over six videos or more."
 _COMMON = (
     "Both runs are measured on the same videos, so the difficulty of the videos cancels out. The p-values are "
     "two-sided and not adjusted for their number; below six videos there is none, because no test could reach 0.05."
@@ -65,26 +76,30 @@ def write_comparison_page(
     """
     out = Path(out)
     save_tables(comparison.tables, out / "tables")
-    plots = save_figures(comparison.figures, out)
+    plots = figure_plots(comparison.figures)
     tables = [
         Table(title, frame, file="tables/differences.csv") for title, frame in readable_comparison(comparison).items()
     ]
-    warnings = "\n\n".join(_sentence(note) for note in comparison.notes)
-    findings = tuple(Finding(verdict(number, comparison.a, comparison.b))
-                     for number in comparison.numbers[:_FIRST])  # fmt: skip
+    findings = tuple(
+        Finding(verdict(number, comparison.a, comparison.b), rule=_RULE if number is comparison.numbers[0] else "",
+                bar=difference_bar(number))
+        for number in comparison.numbers[:_FIRST]
+    )  # fmt: skip
+    notes = tuple(Finding(as_sentence(note)) for note in comparison.notes)
     judged = (_verdict_table(verdicts),) if verdicts else ()
     sections = (
-        Section("Verdict", f"{_RULE}\n\n{warnings}", findings=findings, tables=judged),
-        Section("Overview", facts=_facts(comparison), figures=tuple(plots.values()), tables=tuple(tables)),
+        Section("Findings", findings=(*findings, *notes), tables=judged),
+        Section("Every number", figures=tuple(plots.values()), tables=tuple(tables)),
         *comparison.sections,
         *((side_by_side(evidence),) if evidence else ()),
         Section("How it was computed", "\n\n".join([_COMMON, *_methods(comparison)])),
     )  # fmt: skip
     return write_page(
         out / "report.html", f"{comparison.a} and {comparison.b}", sections, kind=f"{comparison.protocol}, compared",
-        lead=" ".join(filter(None, (own_verdicts(verdicts or {}), tally(comparison)))),
+        lead=_lead(comparison, verdicts or {}), scorecard=comparison_card(comparison),
         details={"Protocol": comparison.protocol, "A": comparison.a, "B": comparison.b,
                  "Videos": str(comparison.clusters), **_drawing(comparison)},
+        measures=comparison.measures,
     )  # fmt: skip
 
 
@@ -95,23 +110,23 @@ def _drawing(comparison: Comparison) -> dict[str, str]:
 
 
 def own_verdicts(verdicts: Mapping[str, Verdict]) -> str:
-    """What the runs say of themselves, where that differs; nothing where it does not.
+    """The runs' own grades where they differ; empty where they are equal.
 
-    >>> own_verdicts({"clip": Verdict("supported", "It looks."), "tint": Verdict("contradicted", "It does not.")})
-    'By their own verdicts clip is supported and tint is contradicted.'
-    >>> own_verdicts({"clip": Verdict("supported", "It looks."), "other": Verdict("supported", "It looks.")})
+    >>> own_verdicts({"clip": Verdict("passes", "It looks."), "tint": Verdict("fails", "It does not.")})
+    'Their own grades differ. clip: passes; tint: fails.'
+    >>> own_verdicts({"clip": Verdict("passes", "It looks."), "other": Verdict("passes", "It looks.")})
     ''
     """
     if len({verdict.grade for verdict in verdicts.values()}) < 2:
         return ""
-    grades = [f"{name} is {verdict.grade}" for name, verdict in verdicts.items()]
-    return f"By their own verdicts {' and '.join(grades)}."
+    grades = [f"{name}: {verdict.grade}" for name, verdict in verdicts.items()]
+    return f"Their own grades differ. {'; '.join(grades)}."
 
 
 def _verdict_table(verdicts: Mapping[str, Verdict]) -> Table:
     rows = [(name, verdict.grade, verdict.sentence) for name, verdict in verdicts.items()]
-    heads = dict.fromkeys(("run", "verdict", "because"), pl.String)
-    return Table("What each run says of itself", pl.DataFrame(rows, schema=heads, orient="row"), claims(verdicts))
+    heads = dict.fromkeys(("run", "grade", "because"), pl.String)
+    return Table("Grade of each run", pl.DataFrame(rows, schema=heads, orient="row"), claims(verdicts))
 
 
 def readable_comparison(comparison: Comparison) -> dict[str, pl.DataFrame]:
@@ -149,10 +164,10 @@ def tally(comparison: Comparison) -> str:
     if not judged:
         return "None of the numbers says which is better." if comparison.numbers else "The runs share no number."
     if _few(comparison):
-        return f"Not told apart: {_too_few(comparison.clusters)} about videos in general."
+        return f"No significant difference: {_too_few(comparison.clusters)} about videos in general."
     main, a, b = judged[0], comparison.a, comparison.b
     better = who(main, a, b)
-    claim = f"{better} is better" if better else "Not told apart"
+    claim = f"{better} is better" if better else "No significant difference"
     return f"{claim}: {_main_number(main, a, b, better)}.{_others(comparison, main)}"
 
 
@@ -180,7 +195,7 @@ def _others(comparison: Comparison, main: Compared) -> str:
     count = f"the {len(others)} other numbers" if len(others) > 1 else "the other number"
     neither = sum(number.higher_is_better is None for number in others)
     rest = f"; {neither} of them {'has' if neither == 1 else 'have'} no better direction" if neither else ""
-    claims = "; ".join(tallies) or f"none says that {names[0]} or {names[1]} is better"
+    claims = "; ".join(tallies) or "none differs significantly"
     return f" Of {count}, {claims}{rest} (p not adjusted for their number)."
 
 
@@ -214,7 +229,7 @@ def reason(number: Compared) -> str:
 
 
 def who(number: Compared, a: str, b: str) -> str:
-    """The better of the two where they are told apart, else nobody."""
+    """The better of the two where the difference is significant, else empty."""
     if not number.difference.told_apart or number.higher_is_better is None:
         return ""
     return a if (number.difference.estimate > 0) == number.higher_is_better else b
@@ -230,7 +245,7 @@ def verdict(number: Compared, a: str, b: str) -> str:
         return f"{values}; {_too_few(interval.clusters)} about videos in general."
     why = f" ({reason(number)})" if reason(number) else ""
     if not number.difference.told_apart:
-        return f"{values}; they are not told apart, difference {gap}{why}."
+        return f"{values}; no significant difference, {gap}{why}."
     better = who(number, a, b)
     return f"{values}; {f'{better} is better' if better else 'they differ'}, difference {gap}{why}."
 
@@ -241,18 +256,50 @@ def _methods(comparison: Comparison) -> list[str]:
     return [*(_METHOD[test] for test in used if test in _METHOD), *[_SAME_METHOD] * same]
 
 
-def _facts(comparison: Comparison) -> tuple[Fact, ...]:
-    return tuple(
-        Fact(number.label, _signed(number), number.difference.interval.ends(gap_unit(number.unit)))
-        for number in comparison.numbers[:3]
-        if math.isfinite(number.difference.estimate)
-    )
+def _lead(comparison: Comparison, verdicts: Mapping[str, Verdict]) -> str:
+    judged = [number for number in comparison.numbers if number.higher_is_better is not None]
+    others = _others(comparison, judged[0]).strip() if judged and not _few(comparison) else ""
+    return " ".join(filter(None, (own_verdicts(verdicts), others)))
+
+
+def comparison_card(comparison: Comparison) -> Scorecard:
+    """Which run is better by the main number, that difference on a line, and the next ones."""
+    known = [number for number in comparison.numbers if math.isfinite(number.difference.estimate)]
+    main = next((number for number in known if number.higher_is_better is not None), None)
+    others = [number for number in known if number is not main][:_OTHERS]
+    return Scorecard(
+        None, _claim(comparison), None if main is None else _measured(main, _main_note(main, comparison)),
+        tuple(_measured(number, number.difference.interval.ends(gap_unit(number.unit))) for number in others),
+    )  # fmt: skip
+
+
+def _claim(comparison: Comparison) -> str:
+    claim, colon, _ = tally(comparison).partition(": ")
+    main = next((number for number in comparison.numbers if number.higher_is_better is not None), None)
+    return f"{claim}, by {main.label}." if colon and main is not None and not _few(comparison) else tally(comparison)
+
+
+def _main_note(main: Compared, comparison: Comparison) -> str:
+    gap, unit = main.difference, gap_unit(main.unit)
+    values = (f"{comparison.a} {number_text(gap.a, main.unit)}", f"{comparison.b} {number_text(gap.b, main.unit)}")
+    return "; ".join([*values, gap.interval.ends(unit), *([f"p = {gap.p:.2g}"] if gap.testable else [])])
+
+
+def _measured(number: Compared, note: str) -> Measured:
+    return Measured(f"{number.label}, A − B", _signed(number), note, difference_bar(number))
+
+
+def difference_bar(number: Compared) -> IntervalBar | None:
+    """A difference on a line around 0, which is its baseline."""
+    gap, unit = number.difference.interval, gap_unit(number.unit)
+    if not math.isfinite(gap.estimate):
+        return None
+    known = [abs(value) for value in (gap.estimate, gap.low, gap.high) if math.isfinite(value)]
+    reach = max(1.0 if unit == "points" or (number.unit == "score" and max(known) <= 1) else 0.0, *known) or 1.0
+    return IntervalBar(value=gap.estimate, low=gap.low, high=gap.high, text=gap.cell(unit),
+                       baselines={"no difference": 0.0}, span=(-reach, reach))  # fmt: skip
 
 
 def _signed(number: Compared) -> str:
     text = number_text(number.difference.estimate, gap_unit(number.unit))
-    return text if text.startswith("-") or not number.difference.estimate else f"+{text}"
-
-
-def _sentence(note: str) -> str:
-    return f"{note[:1].upper()}{note[1:]}{'' if note.endswith('.') else '.'}"
+    return text.replace("-", "−") if text.startswith("-") or not number.difference.estimate else f"+{text}"

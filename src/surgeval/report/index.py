@@ -15,22 +15,22 @@ from surgeval.engine import load_record
 from surgeval.errors import BadInput, SurgevalError
 from surgeval.files import leads_out
 from surgeval.pages import Link, Section, Table, distinct, write_page
-from surgeval.protocols.contract import Headline, RunResult
+from surgeval.protocols.contract import Headline
 from surgeval.protocols.descriptor import Descriptor
-from surgeval.protocols.evidence_page import evidence_of, side_by_side
 from surgeval.protocols.registry import descriptor_of, descriptors, folder_kinds, load_run, runs_in
+from surgeval.protocols.result import RunResult
+from surgeval.protocols.run_page import claims, evidence_of, numbers_table, side_by_side
 from surgeval.protocols.verdict import Verdict
-from surgeval.protocols.verdict_page import claims
 from surgeval.report.beside import pages_beside
-from surgeval.stats import number_text
+from surgeval.stats import Measure, number_text
 
 __all__ = ["write_index", "write_run_pages"]
 
 _OPEN = 12  # runs whose verdicts stand open
-_LEVELS = {"chance": "chance", "unseeing": "one who never looks"}
+_LEVELS = {"chance": "chance", "unseeing": "baseline"}
 _FIRST = 4  # numbers beside each run; the folded table has them all
 _SHORT, _LONGEST = 8, 60  # letters of a fingerprint, and of a dataset's name, that a title shows
-_UNSEEING = "One who never looks answers without any picture: the page of each run says how."
+_BASELINE = "The baseline answers without looking at the images: the page of each run says how."
 _OTHERS = "Rankings, comparisons and reports that lie beside the runs."
 _APART = "Runs on other data, or with other first numbers, have a table of their own."
 
@@ -156,21 +156,24 @@ def _index(
     links: Mapping[str, str | Path] | None = None, lead: str = "", unread: Sequence[str] = (),
     beside: Sequence[Section] = (), on_problem: Callable[[str], None] = _on_the_page,
 ) -> Path:  # fmt: skip
-    sections, failed = list[Section](), list(unread)
+    sections, failed, measures = list[Section](), list(unread), list[Measure]()
     if links:
         sections.append(Section("Start here", links=_links(links, out)))
     for kind in descriptors().values():
         folders = [folder for folder, own in runs if own.name == kind.name]
         with _telling(failed, on_problem), kind.answers_for("load"):
-            sections += [_section(kind, folders, out, on_problem)] if folders else []
+            sections += [_section(kind, folders, out, on_problem, measures)] if folders else []
     sections += beside
     sections += [Section("Runs that could not be read", "\n\n".join(failed))] if failed else []
     many = f"{len(runs)} run{'s' if len(runs) != 1 else ''} with their headline numbers; e" if runs else "E"
     opening = lead or f"{many}ach name opens its page."
-    return write_page(out / file, title, sections, kind="runs", lead=opening)
+    return write_page(out / file, title, sections, kind="runs", lead=opening, measures=measures)
 
 
-def _section(kind: Descriptor, folders: Sequence[Path], out: Path, on_problem: Callable[[str], None]) -> Section:
+def _section(
+    kind: Descriptor, folders: Sequence[Path], out: Path, on_problem: Callable[[str], None], measures: list[Measure]
+) -> Section:
+    """The runs of one protocol; what their numbers mean is appended to `measures`."""
     loaded: dict[Path, _Shown] = {}
     problems: list[str] = []
     for folder in folders:
@@ -179,12 +182,13 @@ def _section(kind: Descriptor, folders: Sequence[Path], out: Path, on_problem: C
             page = folder / "report.html"
             if not page.is_file() or page.is_symlink():
                 kind.part("page")([run], folder)
+            measures += [measure for measure in run.measures if measure.key not in {known.key for known in measures}]
             loaded[folder] = _Shown(run.name, run.headlines(), run.verdict(), *_data_of(folder, run))
     names = distinct(run.name for run in loaded.values())
     shown = [replace(run, name=name) for name, run in zip(names, loaded.values(), strict=True)]
     links = tuple(Link(name, _relative(run / "report.html", out)) for name, run in zip(names, loaded, strict=True))
     text = [kind.question, *([_APART] if len(_alike(shown)) > 1 else [])]
-    text += [_UNSEEING] if any(headline.unseeing is not None for run in shown for headline in run.headlines) else []
+    text += [_BASELINE] if any(headline.unseeing is not None for run in shown for headline in run.headlines) else []
     text += problems
     return Section(kind.name, "\n\n".join(text), tables=_tables(shown), links=links)
 
@@ -239,20 +243,21 @@ def _tables(runs: Sequence[_Shown]) -> tuple[Table, ...]:
 
 
 def _first_numbers(alike: Sequence[_Shown], verdicts: Mapping[str, Verdict | None], title: str) -> Table:
-    """A row per run with its first numbers, then what one reaches who guesses or never looks."""
+    """A row per run with its grade and first numbers, then what chance and the baseline reach."""
     numbers = _by_number(alike)
     first = alike[0].columns
     own = [verdicts[shown.name] for shown in alike]
     judged = any(own)
-    grades = [[verdict.grade if verdict else "–"] if judged else [] for verdict in own]
-    rows = [[shown.name, *grades[n], *(_cell(numbers[label], n) for label in first)] for n, shown in enumerate(alike)]
+    runs = [(shown.name, verdicts[shown.name], shown.headlines) for shown in alike]
+    frame, bars = numbers_table(runs, first, "run")
+    rows = []
     for level in ("chance", "unseeing"):
         cells = [_range(numbers[label].values(), level) for label in first]
         rows += [[_LEVELS[level], *[""] * judged, *cells]] if any(cells) else []
-    heads = distinct(["run", *["verdict"] * judged, *first])
-    said = "Verdicts and headline numbers" if judged else "Headline numbers"
+    frame = pl.concat([frame, _frame(frame.columns, rows)])
+    said = "Grades and headline numbers" if judged else "Headline numbers"
     note = claims({shown.name: verdicts[shown.name] for shown in alike})
-    return Table(f"{said}{title}", _frame(heads, rows), note)
+    return Table(f"{said}{title}", frame, note, bars=bars)
 
 
 def _by_number(runs: Sequence[_Shown]) -> dict[str, dict[int, Headline]]:

@@ -18,10 +18,9 @@ from scipy.sparse import csr_array
 
 from surgeval.arrays import Floats, Ints, encode
 from surgeval.errors import BadInput, locate
-from surgeval.figures import EstimateBars
-from surgeval.results import Result
+from surgeval.results import Drawing, Result
 from surgeval.stats.inputs import is_missing
-from surgeval.stats.interval import Interval, interval_bars
+from surgeval.stats.interval import Interval, draw_intervals
 from surgeval.stats.resample import Resampling, blocks, interval_ends, multiplicities, usable
 
 __all__ = ["Agreement", "Disagreement", "Units", "assess", "number_labels"]
@@ -67,9 +66,9 @@ class Agreement(Result):
         return {"agreement": pl.concat([self.interval.to_frame(), extra], how="horizontal")}
 
     @property
-    def figures(self) -> dict[str, EstimateBars]:
+    def drawings(self) -> dict[str, Drawing]:
         """`agreement`: the coefficient with its interval."""
-        return {"agreement": interval_bars("Agreement", {self.coefficient: self.interval})}
+        return {"agreement": draw_intervals("Agreement", {self.coefficient: self.interval})}
 
 
 @dataclass(frozen=True, slots=True)

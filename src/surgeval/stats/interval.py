@@ -14,8 +14,7 @@ import polars as pl
 from scipy.special import ndtri
 
 from surgeval.errors import BadInput, locate
-from surgeval.figures import Estimate, EstimateBars, EstimateGroup
-from surgeval.results import Result
+from surgeval.results import Drawing, Result
 from surgeval.stats.wording import NumberUnit, number_text, with_ends
 
 __all__ = ["FEW_CLUSTERS", "FEW_QUESTIONS", "Interval", "Intervals", "wilson"]
@@ -92,9 +91,9 @@ class Interval(Result):
         return {"interval": _table([self])}
 
     @property
-    def figures(self) -> dict[str, EstimateBars]:
+    def drawings(self) -> dict[str, Drawing]:
         """`interval`: the estimate and its ends."""
-        return {"interval": interval_bars(self.name or "Estimate", {self.name or "estimate": self})}
+        return {"interval": draw_intervals(self.name or "Estimate", {self.name or "estimate": self})}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -126,15 +125,15 @@ class Intervals(Result):
         return {"intervals": _table(list(self.items))}
 
     @property
-    def figures(self) -> dict[str, EstimateBars]:
+    def drawings(self) -> dict[str, Drawing]:
         """`intervals`: the estimates and their ends."""
-        return {"intervals": interval_bars("Estimates", {item.name: item for item in self.items})}
+        return {"intervals": draw_intervals("Estimates", {item.name: item for item in self.items})}
 
 
-def interval_bars(title: str, items: Mapping[str, Interval]) -> EstimateBars:
-    """Intervals by label as bars."""
-    bars = tuple(Estimate.of(item.estimate, item.low, item.high) for item in items.values())
-    return EstimateBars(title, tuple(items), (EstimateGroup(title, bars),), "estimate")
+def draw_intervals(title: str, items: Mapping[str, Interval]) -> Drawing:
+    """Intervals by label, one below the other."""
+    rows = [(item.estimate, item.low, item.high) for item in items.values()]
+    return Drawing("estimates", {"title": title, "labels": list(items), "groups": [(title, rows)], "unit": "estimate"})
 
 
 def _table(items: list[Interval]) -> pl.DataFrame:

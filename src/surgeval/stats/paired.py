@@ -21,8 +21,7 @@ import numpy.typing as npt
 import polars as pl
 
 from surgeval.arrays import Floats, Ints
-from surgeval.figures import Estimate, EstimateBars, EstimateGroup
-from surgeval.results import Result
+from surgeval.results import Drawing, Result
 from surgeval.stats.exchange import exchange_blocks, exchange_p, is_exact
 from surgeval.stats.inputs import Scores, finite, same_length
 from surgeval.stats.interval import FEW_CLUSTERS, Interval
@@ -86,15 +85,12 @@ class Difference(Result):
         return {"difference": pl.concat([self.interval.to_frame(), pair, verdict], how="horizontal")}
 
     @property
-    def figures(self) -> dict[str, EstimateBars]:
+    def drawings(self) -> dict[str, Drawing]:
         """`difference`: both values, and a − b with its interval."""
-        bars = (
-            Estimate.of(self.a),
-            Estimate.of(self.b),
-            Estimate.of(self.estimate, self.interval.low, self.interval.high),
-        )
+        rows = [(self.a,), (self.b,), (self.estimate, self.interval.low, self.interval.high)]
         title = self.interval.name or "Difference"
-        return {"difference": EstimateBars(title, ("a", "b", "a − b"), (EstimateGroup(title, bars),), "estimate")}
+        how = {"title": title, "labels": ["a", "b", "a − b"], "groups": [(title, rows)], "unit": "estimate"}
+        return {"difference": Drawing("estimates", how)}
 
 
 def paired_difference(

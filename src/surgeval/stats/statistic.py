@@ -20,7 +20,7 @@ from surgeval.stats.replicates import Statistic, as_matrix, check_names, interva
 from surgeval.stats.resample import NamedDrawing, Resampling
 from surgeval.stats.student import UNBOUNDED, Bounds
 
-__all__ = ["Statistic", "bootstrap_statistic", "bootstrap_vector", "with_still_parts", "without_bound"]
+__all__ = ["Statistic", "bootstrap_statistic", "bootstrap_vector", "drop_bound", "widen_for_constant_parts"]
 
 
 def bootstrap_statistic(
@@ -83,21 +83,21 @@ def bootstrap_vector(
     )
 
 
-def without_bound(interval: Interval) -> Interval:
+def drop_bound(interval: Interval) -> Interval:
     """No interval where no cluster moved the number, for the shares of one whole.
 
     That a kind of box occurs in none of V videos bounds in how many *videos* it may yet occur; the share of all boxes
     that it may make up is another number, and far smaller.
 
-    >>> print(without_bound(Interval(estimate=0.0, low=0.0, high=0.187, method="bound", clusters=18)))
+    >>> print(drop_bound(Interval(estimate=0.0, low=0.0, high=0.187, method="bound", clusters=18)))
     0.000 [no interval]
-    >>> print(without_bound(Interval(estimate=0.001, low=0.0, high=0.001, clusters=18)))
+    >>> print(drop_bound(Interval(estimate=0.001, low=0.0, high=0.001, clusters=18)))
     0.001 [0.000, 0.001]
     """
     return replace(interval, low=math.nan, high=math.nan, method="none") if interval.method == "bound" else interval
 
 
-def with_still_parts(
+def widen_for_constant_parts(
     interval: Interval, parts: Iterable[tuple[float, Interval]], bounds: Bounds, *, count: int
 ) -> Interval:
     """A weighted mean of `count` parts of which no cluster moved `parts` (weight, interval): as unsure as they are.
@@ -108,7 +108,8 @@ def with_still_parts(
     interval counts then as well; only where every part is the same in all clusters do the parts alone decide.
 
     >>> still = [(0.5, Interval(estimate=1.0, low=0.6, high=1.0))]
-    >>> print(with_still_parts(Interval(estimate=0.9, low=0.85, high=0.95, clusters=8), still, (0.0, 1.0), count=2))
+    >>> mean = Interval(estimate=0.9, low=0.85, high=0.95, clusters=8)
+    >>> print(widen_for_constant_parts(mean, still, (0.0, 1.0), count=2))
     0.900 [0.694, 0.950]
     """
     parts = [(weight, part) for weight, part in parts if not np.isnan(part.low)]

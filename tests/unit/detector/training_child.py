@@ -1,4 +1,4 @@
-"""A training in a process of its own, on a machine without polars, PyAV and plotly: to be killed, and gone on with."""
+"""A training in a process of its own, without polars, PyAV and vl-convert: to be killed, and gone on with."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Absent(MetaPathFinder):
     """Packages that a machine for training has not."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
-        if name.partition(".")[0] in ("polars", "av", "plotly"):
+        if name.partition(".")[0] in ("polars", "av", "vl_convert"):
             raise ModuleNotFoundError(name)
 
 

@@ -13,7 +13,7 @@ from pydantic import Field, NonNegativeInt, ValidationError
 
 import surgeval.files.stored
 from surgeval.errors import DataError
-from surgeval.files import StoredFile
+from surgeval.files import NullableFloat, StoredFile
 
 
 class Receipt(StoredFile, name="receipt.json", format=2, limit=400):
@@ -72,6 +72,28 @@ def test_a_value_that_does_not_fit_is_named(
     error = load_error(tmp_path)
     assert (error.field, error.sentence, error.code) == (field, sentence, code)
     assert str(error) == f"{tmp_path / 'receipt.json'}: {field}: {sentence}"
+
+
+def test_every_value_that_does_not_fit_is_named(tmp_path: Path) -> None:
+    write(tmp_path, status="lost", cases=-1, videos=[1, 2, 3, 4])
+    error = load_error(tmp_path)
+    assert error.field == "status"
+    assert "; cases: expected" in error.sentence
+    assert error.sentence.endswith("; videos[1]: expected text, got 2; and 2 more")
+
+
+def test_a_number_that_is_not_defined_is_null_in_the_file(tmp_path: Path) -> None:
+    class Score(StoredFile, name="score.json", format=1, compact=True):
+        estimates: tuple[NullableFloat, ...]
+
+    Score(estimates=(0.5, float("nan"))).save(tmp_path)
+    assert (tmp_path / "score.json").read_text() == '{\n"format": 1,\n"estimates": [\n 0.5,\n null\n]\n}\n'
+    loaded = Score.load(tmp_path).estimates
+    assert loaded[0] == 0.5
+    assert loaded[1] != loaded[1]
+    (tmp_path / "score.json").write_text('{"format": 1, "estimates": [1e999]}')
+    with pytest.raises(DataError, match="finite"):
+        Score.load(tmp_path)
 
 
 def test_a_missing_value_is_named(tmp_path: Path) -> None:

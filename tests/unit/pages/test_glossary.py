@@ -8,9 +8,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from surgeval.figures import Bars, Estimate, EstimateBars, EstimateGroup, Heatmap, Series
+from surgeval.figures import Estimate, Series, bars, estimates, heatmap
 from surgeval.pages import Fact, Section, Table, glossary, glossary_page, render_page
-from surgeval.pages.glossary import Terms
+from surgeval.pages.glossary import Glossary, Terms
+from surgeval.protocols.registry import descriptors
+from surgeval.protocols.surgxbench.numbers import MEASURES
 
 WANTED = (
     "AC AA |A|/HW TP-AA TP-AC FP-AC RAS ARS lift chance bucket Copeland I V T IVT IV IT mAP50 mAP50:95 AP F1 coco ivtd "
@@ -29,11 +31,12 @@ def links(html: str) -> list[str]:
 
 def test_the_documentation_has_the_same_terms() -> None:
     written = PAGE.read_text(encoding="utf-8")
-    assert written == glossary_page(), "docs/glossary.md is the text that surgeval.pages.glossary_page() gives"
+    declared = [measure for protocol in descriptors().values() for measure in protocol.declared_measures()]
+    assert written == glossary_page(declared), "docs/glossary.md is what glossary_page() gives for every protocol"
 
 
 def test_terms_are_named_once_and_explained_in_a_sentence() -> None:
-    known = glossary()
+    known = glossary(MEASURES)
     assert len({term.key for term in known}) == len({term.name for term in known}) == len(known) > 50
     assert all(term.key and term.says.endswith(".") and len(term.says) < 200 for term in known)
 
@@ -43,7 +46,7 @@ def test_terms_are_named_once_and_explained_in_a_sentence() -> None:
     WANTED.split(),
 )
 def test_the_words_that_readers_ask_for_are_there(name: str) -> None:
-    assert name in {term.name for term in glossary()}
+    assert name in {term.name for term in glossary(MEASURES)}
 
 
 @pytest.mark.parametrize(
@@ -58,7 +61,7 @@ def test_the_words_that_readers_ask_for_are_there(name: str) -> None:
     ],
 )
 def test_whole_words_become_links(text: str, expected: list[str]) -> None:
-    assert links(str(Terms().mark(text))) == expected
+    assert links(str(Terms(Glossary(MEASURES)).mark(text))) == expected
 
 
 def test_a_page_lists_only_what_it_uses() -> None:
@@ -73,7 +76,7 @@ def test_a_page_lists_only_what_it_uses() -> None:
 
 
 def test_a_figures_text_alternative_is_no_use_of_a_term() -> None:
-    figure = Heatmap("Right answers", ("net",), ("verbs",), ((50.0,),), "% right", whole=100)
+    figure = heatmap("Right answers", ("net",), ("verbs",), ((50.0,),), "% right", whole=100)
     assert figure.alt.startswith("Heatmap")
     assert entries(render_page("Net", [Section("Result", figures=(figure,))])) == []
 
@@ -89,17 +92,18 @@ def test_names_from_data_are_never_terms_and_never_markup() -> None:
 
 def test_our_own_first_column_is_explained() -> None:
     table = Table("Numbers", pl.DataFrame({"number": ["TP-AC, when right"], "net": ["0.5"]}), explained=True)
-    assert links(render_page("Net", [Section("Result", tables=(table,))])) == ["tp-ac"]
+    html = render_page("Net", [Section("Result", tables=(table,))], measures=MEASURES)
+    assert links(html) == ["tp-ac"]
 
 
 def test_a_figure_with_nothing_in_it_is_a_sentence() -> None:
-    empty = EstimateBars("Named", ("hook",), (EstimateGroup("net", (Estimate(None),)),), "score")
-    zero = Bars("Counted", ("hook",), (Series("all", (0,)),), "frames")
-    drawn = EstimateBars("Found", ("hook",), (EstimateGroup("net", (Estimate(0.5),)),), "score")
+    empty = estimates("Named", ("hook",), (Series("net", (Estimate(None),)),), "score")
+    zero = bars("Counted", ("hook",), (Series("all", (0,)),), "frames")
+    drawn = estimates("Found", ("hook",), (Series("net", (Estimate(0.5),)),), "score")
     html = render_page("Net", [Section("Result", figures=(empty, zero, drawn))])
     assert html.count('<div class="canvas"') == 1
     assert html.count("is not drawn: there is nothing in it.") == 2
-    assert "Plotly.react" not in render_page("Net", [Section("Result", figures=(empty,))]).split("use strict")[0]
+    assert 'id="themes"' not in render_page("Net", [Section("Result", figures=(empty,))])
 
 
 def test_rows_with_nothing_in_them_are_named_below_the_table() -> None:

@@ -1,4 +1,4 @@
-"""plotly.js: beside the page by default, inside it on demand, and on the disk once."""
+"""The drawing library: beside the page by default, inside it on demand, and made once."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 
 from surgeval.errors import BadInput
-from surgeval.figures import Bars, Series
-from surgeval.pages import Section, single_file, write_page
-from surgeval.pages import library as library_module
-from surgeval.pages.library import library, library_name
+from surgeval.figures import Series, bars
+from surgeval.pages import Section, single_file, vega, write_page
+from surgeval.pages.vega import library, library_name
 
-DRAWN = [Section("Result", figures=(Bars("Instruments", ("hook",), (Series("all", (1,)),), "instances"),))]
-BANNER = "* plotly.js v"
+DRAWN = [Section("Result", figures=(bars("Instruments", ("hook",), (Series("all", (1,)),), "instances"),))]
+BANNER = "https://vega.github.io/schema/vega"
 
 
 def page(path: Path, title: str = "T") -> Path:
@@ -47,51 +46,23 @@ def test_the_bytes_of_a_page_do_not_depend_on_its_folder(tmp_path: Path) -> None
     assert page(tmp_path / "a" / "report.html").read_bytes() == page(tmp_path / "b" / "c" / "x.html").read_bytes()
 
 
-def test_neighbours_share_one_file_on_the_disk(tmp_path: Path) -> None:
-    folders = [tmp_path / name for name in ("demo", "demo/report", "demo/focus/keen", "demo/triplets/fair")]
-    for folder in folders:
-        page(folder / "report.html")
-    assert len({(folder / library_name()).stat().st_ino for folder in folders}) == 1
-    assert not list(tmp_path.rglob(".plotly-*"))
+def test_the_library_is_made_once_and_then_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import vl_convert
+
+    made: list[str] = []
+    monkeypatch.setattr(vl_convert, "javascript_bundle", lambda snippet: made.append(snippet) or "window.vega = 1;")
+    monkeypatch.setattr(vega, "__file__", str(tmp_path / "readonly" / "vega.py"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "readonly").touch()  # no folder can be made below a file
+    assert [library.__wrapped__(), library.__wrapped__()] == ["window.vega = 1;"] * 2
+    assert len(made) == 1
+    assert [path.parent.name for path in tmp_path.rglob("*.js")] == ["surgeval"]
 
 
-def test_a_disk_without_links_gets_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(self: Path, target: Path) -> None:
-        raise PermissionError("no hard links here")
-
-    monkeypatch.setattr(Path, "hardlink_to", refuse)
-    page(tmp_path / "a" / "report.html")
-    page(tmp_path / "b" / "report.html")
-    assert (tmp_path / "b" / library_name()).read_text("utf-8") == library()
-
-
-@pytest.mark.parametrize("planted", ["other bytes", "as long", "a link"])
-def test_a_file_of_that_name_that_is_something_else_is_replaced_and_never_shared(tmp_path: Path, planted: str) -> None:
-    elsewhere = tmp_path / "away" / "deep" / "down" / "victim.js"
-    elsewhere.parent.mkdir(parents=True)
-    elsewhere.write_text("alert(1)" if planted != "as long" else "x" * len(library().encode()))
-    folder = tmp_path / "run"
-    folder.mkdir()
-    if planted == "a link":
-        (folder / library_name()).symlink_to(elsewhere)
-    else:
-        (folder / library_name()).write_bytes(elsewhere.read_bytes())
-    before = elsewhere.read_bytes()
-    page(tmp_path / "beside" / "report.html")  # looks at its neighbour, and does not take it
-    page(folder / "report.html")
-    for place in (folder, tmp_path / "beside"):
-        assert (place / library_name()).read_text("utf-8") == library()
-        assert not (place / library_name()).is_symlink()
-    assert elsewhere.read_bytes() == before
-
-
-def test_a_neighbours_copy_of_another_owner_is_not_shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page(tmp_path / "a" / "report.html")
-    linked: list[Path] = []
-    monkeypatch.setattr(library_module, "_owner", lambda path: str(path.parent if path.suffix else path))
-    monkeypatch.setattr(library_module, "_link", lambda copy, _: linked.append(copy))
-    page(tmp_path / "b" / "report.html")
-    assert linked == []
+def test_a_file_of_that_name_with_other_bytes_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / library_name()).write_text("alert(1)")
+    page(tmp_path / "report.html")
+    assert (tmp_path / library_name()).read_text("utf-8") == library()
 
 
 def test_the_nonce_is_of_this_page_alone_and_names_one_script(tmp_path: Path) -> None:
@@ -113,15 +84,8 @@ def test_a_title_that_looks_like_the_place_of_the_nonce_gets_none(tmp_path: Path
     assert f'<script nonce="{value}" src="{library_name()}">' in text
 
 
-def test_a_copy_that_others_may_change_is_not_shared(tmp_path: Path) -> None:
-    page(tmp_path / "a" / "report.html")
-    (tmp_path / "a" / library_name()).chmod(0o666)
-    page(tmp_path / "b" / "report.html")
-    assert (tmp_path / "b" / library_name()).stat().st_nlink == 1
-
-
 def test_a_folder_of_that_name_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / library_name()).mkdir()
     (tmp_path / library_name() / "mine.txt").touch()
-    with pytest.raises(BadInput, match=r"plotly-.*: found a folder, expected the file"):
+    with pytest.raises(BadInput, match=r"report\.html: the page cannot be written"):
         page(tmp_path / "report.html")

@@ -1,4 +1,4 @@
-"""The page as bytes: one plotly, a policy that names every script, nothing that a name could break out of."""
+"""The page as bytes: one drawing library, a policy that names every script, nothing that a name could break out of."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from surgeval.errors import BadInput
-from surgeval.figures import Bars, Series
-from surgeval.pages import Fact, Finding, Picture, Plot, Section, Table, render_page, write_page
+from surgeval.figures import Figure, Series
+from surgeval.figures import bars as draw_bars
+from surgeval.pages import Fact, Finding, IntervalBar, Picture, Plot, Section, Table, render_page, write_page
 from surgeval.pages.glossary import Terms
-from surgeval.pages.library import library_name
 from surgeval.pages.safety import inline, script_data, seen
+from surgeval.pages.vega import library_name
 
 EVIL = "</script><img src=x onerror=alert(1)>\u2028<!--<script>"
 
@@ -47,8 +48,8 @@ class Elements(HTMLParser):
             self.inline[-1] = (tag, attrs, text + data)
 
 
-def bars(name: str = "hook") -> Bars:
-    return Bars(name, (name,), (Series(name, (1,)), Series("B", (2,))), name)
+def bars(name: str = "hook") -> Figure:
+    return draw_bars(name, (name,), (Series(name, (1,)), Series("B", (2,))), name)
 
 
 def policy(elements: Elements) -> dict[str, list[str]]:
@@ -72,8 +73,8 @@ def test_the_policy_names_every_script_and_style_and_nothing_else() -> None:
     assert "unsafe" not in str(allowed)
 
 
-def test_plotly_is_embedded_once_and_only_where_a_figure_needs_it() -> None:
-    banner = "* plotly.js v"
+def test_the_library_is_embedded_once_and_only_where_a_figure_needs_it() -> None:
+    banner = "https://vega.github.io/schema/vega"
     assert (
         render_page("x", [Section("a", figures=(bars(), bars())), Section("b", figures=(bars(),))]).count(banner) == 1
     )
@@ -93,7 +94,7 @@ def test_no_element_loads_anything_and_none_carries_a_handler_or_a_style() -> No
         assert (attrs.get("src") or "data:").startswith("data:")
         assert not (attrs.get("href") or "").startswith(("http", "//", "javascript"))
     assert sum(tag == "img" for tag, _ in elements.tags) == 1
-    assert sum(tag == "script" for tag, _ in elements.tags) == 3
+    assert sum(tag == "script" for tag, _ in elements.tags) == 4  # the page's, the library, its themes, the figure
     assert 'href="tables/a%20b.csv"' in html
 
 
@@ -140,7 +141,7 @@ def test_the_same_sections_give_the_same_bytes_and_no_part_file_stays(tmp_path: 
     first = write_page(tmp_path / "a" / "report.html", "T", sections, lead="lead", details={"k": "v"}).read_bytes()
     second = write_page(tmp_path / "a" / "report.html", "T", sections, lead="lead", details={"k": "v"}).read_bytes()
     assert first == second
-    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == [library_name(), "report.html"]
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["figures", "report.html", library_name()]
 
 
 def test_a_title_that_is_not_utf8_can_be_written(tmp_path: Path) -> None:
@@ -233,15 +234,21 @@ def test_a_long_heading_gets_a_wider_column() -> None:
     assert re.findall(r'<th scope="col" class="([^"]*)"', html) == ["n", "n long"]
 
 
-def test_the_marks_of_findings_have_a_legend_and_words_for_those_who_do_not_see_them() -> None:
-    findings = (Finding("It sees.", True), Finding("Who knows.", undecided=True), Finding("By the way."))
-    html = render_page("Page", [Section("Verdict", findings=findings)])
-    marks = re.findall(r'<li class="(\w+)"><span class="mark" role="img" aria-label="([^"]+)">(.)</span>', html)
-    assert marks == [
-        ("for", "speaks for it", "✓"), ("undecided", "cannot be told", "?"), ("information", "information only", "·"),
+def test_a_finding_shows_its_grade_as_a_word_and_folds_its_rule_away() -> None:
+    findings = (Finding("It sees.", "passes", "Right <often>."), Finding("By the way."))
+    html = render_page("Page", [Section("Findings", findings=findings)])
+    assert re.findall(r'<li><span>(?:<span class="grade (\w+)">(\w+)</span>)?</span>', html) == [
+        ("passes", "Passes"), ("", ""),
     ]  # fmt: skip
-    (legend,) = re.findall(r'<p class="marks">(.*)</p>', html)
-    assert (
-        re.sub("<[^>]+>", "", legend) == "✓ speaks for it? cannot be told· information only"
-    )  # no mark but those used
-    assert '<p class="marks">' not in render_page("Page", [Section("Notes", findings=findings[2:])])
+    assert html.index("<p>It sees.</p>") < html.index("How this is decided") < html.index("Right &lt;often&gt;.")
+    assert "How this is decided" not in render_page("Page", [Section("Notes", findings=findings[1:])])
+
+
+def test_an_interval_bar_places_dot_band_and_baselines_on_its_span() -> None:
+    bar = IntervalBar(value=0.5, low=0.25, high=2.0, text="0.5 <b>", baselines={"always <i>": 0.0, "chance": 0.1})
+    svg = str(bar.svg())
+    assert 'cx="50.00%"' in svg and '<line class="band" x1="26.00%" x2="98.00%"' in svg
+    assert svg.count('<line class="base"') == 2
+    assert 'aria-label="0.5 &lt;b&gt;"' in bar.svg() and "always" not in bar.svg()
+    labels = re.findall(r'<text x="[\d.]+%" y="(\d+)"[^>]*>([^<]+)<', bar.svg(labelled=True))
+    assert labels == [("32", "always &lt;i&gt;"), ("47", "chance")], "near labels stand below each other"

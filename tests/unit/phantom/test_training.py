@@ -267,7 +267,7 @@ def test_unknown_names_and_numbers_are_refused_in_one_sentence(tmp_path: Path) -
 
 
 def test_training_needs_neither_tables_nor_video_files() -> None:
-    absent = ("polars", "av", "plotly", "rich")
+    absent = ("polars", "av", "vl_convert", "rich")
     code = f"import sys; sys.modules.update(dict.fromkeys({absent!r})); import surgeval.phantom.training.embedded"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 

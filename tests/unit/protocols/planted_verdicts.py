@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import get_args
 
-from surgeval.protocols.verdict import Grade, Verdict
+from surgeval.protocols.verdict import Verdict
+from surgeval.results import Grade
 from surgeval.stats import Interval
 
 

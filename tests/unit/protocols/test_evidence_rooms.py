@@ -15,10 +15,10 @@ import pytest
 
 from surgeval.datasets import DropProposal, QualityLimits
 from surgeval.errors import DataError
-from surgeval.protocols.contract import RunResult
 from surgeval.protocols.focus import load_focus, score_focus
-from surgeval.protocols.focus.page import write_focus_page, write_page_of
+from surgeval.protocols.focus.page import write_page_of
 from surgeval.protocols.quality.evidence import quality_evidence
+from surgeval.protocols.result import RunResult
 from surgeval.protocols.surgxbench.evidence import surgxbench_evidence
 from surgeval.protocols.surgxbench.gallery.pictures import _shared
 from surgeval.report import write_run_pages
@@ -59,13 +59,14 @@ def test_a_long_answer_is_cut_and_a_lone_surrogate_spelt_out() -> None:
 
 
 def test_a_stored_submission_shows_the_same_evidence(tmp_path: Path) -> None:
-    page = write_focus_page(_scores("net", "3", "4"), tmp_path / "run").read_bytes()
+    answered = _scores("net", "3", "4")
+    page = write_page_of([answered], answered.save(tmp_path / "run").parent).read_bytes()
     assert write_page_of([load_focus(tmp_path / "run")], tmp_path / "again").read_bytes() == page
     scores = tmp_path / "run" / "scores.json"
     content = json.loads(scores.read_text("utf-8"))
     content["said"][0]["qID"] = "another"
     scores.write_text(json.dumps(content), "utf-8")
-    with pytest.raises(DataError, match="said: found '4 other questions'"):
+    with pytest.raises(DataError, match="said: other questions than those of the results"):
         load_focus(tmp_path / "run")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from surgeval.protocols.contract import by_key
 from surgeval.protocols.intent.ceiling import gaze_ceiling
 from surgeval.protocols.intent.compare import compare_intent
 from surgeval.protocols.intent.evidence import intent_evidence
-from surgeval.protocols.intent.page import _details, _lead, _tables, intent_sections, write_page_of
+from surgeval.protocols.intent.page import _details, _facts, _tables, intent_sections, write_page_of
 from surgeval.protocols.intent.page_tables import competency_tables, reading_tables, removal_tables
 from surgeval.protocols.intent.result import IntentScores, load_intent
 from surgeval.records import Gaze, IntentQuestion
@@ -114,7 +113,7 @@ def test_the_papers_numbers_stand_there_as_printed(runs: dict[str, Path]) -> Non
 
 def test_always_rejecting_is_told_in_words(runs: dict[str, Path]) -> None:
     said = words(load_intent(runs["always-reject"]))
-    assert "it rejects whatever is said" in said
+    assert "of the true premises too" in said
     assert "whoever always rejects scores 100 %" in said
 
 
@@ -130,7 +129,7 @@ def test_a_subset_is_labelled(items: list[IntentQuestion], tmp_path: Path) -> No
     folder = write_run(tmp_path / "few", few, make_cases(few, ANSWERERS["oracle"], ["plain"]), "oracle", subset=label)
     scores = load_intent(folder)
     assert label in words(scores)
-    assert label in _lead([scores])
+    assert any(label in fact for fact in _facts([scores]))
     assert _details([scores])["Subset"] == label
     assert label in str(scores)
     both = compare_intent(scores, replace(scores, name="again"))
@@ -231,8 +230,8 @@ def test_pictures_that_differ_are_told(runs: dict[str, Path]) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"choice": 9}, "choice: found 9, expected 0 to 3"),
-        ({"id": "nobody@plain"}, "expected one of the run's items"),
+        ({"choice": 9}, "choice: the item has no option 9"),
+        ({"id": "nobody@plain"}, "item: the run has no item 'nobody'"),
     ],
 )
 def test_answers_of_strangers_are_checked(
@@ -247,17 +246,6 @@ def test_answers_of_strangers_are_checked(
         for key, value in change.items()
     ).write_parquet(folder / "cases.parquet")
     with pytest.raises(DataError, match=said):
-        load_intent(folder)
-
-
-@pytest.mark.parametrize(("key", "value"), [("invalid", "maybe"), ("subset", 3)])
-def test_settings_of_strangers_are_checked(runs: dict[str, Path], tmp_path: Path, key: str, value: object) -> None:
-    folder = tmp_path / "run"
-    shutil.copytree(runs["sycophant"], folder)
-    record = json.loads((folder / "run.json").read_text())
-    record["config"][key] = value
-    (folder / "run.json").write_text(json.dumps(record))
-    with pytest.raises(DataError, match=f"config.{key}"):
         load_intent(folder)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import polars as pl
 import pytest
 from tests.unit.protocols.intent_world import ANSWERERS, make_items, scores_of
 
 from surgeval.protocols.intent.result import IntentScores
-from surgeval.protocols.intent.verdict import IntentFacts, facts_of, reasons_of
-from surgeval.protocols.verdict import Verdict
+from surgeval.protocols.intent.verdict import CLAIM, IntentFacts, facts_of, reasons_of
+from surgeval.protocols.verdict import Verdict, reference_verdict
 from surgeval.stats import Interval
 
 
@@ -28,14 +29,14 @@ def judged(scores: IntentScores) -> tuple[Verdict, dict[str, bool | None]]:
 @pytest.mark.parametrize(
     ("name", "grade", "words"),
     [
-        ("oracle", "supported", "trap and twin both right in 100 %"),
-        ("discriminating", "supported", "the pictures add"),
-        ("gaze-blind", "supported", "the pictures add"),
-        ("always-reject", "contradicted", "it rejects true premises as well as false ones"),
-        ("always-accept", "contradicted", "it accepts false premises"),
-        ("sycophant", "contradicted", "it accepts false premises"),
-        ("prior", "contradicted", "its answers come from language"),
-        ("random", "contradicted", "trap and twin both right in"),
+        ("oracle", "passes", "trap and twin both right in 100 %"),
+        ("discriminating", "passes", "the images add"),
+        ("gaze-blind", "passes", "the images add"),
+        ("always-reject", "fails", "it rejects true premises as well as false ones"),
+        ("always-accept", "fails", "it accepts false premises"),
+        ("sycophant", "fails", "it accepts false premises"),
+        ("prior", "fails", "its answers come from language"),
+        ("random", "fails", "trap and twin both right in"),
     ],
 )
 def test_the_first_sentence_says_it(planted: dict[str, IntentScores], name: str, grade: str, words: str) -> None:
@@ -48,14 +49,13 @@ def test_rejecting_everything_is_said_in_words(planted: dict[str, IntentScores])
     verdict, _ = judged(planted["always-reject"])
     text = next(reason.text for reason in verdict.reasons if reason.rule.name == "discriminates")
     assert "It rejects 100 % of the true premises too" in text
-    assert "which the paper's metric counts as 100 % reliable" in text
     assert "together it is right in 0 %" in text
 
 
 def test_text_only_that_equals_full_is_answerable_from_language(planted: dict[str, IntentScores]) -> None:
     verdict, holds = judged(planted["prior"])
-    assert holds["pictures"] is False
-    assert any("answerable from language" in reason.text for reason in verdict.reasons)
+    assert holds["images"] is False
+    assert "its answers come from language" in verdict.sentence
 
 
 def test_the_gaze_is_a_remark_that_tells_the_two_apart(planted: dict[str, IntentScores]) -> None:
@@ -74,31 +74,29 @@ def test_answers_that_change_with_any_order_say_nothing_about_gaze(planted: dict
     assert (holds["wrong gaze"], holds["order"]) == (None, False)
 
 
-def test_without_twins_rejecting_cannot_be_told_from_discriminating() -> None:
+def test_without_twins_rejecting_everything_is_inconclusive() -> None:
     scores = scores_of(make_items(12, twins=False), ANSWERERS["always-reject"], ["plain"])
     verdict, holds = judged(scores)
-    assert verdict.grade == "not shown"
+    assert verdict.grade == "inconclusive"
     assert holds["discriminates"] is None
-    assert "without twins rejecting and discriminating cannot be told apart" in verdict.sentence
 
 
-def test_never_asked_without_pictures_is_not_shown() -> None:
+def test_never_asked_without_images_is_inconclusive() -> None:
     scores = scores_of(make_items(12), ANSWERERS["discriminating"], ["plain"])
     verdict, holds = judged(scores)
-    assert (verdict.grade, holds["pictures"]) == ("not shown", None)
-    assert "never asked without the pictures" in verdict.sentence
+    assert (verdict.grade, holds["images"]) == ("inconclusive", None)
 
 
-def test_who_was_shown_no_picture_cannot_have_looked(planted: dict[str, IntentScores]) -> None:
+def test_a_model_without_images_fails(planted: dict[str, IntentScores]) -> None:
     blind = replace(facts_of(planted["discriminating"]), pictured=False)
     holds = {reason.rule.name: reason.holds for reason in reasons_of(blind)}
-    assert holds["pictures"] is False
+    assert holds["images"] is False
 
 
 def test_unreadable_replies_limit_the_claim(planted: dict[str, IntentScores]) -> None:
     verdict, holds = judged(planted["mumbler"])
     assert holds["readable"] is False
-    assert verdict.grade != "supported"
+    assert verdict.grade != "passes"
 
 
 def test_a_subset_is_named_among_the_reasons(planted: dict[str, IntentScores]) -> None:
@@ -109,7 +107,7 @@ def test_a_subset_is_named_among_the_reasons(planted: dict[str, IntentScores]) -
 
 def test_few_videos_carry_no_claim() -> None:
     verdict, _ = judged(scores_of(make_items(4), ANSWERERS["oracle"]))
-    assert verdict.grade == "in these videos"
+    assert verdict.grade == "inconclusive"
 
 
 def test_a_higher_pair_share_never_makes_it_worse() -> None:
@@ -139,17 +137,15 @@ def _told(guessing: float = 0.0625, **shares: float) -> dict[str, tuple[bool | N
 @pytest.mark.parametrize(
     ("cognitive", "over_rejection", "words"),
     [
-        (0.80, 0.80, "it rejects whatever is said"), (0.95, 0.79, ""), (0.79, 0.95, ""),
-        (0.10, 0.10, "It accepts whatever is said"), (0.05, 0.11, ""), (0.11, 0.05, ""),
+        (0.80, 0.80, "It rejects 80 % of the true premises too"), (0.95, 0.79, ""), (0.79, 0.95, ""),
+        (0.10, 0.10, "It accepts every premise"), (0.05, 0.11, ""), (0.11, 0.05, ""),
     ],
 )  # fmt: skip
-def test_rejecting_or_accepting_whatever_is_said_takes_both(
-    cognitive: float, over_rejection: float, words: str
-) -> None:
+def test_rejecting_or_accepting_every_premise_takes_both(cognitive: float, over_rejection: float, words: str) -> None:
     _, text = _told(cognitive=cognitive, over_rejection=over_rejection, paired=0.1, twin=0.4)["discriminates"]
-    assert [phrase for phrase in ("it rejects whatever is said", "It accepts whatever is said") if phrase in text] == [
-        phrase for phrase in (words,) if phrase
-    ]
+    assert [
+        phrase for phrase in ("It rejects 80 % of the true premises too", "It accepts every premise") if phrase in text
+    ] == [phrase for phrase in (words,) if phrase]
 
 
 @pytest.mark.parametrize(
@@ -176,3 +172,16 @@ def test_from_95_per_cent_on_nothing_is_left_to_gain(overall: float, holds: bool
     gain = Interval(estimate=0.0, low=-0.01, high=0.01)
     facts = IntentFacts(videos=20, numbers=numbers, chances={"overall": 0.25}, gaze_gain=gain)
     assert {reason.rule.name: reason.holds for reason in reasons_of(facts)}["gaze"] is holds
+
+
+def test_a_reference_row_is_not_applicable_and_says_what_it_does(planted: dict[str, IntentScores]) -> None:
+    facts = replace(facts_of(planted["prior"]), pictured=False)
+    row = reference_verdict(CLAIM, reasons_of(facts), "It answers from the wording of the question alone.")
+    assert (row.grade, row.because) == ("not applicable", ())
+    record = planted["prior"].record.model_copy(
+        update={"model": {"name": "prior", "identity": "prior of 9 questions, 0a1b"}, "config": {"media": "none"}}
+    )
+    plain = planted["prior"].answers.with_columns(shown=pl.lit("[]"))
+    blind = replace(planted["prior"], record=record, answers=plain)
+    verdict = blind.verdict()
+    assert verdict is not None and verdict.sentence == row.sentence

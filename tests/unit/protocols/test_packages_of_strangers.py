@@ -6,11 +6,13 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 from tests.plugins import install_plugin
 
+rare = partial(pytest.param, marks=pytest.mark.long)  # another case of what the others show: a process each
 HELP = (["--help"], ["run", "--help"], ["data", "phantom", "--help"])
 CALL = "import json, sys\nfrom surgeval.cli.app import run\nprint([run(a) for a in json.loads(sys.argv[1])])"
 MADE = "from surgeval.protocols.descriptor import Descriptor as C\n"
@@ -45,13 +47,13 @@ def works_with_one_note(done: subprocess.CompletedProcess[str], said: str) -> No
     ("entry", "module", "said"),
     [
         ("gone:D", "", "ModuleNotFoundError"),
-        ("bad:D", "D = 5", "expected the Descriptor 'bad', got 5"),
-        ("bad:D", "raise SystemExit(3)", "SystemExit: 3"),
+        rare("bad:D", "D = 5", "expected the Descriptor 'bad', got 5"),
+        rare("bad:D", "raise SystemExit(3)", "SystemExit: 3"),
         ("bad:D", "class Panic(BaseException): pass\nraise Panic('one\\ntwo\\x1b')", r"Panic: one\ntwo\x1b"),
-        ("bad:D", made(order="x"), "whole number"),
+        rare("bad:D", made(order="x"), "whole number"),
         ("bad:D", made(run="nomodule:run"), "nomodule"),
-        ("bad:D", made(run=":run"), "ValueError: Empty module name"),
-        ("bad:D", made(run=".x:run"), "run = '.x:run': TypeError"),
+        rare("bad:D", made(run=":run"), "ValueError: Empty module name"),
+        rare("bad:D", made(run=".x:run"), "run = '.x:run': TypeError"),
     ],
 )
 def test_a_broken_protocol_leaves_the_others_alone(tmp_path: Path, entry: str, module: str, said: str) -> None:
@@ -61,14 +63,14 @@ def test_a_broken_protocol_leaves_the_others_alone(tmp_path: Path, entry: str, m
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("def (", "SyntaxError"),
+        rare("def (", "SyntaxError"),
         ("raise RuntimeError('one\\ntwo')", r"RuntimeError: one\ntwo"),
-        ("raise SystemExit(3)", "SystemExit: 3"),
-        ("run = dict", "no signature"),
-        ("run = 5", "expected a function"),
-        ("def run(x: 'NoSuch'): pass", "NameError"),
+        rare("raise SystemExit(3)", "SystemExit: 3"),
+        rare("run = dict", "no signature"),
+        rare("run = 5", "expected a function"),
+        rare("def run(x: 'NoSuch'): pass", "NameError"),
         ("def run(x: dict[str, int] | list[complex] = None): pass", "bad_command:run"),
-        ("def run(): pass\nrun.__doc__ = 5", "TypeError"),
+        rare("def run(): pass\nrun.__doc__ = 5", "TypeError"),
     ],
 )
 def test_a_broken_command_leaves_the_others_alone(tmp_path: Path, source: str, said: str) -> None:
@@ -76,7 +78,7 @@ def test_a_broken_command_leaves_the_others_alone(tmp_path: Path, source: str, s
     works_with_one_note(called(tmp_path, "surgeval.protocols", "bad = bad:D", module, command_module=source), said)
 
 
-@pytest.mark.parametrize("text", ["[/nothing] seen", "[/bold] [bold", "[bold]seen[/bold]", "seen \x1b[2J"])
+@pytest.mark.parametrize("text", ["[/nothing] seen", rare("[/bold] [bold"), rare("[bold]seen[/bold]"), "seen \x1b[2J"])
 def test_questions_and_help_of_others_are_shown_whatever_they_hold(tmp_path: Path, text: str) -> None:
     module, source = made(run="bad_command:run", question=text), f"def run(): pass\nrun.__doc__ = {text!r}"
     commands = [*HELP[:2], ["run", "bad", "--help"]]
@@ -95,9 +97,9 @@ def test_ctrl_c_is_not_kept_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("def kind(): raise RuntimeError('x')", "RuntimeError: x"),
+        rare("def kind(): raise RuntimeError('x')", "RuntimeError: x"),
         ("def kind(): return None", "found None, expected a FolderKind"),
-        ("from surgeval.protocols.contract import FolderKind\ndef kind(): return FolderKind(\n"
+        rare("from surgeval.protocols.contract import FolderKind\ndef kind(): return FolderKind(\n"
          " noun='heap', to_compare='', holds=5, write_page=5, section=5)",
          "protocol bad: folders = 'bad_command:kind': TypeError"),
     ],
@@ -115,9 +117,9 @@ def test_folders_of_others_do_not_take_reports_away(tmp_path: Path, source: str,
     ("source", "said"),
     [
         ("def (", "SyntaxError"),
-        ("raise SystemExit(3)", "SystemExit: 3"),
-        ("D = 5", "expected the Format 'bad'"),
-        ("def D(): pass\nD.name = D.title = 5\nD.detect = D.open = print", "expected the Format 'bad'"),
+        rare("raise SystemExit(3)", "SystemExit: 3"),
+        rare("D = 5", "expected the Format 'bad'"),
+        rare("def D(): pass\nD.name = D.title = 5\nD.detect = D.open = print", "expected the Format 'bad'"),
         ("class D:\n name = title = 'bad'\n open = print\n def detect(self, path): raise RuntimeError('one\\ntwo')",
          r"dataset format bad: detect is left out as it fails with: RuntimeError: one\ntwo"),
     ],
@@ -136,7 +138,7 @@ def test_a_broken_dataset_format_leaves_the_others_alone(tmp_path: Path, source:
     ("source", "said"),
     [
         ("def (", "SyntaxError"),
-        ("raise SystemExit(3)", "SystemExit: 3"),
+        rare("raise SystemExit(3)", "SystemExit: 3"),
         (
             "from surgeval.models import ModelFamily\nD = ModelFamily('bad', '', 'bad:open')\n"
             "def open(place, name, dtype): raise RuntimeError(place)",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from surgeval.protocols.descriptor import Descriptor
 from surgeval.records import Case
 from surgeval.vocab import load_labels
 
+rare = partial(pytest.param, marks=pytest.mark.long)  # another case of what the others show: a process each
 PARTS = ("load", "page", "compare", "outcomes", "chapter", "run")
 SOUND = """
 from pathlib import Path
@@ -26,7 +28,8 @@ import polars as pl
 import typer
 from surgeval.engine import load_cases
 from surgeval.pages import Section, write_page
-from surgeval.protocols.contract import Chapter, Comparison, FolderKind, Headline, RunResult
+from surgeval.protocols.contract import Chapter, Comparison, FolderKind, Headline
+from surgeval.protocols.result import RunResult
 from surgeval.stats import Interval
 
 class Result(RunResult):
@@ -83,10 +86,10 @@ def test_the_stranger_of_these_tests_is_sound(runs: Path, tmp_path: Path) -> Non
     ("source", "said"),
     [
         ("load = page = compare = outcomes = fails", r"RuntimeError: one\ntwo"),
-        ("def load(folder): raise SystemExit(3)", "load = 'bad_command:load': SystemExit: 3"),
-        ("def load(folder): return None", "load = 'bad_command:load': found None, expected a RunResult"),
+        rare("def load(folder): raise SystemExit(3)", "load = 'bad_command:load': SystemExit: 3"),
+        rare("def load(folder): return None", "load = 'bad_command:load': found None, expected a RunResult"),
         ("class Panic(BaseException): pass\ndef load(*given): raise Panic", "Panic"),
-        ("class Odd(Exception):\n def __str__(self): raise ValueError\ndef load(*given): raise Odd", "Odd"),
+        rare("class Odd(Exception):\n def __str__(self): raise ValueError\ndef load(*given): raise Odd", "Odd"),
         ("def page(results, out): return None\ndef compare(a, b): return 5\ndef outcomes(result): return {}",
          "expected a "),
     ],
@@ -108,11 +111,11 @@ def test_a_part_that_fails_is_one_sentence_with_its_protocol(
     [
         ("page = fails", "page = 'bad_command:page': RuntimeError"),
         ("def load(folder):\n if folder.name == 'a': fails()\n return Result(folder.name)", "load = "),
-        ("def failing(self): fails() if self.name == 'a' else None\nResult.verdict = failing", "load = "),
-        ("Result.headlines = fails", "RuntimeError"),
-        ("Result.headlines = lambda self: (5,)", "load = "),
-        ("Result.name = property(fails)", "load = "),
-        ("Result.verdict = lambda self: 5", "load = "),
+        rare("def failing(self): fails() if self.name == 'a' else None\nResult.verdict = failing", "load = "),
+        rare("Result.headlines = fails", "RuntimeError"),
+        rare("Result.headlines = lambda self: (5,)", "load = "),
+        rare("Result.name = property(fails)", "load = "),
+        rare("Result.verdict = lambda self: 5", "load = "),
     ],
 )
 def test_an_index_names_what_failed_and_holds_everything_else(
@@ -127,7 +130,12 @@ def test_an_index_names_what_failed_and_holds_everything_else(
 
 @pytest.mark.parametrize(
     ("function", "code"),
-    [("section=fails", 1), ("section=lambda *_: 5", 1), ("write_page=fails", 2), ("write_page=lambda *_: None", 2)],
+    [
+        ("section=fails", 1),
+        rare("section=lambda *_: 5", 1),
+        ("write_page=fails", 2),
+        rare("write_page=lambda *_: None", 2),
+    ],
 )
 def test_a_kind_of_folder_that_fails_takes_no_runs_away(runs: Path, tmp_path: Path, function: str, code: int) -> None:
     sound = "holds=lambda folder: folder.name == 'heap', write_page=None, section=lambda *_: None"
@@ -143,10 +151,10 @@ def test_a_kind_of_folder_that_fails_takes_no_runs_away(runs: Path, tmp_path: Pa
     ("source", "code"),
     [
         ("raise typer.Exit(3)", 3),
-        ("raise SystemExit(4)", 4),
-        ("raise typer.Abort", 130),
+        rare("raise SystemExit(4)", 4),
+        rare("raise typer.Abort", 130),
         ("raise KeyboardInterrupt", 130),
-        ("raise typer.BadParameter('no')", 2),
+        rare("raise typer.BadParameter('no')", 2),
         ("raise OSError(28, 'No space left on device', 'x')", 2),
     ],
 )

@@ -28,13 +28,13 @@ def scored(answers: list[str], references: list[str], **more: object) -> FocusSc
 
 
 def test_a_model_with_one_answer_to_everything_is_named_before_the_score_on_the_page(tmp_path: Path) -> None:
-    from surgeval.protocols.focus.page import write_focus_page
+    from surgeval.protocols.focus.page import write_page_of
 
     numbers = [str(n % 3) for n in range(COUNT)]
     warning = "the model gave the same answer to all 12 questions: '1'"
     same = scored(["1"] * COUNT, numbers)
     assert same.reply_warnings == (warning,) and same.to_json()["warnings"] == [warning]
-    page = write_focus_page(same, tmp_path / "run").read_text(encoding="utf-8")
+    page = write_page_of([same], same.save(tmp_path / "run").parent).read_text(encoding="utf-8")
     assert 0 <= page.index("the model gave the same answer") < page.index("pre-evaluation score")
     assert scored(numbers, numbers).reply_warnings == ()
     assert scored(["1"] * COUNT, ["1"] * COUNT).reply_warnings == ()

@@ -11,7 +11,7 @@ import pytest
 
 import surgeval
 from surgeval.cli.app import run as command
-from surgeval.errors import BadInput, DataError, RunError, SurgevalError
+from surgeval.errors import BadInput, RunError, SurgevalError
 from surgeval.files import folder_lock
 from surgeval.models.chat.secrets import HIDDEN, Secrets
 from surgeval.protocols.triplets import load_triplets
@@ -58,19 +58,11 @@ def test_a_pipe_among_the_tables_does_not_hang(run: Path) -> None:
     assert (run / "tables" / "headline.csv").is_file()
 
 
-@pytest.mark.parametrize("name", ["replicates.parquet", "details.json", "run.json"])
-def test_files_of_another_scoring_are_refused(run: Path, tmp_path: Path, name: str) -> None:
-    scored(1, "other").save(tmp_path / "other")
-    shutil.copy(tmp_path / "other" / name, run / name)
-    with pytest.raises(DataError, match=name):
-        surgeval.load_run(run)
-
-
 def test_a_scoring_that_was_cut_off_is_no_run(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("surgeval.protocols.triplets.result.write_atomically", full)
+    monkeypatch.setattr("surgeval.files.stored.write_atomically", full)
     with pytest.raises(BadInput, match="No space left"):
         scored(1, "other").save(run)
     with pytest.raises(SurgevalError):

@@ -13,7 +13,7 @@ from surgeval.engine import Manifest, RunRecord
 from surgeval.errors import BadInput
 from surgeval.protocols.contract import by_key
 from surgeval.protocols.surgxbench import SurgXScores, compare_surgxbench, outcomes, profile_settings
-from surgeval.protocols.surgxbench.numbers import NUMBERS
+from surgeval.protocols.surgxbench.numbers import MEASURES
 from surgeval.protocols.surgxbench.result import _complete, _scores
 
 CLASSES = ("hook", "bag")
@@ -68,7 +68,7 @@ def test_every_difference_is_that_of_the_two_ratios() -> None:
     assert "tp_chance" not in said  # chance is no property of a model
     # good is wrong in video B only: what one video makes up has no interval
     assert np.isnan(said["fp_ac"].interval.low) and said["fp_ac"].interval.clusters == 1
-    assert max(len(number.label) for number in NUMBERS.values()) <= 36  # figures shorten longer names
+    assert max(len(number.label) for number in MEASURES) <= 36  # figures shorten longer names
 
 
 def test_a_run_against_itself_differs_by_exactly_nothing() -> None:
@@ -129,5 +129,5 @@ def test_headlines_tell_chance_and_direction() -> None:
     assert next(iter(said)) == "accuracy"
     assert "; top-1 right 75.0 %" in repr(one)
     assert "<table" in one._repr_html_() and one.to_frame()["number"][0] == "accuracy"
-    assert next(iter(one.figures)) == "four_way" and one.plot().axes
+    assert next(iter(one.figures)) == "four_way" and one.plot().title == "Right or wrong, grounded or not"
     assert {"headline", "classes", "four_way"} <= set(one.tables)

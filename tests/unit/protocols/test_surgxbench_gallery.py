@@ -18,9 +18,10 @@ from PIL import Image
 
 from surgeval.cli.app import run
 from surgeval.errors import BadInput
+from surgeval.figures.image_overlay import text_height, text_width
 from surgeval.models import Preparation
 from surgeval.protocols.surgxbench import Explained, explain_image
-from surgeval.protocols.surgxbench.gallery.labels import _font, fold, line_height, name_patches
+from surgeval.protocols.surgxbench.gallery.labels import fold, name_patches
 from surgeval.protocols.surgxbench.gallery.legend import legend_band
 from surgeval.protocols.surgxbench.gallery.pictures import _choose, side_by_side
 from surgeval.protocols.surgxbench.measuring.frames import PreparedFrame
@@ -98,7 +99,7 @@ def test_names_of_boxes_that_lie_on_each_other_are_stacked_downwards() -> None:
     image = np.zeros((236, 420, 3), np.uint8)
     places = name_patches(image, ["grasper", "hook", "bag"], [(100, 50), (102, 52), (104, 54)], 17, GREEN)
     tops = [y1 for _, y1, _, _ in places]
-    assert tops == [50, 50 + line_height(17), 50 + 2 * line_height(17)]
+    assert tops == [50, 50 + text_height(17), 50 + 2 * text_height(17)]
     assert [x1 for x1, *_ in places] == [100, 102, 104]
 
 
@@ -150,7 +151,7 @@ def test_a_frame_is_shown_once_with_what_is_right_but_ungrounded() -> None:
 def test_folded_lines_fit_and_are_few(text: str, width: int, lines: int) -> None:
     found = fold(text, 14, width, lines)
     assert 1 <= len(found) <= lines
-    assert all(_font(14).getlength(line) <= width for line in found)
+    assert all(text_width(line, 14) <= width for line in found)
     assert all(line.isprintable() for line in found)
 
 
@@ -206,9 +207,9 @@ def test_a_long_prompt_takes_lines_and_the_score_stays(picture: Any) -> None:
         "The laparoscopic surgeon performs coagulate with the electrode in the peritoneum of the abdominal cavity view"
     )
     long = explain_image(path, "phantom-clip", [words + " with scissors"]).picture
-    lines = (long.shape[0] - short.shape[0]) // line_height(14)
+    lines = (long.shape[0] - short.shape[0]) // text_height(14)
     assert lines == 2  # three in all
-    first = slice(0, line_height(14))
+    first = slice(0, text_height(14))
     same = (short[first, 400:470] == long[first, 400:470]).mean()
     assert same > 0.5
     assert (long[first, 400:470].max(axis=2) < 128).sum() > 40  # the digits
@@ -219,7 +220,7 @@ def test_five_prompts_stand_in_two_rows_each_with_its_own_band(picture: Any) -> 
     prompts = [PROMPT, "the grasper", "the bipolar", "the clipper", "the scissors"]
     shown = explain_image(path, "phantom-clip", prompts).picture
     legend = legend_band(1200, 14)
-    assert shown.shape == (2 * (200 + 7 + line_height(14)) + legend.shape[0], 1200, 3)
+    assert shown.shape == (2 * (200 + 7 + text_height(14)) + legend.shape[0], 1200, 3)
     assert (shown[-legend.shape[0] :] == legend).all()
 
 
@@ -238,7 +239,7 @@ def test_an_array_is_explained_as_the_file_is_and_one_prompt_needs_no_list(pictu
     assert repr(for_array).startswith("Explained by phantom-clip: ") and PROMPT in repr(for_array)
     html = explain_image(pixels, "phantom-clip", "<b> hook")._repr_html_()
     assert "data:image/jpeg;base64," in html and "<b>" not in html
-    assert for_array.plot().axes and list(for_array.tables) == ["prompts"]
+    assert for_array.plot().spec["height"] == for_array.picture.shape[0] and list(for_array.tables) == ["prompts"]
 
 
 @pytest.mark.parametrize(

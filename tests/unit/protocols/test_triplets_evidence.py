@@ -12,7 +12,7 @@ import pytest
 from surgeval.datasets import MemoryDataset
 from surgeval.errors import DataError
 from surgeval.protocols.triplets import load_triplets, score_triplets
-from surgeval.protocols.triplets.page import write_page_of, write_triplets_page
+from surgeval.protocols.triplets.page import write_page_of
 from surgeval.protocols.triplets.result import TripletScores
 from surgeval.records import Box, Frame, ImageRef, Instance, Triplet
 from surgeval.vocab import load_labels
@@ -82,7 +82,7 @@ def test_a_frame_is_a_row_with_its_worst_verdict_and_its_boxes(scores: TripletSc
 
 
 def test_the_page_is_made_again_byte_for_byte_from_the_folder(scores: TripletScores, tmp_path: Path) -> None:
-    page = write_triplets_page(scores, tmp_path / "run").read_bytes()
+    page = write_page_of([scores], scores.save(tmp_path / "run").parent).read_bytes()
     assert b"ev-data" in page
     assert write_page_of([load_triplets(tmp_path / "run")], tmp_path / "again").read_bytes() == page
 
@@ -94,8 +94,8 @@ def test_objects_of_another_scoring_are_refused(scores: TripletScores, tmp_path:
         load_triplets(tmp_path)
 
 
-def test_damaged_pictures_are_left_out_with_a_note(scores: TripletScores, tmp_path: Path) -> None:
+def test_a_damaged_file_of_pictures_costs_the_pictures_and_a_note(scores: TripletScores, tmp_path: Path) -> None:
     scores.save(tmp_path)
-    pl.DataFrame({"case": ["V1/1"], "jpeg": [b"no picture"]}).write_parquet(tmp_path / "pictures.parquet")
+    pl.DataFrame({"case": ["V1/1"], "jpeg": ["no picture"]}).write_parquet(tmp_path / "pictures.parquet")
     loaded = load_triplets(tmp_path)
-    assert not loaded.pictures and "1 of 1 pictures are damaged" in loaded.notes[-1]
+    assert not loaded.pictures and "the page has no pictures" in loaded.notes[-1]

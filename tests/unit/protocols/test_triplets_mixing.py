@@ -14,7 +14,6 @@ from surgeval.errors import SurgevalError
 from surgeval.protocols.triplets import (
     TripletScores,
     compare_triplets,
-    load_triplets,
     score_recognition,
     score_triplets,
 )
@@ -153,50 +152,33 @@ def test_large_runs_draw_fewer_exchanges(theatre: MemoryDataset, good: pl.DataFr
     assert draws_of(Large(a.n_videos, a.rare_of, a.groups), b, 100) == 100
 
 
-DAMAGE: list[tuple[str, pl.Expr]] = [
-    ("ranked.parquet", pl.lit(99).cast(pl.Int64).alias("video")),
-    ("ranked.parquet", pl.lit(-1).cast(pl.Int64).alias("video")),
-    ("counts.parquet", pl.lit(float("nan")).alias("value")),
-    ("counts.parquet", pl.lit(99_999).cast(pl.Int64).alias("class")),
-    ("counts.parquet", pl.lit(None).cast(pl.Float64).alias("value")),
-    ("counts.parquet", pl.lit("x").alias("value")),
-]
+# Numbers of groups, videos, classes and columns that the other files do not have.
 BOXES: list[tuple[str, pl.Expr]] = [
-    ("ranked.parquet", pl.lit(float("inf")).alias("score")),
-    ("ranked.parquet", pl.lit(1024).cast(pl.Int64).alias("hits")),
+    ("ranked.parquet", pl.lit(99).cast(pl.Int64).alias("video")),
     ("ranked.parquet", pl.lit(7).cast(pl.Int64).alias("group")),
     ("ranked.parquet", pl.lit(500).cast(pl.Int64).alias("class")),
+    ("counts.parquet", pl.lit(99_999).cast(pl.Int64).alias("class")),
 ]
 FRAMES: list[tuple[str, pl.Expr]] = [
+    ("ranked.parquet", pl.lit(99).cast(pl.Int64).alias("video")),
     ("ranked.parquet", pl.lit([100]).cast(pl.List(pl.Int64)).alias("labels")),
-    ("ranked.parquet", pl.lit([0.5]).cast(pl.List(pl.Float64)).alias("scores")),
-    ("ranked.parquet", pl.col("scores").list.eval(pl.element() * float("nan"))),
-    ("ranked.parquet", pl.lit([None]).cast(pl.List(pl.Int64)).alias("labels")),
+    ("ranked.parquet", pl.col("scores").list.head(pl.int_range(pl.len()) + 1)),
+    ("counts.parquet", pl.lit(99_999).cast(pl.Int64).alias("class")),
 ]
 
 
 @pytest.mark.parametrize("task", ["detection", "recognition"])
-def test_damage_is_one_sentence(theatre: MemoryDataset, good: pl.DataFrame, tmp_path: Path, task: str) -> None:
+def test_numbers_that_the_other_files_do_not_have_are_refused(
+    theatre: MemoryDataset, good: pl.DataFrame, tmp_path: Path, task: str
+) -> None:
     boxes = task == "detection"
     one = score_triplets(good, theatre) if boxes else frames_of_two_models()[0]
     one.save(tmp_path)
-    layout = Layout.of(tmp_path, one.to_json(), one.confusions, one.replicates.keys)
+    layout = Layout.of(one.settings, one.confusions, one.replicates.keys)
     assert read_mixable(tmp_path, layout) is not None
-    for file, change in (*DAMAGE, *(BOXES if boxes else FRAMES)):
+    for file, change in BOXES if boxes else FRAMES:
         table = pl.read_parquet(tmp_path / file)
         table.with_columns(change).write_parquet(tmp_path / file)
-        with pytest.raises(SurgevalError) as error:
+        with pytest.raises(SurgevalError, match=file):
             read_mixable(tmp_path, layout)
-        assert file in str(error.value)
-        assert "\n" not in str(error.value)
         table.write_parquet(tmp_path / file)
-
-
-@pytest.mark.parametrize("file", ["ranked.parquet", "counts.parquet"])
-def test_files_of_another_scoring_are_refused(
-    theatre: MemoryDataset, good: pl.DataFrame, tmp_path: Path, file: str
-) -> None:
-    score_triplets(good, theatre).save(tmp_path)
-    pl.read_parquet(tmp_path / file).head(5).write_parquet(tmp_path / file)
-    with pytest.raises(SurgevalError, match="another scoring's file"):
-        load_triplets(tmp_path)

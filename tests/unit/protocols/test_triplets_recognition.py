@@ -15,7 +15,7 @@ from surgeval.datasets.predictions import ground_truth
 from surgeval.errors import BadInput
 from surgeval.metrics import RecognitionAccumulator, evaluate_recognition
 from surgeval.protocols.triplets import compare_triplets, score_recognition, score_triplets
-from surgeval.protocols.triplets.page import write_triplets_page
+from surgeval.protocols.triplets.page import write_page_of
 from surgeval.protocols.triplets.scoring.inputs import find_task
 from surgeval.protocols.triplets.scoring.numbers import Key
 
@@ -77,7 +77,7 @@ def test_folds_of_recognition_are_means_over_folds(theatre: MemoryDataset) -> No
 @pytest.mark.figures
 def test_the_report_of_recognition_has_no_boxes(theatre: MemoryDataset, tmp_path: Path) -> None:
     scores = score_triplets(noisy(theatre), theatre)
-    text = write_triplets_page(scores, tmp_path).read_text()
+    text = write_page_of([scores], scores.save(tmp_path).parent).read_text()
     assert "share of frames: that column is the floor" in text
     assert not [name for name in scores.figures if name.startswith("confusion")]
     assert "top" in scores.tables
@@ -130,7 +130,7 @@ def test_recall_among_more_scores_than_classes_is_not_measured(tmp_path: Path) -
     for name in ("top-10", "top-20"):
         assert np.isnan(scores.number(metric=name, scope=scope).estimate)
     assert "top-10, top-20 recall is not measured: with 6 classes every answer would reach 1" in scores.notes
-    assert "is not measured: with 6 classes" in write_triplets_page(scores, tmp_path).read_text()
+    assert "is not measured: with 6 classes" in write_page_of([scores], scores.save(tmp_path).parent).read_text()
     five = score_recognition(np.eye(5), np.eye(5), ["v"] * 5)
     assert np.isnan(five.number(metric="top-5", scope=scope).estimate)
 

@@ -16,7 +16,7 @@ from surgeval.datasets.predictions import ground_truth, join
 from surgeval.errors import BadInput, DataError, SurgevalError
 from surgeval.metrics import cost_aware_f1, evaluate_detection
 from surgeval.protocols.triplets import TripletScores, score_triplets
-from surgeval.protocols.triplets.page import write_triplets_page
+from surgeval.protocols.triplets.page import write_page_of
 from surgeval.protocols.triplets.readable import readable_scores
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ def test_a_saved_score_is_seven_files_and_its_lock(theatre: MemoryDataset, good:
 @pytest.mark.figures
 def test_the_report_holds_every_table_and_figure(theatre: MemoryDataset, good: pl.DataFrame, tmp_path: Path) -> None:
     scores = score(theatre, good)
-    page = write_triplets_page(scores, tmp_path)
+    page = write_page_of([scores], scores.save(tmp_path).parent)
     text = page.read_text()
     assert "chosen on the scored data" in text
     assert "disagree by more than 0.01" in text
@@ -247,7 +247,7 @@ def test_the_report_holds_every_table_and_figure(theatre: MemoryDataset, good: p
         if not table.startswith(("confusion", "headline", "thresholds")):
             assert f"tables/{table}.csv" in text
     assert scores._repr_html_().startswith("<div>")
-    assert scores.plot().axes
+    assert scores.plot().title.startswith("Precision over recall of triplets")
 
 
 @pytest.mark.parametrize(

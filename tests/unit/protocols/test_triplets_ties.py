@@ -16,7 +16,7 @@ from surgeval import compare, load_run, score_detection, score_recognition
 from surgeval.datasets import MemoryDataset
 from surgeval.errors import BadInput
 from surgeval.protocols.triplets import TripletScores, score_triplets
-from surgeval.protocols.triplets.page import write_triplets_page
+from surgeval.protocols.triplets.page import write_page_of
 from surgeval.vocab import load_labels
 
 SPACE = load_labels("prostatd")
@@ -85,7 +85,7 @@ def test_a_named_convention_keeps_its_order_and_gives_the_order_free_number_besi
         said = f"mAP50 of IVT is {values}"
         assert any(said in note for note in scores.notes)
     assert "ties" not in free[0].sheets
-    page = write_triplets_page(named[0], tmp_path / "run").read_text()
+    page = write_page_of([named[0]], named[0].save(tmp_path / "run").parent).read_text()
     assert f"{free[0].number('ivt').estimate:.3f} order-free" in page
     assert "Numbers that the order of equal scores changes" in page
     again = load_run(tmp_path / "run")

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.protocols.planted_verdicts import rank_of
 
-from surgeval.pages.parts import MARKS
-from surgeval.protocols.contract import RunResult
 from surgeval.protocols.focus import verdict as focus
 from surgeval.protocols.intent import verdict as intent
 from surgeval.protocols.quality import verdict as quality
+from surgeval.protocols.result import RunResult
+from surgeval.protocols.run_page import finding_sections
 from surgeval.protocols.surgxbench import verdict as surgx
 from surgeval.protocols.triplets import verdict as triplets
 from surgeval.protocols.verdict import Claim, Effect, Reason, Rule, above, verdict_of
-from surgeval.protocols.verdict_page import verdict_sections
+from surgeval.results import Grade
 from surgeval.stats import Interval
 
 DOCS = Path(__file__).parents[3] / "docs" / "verdicts.md"
@@ -56,14 +56,14 @@ def test_a_better_reason_never_makes_the_grade_worse(
         if place < len(raised) and raised[place][1] is not True and (better or raised[place][1] is False):
             raised[place] = (raised[place][0], better)
             before, after = (verdict_of(CLAIM, _reasons(one), videos) for one in (pairs, raised))
-            # Among rules that limit, "cannot be told" is as good as holding: neither limits.
+            # Among rules that limit, inconclusive is as good as holding: neither limits.
             assert rank_of(after) <= rank_of(before)
 
 
 @given(REASONS, st.integers(1, 5))
 def test_few_videos_never_settle_a_claim(pairs: list[tuple[Any, bool | None]], videos: int) -> None:
     found = verdict_of(CLAIM, _reasons(pairs), videos)
-    assert found.grade in ("in these videos", "not shown")
+    assert found.grade == "inconclusive"
     assert found.reasons[-1].rule.name == "videos"
 
 
@@ -74,18 +74,16 @@ def test_a_higher_number_is_never_less_above(value: float, half: float, more: fl
     assert order[high] >= order[low]
 
 
-def test_two_videos_do_not_contradict_a_claim_about_others() -> None:
+def test_two_videos_do_not_settle_a_claim_about_others() -> None:
     missed = [Reason(Rule("right", "A rule.", "decides"), "It is never right.", False, "it is never right")]
-    assert verdict_of(CLAIM, missed, 6).grade == "contradicted"
+    assert verdict_of(CLAIM, missed, 6).grade == "fails"
     few = verdict_of(CLAIM, missed, 2)
-    assert few.grade == "not shown"
-    assert few.sentence == (
-        "In these 2 videos it does not see: it is never right; too few videos for a claim about others."
-    )
+    assert few.grade == "inconclusive"
+    assert few.sentence == "In these 2 videos it fails; six are needed for a claim."
 
 
-def test_without_a_rule_that_decides_nothing_is_shown() -> None:
-    assert verdict_of(CLAIM, _reasons([("remark", True)]), 20).grade == "not shown"
+def test_without_a_rule_that_decides_the_grade_is_inconclusive() -> None:
+    assert verdict_of(CLAIM, _reasons([("remark", True)]), 20).grade == "inconclusive"
 
 
 # quality
@@ -125,11 +123,11 @@ def test_every_rule_stands_in_the_documents_word_for_word(module: Any) -> None:
 @pytest.mark.parametrize(
     ("holds", "videos", "read"),
     [
-        (True, 20, "supported: It sees: so it is."),
-        (False, 20, "contradicted, for it does not see: so it is."),
-        (None, 20, "Not shown that it sees: so it is."),
-        (True, 3, "In these 3 videos it sees: so it is; too few videos for a claim about others."),
-        (False, 1, "In this video it does not see: so it is; too few videos for a claim about others."),
+        (True, 20, "passes: It sees: so it is."),
+        (False, 20, "fails: It does not see: so it is."),
+        (None, 20, "inconclusive: Unclear whether it sees: so it is."),
+        (True, 3, "inconclusive: In these 3 videos it passes; six are needed for a claim."),
+        (False, 1, "inconclusive: In this video it fails; six are needed for a claim."),
     ],
 )
 def test_grade_and_sentence_read_as_one_statement(holds: bool | None, videos: int, read: str) -> None:
@@ -139,11 +137,15 @@ def test_grade_and_sentence_read_as_one_statement(holds: bool | None, videos: in
 
 
 @pytest.mark.parametrize(
-    ("effect", "marks"), [("decides", ["✓", "✗", "?"]), ("limits", ["✓", "✗", "?"]), ("remark", ["·", "·", "·"])]
-)
-def test_what_cannot_be_told_has_another_mark_than_a_remark(effect: Effect, marks: list[str]) -> None:
+    ("effect", "grades"),
+    [("decides", ["passes", "fails", "inconclusive"]), ("limits", ["passes", "fails", "inconclusive"]),
+     ("remark", [None, None, None])],
+)  # fmt: skip
+def test_every_finding_has_the_grade_of_its_rule_and_a_remark_has_none(
+    effect: Effect, grades: list[str | None]
+) -> None:
     rule = Rule("right", "Right more often than not.", effect)
     verdict = verdict_of(CLAIM, [Reason(rule, "So.", holds) for holds in (True, False, None)], videos=20)
-    (section,) = verdict_sections({"net": verdict})
-    assert [finding.mark for finding in section.findings] == marks
-    assert all(f"| {mark} | {meaning}: " in DOCS.read_text("utf-8") for mark, meaning in MARKS.values())
+    (section,) = finding_sections({"net": verdict})
+    assert [finding.grade for finding in section.findings] == grades
+    assert all(f"| {grade} | " in DOCS.read_text("utf-8") for grade in get_args(Grade))

@@ -47,18 +47,18 @@ def held(verdict: Verdict) -> dict[str, bool | None]:
     return {one.rule.name: one.holds for one in verdict.reasons}
 
 
-def test_the_oracle_is_supported_and_only_here_where_videos_are_few() -> None:
-    assert looked(GOOD).grade == "supported"
+def test_the_oracle_passes_and_is_inconclusive_where_videos_are_few() -> None:
+    assert looked(GOOD).grade == "passes"
     few = looked(replace(GOOD, videos=3))
-    assert few.grade == "in these videos"
-    assert "too few videos for a claim about others" in few.sentence
+    assert few.grade == "inconclusive"
+    assert few.sentence == "In these 3 videos it passes; six are needed for a claim."
 
 
-def test_an_untrained_model_is_contradicted_and_the_sentence_says_why() -> None:
+def test_an_untrained_model_fails_and_the_sentence_says_why() -> None:
     found = looked(UNTRAINED)
-    assert found.grade == "contradicted"
-    assert "it says grasper in 99 % of the frames" in found.sentence
-    assert "34 % of what it looks at is an instrument, less than a map of the middle (39 %)" in found.sentence
+    assert found.grade == "fails"
+    assert "it answers “grasper” in 99 % of the frames" in found.sentence
+    assert "34 % of the attended region is an instrument, less than a map of the middle (39 %)" in found.sentence
     assert "hiding the instrument changes nothing" in found.sentence
     texts = " ".join(one.text for one in found.reasons)
     assert "in 99 % of the frames that show an instrument (837 of 843)" in texts
@@ -71,20 +71,20 @@ def test_a_lift_over_the_even_map_alone_is_not_enough() -> None:
     assert held(looked(UNTRAINED))["looks"] is False
 
 
-def test_a_shortcut_is_right_and_contradicted() -> None:
+def test_a_shortcut_is_right_and_fails() -> None:
     found = looked(SHORTCUT)
     assert held(found)["right"] is True
-    assert found.grade == "contradicted"
+    assert found.grade == "fails"
 
 
-def test_a_map_that_only_shows_the_middle_is_not_shown() -> None:
+def test_a_map_that_only_shows_the_middle_is_inconclusive() -> None:
     found = looked(CENTRED)
-    assert (found.grade, held(found)["looks"]) == ("not shown", None)
-    assert "not surely more than a map of the middle" in found.sentence
+    assert (found.grade, held(found)["looks"]) == ("inconclusive", None)
+    assert "not significantly more than a map of the middle" in found.sentence
 
 
-def test_a_constant_answer_is_contradicted_unless_all_frames_show_it() -> None:
-    assert looked(CONSTANT).grade == "contradicted"
+def test_a_constant_answer_fails_unless_all_frames_show_it() -> None:
+    assert looked(CONSTANT).grade == "fails"
     always = replace(GOOD, answers={"grasper": 100}, shown={"grasper": 0.97})
     assert held(looked(always))["varied"] is True
 
@@ -103,10 +103,10 @@ def test_an_answer_is_constant_from_ninety_per_cent_and_ten_points_above_what_is
 def test_the_map_that_is_named_is_the_one_with_the_worst_difference() -> None:
     maps = {"uniform": (0.25, near(0.01, 0.3)), "centre": (0.3, near(-0.1, 0.02)), "edge": (0.5, near(0.2))}
     found = looked(replace(GOOD, looks=near(0.4), maps=maps))
-    assert "40 % of what it looks at is an instrument, less than a map of the middle (30 %)" in found.sentence
+    assert "40 % of the attended region is an instrument, less than a map of the middle (30 %)" in found.sentence
     maps = {"uniform": (0.25, near(0.02, 0.05)), "centre": (0.3, near(0.3)), "edge": (0.5, near(0.2))}
     found = looked(replace(GOOD, looks=near(0.4), maps=maps))
-    assert "not surely more than chance (25 %)" in found.sentence
+    assert "not significantly more than chance (25 %)" in found.sentence
 
 
 @pytest.mark.parametrize(
@@ -118,28 +118,26 @@ def test_the_map_that_is_named_is_the_one_with_the_worst_difference() -> None:
 )  # fmt: skip
 def test_what_hiding_does_is_said_as_its_interval_has_it(lost: Interval, said: str) -> None:
     found = looked(replace(GOOD, instrument_hidden=lost))
-    assert found.grade == "contradicted"
+    assert found.grade == "fails"
     assert f"hiding the instrument {said}" in found.sentence
 
 
 def test_maps_that_do_not_change_with_the_weights_limit_the_verdict() -> None:
     for stuck in (replace(GOOD, weights=near(0.9)), replace(GOOD, prompt=near(0.96))):
-        assert looked(stuck).grade == "not shown"
+        assert looked(stuck).grade == "inconclusive"
 
 
-def test_what_was_not_measured_is_not_shown() -> None:
-    assert looked(replace(GOOD, instrument_hidden=None)).grade == "not shown"
-    assert looked(replace(GOOD, looks=None, maps={})).grade == "not shown"
+def test_what_was_not_measured_is_inconclusive() -> None:
+    assert looked(replace(GOOD, instrument_hidden=None)).grade == "inconclusive"
+    assert looked(replace(GOOD, looks=None, maps={})).grade == "inconclusive"
 
 
-def test_maps_that_miss_what_the_answer_hangs_on_are_bad_witnesses_and_no_contradiction() -> None:
+def test_maps_that_miss_what_the_answer_depends_on_are_inconclusive() -> None:
     blind = {name: (0.4, near(-0.15)) for name in GOOD.maps}
     found = looked(replace(GOOD, looks=near(0.25), maps=blind))
-    assert found.grade == "not shown"
-    assert "less than" in found.sentence and "though hiding the instrument costs it right answers" in found.sentence
-    (looks,) = [one for one in found.reasons if one.rule.name == "looks"]
-    assert looks.text.endswith("its maps do not tell what it uses.")
-    assert looked(replace(GOOD, maps=blind, instrument_hidden=near(0.0, 0.01))).grade == "contradicted"
+    assert found.grade == "inconclusive"
+    assert "though hiding the instrument costs right answers" in found.sentence
+    assert looked(replace(GOOD, maps=blind, instrument_hidden=near(0.0, 0.01))).grade == "fails"
 
 
 @given(st.sampled_from(("lead", "instrument_hidden", "region_hidden", "grounded")), st.floats(-0.2, 0.5),

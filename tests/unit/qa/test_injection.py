@@ -9,13 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surgeval.qa import (
-    Screening,
-    ScreeningSample,
-    measure_screening,
-    sample_suite,
-    screen,
-)
+from surgeval.qa import Screening, ScreeningSample, measure_screening, sample_suite, screen
 from surgeval.qa.screening_rules import FOREIGN, RULES
 from surgeval.qa.text_views import readings
 

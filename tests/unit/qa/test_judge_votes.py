@@ -9,16 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surgeval.errors import BadInput
-from surgeval.qa import (
-    ORENA_FOCUS,
-    JudgeItem,
-    Panel,
-    TiePolicy,
-    Vote,
-    VoteState,
-    VotingRule,
-    parse_verdict,
-)
+from surgeval.qa import ORENA_FOCUS, JudgeItem, Panel, TiePolicy, Vote, VoteState, VotingRule, parse_verdict
 
 ITEM = JudgeItem("q1", "Which object is left?", "a clip", "one clip")
 STATES: tuple[VoteState, ...] = ("correct", "incorrect", "unparsed", "error")

@@ -16,7 +16,7 @@ import pytest
 from surgeval.errors import BadInput, DataError
 from surgeval.pages import render_page, save_tables
 from surgeval.protocols.focus import FocusScores, score_focus
-from surgeval.protocols.focus.page import focus_sections, write_focus_page
+from surgeval.protocols.focus.page import focus_sections, write_page_of
 from surgeval.protocols.focus.tables import judge_table
 from surgeval.qa import Panel, PanelVerdict, Price, TableJudge, Vote, summarise_verdicts
 from surgeval.report import ranking_sections, read_outcomes_of, read_results, study_ranking, write_ranking_page
@@ -42,12 +42,12 @@ def scores() -> FocusScores:
 
 def test_the_page_names_both_accuracies_and_every_bucket(scores: FocusScores) -> None:
     page = render_page("net", focus_sections(scores, {}))
-    for words in ("flat accuracy", "mean of video means", "pre-evaluation score", "aggregation/ood"):
+    for words in ("flat accuracy", "mean of video means", "aggregation/ood"):
         assert words in page
 
 
 def test_the_written_numbers_are_the_computed_ones(scores: FocusScores, tmp_path: Path) -> None:
-    page = write_focus_page(scores, tmp_path / "net")
+    page = write_page_of([scores], scores.save(tmp_path / "net").parent)
     found = json.loads((tmp_path / "net" / "scores.json").read_text())
     assert found["pre_evaluation_score"] == scores.pre_evaluation_score
     assert found["unrankable"] == ""
@@ -61,8 +61,8 @@ def test_the_written_numbers_are_the_computed_ones(scores: FocusScores, tmp_path
 @pytest.mark.figures
 def test_a_submission_of_which_nothing_could_be_scored_has_a_page_that_says_so(tmp_path: Path) -> None:
     nothing = _scores({"a": "x", "b": "y"}, "open_ended")
-    page = write_focus_page(nothing, tmp_path / "run").read_text()
-    assert "No question could be scored." in page
+    page = write_page_of([nothing], nothing.save(tmp_path / "run").parent).read_text()
+    assert "no question could be scored" in page
     assert "Not to be ranked: 2 of 2 judged answers have no verdict" in page
     with pytest.raises(DataError, match="not to be ranked"):
         read_results(tmp_path / "run")
@@ -85,7 +85,7 @@ def test_judges_have_tokens_costs_and_agreement_on_the_page(tmp_path: Path) -> N
 @pytest.mark.figures
 def test_names_from_files_stay_text_on_both_pages(tmp_path: Path) -> None:
     hostile = _scores({f"{HOSTILE}{k}": HOSTILE for k in range(8)}, name=HOSTILE)
-    page = write_focus_page(hostile, tmp_path / "run").read_text()
+    page = write_page_of([hostile], hostile.save(tmp_path / "run").parent).read_text()
     assert "<b>=1" not in page
     rng = stream(0, "page")
     right = {name: rng.random(160) < rate for name, rate in ((HOSTILE, 0.8), ("^.*$", 0.5), ("bucket", 0.2))}

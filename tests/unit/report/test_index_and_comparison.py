@@ -21,12 +21,13 @@ from surgeval.cli.app import run as command
 from surgeval.engine import Manifest, load_record, save_scored
 from surgeval.errors import BadInput, DataError
 from surgeval.pages import Section, render_page, write_page
-from surgeval.protocols.contract import Compared, Comparison, Headline, RunResult
+from surgeval.protocols.contract import Compared, Comparison, Headline
 from surgeval.protocols.focus import score_focus
 from surgeval.protocols.registry import descriptors, load_run, runs_in
-from surgeval.protocols.triplets.page import write_triplets_page
+from surgeval.protocols.result import RunResult
+from surgeval.protocols.run_page import finding_sections
+from surgeval.protocols.triplets.page import write_page_of
 from surgeval.protocols.verdict import Claim, Reason, Rule, Verdict, verdict_of
-from surgeval.protocols.verdict_page import verdict_sections
 from surgeval.report import read_outcomes_of, readable_comparison, write_comparison_page, write_index
 from surgeval.report.comparison import reason, tally, verdict, who
 from surgeval.report.index import _data_of, _range, _Shown, _tables
@@ -87,7 +88,7 @@ def test_the_better_run_is_named_only_where_they_are_told_apart(number: Compared
 
 def test_the_verdict_says_what_the_test_allows() -> None:
     assert "net is better" in verdict(compared(0.1, 0.3), "net", "twin")
-    assert "they are not told apart" in verdict(compared(-0.1, 0.3), "net", "twin")
+    assert "no significant difference" in verdict(compared(-0.1, 0.3), "net", "twin")
     assert "they differ" in verdict(compared(0.1, 0.3, more=None), "net", "twin")
     assert "5 videos are too few" in verdict(compared(0.1, 0.3, clusters=5), "net", "twin")
 
@@ -113,10 +114,8 @@ def test_the_headline_leads_with_the_main_number_and_counts_every_row() -> None:
     listed = tally(Comparison(protocol="toy", a="net", b="twin", numbers=(main, *commas)))
     assert "better in 2 (I mAP, video-wise; V mAP, video-wise)" in listed
     level = Comparison(protocol="toy", a="net", b="twin", numbers=(compared(-0.1, 0.3),))
-    assert (
-        tally(level)
-        == "Not told apart: lost 0.600 (net) against 0.500 (twin), difference 0.100 [-0.100, 0.300], p = 0.4."
-    )
+    number = "lost 0.600 (net) against 0.500 (twin), difference 0.100 [-0.100, 0.300], p = 0.4."
+    assert tally(level) == f"No significant difference: {number}"
     worse = Comparison(protocol="toy", a="net", b="twin", numbers=(compared(-0.3, -0.1),))
     assert tally(worse).startswith("twin is better: lost 0.300 (net) against 0.500 (twin), difference -0.200")
 
@@ -153,19 +152,19 @@ def test_a_comparison_is_a_page_a_table_and_a_figure(tmp_path: Path) -> None:
     assert (tmp_path / "both" / "tables" / "differences.csv").is_file()
     (frame,) = readable_comparison(comparison).values()
     assert frame.row(0) == ("lost", "0.700", "0.500", "0.200 [0.100, 0.300]", "0.0100", "net")
-    assert comparison.plot().axes
+    assert comparison.plot().svg().startswith("<svg")
     with pytest.raises(BadInput, match="no figures"):
         Comparison(protocol="toy", a="net", b="twin", numbers=()).plot()
 
 
 def test_runs_that_judge_themselves_differently_say_so_before_the_numbers(tmp_path: Path) -> None:
     comparison = Comparison(protocol="toy", a="net", b="tint", numbers=(compared(-0.1, 0.3),))
-    own = {"net": Verdict("supported", "It looks."), "tint": Verdict("contradicted", "It reads the tint.")}
+    own = {"net": Verdict("passes", "It looks."), "tint": Verdict("fails", "It reads the tint.")}
     page = write_comparison_page(comparison, tmp_path / "both", verdicts=own).read_text(encoding="utf-8")
-    said = page.index("By their own verdicts net is supported and tint is contradicted.")
-    assert said < page.index("Not told apart") and "It reads the tint." in page
+    said = page.index("Their own grades differ. net: passes; tint: fails.")
+    assert said < page.index("No significant difference") and "It reads the tint." in page
     alike = write_comparison_page(comparison, tmp_path / "alike", verdicts=dict.fromkeys(own, own["net"]))
-    assert "By their own verdicts" not in alike.read_text(encoding="utf-8")
+    assert "Their own grades differ" not in alike.read_text(encoding="utf-8")
 
 
 def test_runs_are_rows_chance_is_the_last_and_the_rest_is_folded() -> None:
@@ -208,7 +207,7 @@ def test_the_number_of_exchanges_and_their_seed_are_options_of_the_comparison(
     videos = [f"v{k // 8}" for k in range(96)]  # 12 videos: 2048 different exchanges
     for name, signal in (("good", 0.32), ("poor", 0.3)):
         scores = score_recognition(signal * labels + dice.random(labels.shape), labels, videos, name=name)
-        page = write_triplets_page(scores, tmp_path / name).read_text(encoding="utf-8")
+        page = write_page_of([scores], scores.save(tmp_path / name).parent).read_text(encoding="utf-8")
         assert "Resamples" not in page and "seed" not in page
     folders = [str(tmp_path / name) for name in ("good", "poor")]
     found = {}
@@ -400,7 +399,7 @@ def test_runs_of_two_protocols_are_not_ranked_against_each_other(
 def test_few_videos_are_said_once_and_differences_of_shares_are_points() -> None:
     numbers = tuple(replace(named(label, compared(-0.3, -0.1, clusters=1)), unit="share") for label in ("lost", "kept"))
     both = Comparison(protocol="toy", a="net", b="twin", numbers=numbers)
-    assert tally(both) == "Not told apart: 1 video is too few for a claim about videos in general."
+    assert tally(both) == "No significant difference: 1 video is too few for a claim about videos in general."
     ((title, frame),) = readable_comparison(both).items()
     assert title == "net − twin, paired over 1 video"
     assert frame.row(0)[1:] == ("30.0 %", "50.0 %", "-20.0 points [-30.0, -10.0]", "0.0100", "")
@@ -408,7 +407,7 @@ def test_few_videos_are_said_once_and_differences_of_shares_are_points() -> None
     (frame,) = readable_comparison(mixed).values()
     assert frame.row(0)[-1] == "1 video is too few for a claim"  # the third has enough
     assert set(mixed.figures) == {"differences_shares", "differences"}
-    assert mixed.figures["differences_shares"].unit == "difference, points"
+    assert "(difference, points)" in mixed.figures["differences_shares"].alt
 
 
 def test_a_run_that_cannot_be_ranked_names_those_that_can(tmp_path: Path) -> None:
@@ -461,12 +460,12 @@ def test_the_claim_stands_where_the_grades_stand(tmp_path: Path) -> None:
     assert {verdict.claim for verdict in graded.values()} == {"It sees."} and graded["tint"].to_json()["claim"]
     number = headline("accuracy", 0.5)
     runs = [replace(shown(name, number), verdict=verdict) for name, verdict in graded.items()]
-    assert _tables(runs)[0].note == "Verdict on the claim “It sees.”"
+    assert _tables(runs)[0].note == "Claim: “It sees.”"
     other = replace(shown("box", number), verdict=verdict_of(finds, [], 20))
-    assert _tables([*runs, other])[0].note == "Verdict on the claim “It sees.” (net, tint); “It finds.” (box)"
+    assert _tables([*runs, other])[0].note == "Claim: “It sees.” (net, tint); “It finds.” (box)"
     assert _tables([shown("net", number)])[0].note == ""
     comparison = Comparison(protocol="toy", a="net", b="tint", numbers=(compared(-0.1, 0.3),))
     page = write_comparison_page(comparison, tmp_path / "both", verdicts=graded).read_text(encoding="utf-8")
-    assert "Verdict on the claim “It sees.”" in page
+    assert "Claim: “It sees.”" in page
     for several in (graded, {"net": graded["net"]}):  # the page of runs, and of one
-        assert "Verdict on the claim “It sees.”" in render_page("Runs", verdict_sections(several))
+        assert "Claim: “It sees.”" in render_page("Runs", finding_sections(several))

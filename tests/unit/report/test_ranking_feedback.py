@@ -294,7 +294,7 @@ def test_a_statement_about_a_baseline_names_it_and_the_other_floor(challenge: An
     study, tables = challenge
     (said,) = (text for text in findings(study) if "baseline" in text)
     assert "better than the baseline prior: " in said
-    assert "The verdict on a run's own page has another floor, one who never looked" in said
+    assert "The grade on a run's own page is against another baseline" in said
     both = rank_outcomes(tables, resamples=100, baselines=["prior", "PELICAN"])
     (said,) = (text for text in findings(study_ranking(both, outer=0, challenges=0)) if "baseline" in text)
     assert "better than every baseline (prior and PELICAN): " in said

@@ -14,7 +14,7 @@ from surgeval import stats
 from surgeval.engine import Manifest, save_scored
 from surgeval.errors import BadInput, DataError
 from surgeval.protocols.focus import score_focus
-from surgeval.protocols.focus.page import write_focus_page
+from surgeval.protocols.focus.page import write_page_of
 from surgeval.protocols.registry import descriptors
 from surgeval.protocols.verdict import Verdict
 from surgeval.report import (
@@ -77,16 +77,16 @@ def test_the_first_place_of_a_model_whose_own_run_does_not_bear_it_out_is_said_s
     ranking = surgeval.rank(runs, resamples=200)
     verdicts = verdicts_of([runs])
     assert set(verdicts) == {"right", "wrong"}
-    own = {"right": Verdict("contradicted", "It reads the tint."), "wrong": verdicts["wrong"]}
+    own = {"right": Verdict("fails", "It reads the tint."), "wrong": verdicts["wrong"]}
     study = study_ranking(ranking, outer=0, challenges=0, verdicts=own)
-    said = "The ranking puts right first; its own run's verdict is contradicted: It reads the tint."
-    assert findings(study)[0] == said and study.to_json()["verdicts"]["right"]["grade"] == "contradicted"
+    said = "The ranking puts right first; grade of its own run: fails. It reads the tint."
+    assert findings(study)[0] == said and study.to_json()["verdicts"]["right"]["grade"] == "fails"
     table = ranking_sections(study)[0].tables[0]
-    assert "Its own verdict on the claim “It answers better than one who never looked.”" in table.note
+    assert "Its own claim: “It answers better than the blind baseline.”" in table.note
     places = table.frame
-    assert places["its own verdict"].to_list() == ["contradicted", own["wrong"].grade]
-    sure = study_ranking(ranking, outer=0, challenges=0, verdicts={"right": Verdict("supported", "It sees.")})
-    assert not any("its own run's verdict" in sentence for sentence in findings(sure))
+    assert places["own grade"].to_list() == ["fails", own["wrong"].grade]
+    sure = study_ranking(ranking, outer=0, challenges=0, verdicts={"right": Verdict("passes", "It sees.")})
+    assert not any("grade of its own run" in sentence for sentence in findings(sure))
 
 
 def test_a_folder_with_runs_of_two_protocols_is_refused(runs: Path) -> None:
@@ -118,7 +118,8 @@ def test_a_folder_that_only_holds_what_cannot_be_ranked_says_what_that_is(runs: 
 def test_the_protocol_says_whether_a_results_file_in_its_run_may_be_ranked(tmp_path: Path, place: str) -> None:
     truth = [{**row, "format": "open_ended"} for row in TRUTH]  # which nobody judged
     answers = [{"qID": f"q{n}", "content": "3"} for n in range(16)]
-    write_focus_page(score_focus(answers, ASKED, truth, name="net", resamples=20), tmp_path / "net")
+    scores = score_focus(answers, ASKED, truth, name="net", resamples=20)
+    write_page_of([scores], scores.save(tmp_path / "net").parent)
     with pytest.raises(DataError, match="net: not to be ranked: 16 of 16 judged answers"):
         read_results(tmp_path / "net" / place)
     shutil.copy(tmp_path / "net" / "tables" / "results.csv", tmp_path / "net.csv")  # on its own it says what it holds

@@ -10,7 +10,7 @@ import pytest
 
 from surgeval.cli.rank import _print
 from surgeval.pages import glossary, render_page
-from surgeval.pages.glossary import _terms_in
+from surgeval.pages.glossary import Glossary
 from surgeval.protocols.contract import few_video_notes
 from surgeval.protocols.focus import score_focus
 from surgeval.protocols.focus.command import _print as print_focus
@@ -18,6 +18,7 @@ from surgeval.protocols.focus.page import focus_sections
 from surgeval.report import RankingStudy, leading, ranking_sections, study_ranking
 from surgeval.report.comparison import _METHOD
 from surgeval.report.ranking.feedback import _bucket_text
+from surgeval.report.ranking.page import ranking_card
 from surgeval.report.ranking.words import place_by_tests
 from surgeval.stats import FEW_CLUSTERS, RankOptions, rank_outcomes, stream
 from surgeval.stats.ranking.options import Collapse
@@ -64,7 +65,7 @@ def test_resamples_of_the_same_videos_are_never_called_other_videos(capsys: pyte
     assert "place on resampled videos (95 %)" in places.frame.columns
     assert "Resampled videos: 12 resamples of these very videos." in places.note
     assert "ahead on resampled videos" in gate.frame.columns
-    (tau,) = [fact for section in sections for fact in section.facts if "tau" in fact.label]
+    (tau,) = [number for number in ranking_card(study).others if "tau" in number.label]
     assert (tau.label, tau.note) == ("Kendall's tau on resampled videos", "mean of 12 resamples; 1 is the same order")
     assert "it is no test on other videos" in next(s.text for s in sections if s.title == "On resampled videos")
     assert leading(study).endswith("On resampled videos it stays there in 100\u00a0% of 12 resamples.")
@@ -101,9 +102,9 @@ def test_fewer_than_twenty_videos_are_not_linked_to_the_entry_on_fewer_than_six(
 def test_few_videos_means_fewer_than_six_wherever_a_page_says_it() -> None:
     says = next(term.says for term in glossary() if term.name == "few videos")
     assert FEW_CLUSTERS == 6 and says.startswith("Fewer than six videos")
-    assert "few videos" not in {term.name for method in _METHOD.values() for term in _terms_in(method)}
+    assert "few videos" not in {term.name for method in _METHOD.values() for term in Glossary().find(method)}
     twelve = (*few_videos([12], RankOptions()), *few_video_notes(12))
-    assert "few videos" not in {term.name for note in twelve for term in _terms_in(note)}
+    assert "few videos" not in {term.name for note in twelve for term in Glossary().find(note)}
 
 
 def test_a_bucket_is_called_the_same_on_a_runs_page_in_the_ranking_and_in_the_terminal(

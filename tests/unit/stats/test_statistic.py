@@ -16,7 +16,7 @@ from surgeval.stats import (
     bootstrap_vector,
     share_interval,
     stream,
-    with_still_parts,
+    widen_for_constant_parts,
 )
 
 HITS, TOTAL = np.array([3, 5, 2, 6, 4, 3, 5, 1]), np.array([6, 8, 5, 7, 9, 6, 5, 9])
@@ -123,19 +123,19 @@ def test_a_part_that_is_the_same_in_all_videos_adds_its_own_uncertainty() -> Non
     moving = np.array([3, 5, 2, 6, 4, 3]) / 8
     mean = bootstrap_statistic(lambda m: (m @ moving / m.sum() + 1.0) / 2, "abcdef", bounds=(0.0, 1.0))
     still = share_interval([4] * 6, [4] * 6)
-    wider = with_still_parts(mean, [(0.5, still)], (0.0, 1.0), count=2)
+    wider = widen_for_constant_parts(mean, [(0.5, still)], (0.0, 1.0), count=2)
     assert wider.low == pytest.approx(mean.estimate - math.hypot(mean.estimate - mean.low, (1 - still.low) / 2))
     assert wider.high == mean.high
-    assert with_still_parts(mean, [], (0.0, 1.0), count=2) is mean
-    taken_away = with_still_parts(mean, [(-0.5, still)], (0.0, 1.0), count=2)
+    assert widen_for_constant_parts(mean, [], (0.0, 1.0), count=2) is mean
+    taken_away = widen_for_constant_parts(mean, [(-0.5, still)], (0.0, 1.0), count=2)
     assert taken_away.low == pytest.approx(mean.low) and taken_away.high > mean.high
 
 
 def test_a_number_that_no_video_moves_keeps_its_interval_where_a_part_varies() -> None:
     bound = Interval(estimate=0.25, low=-0.635, high=0.781, method="bound", clusters=3, note="the same without any")
     still = [(-1.0, Interval(estimate=0.0, low=0.0, high=0.793))]
-    mixed = with_still_parts(bound, still, (-1.0, 1.0), count=2)
+    mixed = widen_for_constant_parts(bound, still, (-1.0, 1.0), count=2)
     assert mixed.low == pytest.approx(0.25 - math.hypot(0.885, 0.793)) and mixed.high == pytest.approx(0.781)
     assert mixed.method == "bound" and "1 of its parts is the same" in mixed.note and "all its parts" not in mixed.note
-    alone = with_still_parts(bound, still, (-1.0, 1.0), count=1)
+    alone = widen_for_constant_parts(bound, still, (-1.0, 1.0), count=1)
     assert (alone.low, alone.high) == pytest.approx((0.25 - 0.793, 0.25)) and alone.method == "t"

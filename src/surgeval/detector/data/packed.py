@@ -25,10 +25,11 @@ from surgeval.detector.data.training_set import TrainingSet, check_size
 from surgeval.detector.geometry import Fit
 from surgeval.detector.state import StateFile, save_state
 from surgeval.errors import BadInput, DataError
+from surgeval.files import EARLIER_VERSION
 
 __all__ = ["load_packed", "save_packed"]
 
-_KIND, _VERSION = "training-set", 1
+_KIND, _FORMAT = "training-set", 1
 _EXPECTED = "a training set packed by surgeval"
 _LIMIT = 64 << 30  # bytes
 _MAX_SIDE = 20_000
@@ -71,8 +72,8 @@ def save_packed(path: str | Path, data: TrainingSet, *, quality: int | None = _Q
         "main": np.packbits(data.main, axis=1),
     }
     metadata = {
+        "format": _FORMAT,
         "kind": _KIND,
-        "version": _VERSION,
         "classes": data.classes.to_json(),
         "image_size": data.image_size,
         "fill": data.fill,
@@ -112,9 +113,10 @@ def load_packed(path: str | Path, *, cache_bytes: int = CACHE_BYTES, workers: in
             if name not in file.entries or file.entries[name].dtype != kind:
                 raise file.refusal(f"no tensor of type {str(kind).removeprefix('torch.')}", field=name)
         facts, arrays = file.metadata, {name: tensor.numpy() for name, tensor in file.tensors().items()}
-    if facts.get("kind") != _KIND or facts.get("version") != _VERSION:
-        found = f"{str(facts.get('kind'))[:40]} version {str(facts.get('version'))[:40]}"
-        raise DataError(path, f"found {found}, expected {_KIND} version {_VERSION}", field="kind")
+    if facts.get("kind") != _KIND:
+        raise DataError(path, f"found {str(facts.get('kind'))[:40]}, expected {_KIND}", field="kind")
+    if facts.get("format") != _FORMAT:
+        raise DataError(path, EARLIER_VERSION, code="format-version")
     return _Unpacked(path, facts, arrays).data(cache_bytes, workers)
 
 

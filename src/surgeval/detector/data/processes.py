@@ -14,12 +14,15 @@ import os
 import pickle
 import signal
 import sys
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from mmap import mmap
+from pathlib import Path
 from typing import TypeAlias
 
 import cv2
@@ -76,6 +79,7 @@ def picture_processes(data: TrainingSet, batch: int, count: int) -> Iterator[Pic
     )
     # A forked process has no copies of OpenCV's threads and would wait for them for ever: there must be none.
     with one_thread_each():
+        wait_for_ending_threads()
         try:
             # The first errand starts all processes. They end with the thread that did so, and this one stays.
             with block_interrupts(signal.SIGINT):  # before `_begin` ignores it, it would end a process
@@ -84,6 +88,30 @@ def picture_processes(data: TrainingSet, batch: int, count: int) -> Iterator[Pic
         finally:
             with defer_interrupts():  # an errand is a matter of milliseconds
                 pool.shutdown(wait=True, cancel_futures=True)
+
+
+def wait_for_ending_threads(seconds: float = 10.0) -> None:
+    """Wait, at most for so long, until no thread that Python has joined is still ending; call it before a fork.
+
+    `Thread.join` returns before the system's thread has run its destructors, in which it holds locks of OpenCV. A
+    process forked at that moment has the locks without their holder, and waits in its first call of OpenCV for ever.
+    Idle threads of libraries are no reason to wait.
+    """
+    end = time.monotonic() + seconds
+    while running_threads() and time.monotonic() < end:
+        time.sleep(0.001)
+
+
+def running_threads() -> set[int]:
+    """The threads of this process that are running and that Python does not know (any more)."""
+    known = {thread.native_id for thread in threading.enumerate()}
+    running = set()
+    for task in Path("/proc/self/task").iterdir():
+        with suppress(OSError):  # it has ended
+            state = (task / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
+            if state in "RD" and int(task.name) not in known:
+                running.add(int(task.name))
+    return running
 
 
 def _shared_slots(batch: int, side: int) -> Bytes:

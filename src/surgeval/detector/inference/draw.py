@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from pathlib import Path
+from functools import lru_cache
 
 import cv2
 import numpy as np
-from PIL import Image as Picture
-from PIL import ImageDraw, ImageFont
 
 from surgeval.arrays import Floats, Image
 from surgeval.errors import visible
 from surgeval.figures import colour, ink_on
+from surgeval.figures.image_overlay import rgb, text_plate
 
 __all__ = ["DrawnBox", "draw_boxes"]
 
@@ -46,7 +44,7 @@ def draw_boxes(image: Image, drawn: Sequence[DrawnBox]) -> Image:
     line = max(1, round(2 * unit))
     for mark in reversed(drawn):
         x1, y1, x2, y2 = (round(float(value)) for value in mark.box)
-        for shade, thickness in ((_DARK, line + 2 * max(1, line // 2)), (_rgb(colour(mark.kind)), line)):
+        for shade, thickness in ((_DARK, line + 2 * max(1, line // 2)), (rgb(colour(mark.kind)), line)):
             cv2.rectangle(canvas, (x1, y1), (x2, y2), shade, thickness, cv2.LINE_AA)
     size = max(10, round(15 * unit))
     placed: list[tuple[int, int, int, int]] = []
@@ -90,24 +88,4 @@ def _common(first: tuple[int, int, int, int], second: tuple[int, int, int, int])
 @lru_cache(_PLATES)
 def _plate(text: str, kind: int, size: int, rim: int) -> Image:
     """The text on its colour with a dark rim."""
-    font, background = _font(size), colour(kind)
-    box = font.getbbox(text)
-    pad = max(2, size // 5)
-    wide, high = round(box[2]) + 2 * (pad + rim), round(1.25 * size) + 2 * rim
-    plate = Picture.new("RGB", (wide, high), _DARK)
-    draw = ImageDraw.Draw(plate)
-    draw.rectangle((rim, rim, wide - 1 - rim, high - 1 - rim), fill=background)
-    draw.text((rim + pad, high / 2), text, font=font, fill=ink_on(background), anchor="lm")
-    return np.asarray(plate)
-
-
-@cache
-def _font(size: int) -> ImageFont.FreeTypeFont:
-    import matplotlib
-
-    return ImageFont.truetype(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans-Bold.ttf", size)
-
-
-def _rgb(hexadecimal: str) -> tuple[int, int, int]:
-    red, green, blue = (int(hexadecimal[k : k + 2], 16) for k in (1, 3, 5))
-    return red, green, blue
+    return text_plate(text, size, colour(kind), ink_on(colour(kind)), rim=rim, rim_ink=_DARK)

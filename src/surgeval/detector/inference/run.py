@@ -21,7 +21,7 @@ from surgeval.detector.interface import Network
 from surgeval.detector.nms import Selecting
 from surgeval.engine import Manifest, library_versions, open_parts
 from surgeval.errors import BadInput
-from surgeval.figures import Bars, Series
+from surgeval.figures import Figure, Series, bars
 from surgeval.results import Result, counted
 
 __all__ = ["DetectSettings", "Detected", "detect_source"]
@@ -68,10 +68,10 @@ class Detected(Result):
         return {"classes": self.classes}
 
     @property
-    def figures(self) -> dict[str, Bars]:
+    def figures(self) -> dict[str, Figure]:
         """`boxes` of each class."""
         series = Series("boxes", tuple(map(float, self.classes["boxes"])))
-        return {"boxes": Bars("Boxes by class", tuple(map(str, self.classes["class"])), (series,), "boxes")}
+        return {"boxes": bars("Boxes by class", tuple(map(str, self.classes["class"])), (series,), "boxes")}
 
     def __str__(self) -> str:
         return f"{counted(self.boxes, 'box', 'boxes')} in {counted(self.frames, 'frame')}, in {self.out}"

@@ -6,30 +6,21 @@ relevant area, orange elsewhere), text tokens in white boxes below, the predicte
 
 from __future__ import annotations
 
-import io
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from surgeval.arrays import Bools, Image
 from surgeval.errors import BadInput, visible
 from surgeval.explain.cleann.reply import HeadGraph
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from surgeval.figures.image_overlay import Point, Sheet, text_width
 
 __all__ = ["ShownWindow", "draw_graphs"]
 
 _GREEN, _ORANGE, _INK, _PAPER = "#2fd15b", "#ff9a3c", "#20262c", "#ffffff"
-_EDGE, _INTO_TARGET = "#f4f6f8", "#ffe14d"
-_WIDE, _GAP, _LINE = 2.1, 0.08, 0.21  # inches: a cell, between cells, a line of text tokens
-_LEFT, _FOOT = 0.95, 0.45  # inches for the generated words, and for the legend
-_LETTERS, _LONGEST, _PER_LINE = 6.5, 11, 3
-_STYLE: dict[Any, Any] = {"font.sans-serif": ["DejaVu Sans"], "text.parse_math": False}  # "$" in a word is a dollar
+_EDGE, _INTO_TARGET, _GROUND = "#f4f6f8", "#ffe14d", "#39424c"
+_WIDE, _GAP, _LINE = 300, 14, 30  # pixels: a cell, between cells, a line of text tokens
+_LEFT, _BETWEEN = 136, 44  # pixels for the generated words, and between rows with room for a cell's title
+_LETTERS, _LONGEST, _PER_LINE = 13, 11, 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,6 +54,7 @@ def draw_graphs(
 ) -> Image:  # fmt: skip
     """The picture as an RGB array: `words` by position in the sequence, `spoken` the generated tokens by number.
 
+    >>> import numpy as np
     >>> weights = np.tril(np.random.default_rng(0).dirichlet(np.full(12, 0.3), size=(2, 12)))
     >>> from surgeval.explain.cleann import causal_graphs
     >>> graphs = causal_graphs(weights / weights.sum(2, keepdims=True), [11], (2, 6))
@@ -70,83 +62,92 @@ def draw_graphs(
     >>> draw_graphs(shown, graphs, {7: "tool"}, ["hook"]).ndim
     3
     """
-    import matplotlib
-
     if not graphs or not all(graphs):
-        raise BadInput("graphs: found none, expected a reply of at least one token")
-    with matplotlib.rc_context(_STYLE):  # texts read it when they are made
-        return _pixels(_drawn(shown, graphs, words, spoken, title))
-
-
-def _drawn(
-    shown: ShownWindow,
-    graphs: Sequence[Sequence[HeadGraph]],
-    words: Mapping[int, str],
-    spoken: Sequence[str],
-    title: str,
-) -> Figure:
-    from matplotlib.figure import Figure
-
+        raise BadInput("graphs: there are none; a reply of at least one token is needed")
     x1, y1, x2, y2 = shown.part
-    inch = (x2 - x1) / (_WIDE - _GAP)  # in pixels of the frame
-    belows = [(max(len(_lines(graph)) for graph in row) + 1.3) * _LINE * inch for row in graphs]
-    highs = [(y2 - y1 + below) / inch for below in belows]
-    head = 0.55 if title else 0.3
-    size = (_LEFT + _WIDE * max(len(row) for row in graphs), head + _FOOT + sum(highs) + 0.2 * len(graphs))
-    figure = Figure(figsize=size, facecolor=_PAPER)
+    pictured = (y2 - y1) * _WIDE / (x2 - x1)
+    below = [(max(len(_lines(graph)) for graph in row) + 1.3) * _LINE for row in graphs]
+    keys = _keys(relevant=bool(shown.near.any()))
+    head = 44 if title else 12
+    width = _LEFT + (_WIDE + _GAP) * max(len(row) for row in graphs)
+    rows = _key_rows(keys, width)
+    height = head + sum(_BETWEEN + pictured + extra for extra in below) + 20 + 24 * len(rows)
+    sheet, top = Sheet(round(width), round(height), _PAPER), float(head)
     if title:
-        figure.text(0.1 / size[0], 1 - 0.1 / size[1], _plain(title, 130), va="top", fontsize=9, color=_INK)
-    top = size[1] - head
-    for row, high, below in zip(graphs, highs, belows, strict=True):
-        word = _plain(spoken[row[0].token], 13) if row[0].token < len(spoken) else ""
-        figure.text(0.08 / size[0], (top - 0.6) / size[1], word or "␣", fontsize=8.5, weight="bold", color=_INK)
+        sheet.text((14, 12), _plain(title, 130), 16, _INK)
+    for row, extra in zip(graphs, below, strict=True):
+        top += _BETWEEN
+        word = (_plain(spoken[row[0].token], 13) if row[0].token < len(spoken) else "") or "␣"
+        sheet.text((12, top + pictured / 2), word, 15, _INK, anchor="lm", bold=True)
         for column, graph in enumerate(row):
-            left = _LEFT + column * _WIDE
-            axes = figure.add_axes((left / size[0], (top - high) / size[1], (_WIDE - _GAP) / size[0], high / size[1]))
-            _cell(axes, shown, graph, words, word, _LINE * inch, below)
+            cell = _Cell(sheet, shown, _LEFT + column * (_WIDE + _GAP), top, pictured, extra)
+            cell.draw(graph, words, word)
             score = f"{graph.score:.0f}" if graph.score >= 10 else f"{graph.score:.2g}"
-            axes.set_title(f"head {graph.head} · {score}", fontsize=7, color=_INK, pad=2)
-        top -= high + 0.2
-    _legend(figure, size, relevant=bool(shown.near.any()))
-    return figure
+            sheet.text((cell.left, top - 6), f"head {graph.head} · {score}", 13, _INK, anchor="ls")
+        top += pictured + extra
+    _draw_keys(sheet, rows, top + 16)
+    return sheet.image()
 
 
-def _cell(
-    axes: Axes, shown: ShownWindow, graph: HeadGraph, words: Mapping[int, str], word: str, line: float, below: float
-) -> None:
-    from matplotlib.patches import Rectangle
+@dataclass(frozen=True)
+class _Cell:
+    """One head's graph: the part of the frame, and lines of text tokens below it."""
 
-    x1, y1, x2, y2 = shown.part
-    height, width = shown.image.shape[:2]
-    axes.imshow(shown.image, extent=(0, width, height, 0), zorder=1, interpolation="bilinear", aspect="auto")
-    axes.add_patch(Rectangle((x1, y2), x2 - x1, below, facecolor="#39424c", zorder=2))
-    for bx1, by1, bx2, by2 in shown.boxes:
-        frame = Rectangle((bx1, by1), bx2 - bx1, by2 - by1, fill=False, edgecolor=_GREEN, linewidth=0.9, zorder=3)
-        frame.set_linestyle((0, (3, 2)))
-        axes.add_patch(frame)
-    places = _places(shown, graph, line, below)
-    target = graph.explanation.target
-    others = [shown.centre(token) for token in graph.nodes.image if token not in places]
-    axes.plot([x for x, _ in others], [y for _, y in others], "o", markersize=1.8, color=_PAPER, alpha=0.6, zorder=4)
-    for edge in graph.graph.edges:
-        if edge.a in places and edge.b in places:
-            _edge(axes, places[edge.a], places[edge.b], edge.at_a, edge.at_b, target in (edge.a, edge.b))
-    near = shown.near.ravel()
-    for token, (x, y) in places.items():
-        if token == target:
-            _box(axes, x, y, f"→ {word or '␣'}", _INTO_TARGET)
-        elif token in graph.nodes.image:
-            inside = near[token - shown.first_image_token]
-            axes.plot(x, y, "o", markersize=5.5, markerfacecolor=_GREEN if inside else _ORANGE, markeredgecolor=_INK,
-                      markeredgewidth=0.7, zorder=6)  # fmt: skip
-        else:
-            _box(axes, x, y, _plain(words.get(token, ""), _LONGEST) or "␣", _PAPER)
-    if len(places) == 1:
-        axes.text((x1 + x2) / 2, y2 + 0.35 * line, "no token explains it", fontsize=_LETTERS, ha="center", va="center",
-                  color=_EDGE, zorder=7)  # fmt: skip
-    axes.set_xlim(x1, x2)
-    axes.set_ylim(y2 + below, y1)
-    axes.set_axis_off()
+    sheet: Sheet
+    shown: ShownWindow
+    left: float
+    top: float
+    pictured: float  # height of the frame's part
+    below: float  # height of the lines
+
+    def draw(self, graph: HeadGraph, words: Mapping[int, str], word: str) -> None:
+        """The frame, the boxes of the relevant area, edges, tokens."""
+        sheet, shown = self.sheet, self.shown
+        x1, y1, x2, y2 = (round(edge) for edge in shown.part)
+        sheet.paste(shown.image[y1:y2, x1:x2], self.left, self.top, _WIDE, self.pictured)
+        foot = self.top + self.pictured
+        sheet.box((self.left, foot, self.left + _WIDE, foot + self.below), fill=_GROUND)
+        for bx1, by1, bx2, by2 in shown.boxes:
+            sheet.dashes((*self._inside((bx1, by1)), *self._inside((bx2, by2))), _GREEN, 1.5)
+        places, target = self._places(graph), graph.explanation.target
+        for token in graph.nodes.image:
+            if token not in places:
+                sheet.disc(self._place(shown.centre(token)), 2, "#c8ced4")
+        for edge in graph.graph.edges:
+            if edge.a in places and edge.b in places:
+                ink = _INTO_TARGET if target in (edge.a, edge.b) else _EDGE
+                sheet.arrow(places[edge.a], places[edge.b], (edge.at_a, edge.at_b), ink, _INK, size=9, gap=7)
+        near = shown.near.ravel()
+        for token, place in places.items():
+            if token == target:
+                sheet.label(place, f"→ {word}", _LETTERS, _INTO_TARGET, _INK)
+            elif token in graph.nodes.image:
+                sheet.disc(place, 6, _GREEN if near[token - shown.first_image_token] else _ORANGE, _INK)
+            else:
+                sheet.label(place, _plain(words.get(token, ""), _LONGEST) or "␣", _LETTERS, _PAPER, _INK)
+        if len(places) == 1:
+            middle = (self.left + _WIDE / 2, foot + 0.4 * _LINE)
+            sheet.text(middle, "no token explains it", _LETTERS, _EDGE, anchor="mm")
+
+    def _place(self, point: Point) -> Point:
+        """Where a pixel of the frame lies on the sheet."""
+        x1, y1, x2, y2 = self.shown.part
+        return (self.left + (point[0] - x1) * _WIDE / (x2 - x1), self.top + (point[1] - y1) * self.pictured / (y2 - y1))
+
+    def _inside(self, point: Point) -> Point:
+        x, y = self._place(point)
+        return min(max(x, self.left), self.left + _WIDE), min(max(y, self.top), self.top + self.pictured)
+
+    def _places(self, graph: HeadGraph) -> dict[int, Point]:
+        """Where each explaining token is drawn: image tokens where they lie, text in lines below, the target last."""
+        image = [token for token in graph.explanation.nodes if token in graph.nodes.image]
+        places = {token: self._place(self.shown.centre(token)) for token in image}
+        foot = self.top + self.pictured
+        for number, tokens in enumerate(_lines(graph)):
+            for k, token in enumerate(tokens):
+                places[token] = (self.left + _WIDE * (k + 0.5) / len(tokens), foot + (number + 0.6) * _LINE)
+        places[graph.explanation.target] = (self.left + _WIDE / 2, foot + self.below - 0.6 * _LINE)
+        return places
 
 
 def _lines(graph: HeadGraph) -> list[list[int]]:
@@ -155,70 +156,45 @@ def _lines(graph: HeadGraph) -> list[list[int]]:
     return [text[k : k + _PER_LINE] for k in range(0, len(text), _PER_LINE)]
 
 
-def _places(shown: ShownWindow, graph: HeadGraph, line: float, below: float) -> dict[int, tuple[float, float]]:
-    """Where each explaining token is drawn: image tokens where they lie, text in lines below, the target last."""
-    x1, _, x2, y2 = shown.part
-    places = {token: shown.centre(token) for token in graph.explanation.nodes if token in graph.nodes.image}
-    for number, tokens in enumerate(_lines(graph)):
-        for k, token in enumerate(tokens):
-            places[token] = (x1 + (x2 - x1) * (k + 0.5) / len(tokens), y2 + (number + 0.6) * line)
-    places[graph.explanation.target] = ((x1 + x2) / 2, y2 + below - 0.6 * line)
-    return places
+def _keys(*, relevant: bool) -> list[tuple[str, str, str]]:
+    """Shape, colour and meaning of what the cells show."""
+    near = [("disc", _GREEN, "image token in or close to the relevant area")] if relevant else []
+    return [
+        *near,
+        ("disc", _ORANGE, "image token elsewhere" if relevant else "image token"),
+        ("dot", "#c8ced4", "attended image token that does not explain"),
+        ("box", _PAPER, "text token"),
+        ("box", _INTO_TARGET, "predicted token"),
+        ("", "", "above a cell: head · its score for looking at the image"),
+    ]
 
 
-def _edge(axes: Axes, a: tuple[float, float], b: tuple[float, float], at_a: str, at_b: str, into_target: bool) -> None:
-    from matplotlib.patches import FancyArrowPatch
-
-    heads = {("arrow", "arrow"): "<|-|>", ("arrow", "tail"): "<|-", ("arrow", "circle"): "<|-"}
-    style = heads.get((at_a, at_b), "-|>" if at_b == "arrow" else "-")
-    colour = _INTO_TARGET if into_target else _EDGE
-    for width, ink, layer in ((2.2, _INK, 4), (1.0, colour, 5)):
-        axes.add_patch(FancyArrowPatch(a, b, arrowstyle=style, mutation_scale=6, linewidth=width, color=ink,
-                                       shrinkA=3.5, shrinkB=3.5, zorder=layer))  # fmt: skip
-    for here, there, mark in ((a, b, at_a), (b, a, at_b)):
-        if mark == "circle":
-            x, y = (0.86 * here[k] + 0.14 * there[k] for k in (0, 1))
-            axes.plot(x, y, "o", markersize=2.6, markerfacecolor=_PAPER, markeredgecolor=_INK, markeredgewidth=0.5,
-                      zorder=5)  # fmt: skip
+def _key_rows(keys: Sequence[tuple[str, str, str]], width: float) -> list[list[tuple[float, tuple[str, str, str]]]]:
+    """The keys in lines of the sheet's width, each with its place from the left."""
+    rows: list[list[tuple[float, tuple[str, str, str]]]] = [[]]
+    x = 14.0
+    for key in keys:
+        wide = 40 + text_width(key[2], _LETTERS)
+        if rows[-1] and x + wide > width:
+            rows.append([])
+            x = 14.0
+        rows[-1].append((x, key))
+        x += wide
+    return rows
 
 
-def _box(axes: Axes, x: float, y: float, text: str, colour: str) -> None:
-    frame = {"boxstyle": "round,pad=0.22", "facecolor": colour, "edgecolor": _INK, "linewidth": 0.6}
-    axes.text(x, y, text, fontsize=_LETTERS, ha="center", va="center", color=_INK, zorder=7, bbox=frame)
-
-
-def _legend(figure: Figure, size: tuple[float, float], *, relevant: bool) -> None:
-    from matplotlib.lines import Line2D
-
-    near = Line2D([], [], marker="o", linestyle="", markerfacecolor=_GREEN, markeredgecolor=_INK,
-                  label="image token in or close to the relevant area")  # fmt: skip
-    keys = [
-        *([near] if relevant else []),
-        Line2D([], [], marker="o", linestyle="", markerfacecolor=_ORANGE, markeredgecolor=_INK,
-               label="image token elsewhere" if relevant else "image token"),
-        Line2D([], [], marker="o", linestyle="", markersize=3, markerfacecolor=_PAPER, markeredgecolor=_INK,
-               label="attended image token that does not explain"),
-        Line2D([], [], marker="s", linestyle="", markerfacecolor=_PAPER, markeredgecolor=_INK, label="text token"),
-        Line2D([], [], marker="s", linestyle="", markerfacecolor=_INTO_TARGET, markeredgecolor=_INK,
-               label="predicted token"),
-        Line2D([], [], linestyle="", label="above a cell: head · its score for looking at the image"),
-    ]  # fmt: skip
-    figure.legend(handles=keys, loc="lower left", bbox_to_anchor=(0.05 / size[0], 0.02 / size[1]), ncols=3,
-                  fontsize=7, frameon=False, handletextpad=0.2, columnspacing=1.2)  # fmt: skip
+def _draw_keys(sheet: Sheet, rows: Sequence[Sequence[tuple[float, tuple[str, str, str]]]], top: float) -> None:
+    for number, row in enumerate(rows):
+        y = top + 24 * number
+        for x, (shape, colour, text) in row:
+            if shape == "box":
+                sheet.box((x, y - 5, x + 12, y + 6), fill=colour, edge=_INK, radius=2)
+            elif shape:
+                sheet.disc((x + 6, y), 6 if shape == "disc" else 3, colour, _INK)
+            sheet.text((x + (18 if shape else 0), y), text, _LETTERS, _INK, anchor="lm")
 
 
 def _plain(text: str, longest: int) -> str:
-    """A piece of a stranger's text on one line."""
+    """A piece of untrusted text on one line."""
     line = visible(" ".join(text[:400].split()))
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
-
-
-def _pixels(figure: Figure) -> Image:
-    from PIL import Image as Pillow
-
-    stored = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)  # a stranger's letters become boxes
-        figure.savefig(stored, format="png", dpi=150, metadata={"Software": None})
-    stored.seek(0)
-    return np.asarray(Pillow.open(stored).convert("RGB"))

@@ -1,101 +1,55 @@
 "use strict";
 (() => {
   const darkScreen = matchMedia("(prefers-color-scheme: dark)");
-  const inks = {
-    light: { text: "#3c4652", line: "#dde2e7", back: "#fcfcfa", hover: "#1d2530", hoverText: "#ffffff" },
-    dark: { text: "#b3bdc9", line: "#2c343e", back: "#12161b", hover: "#e4e8ed", hoverText: "#12161b" },
-  };
-  const config = { displayModeBar: false, responsive: true, doubleClick: false, showTips: false };
 
-  // Texts arrive escaped for plotly's markup; they are unescaped only to be cut between characters.
-  const cut = (text, most) => {
-    const letters = [...text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&")];
-    if (letters.length <= most) return text;
-    const tail = Math.floor((most - 1) / 2);
-    const short = [...letters.slice(0, most - 1 - tail), "…", ...letters.slice(-tail)].join("");
-    return short.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  // What of a figure depends on its width, as `fitting` in figures/theme.py says it for paper.
+  const fitting = (meta, width) => {
+    const config = { axisYDiscrete: { labelLimit: Math.max(90, Math.round(0.36 * width)) } };
+    if (meta.legend) {
+      const room = width - Math.min(meta.legend.aside, Math.round(0.36 * width) + 20);
+      config.legend = { columns: Math.min(Math.max(1, Math.floor(room / meta.legend.width)), meta.legend.entries) };
+    }
+    const upright = width < (meta.upright ?? 0);
+    if (meta.numbers) {
+      config.axisXDiscrete = { labelAngle: upright ? -90 : -45, labelLimit: 150 };
+      if (width < meta.numbers) config.style = Object.fromEntries(["low", "middle", "high", "cell"].map((name) => [name, { opacity: 0 }]));
+    } else if (meta.slant) {
+      config.axisXDiscrete = { labelAngle: upright ? -90 : width < meta.slant ? -35 : 0, labelLimit: 170 };
+    }
+    return config;
   };
-
-  // The colour of a scale at a share from 0 to 1, as [r, g, b], and the ink that is read best on it.
-  const shade = (scale, share) => {
-    const after = Math.max(1, scale.findIndex(([stop]) => stop >= share));
-    const [[low, first], [high, second]] = [scale[after - 1], scale[after]];
-    const part = (share - low) / (high - low);
-    const channel = (text, k) => parseInt(text.slice(1 + 2 * k, 3 + 2 * k), 16);
-    return [0, 1, 2].map((k) => (1 - part) * channel(first, k) + part * channel(second, k));
-  };
-  const inkOn = (rgb) => {
-    const [r, g, b] = rgb.map((value) => (value <= 10 ? value / 3294 : ((value / 255 + 0.055) / 1.055) ** 2.4));
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000000" : "#ffffff"; // equally far from both at 0.179
-  };
-
-  const column = (trace, width) => (width - 130) / trace.z[0].length; // pixels, about
-
-  // A map of amounts runs away from the background: dark for much on white, light for much on black. Colours that
-  // mean something by themselves (blue: better) are the same in every light.
-  const heatmap = (trace, width, dark) => {
-    const scale = dark && trace.meta === "amounts" ? trace.colorscale.map(([stop], k, all) => [stop, all[all.length - 1 - k][1]]) : trace.colorscale;
-    const cells = { ...trace, colorscale: scale, texttemplate: "" };
-    if (!trace.texttemplate || column(trace, width) < 36) return [cells]; // a number of four digits
-    const texts = ["#000000", "#ffffff"].map((color) => ({
-      type: "scatter", mode: "text", x: [], y: [], text: [], textfont: { size: 11, color }, hoverinfo: "skip", showlegend: false,
-    }));
-    trace.z.forEach((row, y) => row.forEach((value, x) => {
-      if (value === null || !trace.text[y][x]) return;
-      const share = Math.min(1, Math.max(0, (value - trace.zmin) / (trace.zmax - trace.zmin || 1)));
-      const list = texts[inkOn(shade(scale, share)) === "#000000" ? 0 : 1];
-      list.x.push(x); list.y.push(y); list.text.push(trace.text[y][x]);
-    }));
-    return [cells, ...texts];
-  };
-
-  const dress = (spec, width, dark) => {
-    const ink = dark ? inks.dark : inks.light;
-    const narrow = width < 480;
-    const family = getComputedStyle(document.body).fontFamily;
-    const axis = (own) => ({
-      ...own,
-      gridcolor: ink.line, linecolor: ink.line, tickcolor: ink.line, tickfont: { size: narrow ? 10 : 11.5 },
-      ...(own.title ? { title: { text: own.title.text, standoff: 8, font: { size: 12 } } } : {}),
-      ...(own.ticktext ? { ticktext: own.ticktext.map((text) => cut(text, Math.max(14, Math.floor(width / 17)))) } : {}),
-    });
-    const columns = spec.data[0]?.type === "heatmap" ? column(spec.data[0], width) : Infinity;
-    // Names over narrow columns stand upright, no larger than their column, so that they do not cover each other.
-    const upright = columns < 18 ? { tickangle: -90, tickfont: { size: Math.max(6, Math.min(10, Math.floor(columns))) } } : {};
-    const axes = Object.keys(spec.layout).filter((name) => /^[xy]axis/.test(name));
-    return {
-      data: spec.data.flatMap((trace) => {
-        if (trace.type === "heatmap") return heatmap(trace, width, dark);
-        if (trace.meta !== "ink") return [{ ...trace }];
-        return [{ ...trace, marker: { ...trace.marker, line: { ...trace.marker.line, color: ink.text } } }];
-      }),
-      layout: {
-        ...spec.layout,
-        ...Object.fromEntries(axes.map((name) => [name, { ...axis(spec.layout[name]), ...(name === "xaxis" ? upright : {}) }])),
-        font: { family, color: ink.text, size: 12 },
-        paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
-        margin: { l: 8, r: 12, t: 12, b: 8, ...spec.layout.margin },
-        legend: { orientation: "h", x: 0, xanchor: "left", y: 1, yanchor: "bottom", traceorder: "normal", font: { size: 11.5 } },
-        hoverlabel: { bgcolor: ink.hover, bordercolor: ink.hover, font: { color: ink.hoverText, family, size: 12 }, align: "left" },
-        dragmode: false, hovermode: "closest", autosize: true,
-      },
-    };
+  const merge = (base, more) => {
+    const both = { ...base };
+    const nested = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
+    for (const [key, value] of Object.entries(more)) both[key] = nested(both[key]) && nested(value) ? merge(both[key], value) : value;
+    return both;
   };
 
   const plots = [...document.querySelectorAll("figure.plot")].map((figure) => ({
     canvas: figure.querySelector(".canvas"),
     spec: JSON.parse(figure.querySelector("script").textContent),
+    view: null,
   }));
-  const draw = ({ canvas, spec }, dark) => {
-    // On a narrow screen each name of the legend takes a line of its own.
-    const names = spec.data.filter((trace) => trace.showlegend).length;
-    const height = spec.layout.height + (canvas.clientWidth < 480 && names > 1 ? 19 * (names - 1) : 0);
-    canvas.style.height = `${height}px`;
-    const { data, layout } = dress({ ...spec, layout: { ...spec.layout, height } }, canvas.clientWidth, dark);
-    return Plotly.newPlot(canvas, data, layout, config); // afresh: the margins of another width would stay
+  const drawn = plots.length > 0 && typeof vegaEmbed === "function";
+  const themes = drawn ? JSON.parse(document.getElementById("themes").textContent) : {};
+  const draw = async (plot, dark) => {
+    const { canvas, spec } = plot;
+    const width = canvas.clientWidth;
+    const meta = spec.usermeta ?? {};
+    const sized = spec.vconcat
+      ? { ...spec, vconcat: spec.vconcat.map((part) => ({ ...part, width: Math.max(120, width - meta.inset) })) }
+      : { ...spec, width, autosize: { type: "fit-x", contains: "padding" } };
+    const page = { background: null, padding: { left: 2, top: 4, right: 12, bottom: 2 }, font: getComputedStyle(document.body).fontFamily };
+    const config = merge(merge(themes[dark ? "dark" : "light"], page), fitting(meta, width));
+    plot.view?.finalize();
+    // `ast`: Vega reads its expressions with an interpreter, because the page's policy forbids `eval`.
+    const made = await vegaEmbed(canvas, sized, {
+      mode: "vega-lite", renderer: "svg", actions: false, ast: true, defaultStyle: false, config,
+      tooltip: { disableDefaultStyle: true, theme: "page" }, logLevel: vega.Error,
+    });
+    plot.view = made.view;
   };
-  const drawn = plots.length > 0 && typeof Plotly === "object";
-  const drawAll = (dark) => Promise.all(drawn ? plots.map((plot) => draw(plot, dark)) : []);
+  const drawAll = async (dark) => { for (const plot of drawn ? plots : []) await draw(plot, dark); };
   if (plots.length && !drawn) {
     const file = document.querySelector("script[src]").getAttribute("src");
     plots.forEach(({ canvas }) => {

@@ -6,7 +6,7 @@ from surgeval.protocols.descriptor import Descriptor
 
 DESCRIPTOR = Descriptor.of_rooms(
     __name__,
-    "Does it answer questions about the operation, better than one who never looked?",
+    "Does it answer questions about the operation better than a blind baseline?",
     offers=("evaluate", "run", "score", "outcomes", "chapter"),
     ranks_by="pre-evaluation score",
     order=20,

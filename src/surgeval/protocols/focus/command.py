@@ -153,15 +153,16 @@ def score(
     Example: [bold]surgeval score focus --data phantom --responses logs/focus.eval --out runs/net[/bold]
     """
     from surgeval.protocols.focus.method import score_focus
-    from surgeval.protocols.focus.page import write_focus_page
+    from surgeval.protocols.focus.page import write_page_of
     from surgeval.protocols.focus.reading.sources import scored_sources
-    from surgeval.protocols.focus.result import check_scores_folder, pictured_in
+    from surgeval.protocols.focus.result import pictured_in
     from surgeval.protocols.pictures import load_pictures
+    from surgeval.protocols.result import check_output
     from surgeval.qa import FlagPolicy, read_verdicts
 
     if retry and not (out / "scores.json").is_file():
         raise BadInput(f"--retry: {out}: found no scores.json, expected a folder that was scored before")
-    check_scores_folder(out)
+    check_output(out, "focus", own="scores.json")
     if not (out / "run.json").exists():
         claim_folder(out, "scores.json")
     people = read_verdicts(human) if human is not None else None
@@ -188,7 +189,8 @@ def score(
     scores = replace(scores, human=people, prices=prices, admission=_admission(scores, baseline or []))
     with progress_bar("answers") as bar:
         bar.phase("page")
-        page = write_focus_page(scores, out)
+        scores.save(out)
+        page = write_page_of([scores], out)
     if json:
         print_json({**scores.to_json(), "results": scores.results.to_dicts(), "report": str(page)})
     else:
@@ -347,7 +349,7 @@ def _scored(
     """The scores, unless a failed question would count as wrong or an answer would be left without a verdict."""
     from surgeval.protocols.asked import was_shown
     from surgeval.protocols.focus.method import score_focus
-    from surgeval.protocols.focus.page import write_focus_page
+    from surgeval.protocols.focus.page import write_page_of
 
     if run.unasked or (run.judged and not judge):
         run.keep_pictures(pictures)
@@ -367,7 +369,8 @@ def _scored(
             scores, notes=(*scores.notes, *asked), pictures=run.pictures(pictures, scores.results),
             asked_model=run.model, answered_by=run.answered_by,
         )  # fmt: skip
-        return scores, write_focus_page(scores, run.folder)
+        scores.save(run.folder)
+        return scores, write_page_of([scores], run.folder)
 
 
 def _command(run: FocusRun, track: Track | None) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,7 +84,7 @@ def chapter(demo: Demo) -> Chapter:
     import polars as pl
 
     from surgeval.protocols.focus.method import score_focus
-    from surgeval.protocols.focus.page import write_focus_page
+    from surgeval.protocols.focus.page import write_page_of
     from surgeval.protocols.focus.reading.files import as_sources
     from surgeval.qa import ExactJudge, Panel
     from surgeval.records import Answer, VqaQuestion
@@ -107,7 +108,9 @@ def chapter(demo: Demo) -> Chapter:
                 name=name,
                 pictured=None if name in SKILLS else False,
             )
-            pages[name] = write_focus_page(scored[name], out / name)
+            if name not in SKILLS:
+                scored[name] = replace(scored[name], asked_model=name)
+            pages[name] = write_page_of([scored[name]], scored[name].save(out / name).parent)
     rows = [
         {"answerer": name, "accuracy": str(scores.flat), "score over buckets": str(scores.pre_evaluation)}
         for name, scores in scored.items()

@@ -25,7 +25,7 @@ from surgeval.protocols.focus.reading.files import as_sources, read_focus
 from surgeval.protocols.focus.reading.sources import open_questions
 from surgeval.protocols.focus.scoring.judge import ask_judges
 from surgeval.protocols.focus.scoring.rules import latency_limit, outcome
-from surgeval.protocols.focus.scoring.summary import RESULTS, focus_numbers
+from surgeval.protocols.focus.scoring.summary import ResultRow, focus_numbers
 from surgeval.protocols.inspect_kit import asking, names_in, one_sentence, required
 from surgeval.qa import FlagPolicy, Message, Panel, open_judges
 from surgeval.records import Answer, VqaQuestion
@@ -95,7 +95,7 @@ def focus_numbers_of() -> Metric:
 
     def compute(scores: list[SampleScore]) -> Value:
         rows = [score.score.metadata["result"] for score in scores if score.score.metadata]
-        results = pl.DataFrame(rows, schema=RESULTS)
+        results = pl.DataFrame(rows, schema=ResultRow.dtypes())
         scored = focus_numbers(results, limit=None, scheme="cluster", drop_videoless=False, resamples=1, seed=0)
         numbers = {
             "flat_accuracy": scored.flat, "accuracy_mean_of_video_means": scored.video_mean,

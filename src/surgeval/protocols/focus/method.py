@@ -22,7 +22,7 @@ from surgeval.protocols.focus.scoring.floor import without_looking
 from surgeval.protocols.focus.scoring.judge import Judged, Judging, Progress, ask_judges
 from surgeval.protocols.focus.scoring.pooled import Batches, apply_budgets, read_batches
 from surgeval.protocols.focus.scoring.rules import STATUSES, Outcome, TimeRule, off_track_groups, outcome, time_limit
-from surgeval.protocols.focus.scoring.summary import RESULTS, SAID, Scheme, focus_numbers, small_buckets
+from surgeval.protocols.focus.scoring.summary import ResultRow, SaidRow, Scheme, focus_numbers, small_buckets
 from surgeval.qa import FlagPolicy, check_compat
 from surgeval.results import counted
 
@@ -146,7 +146,7 @@ def results_table(questions: Sequence[FocusQuestion], outcomes: Sequence[Outcome
          outcome.latency, outcome.status, outcome.correct, printable(outcome.reason))
         for question, outcome in zip(questions, outcomes, strict=True)
     ]  # fmt: skip
-    return pl.DataFrame(rows, schema=RESULTS, orient="row")
+    return pl.DataFrame(rows, schema=ResultRow.dtypes(), orient="row")
 
 
 def _said(pairs: Sequence[tuple[FocusQuestion, FocusResponse | None]]) -> pl.DataFrame:
@@ -156,7 +156,7 @@ def _said(pairs: Sequence[tuple[FocusQuestion, FocusResponse | None]]) -> pl.Dat
          _text(question.answer))
         for question, response in pairs
     ]  # fmt: skip
-    return pl.DataFrame(rows, schema=SAID, orient="row")
+    return pl.DataFrame(rows, schema=SaidRow.dtypes(), orient="row")
 
 
 def _when(question: FocusQuestion) -> str:

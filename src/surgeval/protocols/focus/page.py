@@ -1,7 +1,4 @@
-"""The page on one scored FOCUS submission, with its tables and figures.
-
-`write_focus_page` also stores the scores, so that `write_page_of` makes the same page again from the folder alone.
-"""
+"""The page on one scored FOCUS submission, with its tables and figures."""
 
 from __future__ import annotations
 
@@ -12,16 +9,15 @@ from typing import Any
 
 import polars as pl
 
-from surgeval.pages import Fact, Plot, Section, Table, save_figures, save_tables, write_page
-from surgeval.protocols.evidence_page import evidence_of
+from surgeval.pages import Plot, Section, Table
 from surgeval.protocols.focus.result import FocusScores
 from surgeval.protocols.focus.scoring.pooled import SETUP
 from surgeval.protocols.focus.tables import judge_table
-from surgeval.protocols.verdict_page import verdict_lead, verdict_sections, warning_lead
+from surgeval.protocols.run_page import RunPage, case_pictures, evidence_of
 from surgeval.results import counted
-from surgeval.stats import number_text, with_ends
+from surgeval.stats import with_ends
 
-__all__ = ["focus_sections", "write_focus_page", "write_page_of"]
+__all__ = ["focus_sections", "write_page_of"]
 
 _FLAT, _MACRO = "flat_accuracy", "accuracy_mean_of_video_means"
 _STATUS = {
@@ -37,9 +33,8 @@ _METHOD = (
     "Flat accuracy counts every question the same, the mean of video means every video. The pre-evaluation score is "
     "the plain mean of the flat accuracies of the buckets; a bucket is a capability group, in or out of distribution. "
     "A question without correctness (bad reference, no verdict) takes part in no accuracy.\n\n"
-    "One who never looked gives the better of two blind answers to questions of the same wording: the commonest "
-    "of other videos, or of all; where judges "
-    "decide, that counts as right only when the texts are equal."
+    "Blind baseline: the most frequent answer to the same question, over other videos or over all, whichever scores "
+    "higher. For judged formats only exact matches count."
 )
 _SCHEMES = {
     "cluster": "Intervals (95 %): each video is left out in turn, because questions of one video are not independent.",
@@ -48,18 +43,10 @@ _SCHEMES = {
 }
 
 
-def write_focus_page(scores: FocusScores, out: str | Path) -> Path:
-    """Store the scores in `out`, which makes it a run folder, and write their page there; returns the page's path."""
-    scores.save(out)
-    return write_page_of([scores], out)
-
-
 def write_page_of(results: Sequence[FocusScores], out: str | Path) -> Path:
     """Write page, tables and figures of a result below `out`; returns the page's path."""
-    out = Path(out)
     scores = results[0]
-    save_tables(scores.tables, out / "tables")
-    plots = save_figures(scores.figures, out, notes=_REMARK)
+    page = RunPage(results[:1], out, scores.tables, scores.figures, remarks=_REMARK)
     details = {
         "Protocol": "focus" if scores.compat is None else f"focus, as {scores.compat} scores it",
         "Track": scores.track or "none named",
@@ -68,17 +55,16 @@ def write_page_of(results: Sequence[FocusScores], out: str | Path) -> Path:
     }
     if scores.answered_by:
         details["Named by its server"] = ", ".join(scores.answered_by)
-    return write_page(
-        out / "report.html", scores.name, focus_sections(scores, plots), kind="focus", lead=_lead(scores),
-        details=details,
+    return page.write(
+        focus_sections(scores, page.plots), "\n\n".join(filter(None, (_METHOD, _scheme(scores)))), facts=_facts(scores),
+        warnings=scores.reply_warnings, notes=_notes(scores), pictures=case_pictures(scores), details=details,
     )  # fmt: skip
 
 
 def focus_sections(scores: FocusScores, plots: Mapping[str, Plot]) -> tuple[Section, ...]:
     """The chapters, with the plots of the figures `buckets` and `leaves` where there are any."""
     sections = [
-        *verdict_sections({scores.name: scores.verdict()}, _warnings(scores)),
-        Section("Overview", facts=_facts(scores), tables=(_statuses(scores),)),
+        Section("Answers", tables=(_statuses(scores),)),
         Section("Buckets", "Each capability group in and out of distribution: the units of the ranking. "
                 "Here and below the weakest stand first.",
                 tables=_level(scores, "bucket", "Buckets"),
@@ -96,13 +82,8 @@ def focus_sections(scores: FocusScores, plots: Mapping[str, Plot]) -> tuple[Sect
         Section("Each question", "", evidence=evidence_of([scores]), tables=(
             Table("Every question with its status and reason", scores.results, file="tables/results.csv", folded=True),
         )),
-        Section("How it was computed", "\n\n".join(filter(None, (_METHOD, _scheme(scores))))),
     ]  # fmt: skip
-    return tuple(
-        section
-        for section in sections
-        if section is not None and (section.text or section.findings or section.tables or section.figures)
-    )
+    return tuple(section for section in sections if section is not None)
 
 
 _REMARK = {
@@ -117,40 +98,27 @@ def _time_limit(scores: FocusScores) -> str:
     return "none" if scores.limit is None else f"{scores.limit:g} s for a question"
 
 
-def _lead(scores: FocusScores) -> str:
-    if scores.flat is None:
-        return "No question could be scored."
-    return " ".join((*warning_lead(scores.reply_warnings), verdict_lead({scores.name: scores.verdict()})))
+def _facts(scores: FocusScores) -> tuple[str, ...]:
+    """What was measured, in a few words."""
+    videos = counted(scores.flat.clusters, "video") if scores.flat is not None else "no question could be scored"
+    buckets = counted(len(scores.buckets), "bucket") if scores.buckets else ""
+    return f"{scores.counts['scored']} of {counted(scores.counts['questions'], 'question')} scored", videos, buckets
 
 
-def _facts(scores: FocusScores) -> tuple[Fact, ...]:
-    facts = [
-        Fact(number.label, number_text(number.interval.estimate), number.interval.ends())
-        for number in scores.headlines()
-    ]
-    counts = scores.counts
-    videos = f" in {counted(scores.flat.clusters, 'video')}" if scores.flat is not None else ""
-    buckets = [Fact("buckets with questions", str(len(scores.buckets)))] if scores.buckets else []
-    return (*facts, *buckets, Fact("questions scored", str(counts["scored"]), f"of {counts['questions']}{videos}"))
-
-
-def _warnings(scores: FocusScores) -> list[str]:
-    gate = scores.admission
-    warnings = (
-        []
-        if gate is None or scores.unrankable
-        else [f"{'Admitted' if gate.admitted else 'Not admitted'}: {gate.reason}."]
-    )
-    warnings += [f"Not to be ranked: {scores.unrankable}."] if scores.unrankable else []
+def _notes(scores: FocusScores) -> list[str]:
+    gate, notes = scores.admission, []
+    if gate is not None and not scores.unrankable:
+        notes.append(f"{'Admitted' if gate.admitted else 'Not admitted'}: {gate.reason}.")
+    if scores.unrankable:
+        notes.append(f"Not to be ranked: {scores.unrankable}.")
     if scores.counts["judge_error"]:
-        warnings.append(
+        notes.append(
             f"{counted(scores.counts['judge_error'], 'answer')} without a verdict; the same command asks again."
         )
-    warnings += [_problems_told(scores)] if scores.problems else []
-    return [*warnings, *(f"{note[:1].upper()}{note[1:]}." for note in scores.notes)]
+    return [*notes, *([_name_problems(scores)] if scores.problems else []), *scores.notes]
 
 
-def _problems_told(scores: FocusScores) -> str:
+def _name_problems(scores: FocusScores) -> str:
     """How many of which kind, and the first in full."""
     kinds = Counter(problem.kind for problem in scores.problems).most_common()
     named = ", ".join(f"{kind} ({count})" for kind, count in kinds[:3])

@@ -17,20 +17,19 @@ from typing import Any
 import polars as pl
 
 from surgeval.datasets import Problem
-from surgeval.engine import Manifest, load_record, save_scored
-from surgeval.errors import BadInput, NotRankable, NotScored
+from surgeval.engine import Manifest, load_record, scored_record
+from surgeval.errors import NotRankable, NotScored
 from surgeval.figures import Figure
-from surgeval.files import failure_reason, folder_lock, make_folder
 from surgeval.pages import Evidence
 from surgeval.protocols.asked import was_shown
-from surgeval.protocols.contract import Headline, RunResult, refuse_dataset
+from surgeval.protocols.contract import Headline
 from surgeval.protocols.focus.evidence import focus_evidence
 from surgeval.protocols.focus.figures import focus_figures
 from surgeval.protocols.focus.scoring.admission import Admission, admission_gate
 from surgeval.protocols.focus.scoring.agreement import judge_agreement
 from surgeval.protocols.focus.scoring.pooled import PooledTime
 from surgeval.protocols.focus.scoring.summary import BucketScore, with_clusters
-from surgeval.protocols.focus.stored import SCORES, read_scores, restored, write_scores
+from surgeval.protocols.focus.stored import SCORES, read_scores, write_scores
 from surgeval.protocols.focus.tables import focus_json, focus_tables
 from surgeval.protocols.focus.verdict import floors_of, judge
 from surgeval.protocols.pictures import load_pictures, save_pictures
@@ -42,12 +41,13 @@ from surgeval.protocols.reply_warnings import (
     find_reused_verdicts,
     named_models,
 )
+from surgeval.protocols.result import RunResult, check_output, write_run
 from surgeval.protocols.verdict import Verdict
 from surgeval.qa import PanelReport, PanelVerdict, Price, summarise_verdicts, vote_table
 from surgeval.results import counted
 from surgeval.stats import Interval
 
-__all__ = ["Admission", "FocusScores", "admission_gate", "check_scores_folder", "load_focus", "outcomes", "pictured_in"]
+__all__ = ["Admission", "FocusScores", "admission_gate", "load_focus", "outcomes", "pictured_in"]
 
 SAID = ("when", "question", "answer", "reference")  # beside right and wrong, for a team that asks what it said
 
@@ -207,21 +207,12 @@ class FocusScores(RunResult):
     def save(self, folder: str | Path) -> Path:
         """Write `scores.json`, and `run.json` unless the folder is that of a run which asked the questions."""
         run_folder = Path(folder)
-        check_scores_folder(run_folder)
-        try:
-            make_folder(run_folder)
-            with folder_lock(run_folder):
-                asked = _asked(run_folder)
-                if not asked:  # run.json comes last: what has one is complete, and all of one scoring
-                    (run_folder / "run.json").unlink(missing_ok=True)
-                (run_folder / "report.html").unlink(missing_ok=True)  # it tells of earlier scores
-                save_pictures(run_folder, self.pictures)
-                path = write_scores(self, run_folder)
-                if not asked:
-                    save_scored(run_folder, self._manifest(), cases=self.results.height)
-        except OSError as error:
-            raise BadInput(f"{run_folder}: the scores cannot be written: {failure_reason(error)}") from error
-        return path
+        check_output(run_folder, "focus", own=SCORES)
+        asked = _asked(run_folder)
+        with write_run(run_folder, None if asked else scored_record(self._manifest(), cases=self.results.height)):
+            save_pictures(run_folder, self.pictures)
+            write_scores(self, run_folder)
+        return run_folder / SCORES
 
     def _manifest(self) -> Manifest:
         rules = {"track": self.track, "max_latency": self.limit, "compat": self.compat}
@@ -272,19 +263,8 @@ def load_focus(folder: str | Path) -> FocusScores:
             "focus",
         )
     pictures, odd = load_pictures(run_folder)
-    fields = restored(read_scores(run_folder / SCORES), run_folder / SCORES)
+    fields = read_scores(run_folder)
     return FocusScores(**{**fields, "notes": (*fields["notes"], *odd)}, pictures=pictures)
-
-
-def check_scores_folder(folder: str | Path) -> None:
-    """Refuse a folder for scores that holds the run of another protocol."""
-    folder = Path(folder)
-    if (folder / "run.json").exists():
-        protocol = load_record(folder).protocol
-        if protocol != "focus":
-            raise BadInput(f"{folder}: found a run of {protocol}, expected a new folder or one of focus")
-    elif not (folder / "scores.json").exists():
-        refuse_dataset(folder)
 
 
 def pictured_in(folder: str | Path, responses: str | Path) -> bool | None:

@@ -1,4 +1,4 @@
-"""Does it answer better than one who never looked? Rules from numbers to sentences, for a scored submission.
+"""Does it answer better than the blind baseline? Rules from numbers to sentences, for a scored submission.
 
 docs/verdicts.md lists the rules. Each is a function of plain numbers, tested on planted submissions.
 """
@@ -13,9 +13,20 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import polars as pl
 
+from surgeval.asking import reference_row
 from surgeval.errors import visible
 from surgeval.protocols.focus.scoring.summary import with_clusters
-from surgeval.protocols.verdict import Claim, Reason, Rule, Verdict, above, listed, shown_nothing, verdict_of
+from surgeval.protocols.verdict import (
+    Claim,
+    Reason,
+    Rule,
+    Verdict,
+    above,
+    listed,
+    reference_verdict,
+    saw_no_images,
+    verdict_of,
+)
 from surgeval.results import percent
 from surgeval.stats import FEW_CLUSTERS, Interval, number_text, paired_difference
 
@@ -24,29 +35,29 @@ if TYPE_CHECKING:
 
 __all__ = ["RULES", "FocusFacts", "Part", "Usual", "facts_of", "floors_of", "judge", "reasons_of", "verdict_on"]
 
-CLAIM = Claim("It answers better than one who never looked.", "It answers worse than one who never looked.")
-BLIND = Claim(CLAIM.yes, "It is itself one who never looked.")  # however many of its answers are right
+CLAIM = Claim("It answers better than the blind baseline.", "It answers worse than the blind baseline.")
+BLIND = Claim(CLAIM.yes, "It is itself a blind baseline.")  # however many of its answers are right
 MOST_UNUSABLE, MOST_UNJUDGED, CONSTANT, MORE, ENOUGH, LEVEL = 0.2, 0.01, 0.9, 0.1, 10, 0.05
 _LONGEST = 40  # characters of an answer in a sentence
 _KINDS = {"binary": "yes/no", "fo_class": "object", "open_ended": "open"}
 RULES = {
     rule.name: rule
     for rule in (
-        Rule("floor", "Right answers against those of one who never looked (the better of two blind answers to "
+        Rule("baseline", "Right answers against those of the blind baseline (the better of two blind answers to "
              "questions of the same wording), question by question: the interval of the difference lies above 0; "
-             "contradicted where it lies below.", "decides"),
-        Rule("pictures", "It was shown pictures. Contradicted where none was shown; answers from a file, of which "
-             "nobody knows, are not held to it.", "decides"),
+             "fails where it lies below.", "decides"),
+        Rule("images", "The model was given images; fails where it was not. Left out for answers from a file: whether "
+             "images were given is unknown.", "decides"),
         Rule("parts", f"In no capability, in or out of distribution, of {FEW_CLUSTERS} or more videos is it worse than "
-             f"one who never looked, at {LEVEL} after Holm's correction for their number.", "limits"),
-        Rule("shift", "Out of distribution it is not worse than one who never looked: the interval of the difference "
-             f"does not lie below 0; with fewer than {FEW_CLUSTERS} videos it cannot be told.", "limits"),
+             f"the blind baseline, at {LEVEL} after Holm's correction for their number.", "limits"),
+        Rule("shift", "Out of distribution it is not worse than the blind baseline: the interval of the difference "
+             f"does not lie below 0; inconclusive with fewer than {FEW_CLUSTERS} videos.", "limits"),
         Rule("varied", f"In no format of {ENOUGH} or more answers does one answer make up {percent(CONSTANT)} of them "
              f"and over {100 * MORE:.0f} points more than of the references.", "limits"),
         Rule("usable", f"At most {percent(MOST_UNUSABLE)} of the answers are missing, late or unreadable.", "limits"),
         Rule("judged", f"At most {percent(MOST_UNJUDGED)} of the answers wait for a judge's verdict.", "limits"),
         Rule("honest", "No answer tries to steer the judges.", "limits"),
-        Rule("weakest", f"The capabilities with the smallest lead over one who never looked, of those with {ENOUGH} or "
+        Rule("weakest", f"The capabilities with the smallest lead over the blind baseline, of those with {ENOUGH} or "
              "more questions."),
         Rule("files", "Problems in the files are named."),
     )
@@ -54,7 +65,7 @@ RULES = {
 
 
 class Part(NamedTuple):
-    """Some of the questions: how many, the share of right answers, that of one who never looked, their difference."""
+    """Some of the questions: how many, the share of right answers, that of the blind baseline, their difference."""
 
     questions: int
     right: float
@@ -78,14 +89,15 @@ class FocusFacts:
 
     videos: int
     accuracy: Interval
-    whole: Part | None  # None where it is not known what one reaches who never looked
+    whole: Part | None  # None where the blind baseline is unknown
     buckets: Mapping[str, Part]
     groups: Mapping[str, Part]
     sides: Mapping[str, Part]  # id and ood
     counts: Mapping[str, int]
     problems: int = 0
     usual: Mapping[str, Usual] = field(default_factory=dict)  # by format
-    pictured: bool | None = None  # whether it was shown pictures; None where nobody knows
+    pictured: bool | None = None  # whether it was given images; None: unknown
+    reference: str = ""  # what it does, where a reference row answered instead of a model
 
 
 def judge(scores: FocusScores) -> Verdict | None:
@@ -95,14 +107,16 @@ def judge(scores: FocusScores) -> Verdict | None:
 
 
 def verdict_on(facts: FocusFacts) -> Verdict:
-    """What the rules say together."""
+    """What the rules say together; nothing is claimed of a reference row."""
+    if facts.reference:
+        return reference_verdict(CLAIM, reasons_of(facts), facts.reference)
     return verdict_of(BLIND if facts.pictured is False else CLAIM, reasons_of(facts), facts.videos)
 
 
 def reasons_of(facts: FocusFacts) -> tuple[Reason, ...]:
     """Every rule that has its number, in the order of the page."""
-    reasons = [shown_nothing(RULES["pictures"])] if facts.pictured is False else []
-    reasons += [_floor(facts), _usable(facts.counts)]
+    reasons = [saw_no_images(RULES["images"])] if facts.pictured is False else []
+    reasons += [_against_baseline(facts), _usable(facts.counts)]
     reasons += [_parts(facts.buckets)] if len(facts.buckets) > 1 else []
     reasons += [_shift(facts.sides)] if len(facts.sides) > 1 else []
     usual = {name: commonest for name, commonest in facts.usual.items() if commonest.answers >= ENOUGH}
@@ -115,14 +129,14 @@ def reasons_of(facts: FocusFacts) -> tuple[Reason, ...]:
     return tuple(reasons)
 
 
-def _floor(facts: FocusFacts) -> Reason:
+def _against_baseline(facts: FocusFacts) -> Reason:
     reached = f"Accuracy {facts.accuracy.cell()} over {facts.counts['scored']} answers"
     if facts.whole is None:
-        return Reason(RULES["floor"], f"{reached}; what one reaches who never looked is not known.", None,
-                      "what one reaches who never looked is not known")  # fmt: skip
+        return Reason(RULES["baseline"], f"{reached}; the blind baseline is unknown.", None,
+                      "the blind baseline is unknown", facts.accuracy)  # fmt: skip
     part = facts.whole
-    text = f"{reached}; one who never looked reaches {number_text(part.floor)}. The difference: {part.lead.cell()}."
-    return Reason(RULES["floor"], text, above(part.lead), f"accuracy {_against(part)}")
+    text = f"{reached}; the blind baseline reaches {number_text(part.floor)}. The difference: {part.lead.cell()}."
+    return Reason(RULES["baseline"], text, above(part.lead), f"accuracy {_against(part)}", facts.accuracy, part.floor)
 
 
 def _parts(buckets: Mapping[str, Part]) -> Reason:
@@ -131,8 +145,8 @@ def _parts(buckets: Mapping[str, Part]) -> Reason:
     worse = [name for name in apart if buckets[name].lead.estimate < 0]
     few = len(buckets) - len(tested)
     text = (
-        f"Of {len(buckets)} buckets it is better than one who never looked in {len(apart) - len(worse)}, not told "
-        f"apart in {len(tested) - len(apart)}" + (f"; too few videos to tell in {few}." if few else ".")
+        f"Better than the blind baseline in {len(apart) - len(worse)} of {len(buckets)} buckets, no significant "
+        f"difference in {len(tested) - len(apart)}" + (f", too few videos in {few}." if few else ".")
     )
     named = f" Worse in {listed([_words(name) for name in worse])}." if worse else ""
     holds = not worse if tested else None
@@ -153,8 +167,8 @@ def _shift(sides: Mapping[str, Part]) -> Reason:
     inside, outside = sides["id"], sides["ood"]
     few = outside.lead.few_clusters
     text = (
-        f"Accuracy in distribution {_against(inside)} of one who never looked, out of distribution {_against(outside)}"
-    ) + ("; too few videos out of distribution to tell." if few else ".")
+        f"Accuracy in distribution {_against(inside)} of the blind baseline, out of distribution {_against(outside)}"
+    ) + ("; too few videos out of distribution for a test." if few else ".")
     holds = None if few else above(outside.lead)
     return Reason(RULES["shift"], text, holds, f"out of distribution {_against(outside)}")
 
@@ -166,17 +180,17 @@ def _varied(usual: Mapping[str, Usual]) -> Reason:
         if commonest.share >= CONSTANT and commonest.share - commonest.references > MORE
     ]
     if constant:
-        clauses = [f"it says “{visible(usual[name].answer)}” to {percent(usual[name].share)} of the "
+        clauses = [f"it answers “{visible(usual[name].answer)}” to {percent(usual[name].share)} of the "
                    f"{_kind(name)} questions" for name in constant]  # fmt: skip
         meant = listed([percent(usual[name].references) for name in constant])
-        text = f"{clauses[0][:1].upper()}{'; '.join(clauses)[1:]}; of the references {meant} say so."
+        text = f"{clauses[0][:1].upper()}{'; '.join(clauses)[1:]}; {meant} of the references agree."
         return Reason(RULES["varied"], text, False, clauses[0])
     most = max(usual, key=lambda name: usual[name].share - usual[name].references)
     commonest = usual[most]
     text = (
-        f"Its answers vary as the references do: the commonest of the {_kind(most)} questions, "
-        f"“{visible(commonest.answer)}”, is {percent(commonest.share)} of its answers, and of the references "
-        f"{percent(commonest.references)}."
+        f"Its answers vary as the references do: the most frequent answer to {_kind(most)} questions, "
+        f"“{visible(commonest.answer)}”, makes up {percent(commonest.share)} of its answers and "
+        f"{percent(commonest.references)} of the references."
     )
     return Reason(RULES["varied"], text, True)
 
@@ -192,7 +206,7 @@ def _usable(counts: Mapping[str, int]) -> Reason:
         return Reason(RULES["usable"], "Every question has an answer that was in time and readable.", True)
     listing = ", ".join(f"{counts[name]} {word}" for name, word in kinds.items() if counts[name])
     share = percent(lost / total)
-    text = f"{share} of the answers count as wrong unread: {listing} of {total}."
+    text = f"{share} of the answers count as wrong without being read: {listing} of {total}."
     clause = f"{share} of the answers are missing, late or unreadable"
     return Reason(RULES["usable"], text, lost <= MOST_UNUSABLE * total, clause)
 
@@ -238,14 +252,21 @@ def facts_of(scores: FocusScores) -> FocusFacts | None:
         empty: Mapping[str, Part] = {}
         return FocusFacts(videos=scores.flat.clusters, accuracy=scores.flat, whole=None, buckets=empty, groups=empty,
                         sides=empty, counts=scores.counts, problems=len(scores.problems),
-                        usual=_usual(scores), pictured=scores.pictured)  # fmt: skip
+                        usual=_usual(scores), pictured=scores.pictured,
+                        reference=_reference(scores))  # fmt: skip
     side = pl.when("ood").then(pl.lit("ood")).otherwise(pl.lit("id"))
     rows = rows.with_columns(side=side, bucket=pl.concat_str("group", pl.lit("/"), side))
     return FocusFacts(
         videos=scores.flat.clusters, accuracy=scores.flat, whole=_part(scores, rows),
         buckets=_by(scores, rows, "bucket"), groups=_by(scores, rows, "group"), sides=_by(scores, rows, "side"),
         counts=scores.counts, problems=len(scores.problems), usual=_usual(scores), pictured=scores.pictured,
+        reference=_reference(scores),
     )  # fmt: skip
+
+
+def _reference(scores: FocusScores) -> str:
+    """What the reference row does that gave the answers; empty for a model."""
+    return reference_row(scores.asked_model or "") if scores.pictured is False else ""
 
 
 def _usual(scores: FocusScores) -> dict[str, Usual]:
@@ -268,7 +289,7 @@ def _usual(scores: FocusScores) -> dict[str, Usual]:
 
 
 def floors_of(scores: FocusScores) -> dict[str, float]:
-    """By headline, what one reaches who never looked; empty for scores that do not hold it."""
+    """By headline, what the blind baseline reaches; empty for scores that do not hold it."""
     rows = _rows(scores)
     if rows is None:
         return {}
@@ -286,7 +307,7 @@ def floors_of(scores: FocusScores) -> dict[str, float]:
 
 
 def _rows(scores: FocusScores) -> pl.DataFrame | None:
-    """The scored questions with right and floor; None where there are none, or the floor was not computed."""
+    """The scored questions with right and baseline; None where there are none, or no baseline was computed."""
     if not scores.floor or scores.flat is None:
         return None
     scored = with_clusters(scores.results.filter(pl.col("correctness").is_not_null()))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from surgeval.figures import Cloud, Estimate, EstimateBars, EstimateGroup, Figure, Heatmap, Scatter
+from surgeval.figures import Cloud, Estimate, Figure, Series, estimates, heatmap, scatter
 from surgeval.protocols.intent.published import published
 from surgeval.protocols.intent.scoring.weights import DIMENSIONS, LABELS, SKILLS
 from surgeval.protocols.intent.tables import scenario_table, set_table
@@ -41,14 +40,12 @@ def _traps_title(results: Sequence[IntentScores]) -> str:
 
 
 def _per_cent(interval: Interval | None) -> Estimate:
-    if interval is None or math.isnan(interval.estimate):
+    if interval is None:
         return Estimate(None)
-    if math.isnan(interval.low):
-        return Estimate(100 * interval.estimate)
-    return Estimate(100 * interval.estimate, 100 * interval.low, 100 * interval.high)
+    return Estimate.of(interval.estimate, interval.low, interval.high, scale=100)
 
 
-def _scatter(results: Sequence[IntentScores]) -> Scatter | None:
+def _scatter(results: Sequence[IntentScores]) -> Figure | None:
     both = [result for result in results if {"overall", "reliability"} <= set(result.numbers)]
     if not both:
         return None
@@ -60,7 +57,7 @@ def _scatter(results: Sequence[IntentScores]) -> Scatter | None:
               tuple(float(row.reliability) for row in rows)),
     ]  # fmt: skip
     shown = tuple(cloud for cloud in clouds if cloud.x)
-    return Scatter("Competency and reliability", "competency, %", "reliability, %", shown)
+    return scatter("Competency and reliability", "competency, %", "reliability, %", shown)
 
 
 def _cloud(name: str, number: str, results: Sequence[IntentScores]) -> Cloud:
@@ -68,17 +65,16 @@ def _cloud(name: str, number: str, results: Sequence[IntentScores]) -> Cloud:
     return Cloud(name, tuple(result.name for result in results), across, up, named=True)
 
 
-def _bars(results: Sequence[IntentScores], title: str, numbers: Sequence[str], unit: str) -> EstimateBars | None:
+def _bars(results: Sequence[IntentScores], title: str, numbers: Sequence[str], unit: str) -> Figure | None:
     known = [number for number in numbers if any(number in result.numbers for result in results)]
     if not known:
         return None
     groups = [
-        EstimateGroup(result.name, tuple(_per_cent(result.numbers.get(number)) for number in known))
-        for result in results
+        Series(result.name, tuple(_per_cent(result.numbers.get(number)) for number in known)) for result in results
     ]
     labels = tuple(LABELS[number] for number in known)
     guessed = tuple(_guessing([result.chances.get(number) for result in results]) for number in known)
-    return EstimateBars(title, labels, tuple(groups), unit, span=(0, 100), marks=guessed)
+    return estimates(title, labels, tuple(groups), unit, span=(0, 100), baselines=guessed)
 
 
 def _guessing(chances: Sequence[float | None]) -> float | None:
@@ -87,20 +83,20 @@ def _guessing(chances: Sequence[float | None]) -> float | None:
     return known.pop() if len(known) == 1 else None
 
 
-def _gaze(results: Sequence[IntentScores]) -> EstimateBars | None:
+def _gaze(results: Sequence[IntentScores]) -> Figure | None:
     asked = [result for result in results if result.gains]
     if not asked:
         return None
     numbers = (*DIMENSIONS, "overall")
     groups = tuple(
-        EstimateGroup(result.name, tuple(_per_cent(result.gains[number].interval if number in result.gains else None)
+        Series(result.name, tuple(_per_cent(result.gains[number].interval if number in result.gains else None)
                                       for number in numbers))
         for result in asked
     )  # fmt: skip
-    return EstimateBars("What the gaze adds", tuple(LABELS[number] for number in numbers), groups, "points")
+    return estimates("What the gaze adds", tuple(LABELS[number] for number in numbers), groups, "points")
 
 
-def _text_only(results: Sequence[IntentScores]) -> EstimateBars | None:
+def _text_only(results: Sequence[IntentScores]) -> Figure | None:
     asked = [result for result in results if result.text_only]
     if not asked:
         return None
@@ -113,16 +109,16 @@ def _text_only(results: Sequence[IntentScores]) -> EstimateBars | None:
     for result in asked:
         own = f" ({result.name})" if len(asked) > 1 else ""
         rows = [result.text_only.get(number) for number in numbers]
-        groups.append(EstimateGroup(f"text only{own}", tuple(_per_cent(row.text if row else None) for row in rows)))
-        groups.append(EstimateGroup(f"with the pictures{own}", tuple(_per_cent(row.full if row else None)
+        groups.append(Series(f"text only{own}", tuple(_per_cent(row.text if row else None) for row in rows)))
+        groups.append(Series(f"with the pictures{own}", tuple(_per_cent(row.full if row else None)
                                                                       for row in rows)))  # fmt: skip
     guessed = tuple(_guessing([result.text_only[number].chance for result in asked if number in result.text_only])
                     for number in numbers)  # fmt: skip
-    return EstimateBars("Without and with the pictures", tuple(LABELS[number] for number in numbers), tuple(groups),
-                        "% right", span=(0, 100), marks=guessed)  # fmt: skip
+    return estimates("Without and with the pictures", tuple(LABELS[number] for number in numbers), tuple(groups),
+                        "% right", span=(0, 100), baselines=guessed)  # fmt: skip
 
 
-def _scenarios(results: Sequence[IntentScores]) -> EstimateBars | None:
+def _scenarios(results: Sequence[IntentScores]) -> Figure | None:
     """The forest: a row per scenario and number."""
     every = {result.name: scenario_table(result) for result in results}
     tables = {name: table for name, table in every.items() if table.height}
@@ -132,9 +128,9 @@ def _scenarios(results: Sequence[IntentScores]) -> EstimateBars | None:
     groups = []
     for name, table in tables.items():
         known = {(row["scenario"], row["number"]): row for row in table.iter_rows(named=True)}
-        groups.append(EstimateGroup(name, tuple(_stored(known.get(key)) for key in rows.iter_rows())))
+        groups.append(Series(name, tuple(_stored(known.get(key)) for key in rows.iter_rows())))
     labels = tuple(f"{scenario.replace('_', ' ')}: {LABELS[number]}" for scenario, number in rows.iter_rows())
-    return EstimateBars("By scenario", labels, tuple(groups), "% right", span=(0, 100))
+    return estimates("By scenario", labels, tuple(groups), "% right", span=(0, 100))
 
 
 def _stored(row: dict[str, float | None] | None) -> Estimate:
@@ -144,12 +140,12 @@ def _stored(row: dict[str, float | None] | None) -> Estimate:
     return Estimate(100 * row["estimate"], *ends)
 
 
-def _set(scores: IntentScores) -> Heatmap:
+def _set(scores: IntentScores) -> Figure:
     table = set_table(scores.items)
     names = [name for name in table.columns if name not in ("scenario", "videos", "items")]
     words = {"perceptual": "perceptual traps", "cognitive": "cognitive traps", "twin": "true-premise twins",
              "untrapped": "traps taken away"}  # fmt: skip
-    return Heatmap(
+    return heatmap(
         "What the set holds", tuple(text.replace("_", " ") for text in table["scenario"]),
         tuple(words.get(name, name) for name in names), tuple(table.select(names).iter_rows()), "items",
     )  # fmt: skip

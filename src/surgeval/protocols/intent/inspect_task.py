@@ -28,7 +28,7 @@ from surgeval.protocols.intent.asking.gaze import GazeMode
 from surgeval.protocols.intent.asking.look import Eyes, Seeing
 from surgeval.protocols.intent.asking.prompt import PROMPT_VERSION, item_messages
 from surgeval.protocols.intent.asking.run import MAX_TOKENS
-from surgeval.protocols.intent.cases import SCHEMA, split_id
+from surgeval.protocols.intent.cases import AnswerRow, split_id
 from surgeval.protocols.intent.items import open_items
 from surgeval.protocols.intent.scoring.estimates import estimate_of
 from surgeval.protocols.intent.scoring.interventions import under
@@ -120,7 +120,7 @@ def intent_numbers() -> Metric:
         read = [(score.sample_metadata, score.score.metadata) for score in scores]
         plain = [(known, row) for known, row in read if known and row and row["condition"] == PLAIN]
         items = [_question(known["item"], known) for known, _ in plain]
-        schema: dict[str, Any] = {"id": pl.String, "status": pl.String, "reason": pl.String, **SCHEMA}
+        schema = {name: dtype for name, dtype in AnswerRow.dtypes().items() if name != "cluster"}
         answers = answers_of(items, pl.DataFrame([row for _, row in plain], schema=schema))
         cells = under(scored_cells(items, answers), PLAIN)
         intervals = {number: estimate_of(cells, number) for number in NUMBERS}

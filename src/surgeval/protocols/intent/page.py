@@ -7,9 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from surgeval.pages import Fact, Plot, Section, save_figures, save_tables, write_page
-from surgeval.protocols.contract import names_on_page
-from surgeval.protocols.evidence_page import evidence_of
+from surgeval.pages import Plot, Section
 from surgeval.protocols.intent import page_tables as readable
 from surgeval.protocols.intent import page_words as words
 from surgeval.protocols.intent.ceiling import gaze_ceiling
@@ -17,7 +15,7 @@ from surgeval.protocols.intent.figures import intent_figures
 from surgeval.protocols.intent.gallery import failed_traps, same_question_sections
 from surgeval.protocols.intent.result import IntentScores
 from surgeval.protocols.intent.scoring.weights import SKILLS
-from surgeval.protocols.verdict_page import verdict_lead, verdict_sections, warning_lead
+from surgeval.protocols.run_page import RunPage, case_pictures, evidence_of
 from surgeval.results import counted, percent
 from surgeval.stats import number_text
 
@@ -26,14 +24,13 @@ __all__ = ["intent_sections", "write_page_of"]
 
 def write_page_of(results: Sequence[IntentScores], out: str | Path) -> Path:
     """Write page, tables and figures of one or several runs below `out`; returns the page's path."""
-    out = Path(out)
-    names = names_on_page(results)
-    save_tables(_tables(results), out / "tables")
-    plots = save_figures(intent_figures(results), out, notes=_NOTES)
-    title = names[0] if len(names) == 1 else "The same questions"
-    return write_page(
-        out / "report.html", title, intent_sections(results, plots), kind="intent", lead=_lead(results),
-        details=_details(results),
+    page = RunPage(results, out, _tables(results), intent_figures(results) if results else {}, remarks=_NOTES)
+    several = len(results) > 1
+    warnings = [f"{result.name}: {text}" if several else text for result in results for text in result.reply_warnings]
+    return page.write(
+        intent_sections(results, page.plots), f"{words.METHOD}\n\n{words.METRIC}",
+        title="The same questions" if several else "", facts=_facts(results), warnings=warnings,
+        notes=_warnings(results), pictures=case_pictures(results[0]), details=_details(results),
     )  # fmt: skip
 
 
@@ -65,7 +62,7 @@ def intent_sections(results: Sequence[IntentScores], plots: Mapping[str, Plot]) 
     twins = any(result.set_has_twins for result in results)
     several = len(results) > 1
     sections = [
-        Section("Overview", facts=_facts(results[0]) if not several else (), figures=plot("scatter")),
+        Section("Two levels", figures=plot("scatter")),
         Section("Competency", words.LEVEL_1, figures=plot("skills"), tables=readable.competency_tables(results)),
         Section("Reliability", f"{words.LEVEL_2}\n\n{words.TWINS if twins else words.NO_TWINS}",
                 figures=plot("reliability"), tables=readable.reliability_tables(results)),
@@ -84,13 +81,7 @@ def intent_sections(results: Sequence[IntentScores], plots: Mapping[str, Plot]) 
         Section("Reading the replies", words.READING, tables=readable.reading_tables(results)),
         Section("Each answer", "", evidence=evidence_of(results)),
     ]  # fmt: skip
-    filled = [
-        section
-        for section in sections
-        if section.tables or section.figures or section.cards or section.evidence or section.facts
-    ]
-    first = verdict_sections({result.name: result.verdict() for result in results}, _warnings(results))
-    return (*first, *filled, Section("How it was computed", f"{words.METHOD}\n\n{words.METRIC}"))
+    return tuple(sections)
 
 
 def _ceiling(results: Sequence[IntentScores]) -> str:
@@ -103,21 +94,17 @@ def _ceiling(results: Sequence[IntentScores]) -> str:
     )
 
 
-def _facts(result: IntentScores) -> tuple[Fact, ...]:
-    facts = [
-        Fact(number.label, number_text(number.interval.estimate, number.unit),
-             f"{number.interval.ends(number.unit)}" + ("" if number.chance is None or number.key == "gaze_gain"
-                                                   else f"; guessing {number_text(number.chance, 'share')}"))
-        for number in result.headlines()
-    ]  # fmt: skip
+def _facts(results: Sequence[IntentScores]) -> tuple[str, ...]:
+    """What was measured, in a few words."""
+    result = results[0]
     replied = result.answers.filter(pl.col("status") == "ok")
+    videos = counted(len({item.cluster for item in result.items}), "video")
+    subset = f"a subset: {result.subset}" if result.subset else ""
     if replied.is_empty():
-        return tuple(facts)
-    asked = (
-        f"{counted(replied.height, 'reply', 'replies')} to {counted(replied['item'].n_unique(), 'item')} of "
-        f"{counted(replied['cluster'].n_unique(), 'video')}"
-    )
-    return (*facts, Fact("unreadable replies", number_text(result.unreadable, "share"), asked))
+        return counted(len(result.items), "item"), videos, "no item was answered", subset
+    unreadable = f"{number_text(result.unreadable, 'share')} unreadable" if result.unreadable else ""
+    replies = counted(replied.height, "reply", "replies")
+    return counted(len(result.items), "item"), videos, replies if len(results) == 1 else "", unreadable, subset
 
 
 def _warnings(results: Sequence[IntentScores]) -> list[str]:
@@ -146,14 +133,6 @@ def _skills_missing(result: IntentScores) -> list[str]:
     failed = [skill for skill in SKILLS if skill in competency and skill not in scored]
     parts = {"No item of": lacking, "No answer to an item of": failed}
     return [f"{what} {', '.join(names)}: means are over the other skills." for what, names in parts.items() if names]
-
-
-def _lead(results: Sequence[IntentScores]) -> str:
-    several = len(results) > 1
-    warnings = [f"{result.name}: {text}" if several else text for result in results for text in result.reply_warnings]
-    sentences = [*warning_lead(warnings), verdict_lead({result.name: result.verdict() for result in results})]
-    sentences += [f"A subset was asked: {result.subset}." for result in results[:1] if result.subset]
-    return " ".join(filter(None, sentences)) or "No item was answered."
 
 
 def _details(results: Sequence[IntentScores]) -> dict[str, str]:

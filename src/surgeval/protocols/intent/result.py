@@ -10,13 +10,12 @@ from pathlib import Path
 import polars as pl
 
 from surgeval.engine import RunRecord, load_record
-from surgeval.errors import BadInput, DataError, printable
+from surgeval.errors import BadInput, printable
 from surgeval.figures import Figure
-from surgeval.files import failure_reason, folder_lock, make_folder, write_parquet_file
 from surgeval.pages import Evidence
 from surgeval.protocols.asked import UNKNOWN_MEDIA, count_models
-from surgeval.protocols.contract import Headline, RecordedResult, refuse_dataset
-from surgeval.protocols.intent.cases import SCHEMA
+from surgeval.protocols.contract import Headline
+from surgeval.protocols.intent.cases import AnswerRow, load_answers
 from surgeval.protocols.intent.items import load_items, save_items
 from surgeval.protocols.intent.scoring.estimates import chance_of, estimate_of
 from surgeval.protocols.intent.scoring.interventions import (
@@ -33,9 +32,9 @@ from surgeval.protocols.intent.scoring.interventions import (
 )
 from surgeval.protocols.intent.scoring.scores import MISSING, PLAIN, Invalid, answers_of, scored_cells
 from surgeval.protocols.intent.scoring.weights import DIMENSIONS, LABELS, NUMBERS, SKILLS
-from surgeval.protocols.intent.stored import load_answers
 from surgeval.protocols.pictures import load_pictures, save_pictures
 from surgeval.protocols.reply_warnings import find_one_answer, find_other_models
+from surgeval.protocols.result import RecordedResult, RunFiles, RunSettings, check_output, write_run
 from surgeval.protocols.verdict import Verdict
 from surgeval.records import IntentQuestion
 from surgeval.results import counted
@@ -44,6 +43,13 @@ from surgeval.stats import Difference, Interval
 __all__ = ["IntentScores", "check_scores_folder", "load_intent", "outcomes"]
 
 _FIRST = ("overall", "paired", "reliability", "perceptual", "cognitive", "over_rejection")
+
+
+class IntentSettings(RunSettings):
+    """The settings that numbers depend on: what becomes of replies without a choice, and which part was asked."""
+
+    invalid: Invalid = "wrong"
+    subset: str | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -232,21 +238,12 @@ class IntentScores(RecordedResult):
 
         A folder of other scores is written anew, one of a run that asked a model is refused.
         """
-        run_folder = Path(folder)
-        check_scores_folder(run_folder)
-        try:
-            make_folder(run_folder)
-            with folder_lock(run_folder):
-                for name in ("run.json", "report.html"):  # run.json comes last: what has one is complete
-                    (run_folder / name).unlink(missing_ok=True)
-                save_items(run_folder, self.items)
-                save_pictures(run_folder, dict(self.pictures))
-                answers = self.answers.select("id", "cluster", "status", "reason", *SCHEMA)
-                write_parquet_file(answers, run_folder / "cases.parquet")
-                self.record.save(run_folder)
-        except OSError as error:
-            raise BadInput(f"{run_folder}: the scores cannot be written: {failure_reason(error)}") from error
-        return run_folder
+        check_scores_folder(folder)
+        with write_run(folder, self.record) as out:
+            save_items(out, self.items)
+            save_pictures(out, dict(self.pictures))
+            AnswerRow.save(self.answers, out)
+        return Path(folder)
 
     def __str__(self) -> str:
         verdict = [] if self._verdict is None else [f"  {self._verdict}"]
@@ -273,19 +270,13 @@ def load_intent(folder: str | Path, *, invalid: Invalid | None = None, name: str
     Traceback (most recent call last):
     surgeval.errors.DataError: runs/lvlm: no such folder
     """
-    run_folder = Path(folder)
-    record = load_record(run_folder, "intent")
-    rule = invalid or record.config.get("invalid", "wrong")
-    if rule not in ("wrong", "drop"):
-        raise DataError(
-            run_folder / "run.json", f"found {repr(rule)[:60]}, expected wrong or drop", field="config.invalid"
-        )
-    items = load_items(run_folder).items
+    files = RunFiles.open(folder, "intent", IntentSettings)
+    run_folder, items = files.folder, load_items(files.folder).items
     pictures, odd = load_pictures(run_folder)
     return IntentScores(
-        name=name or _name(record) or run_folder.resolve().name, record=record, items=items,
-        answers=answers_of(items, load_answers(run_folder, items)), invalid=rule, subset=_subset(run_folder, record),
-        pictures=pictures, notes=odd,
+        name=name or _name(files.record) or run_folder.resolve().name, record=files.record, items=items,
+        answers=answers_of(items, load_answers(run_folder, items)), invalid=invalid or files.settings.invalid,
+        subset=printable(files.settings.subset or "")[:200], pictures=pictures, notes=odd,
     )  # fmt: skip
 
 
@@ -294,29 +285,15 @@ def check_scores_folder(folder: str | Path) -> None:
 
     >>> check_scores_folder("a new folder")
     """
-    run_folder = Path(folder)
-    if not (run_folder / "run.json").exists():
-        refuse_dataset(run_folder)
-        return
-    record = load_record(run_folder)
-    expected = "a new folder or one of earlier scores"
-    if record.protocol != "intent":
-        raise BadInput(f"{run_folder}: found a run of {record.protocol}, expected {expected}")
-    if record.config.get("media") != UNKNOWN_MEDIA:
-        raise BadInput(f"{run_folder}: found a run that asked a model, expected {expected}")
+    check_output(folder, "intent")
+    if (Path(folder) / "run.json").exists() and load_record(folder).config.get("media") != UNKNOWN_MEDIA:
+        raise BadInput(f"{folder}: holds a run that asked a model; name a new folder or one of earlier scores")
 
 
 def _name(record: RunRecord) -> str:
     model = record.model
     model_name = model.get("name", "") if isinstance(model, Mapping) else model
     return printable(model_name)[:80] if isinstance(model_name, str) else ""
-
-
-def _subset(folder: Path, record: RunRecord) -> str:
-    subset = record.config.get("subset") or ""
-    if not isinstance(subset, str):
-        raise DataError(folder / "run.json", f"found {repr(subset)[:60]}, expected text", field="config.subset")
-    return printable(subset)[:200]
 
 
 def outcomes(scores: IntentScores) -> pl.DataFrame:

@@ -1,7 +1,7 @@
 """Does it understand what is being done, and is it not talked into what is not there? Rules from numbers to sentences.
 
-docs/verdicts.md lists the rules. Each is a function of plain numbers, tested on planted answerers: one who is always
-right, who always rejects, always accepts, never looks, looks, looks and ignores the gaze, guesses.
+docs/verdicts.md lists the rules. Each is a function of plain numbers, tested on planted answerers: always right, always
+rejecting, always accepting, blind, seeing, seeing but ignoring the gaze, guessing.
 """
 
 from __future__ import annotations
@@ -10,8 +10,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from surgeval.asking import reference_row
 from surgeval.protocols.intent.scoring.weights import SKILLS
-from surgeval.protocols.verdict import Claim, Reason, Rule, Verdict, above, changed, share, shown_nothing, verdict_of
+from surgeval.protocols.verdict import (
+    Claim,
+    Reason,
+    Rule,
+    Verdict,
+    above,
+    changed,
+    reference_verdict,
+    saw_no_images,
+    share,
+    verdict_of,
+)
 from surgeval.results import percent
 from surgeval.stats import FEW_CLUSTERS, Interval
 
@@ -28,29 +40,28 @@ NEGLIGIBLE, MOST_UNREADABLE, SAME, ROOM, MOSTLY, HARDLY, FEW_PAIRS = 0.05, 0.2, 
 RULES = {
     rule.name: rule
     for rule in (
-        Rule("competent", "Competency (mean of the six skills): its interval lies above guessing; contradicted where "
-             "it lies below.", "decides"),
-        Rule("pictures", "With the pictures it is right more often than with the text alone: the interval of the "
-             f"paired difference lies above 0; contradicted where all of it lies below {percent(NEGLIGIBLE)}. Not told "
-             "where the pictures were never taken away, contradicted where none was shown.", "decides"),
+        Rule("competent", "Competency (mean of the six skills): its interval lies above guessing; fails where it "
+             "lies below.", "decides"),
+        Rule("images", "With the images it is right more often than with the text alone: the interval of the paired "
+             f"difference lies above 0; fails where all of it lies below {percent(NEGLIGIBLE)} or no image was given, "
+             "inconclusive where it was never asked without images.", "decides"),
         Rule("discriminates", "It is right on a false premise and on its true twin together more often than by "
-             f"guessing both: the interval lies above; contradicted where all of it lies below {percent(FEW_PAIRS)} or "
-             "below guessing. "
-             "Without twins rejecting and discriminating cannot be told apart.", "decides"),
+             f"guessing both: the interval lies above; fails where all of it lies below {percent(FEW_PAIRS)} or below "
+             "guessing. Inconclusive without twins: rejecting everything looks the same.", "decides"),
         Rule("perceptual", "On perceptual traps it is right more often than by guessing; fails where the whole "
              "interval lies below.", "limits"),
         Rule("order", f"At least {percent(SAME)} of the items get the same answer in every order of their options; "
              "fails where the whole interval lies below.", "limits"),
         Rule("readable", f"In at most {percent(MOST_UNREADABLE)} of the replies no choice can be read.", "limits"),
         Rule("gaze", "Told where the surgeon looks it is right more often: the interval of the paired difference lies "
-             f"above 0; it pays no heed where all of it lies below {percent(NEGLIGIBLE)}. Not told from a competency "
-             f"of {percent(ROOM)} on, where nothing is left to gain."),
+             f"above 0; it ignores the gaze where all of it lies below {percent(NEGLIGIBLE)}. Not tested from a "
+             f"competency of {percent(ROOM)} on, where nothing is left to gain."),
         Rule("wrong gaze", "A model that uses the gaze changes its answer when the gaze is moved: the interval of the "
              f"changed answers lies above {percent(NEGLIGIBLE)}, and they are more than another order of the options "
              "changes."),
         Rule("asymmetry", "Prospective minus retrospective: the paper's causal asymmetry."),
         Rule("weakest", "The two skills with the smallest lead over guessing."),
-        Rule("subset", "A part of the set stands for itself."),
+        Rule("subset", "Only a part of the set was asked; the numbers hold for that part."),
     )
 }  # fmt: skip
 
@@ -64,7 +75,8 @@ class IntentFacts:
     chances: Mapping[str, float]
     picture_gain: Interval | None = None
     text_only: float | None = None
-    pictured: bool = True  # it was shown pictures at all
+    pictured: bool = True  # it was given images at all
+    reference: str = ""  # what it does, where a reference row answered instead of a model
     set_has_twins: bool = False  # a cognitive trap has its true-premise twin among the items, answered or not
     gaze_gain: Interval | None = None
     changed: Interval | None = None
@@ -77,11 +89,15 @@ class IntentFacts:
 def judge(scores: IntentScores) -> Verdict | None:
     """The verdict on a run; None where nothing was answered."""
     facts = facts_of(scores)
-    return verdict_of(CLAIM, reasons_of(facts), facts.videos) if facts.numbers else None
+    if not facts.numbers:
+        return None
+    if facts.reference:
+        return reference_verdict(CLAIM, reasons_of(facts), facts.reference)
+    return verdict_of(CLAIM, reasons_of(facts), facts.videos)
 
 
 def facts_of(scores: IntentScores) -> IntentFacts:
-    """The numbers out of a result; the pictures' gain is that of competency, else of the traps."""
+    """The numbers out of a result; the images' gain is that of competency, else of the traps."""
     without = scores.text_only.get("overall") or scores.text_only.get("reliability")
     return IntentFacts(
         videos=scores.clusters, numbers=scores.numbers, chances=scores.chances,
@@ -91,12 +107,20 @@ def facts_of(scores: IntentScores) -> IntentFacts:
         consistent=scores.order.consistent if scores.order else None, unreadable=scores.unreadable,
         missing=scores.missing,
         pictured=scores.pictured, set_has_twins=scores.set_has_twins, subset=scores.subset,
+        reference=_reference(scores),
     )  # fmt: skip
+
+
+def _reference(scores: IntentScores) -> str:
+    """What the reference row does that gave the answers; empty for a model."""
+    model = scores.record.model
+    identity = model.get("identity") if isinstance(model, Mapping) else None
+    return reference_row(str(identity)) if identity and not scores.pictured else ""
 
 
 def reasons_of(facts: IntentFacts) -> tuple[Reason, ...]:
     """Every rule that has its number, in the order of the page."""
-    reasons = [_competent(facts), _pictures(facts), _discriminates(facts)]
+    reasons = [_competent(facts), _images(facts), _discriminates(facts)]
     reasons += [_perceptual(facts)] if "perceptual" in facts.numbers else []
     reasons += [_gaze(facts, facts.gaze_gain)] if facts.gaze_gain is not None else []
     reasons += [_wrong_gaze(facts.changed, facts.consistent)] if facts.changed is not None else []
@@ -116,24 +140,24 @@ def _competent(facts: IntentFacts) -> Reason:
     competency, chance = facts.numbers["overall"], facts.chances["overall"]
     text = f"Competency {share(competency)}; guessing reaches {percent(chance)}."
     return Reason(RULES["competent"], text, above(competency, chance),
-                  f"competency {percent(competency.estimate)}, guessing {percent(chance)}")  # fmt: skip
+                  f"competency {percent(competency.estimate)}, guessing {percent(chance)}", competency,
+                  chance)  # fmt: skip
 
 
-def _pictures(facts: IntentFacts) -> Reason:
+def _images(facts: IntentFacts) -> Reason:
     gain = facts.picture_gain
     if not facts.pictured:
-        return shown_nothing(RULES["pictures"])
+        return saw_no_images(RULES["images"])
     if gain is None or facts.text_only is None:
-        clause = "it was never asked without the pictures"
-        return Reason(RULES["pictures"], "It was never asked without the pictures, so language alone may answer.", None,
+        clause = "it was never asked without the images"
+        return Reason(RULES["images"], "It was never asked without the images: language alone may be enough.", None,
                       clause)  # fmt: skip
     holds = above(gain, margin=NEGLIGIBLE)
-    text = f"Without the pictures it is right in {percent(facts.text_only)}; the pictures add {_points(gain)}."
+    text = f"Without the images it is right in {percent(facts.text_only)}; the images add {_points(gain)}."
+    clause = f"the images add {_points(gain)}"
     if holds is False:
-        text += " What it answers is answerable from language."
-        return Reason(RULES["pictures"], text, False, "its answers come from language: the pictures add "
-                      f"{_points(gain)}")  # fmt: skip
-    return Reason(RULES["pictures"], text, holds, f"the pictures add {_points(gain)}")
+        text, clause = f"{text} Language alone is enough.", f"its answers come from language: {clause}"
+    return Reason(RULES["images"], text, holds, clause, gain, 0.0, (-1.0, 1.0))
 
 
 def _points(interval: Interval) -> str:
@@ -144,7 +168,7 @@ def _points(interval: Interval) -> str:
 def _discriminates(facts: IntentFacts) -> Reason:
     rule, numbers = RULES["discriminates"], facts.numbers
     if "paired" not in numbers:
-        apart = "rejecting and discriminating cannot be told apart"
+        apart = "rejecting everything looks the same as discriminating"
         cognitive = f"Cognitive reliability {share(numbers['cognitive'])}. " if "cognitive" in numbers else ""
         if facts.set_has_twins:
             clause = "no trap was answered together with its true-premise twin"
@@ -159,17 +183,17 @@ def _discriminates(facts: IntentFacts) -> Reason:
     holds = above(paired, chance, margin=max(FEW_PAIRS - chance, 0.0))
     clause = f"trap and twin both right in {percent(paired.estimate)}"
     if over is None or facts.missing:  # wrong answers may be missing ones, which accept and reject nothing
-        return Reason(rule, text, holds, clause)
+        return Reason(rule, text, holds, clause, paired, chance)
     if over.estimate >= MOSTLY and rejected >= MOSTLY:
         text += (
-            f" It rejects {percent(over.estimate)} of the true premises too: it rejects whatever is said, which the "
-            f"paper's metric counts as {percent(rejected)} reliable."
+            f" It rejects {percent(over.estimate)} of the true premises too; the paper's metric, which counts false "
+            f"premises only, gives it {percent(rejected)}."
         )
         clause = f"it rejects true premises as well as false ones ({percent(paired.estimate)} of the pairs right)"
     elif rejected <= HARDLY and over.estimate <= HARDLY:
-        text += " It accepts whatever is said."
-        clause = f"it accepts false premises ({percent(rejected)} of them seen through)"
-    return Reason(rule, text, holds, clause)
+        text += " It accepts every premise."
+        clause = f"it accepts false premises ({percent(rejected)} of them rejected)"
+    return Reason(rule, text, holds, clause, paired, chance)
 
 
 def _perceptual(facts: IntentFacts) -> Reason:
@@ -178,17 +202,17 @@ def _perceptual(facts: IntentFacts) -> Reason:
     clause = f"{percent(right.estimate)} of the perceptual traps right"
     if not facts.missing:
         clause = f"it names things that are not there ({clause})"
-    return Reason(RULES["perceptual"], text, above(right, chance), clause)
+    return Reason(RULES["perceptual"], text, above(right, chance), clause, right, chance)
 
 
 def _gaze(facts: IntentFacts, gain: Interval) -> Reason:
     holds = above(gain, margin=NEGLIGIBLE)
     overall = facts.numbers.get("overall")
-    text = f"Told where the surgeon looks, it gains {_points(gain)}"
+    text = f"With the surgeon's gaze marked it gains {_points(gain)}"
     if holds is False and overall is not None and overall.estimate >= ROOM:
         return Reason(RULES["gaze"], f"{text}; nothing was left to gain.", None)
-    meaning = {True: "it uses the gaze", False: "it pays no heed to the gaze", None: "not told apart from no gain"}
-    return Reason(RULES["gaze"], f"{text}: {meaning[holds]}.", holds)
+    meaning = {True: "it uses the gaze", False: "it ignores the gaze", None: "no significant gain"}
+    return Reason(RULES["gaze"], f"{text}: {meaning[holds]}.", holds, "", gain, 0.0, (-1.0, 1.0))
 
 
 def _wrong_gaze(change: Interval, consistent: Interval | None) -> Reason:
@@ -198,19 +222,19 @@ def _wrong_gaze(change: Interval, consistent: Interval | None) -> Reason:
     if consistent is not None and 1 - consistent.estimate >= change.estimate:
         return Reason(RULES["wrong gaze"], f"{text}; another order of the options changes as many.", None)
     if change.low > NEGLIGIBLE:
-        return Reason(RULES["wrong gaze"], f"{text}: its answers follow the gaze, rightly or wrongly.", True)
+        return Reason(RULES["wrong gaze"], f"{text}: its answers follow the gaze, right or wrong.", True)
     return Reason(RULES["wrong gaze"], f"{text}.", None)
 
 
 def _order(stable: Interval) -> Reason:
     text = f"{share(stable)} of the items get the same answer in every order of their options."
     clause = f"only {percent(stable.estimate)} of its answers survive another order of the options"
-    return Reason(RULES["order"], text, above(stable, SAME), clause)
+    return Reason(RULES["order"], text, above(stable, SAME), clause, stable, SAME)
 
 
 def _readable(unreadable: float) -> Reason:
     if not unreadable:
-        return Reason(RULES["readable"], "Every reply holds a choice that can be read.", True)
+        return Reason(RULES["readable"], "A choice can be read in every reply.", True)
     clause = f"in {percent(unreadable)} of the replies no choice can be read"
     return Reason(RULES["readable"], f"{clause[:1].upper()}{clause[1:]}.", unreadable <= MOST_UNREADABLE, clause)
 
@@ -218,10 +242,10 @@ def _readable(unreadable: float) -> Reason:
 def _asymmetry(facts: IntentFacts) -> Reason:
     gap = facts.numbers["asymmetry"]
     meaning = {True: "it anticipates better than it explains", False: "it explains better than it anticipates",
-            None: "no asymmetry is shown"}  # fmt: skip
+            None: "no significant asymmetry"}  # fmt: skip
     holds = above(gap) if not gap.few_clusters else None
     text = f"Prospective minus retrospective: {changed(gap)}; {meaning[holds]}."
-    few = f" ({gap.clusters} videos, of {FEW_CLUSTERS} needed)" if gap.few_clusters else ""
+    few = f" ({gap.clusters} videos; {FEW_CLUSTERS} are needed)" if gap.few_clusters else ""
     return Reason(RULES["asymmetry"], f"{text.removesuffix('.')}{few}.", None)
 
 

@@ -8,6 +8,7 @@ DESCRIPTOR = Descriptor.of_rooms(
     __name__,
     "Which frames can nobody use?",
     offers=("evaluate", "run"),
+    measures="tables:MEASURES",
     order=90,
 )
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 
-from surgeval.arrays import Floats
 from surgeval.errors import BadInput
 from surgeval.protocols.contract import Compared, Comparison, few_video_notes
 from surgeval.protocols.quality.result import QualityScores, load_quality
-from surgeval.protocols.quality.tables import SHARES
-from surgeval.stats import Difference, paired_statistic
+from surgeval.protocols.quality.tables import MEASURES
+from surgeval.stats import measure_differences
 
 __all__ = ["compare_quality"]
 
@@ -28,6 +25,7 @@ def compare_quality(
     `resamples` is how many exchanges of videos are drawn at most; where there are no more, all of them are used.
 
     >>> import tempfile
+    >>> import numpy as np
     >>> from PIL import Image
     >>> from surgeval.protocols.quality import run_quality
     >>> sharp = np.random.default_rng(0).integers(0, 256, (256, 448, 3), np.uint8)
@@ -52,14 +50,12 @@ def compare_quality(
     videos = sorted(known[0] & known[1])
     if not videos:
         raise BadInput(f"{names}: found no video in both, expected runs over the same videos")
+    cases = [run.cases.filter(pl.col("video").is_in(videos)).rename({"video": "cluster"}) for run in (first, second)]
+    differences = measure_differences(MEASURES, *cases, resamples=resamples, seed=seed)
     return Comparison(
         protocol="quality", a=first.name, b=second.name,
-        numbers=tuple(
-            Compared(headline.key, headline.label, _difference(first, second, headline.key, videos, resamples, seed),
-                     higher_is_better=headline.higher_is_better, unit=headline.unit)
-            for headline in first.headlines()
-        ),
-        settings={"videos": videos, "resamples": resamples, "seed": seed},
+        numbers=tuple(Compared.of(measure, differences[measure.key]) for measure in MEASURES),
+        measures=MEASURES, settings={"videos": videos, "resamples": resamples, "seed": seed},
         notes=(*few_video_notes(len(videos)), *_notes(first, second, len(known[0] ^ known[1]))),
     )  # fmt: skip
 
@@ -69,23 +65,3 @@ def _notes(first: QualityScores, second: QualityScores, alone: int) -> tuple[str
     if first.record.dataset != second.record.dataset:
         notes.append("the runs are of different data: videos are paired by their names alone")
     return tuple(notes)
-
-
-def _difference(
-    first: QualityScores, second: QualityScores, measure: str, videos: list[str], resamples: int, seed: int
-) -> Difference:
-    sums = [_sums(run.cases, measure, videos) for run in (first, second)]
-    total, frames = np.concatenate([part[0] for part in sums]), np.concatenate([part[1] for part in sums])
-    bounds = (-1.0, 1.0) if measure in SHARES else (-math.inf, math.inf)
-    return paired_statistic(
-        lambda counted: np.asarray((counted @ total) / (counted @ frames)), videos, batched=True, sizes=sums[0][1],
-        bounds=bounds, resamples=resamples, seed=seed,
-    )  # fmt: skip
-
-
-def _sums(cases: pl.DataFrame, measure: str, videos: list[str]) -> tuple[Floats, Floats]:
-    """Each video's sum of a measure, and its frames."""
-    sums = cases.group_by("video").agg(pl.col(measure).cast(pl.Float64).sum().alias("sum"), pl.len().alias("frames"))
-    rows = {video: (total, frames) for video, total, frames in sums.iter_rows()}
-    total, frames = (np.array([rows[video][k] for video in videos], dtype=np.float64) for k in (0, 1))
-    return total, frames

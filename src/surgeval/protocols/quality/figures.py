@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from surgeval.figures import Bars, Figure, Histogram, Series
+from surgeval.figures import Figure, Series, bars, histogram
 from surgeval.protocols.quality.tables import MEASURES
+from surgeval.stats import find_measure
 
 if TYPE_CHECKING:
     from surgeval.protocols.quality.result import QualityScores
@@ -28,9 +29,11 @@ def quality_figures(scores: QualityScores) -> dict[str, Figure]:
     for name, edges in _EDGES.items():
         values = scores.cases[name].to_list()
         counts = tuple(sum(low <= value < high for value in values) for low, high in pairwise(edges))
-        figures[name] = Histogram(f"{name.capitalize()} of the frames", edges, counts, MEASURES[name][0], "frames")
+        figures[name] = histogram(
+            f"{name.capitalize()} of the frames", edges, counts, find_measure(MEASURES, name).label, "frames"
+        )
     reasons = scores.tables["reasons"]
     if reasons.height:
         counted = Series("frames", tuple(float(count) for count in reasons["frames"]))
-        figures["reasons"] = Bars("Why frames are proposed to drop", tuple(reasons["reason"]), (counted,), "frames")
+        figures["reasons"] = bars("Why frames are proposed to drop", tuple(reasons["reason"]), (counted,), "frames")
     return figures

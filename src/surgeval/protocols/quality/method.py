@@ -15,10 +15,10 @@ from surgeval.datasets import QualityLimits, dataset_fingerprint, frame_quality,
 from surgeval.engine import Manifest, RunSummary, Unit, run
 from surgeval.errors import DataError
 from surgeval.progress import advance
-from surgeval.protocols.contract import FinishedRun
 from surgeval.protocols.pictures import PICTURES, save_pictures, thumbnail
 from surgeval.protocols.quality.result import QualityScores, load_quality
-from surgeval.protocols.quality.tables import MEASURES
+from surgeval.protocols.quality.tables import GRADES
+from surgeval.protocols.result import FinishedRun
 from surgeval.protocols.verdict import Verdict
 from surgeval.records import Case
 from surgeval.results import counted
@@ -78,7 +78,7 @@ class _Measure:
             except DataError as error:
                 yield Case(case, frame.video, "unreadable", str(error), {"name": frame.name})
                 continue
-            yield Case(case, frame.video, values={key: asdict(measured)[key] for key in ("name", *MEASURES)})
+            yield Case(case, frame.video, values={key: asdict(measured)[key] for key in ("name", *GRADES)})
 
 
 def run_quality(

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
 from pathlib import Path
 
 import polars as pl
 
 from surgeval.errors import BadInput
-from surgeval.pages import Fact, Finding, Section, Table, save_figures, save_tables, write_page
-from surgeval.protocols.contract import Headline
-from surgeval.protocols.evidence_page import evidence_of
+from surgeval.pages import Finding, Section, Table
 from surgeval.protocols.quality.result import QualityScores
-from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
-from surgeval.stats import with_ends
+from surgeval.protocols.run_page import RunPage, case_pictures, evidence_of
+from surgeval.results import counted
 
 __all__ = ["write_page_of"]
 
@@ -33,37 +30,31 @@ def write_page_of(results: Sequence[QualityScores], out: str | Path) -> Path:
     Traceback (most recent call last):
     surgeval.errors.BadInput: report: found 0 runs of quality, expected one
     """
-    out = Path(out)
     if len(results) != 1:
         raise BadInput(f"report: found {len(results)} runs of quality, expected one")
     (scores,) = results
     tables = scores.tables
-    save_tables(tables, out / "tables")
-    plots = save_figures(scores.figures, out)
+    page = RunPage(results, out, tables, scores.figures)
     numbers = pl.DataFrame(
-        [(headline.label, _cell(headline)) for headline in scores.headlines()],
+        [(headline.label, headline.cell) for headline in scores.headlines()],
         schema={"number": pl.String, "value": pl.String}, orient="row",
     )  # fmt: skip
     bare = [name for name in ("reasons", "unreadable") if name in tables and tables[name].height]
-    verdict = scores.verdict()
     sections = (
-        *verdict_sections({scores.name: verdict}, scores.notes, _findings(scores)),
-        Section("Frames to drop", "" if scores.proposals else "None.",
+        Section("Frames to remove",
                 tables=(Table(_TITLES["drop"], tables["drop"], file="tables/drop.csv"),) if scores.proposals else ()),
-        *((Section("Each frame", "What cannot be used comes first.", evidence=shown),)
-          if (shown := evidence_of([scores])) else ()),
-        Section("Overview", facts=_facts(scores),
-                tables=(*(Table(_TITLES[name], tables[name], file=f"tables/{name}.csv") for name in bare),
-                        Table("Numbers, with 95 % intervals over videos", numbers)),
-                figures=tuple(plot for name, plot in plots.items() if name == "reasons")),
-        Section("Measures", "", figures=tuple(plot for name, plot in plots.items() if name != "reasons"),
+        Section("Each frame", "Unusable frames come first.", evidence=evidence_of(results)),
+        Section("Why", tables=(*(Table(_TITLES[name], tables[name], file=f"tables/{name}.csv") for name in bare),
+                               Table("Numbers, with 95 % intervals over videos", numbers)),
+                figures=tuple(plot for name, plot in page.plots.items() if name == "reasons")),
+        Section("Measures", "", figures=tuple(plot for name, plot in page.plots.items() if name != "reasons"),
                 tables=(Table(_TITLES["videos"], tables["videos"].sort("to drop", descending=True, maintain_order=True),
                               file="tables/videos.csv"),), paired=True),
-        Section("How it was computed", _METHOD),
     )  # fmt: skip
-    lead = verdict_lead({scores.name: verdict}) or "No frame could be read."
-    details = {name: f"{value:g}" for name, value in _limits(scores).items()}
-    return write_page(out / "report.html", scores.name, sections, kind="quality", lead=lead, details=details)
+    return page.write(
+        sections, _METHOD, facts=_facts(scores), notes=scores.notes, findings=_findings(scores),
+        pictures=case_pictures(scores), details={name: f"{value:g}" for name, value in _limits(scores).items()},
+    )  # fmt: skip
 
 
 _TITLES = {
@@ -79,22 +70,14 @@ def _findings(scores: QualityScores) -> tuple[Finding, ...]:
     tables, findings = scores.tables, []
     reasons = ", ".join(f"{count} {reason}" for reason, count in tables["reasons"].iter_rows())
     if reasons:
-        findings.append(Finding(f"Proposed to drop: {reasons}. These are proposals: a person decides.", False))
+        findings.append(Finding(f"Proposed to drop: {reasons}. These are proposals: a person decides.", "fails"))
     elif scores.cases.height:
-        findings.append(Finding("No frame is proposed to drop.", True))
+        findings.append(Finding("No frame is proposed to drop.", "passes"))
     if scores.unreadable.height:
         video, frame, reason = scores.unreadable.row(0)
         many = f"{scores.unreadable.height} frame{'s' if scores.unreadable.height > 1 else ''}"
-        findings.append(Finding(f"{many} could not be read; the first: {video} / {frame}: {reason}.", False))
+        findings.append(Finding(f"{many} could not be read; the first: {video} / {frame}: {reason}.", "fails"))
     return tuple(findings)
-
-
-def _cell(headline: Headline) -> str:
-    """Brightness and sharpness reach hundreds: a decimal is enough."""
-    number = headline.interval
-    if headline.unit != "score" or not isfinite(number.low):
-        return headline.cell
-    return with_ends(number.estimate, number.low, number.high, "measure")
 
 
 def _limits(scores: QualityScores) -> dict[str, float]:
@@ -104,10 +87,9 @@ def _limits(scores: QualityScores) -> dict[str, float]:
             "Too dark above": limits.dark}  # fmt: skip
 
 
-def _facts(scores: QualityScores) -> tuple[Fact, ...]:
-    counts = {
-        "frames": scores.cases.height + scores.unreadable.height,
-        "to drop": len(scores.proposals),
-        "unreadable": scores.unreadable.height,
-    }
-    return tuple(Fact(label, str(count)) for label, count in counts.items())
+def _facts(scores: QualityScores) -> tuple[str, ...]:
+    """What was measured, in a few words."""
+    videos = {*scores.cases["video"].to_list(), *scores.unreadable["video"].to_list()}
+    frames = scores.cases.height + scores.unreadable.height
+    unreadable = f"{scores.unreadable.height} unreadable" if scores.unreadable.height else ""
+    return counted(len(videos), "video"), counted(frames, "frame"), f"{len(scores.proposals)} to remove", unreadable

@@ -5,30 +5,48 @@ Blur is judged against the frame's own video, so proposals are made from the fin
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import polars as pl
+from pydantic import ConfigDict
 
 from surgeval.datasets import DropProposal, FrameQuality, QualityLimits, propose_drops
-from surgeval.engine import RunRecord, check_filled, load_cases, load_record
-from surgeval.errors import DataError
+from surgeval.engine import RunRecord
 from surgeval.figures import Figure
 from surgeval.pages import Evidence
-from surgeval.protocols.contract import Headline, RunResult
+from surgeval.protocols.contract import Headline, headlines_of
 from surgeval.protocols.pictures import load_pictures
 from surgeval.protocols.quality.evidence import quality_evidence
 from surgeval.protocols.quality.figures import quality_figures
-from surgeval.protocols.quality.tables import MEASURES, SHARES, quality_tables
+from surgeval.protocols.quality.tables import GRADES, MEASURES, quality_tables
 from surgeval.protocols.quality.verdict import judge
+from surgeval.protocols.result import CaseRow, RunFiles, RunResult, RunSettings
 from surgeval.protocols.verdict import Verdict
-from surgeval.stats import bootstrap_mean
+from surgeval.stats import Interval, measure_intervals
 
 __all__ = ["QualityScores", "load_quality"]
+
+
+class QualitySettings(RunSettings):
+    """The settings of a run."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    limits: QualityLimits = QualityLimits()
+
+
+class FrameCase(CaseRow):
+    """A frame; one that could not be read has no measures."""
+
+    name: str
+    brightness: float
+    sharpness: float
+    tissue: float
+    saturated: float
+    dark: float
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -45,18 +63,16 @@ class QualityScores(RunResult):
     pictures: Mapping[str, bytes] = field(default_factory=dict)  # of frames to drop, by VIDEO/FRAME
 
     protocol = "quality"
+    measures = MEASURES
 
     def headlines(self) -> tuple[Headline, ...]:
         """The share of frames to drop, and the mean of each measure."""
-        if self.cases.is_empty():
-            return ()
-        labels = {"dropped": ("frames proposed to drop, share", False), **MEASURES}
-        videos = self.cases["video"].to_list()
-        return tuple(
-            Headline(key, label, bootstrap_mean(self.cases[key].cast(pl.Float64).to_numpy(), videos, name=key),
-                     higher_is_better=better, unit="share" if key in SHARES else "score")
-            for key, (label, better) in labels.items()
-        )  # fmt: skip
+        return headlines_of(MEASURES, self.numbers)
+
+    @cached_property
+    def numbers(self) -> Mapping[str, Interval]:
+        """Every measure with its interval over videos."""
+        return measure_intervals(MEASURES, self.cases.rename({"video": "cluster"}))
 
     def evidence(self) -> Evidence:
         """A row per frame with its grades."""
@@ -102,49 +118,17 @@ def load_quality(folder: str | Path) -> QualityScores:
     Traceback (most recent call last):
     surgeval.errors.DataError: nowhere: no such folder
     """
-    folder = Path(folder)
-    record = load_record(folder, "quality")
-    limits = _limits(folder / "run.json", record)
-    cases, unreadable = _read(folder)
-    rows = (FrameQuality(**row) for row in cases.select("video", "name", *MEASURES).iter_rows(named=True))
-    proposals = propose_drops(rows, limits)
+    files = RunFiles.open(folder, "quality", QualitySettings)
+    frames = FrameCase.load(folder).rename({"cluster": "video"})
+    cases = frames.filter(pl.col("status") == "ok").select("video", "name", *GRADES)
+    failed = frames.filter(pl.col("status") != "ok").select("video", pl.col("name").alias("frame"), "reason")
+    limits = files.settings.limits
+    proposals = propose_drops((FrameQuality(**row) for row in cases.iter_rows(named=True)), limits)
     out = pl.DataFrame([(proposal.video, proposal.name, True) for proposal in proposals],
                        schema={"video": pl.String, "name": pl.String, "dropped": pl.Boolean}, orient="row")  # fmt: skip
-    pictures, odd = load_pictures(folder)
     marked = cases.join(out, on=["video", "name"], how="left", maintain_order="left")
+    pictures, odd = load_pictures(files.folder)
     return QualityScores(
-        name=folder.resolve().name, record=record, cases=marked.with_columns(pl.col("dropped").fill_null(False)),
-        unreadable=unreadable, limits=limits, proposals=proposals, notes=odd, pictures=pictures,
+        name=files.folder.resolve().name, record=files.record, limits=limits, proposals=proposals, unreadable=failed,
+        cases=marked.with_columns(pl.col("dropped").fill_null(False)), notes=odd, pictures=pictures,
     )  # fmt: skip
-
-
-def _read(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The measured frames, and those that could not be read."""
-    kinds: dict[str, Any] = {"name": pl.String(), **dict.fromkeys(MEASURES, pl.Float64())}
-    try:
-        every = load_cases(folder).collect()
-        known = every.with_columns(
-            pl.col(name).cast(kind) if name in every.columns else pl.lit(None, kind).alias(name)
-            for name, kind in kinds.items()
-        )
-    except (pl.exceptions.PolarsError, OSError) as error:
-        trouble = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-        raise DataError(
-            folder / "cases.parquet", f"found a table that cannot be read ({trouble}), expected the cases of a run"
-        ) from None
-    check_filled(known, kinds, folder / "cases.parquet")
-    named = known.rename({"cluster": "video"})
-    good = named.filter(pl.col("status") == "ok").select("video", *kinds)
-    bad = named.filter(pl.col("status") != "ok")
-    return good, bad.select("video", pl.col("name").alias("frame"), "reason")
-
-
-def _limits(path: Path, record: RunRecord) -> QualityLimits:
-    """As the run was made with; the usual ones where it does not say."""
-    limits = record.config.get("limits", {})
-    known = asdict(QualityLimits())
-    for key, value in limits.items() if isinstance(limits, dict) else [("limits", limits)]:
-        number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-        if key not in known or not number:
-            raise DataError(path, f"found {repr(value)[:60]}, expected a known limit", field=f"config.limits.{key}")
-    return QualityLimits(**{**known, **limits})

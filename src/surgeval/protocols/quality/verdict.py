@@ -18,7 +18,7 @@ FEW, MANY, ONE_VIDEO = 0.05, 0.2, 0.5
 RULES = {
     rule.name: rule
     for rule in (
-        Rule("unusable", f"At most {percent(FEW)} of the frames are unreadable or proposed to drop; contradicted from "
+        Rule("unusable", f"At most {percent(FEW)} of the frames are unreadable or proposed to drop; fails from "
              f"{percent(MANY)} on.", "decides"),
         Rule("worst video", f"In no video are {percent(ONE_VIDEO)} of the frames unusable.", "limits"),
     )

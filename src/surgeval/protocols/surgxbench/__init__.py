@@ -10,6 +10,7 @@ DESCRIPTOR = Descriptor.of_rooms(
     offers=("evaluate", "run", "outcomes", "chapter"),
     ranks_by="top-1 right",
     several=True,
+    measures="numbers:MEASURES",
     order=30,
 )
 

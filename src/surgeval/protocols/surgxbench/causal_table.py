@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from surgeval.protocols.surgxbench.ratios import EITHER_WAY, Ratio, ratios
 from surgeval.protocols.surgxbench.tables import masked, wide_row
+from surgeval.stats import EITHER_WAY, Ratio, ratio_intervals
 
 __all__ = ["CAUSAL_SCHEMA", "causal_table"]
 
@@ -53,5 +53,5 @@ def causal_table(cases: pl.DataFrame) -> pl.DataFrame:
         }
         first = {"named": named, "names": part.height, "explaining_tokens": int(part["causal_tokens"].sum()),
                  "stopped": int(part["causal_stopped"].sum())}  # fmt: skip
-        table_rows.append(wide_row(first, ratios(part, wanted)))
+        table_rows.append(wide_row(first, ratio_intervals(part, wanted)))
     return pl.DataFrame(table_rows, infer_schema_length=None)

@@ -217,8 +217,9 @@ def _plain(value: float) -> float | None:
 
 
 def _print(scores: SurgXScores, page: Path) -> None:
-    from surgeval.protocols.surgxbench.numbers import NUMBERS
+    from surgeval.protocols.surgxbench.numbers import MEASURES
     from surgeval.protocols.surgxbench.page_tables import TITLES, readable_table
+    from surgeval.stats import find_measure
 
     say = rich_console().print
     say(visible(scores.name))
@@ -227,7 +228,8 @@ def _print(scores: SurgXScores, page: Path) -> None:
         say(visible(str(verdict)))
     for key, interval in scores.numbers.items():
         few = f" (few videos: {interval.clusters})" if interval.few_clusters else ""
-        say(f"  {NUMBERS[key].label}: {interval.cell(NUMBERS[key].unit)}{few}")  # our own words and numbers
+        measure = find_measure(MEASURES, key)
+        say(f"  {measure.label}: {interval.cell(measure.unit)}{few}")  # our own words and numbers
     say()
     for key, columns in (("classes", ("class", "frames", "predicted", "f1", "tp_ac", "tp_chance", "tp_lift", "fp_ac")),
                          ("matches", ("match", "triplets", "share", "ras", "chance")),

@@ -6,9 +6,6 @@ a number means is named and refused.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -16,11 +13,10 @@ import polars as pl
 from surgeval.errors import BadInput
 from surgeval.protocols.contract import Compared, Comparison, few_video_notes
 from surgeval.protocols.surgxbench.area import area_is_set
-from surgeval.protocols.surgxbench.numbers import NUMBERS, task_cases, wanted_of
-from surgeval.protocols.surgxbench.ratios import VideoSums
+from surgeval.protocols.surgxbench.numbers import MEASURES
 from surgeval.protocols.surgxbench.result import SurgXScores, load_surgxbench
 from surgeval.protocols.surgxbench.tables import attended_areas
-from surgeval.stats import FEW_CLUSTERS, Difference, paired_statistic
+from surgeval.stats import measure_differences, task_cases
 
 __all__ = ["RESAMPLES", "compare_surgxbench"]
 
@@ -50,20 +46,19 @@ def compare_surgxbench(
     """
     first, second = (run if isinstance(run, SurgXScores) else load_surgxbench(run) for run in (a, b))
     _require_comparable(first, second)
-    numbers: list[Compared] = []
-    parts, others = task_cases(first.cases), task_cases(second.cases)
+    cases = [run.cases for run in (first, second)]
+    parts, others = (task_cases(MEASURES, own) for own in cases)
     for task in (task for task in parts if task in others):
         _require_same_frames(task, first, second)
-        sums = [VideoSums.of(cases[task], wanted_of(task)) for cases in (parts, others)]
-        numbers += [
-            Compared(
-                key, NUMBERS[key].label, _difference(sums, number, resamples, seed),
-                higher_is_better=NUMBERS[key].higher_is_better, unit=NUMBERS[key].unit,
-            )
-            for number, key in enumerate(sums[0].names)
-            if key in first.numbers and key in second.numbers and NUMBERS[key].first
-            and not (key == "area" and all(area_is_set(attended_areas(cases[task])) for cases in (parts, others)))
-        ]  # fmt: skip
+    named = [own.get("instruments", first.cases.clear()) for own in (parts, others)]
+    fixed = ["area"] if all(area_is_set(attended_areas(own)) for own in named) else []
+    shared = [
+        measure for measure in MEASURES
+        if measure.headline and measure.key in first.numbers and measure.key in second.numbers
+        and measure.key not in fixed
+    ]  # fmt: skip
+    differences = measure_differences(shared, *cases, resamples=resamples, seed=seed)
+    numbers = [Compared.of(measure, differences[measure.key]) for measure in shared]
     if not numbers:
         raise BadInput(
             f"{first.name} and {second.name}: found no number that both have, expected runs of the same task"
@@ -72,25 +67,9 @@ def compare_surgxbench(
     own = (_OWN_ANSWERS,) if len(videos) > 1 else ()
     return Comparison(
         protocol="surgxbench", a=first.name, b=second.name, numbers=tuple(numbers),
-        settings={"resamples": resamples, "seed": seed},
+        measures=MEASURES, settings={"resamples": resamples, "seed": seed},
         notes=(*few_video_notes(max(videos)), *own, *_notes(first, second)),
     )  # fmt: skip
-
-
-def _difference(sums: Sequence[VideoSums], number: int, resamples: int, seed: int) -> Difference:
-    """The paired difference of one number; what a single video makes up has no interval, and few videos no test."""
-    both = sums[0].beside(sums[1])
-    under = sums[0].under[:, sums[0].groups == number].sum(axis=1)
-    bounds = (-math.inf, math.inf) if NUMBERS[sums[0].names[number]].unit == "score" else (-1.0, 1.0)
-    difference = paired_statistic(
-        lambda counted: both.numbers(counted)[:, number], sums[0].videos, batched=True,
-        sizes=under if under.any() else None, bounds=bounds, resamples=resamples, seed=seed,
-    )  # fmt: skip
-    videos = min(int((part.under[:, part.groups == number] > 0).any(axis=1).sum()) for part in sums)
-    interval = replace(difference.interval, clusters=videos)
-    if videos < 2:
-        interval = replace(interval, low=math.nan, high=math.nan, note="one video has no interval")
-    return replace(difference, interval=interval, p=difference.p if videos >= FEW_CLUSTERS else math.nan)
 
 
 def _require_comparable(first: SurgXScores, second: SurgXScores) -> None:

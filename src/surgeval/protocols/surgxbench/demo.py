@@ -108,10 +108,11 @@ def _table(scores: list[SurgXScores]) -> pl.DataFrame:
 
 
 def _shown(run: SurgXScores, key: str) -> str:
-    from surgeval.protocols.surgxbench.numbers import NUMBERS
+    from surgeval.protocols.surgxbench.numbers import MEASURES
+    from surgeval.stats import find_measure
 
     interval = run.numbers.get(key)
-    return "" if interval is None else interval.cell(NUMBERS[key].unit)
+    return "" if interval is None else interval.cell(find_measure(MEASURES, key).unit)
 
 
 def _sentences(scores: list[SurgXScores]) -> tuple[str, ...]:

@@ -6,22 +6,12 @@ Numbers over several frames come from the tables with their intervals; boxes sho
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from surgeval.figures import (
-    BoxGroup,
-    BoxPlot,
-    Curve,
-    Curves,
-    Estimate,
-    EstimateBars,
-    EstimateGroup,
-    Figure,
-    Series,
-    StackedBars,
-)
+from surgeval.figures import Curve, Estimate, Figure, Series, box, estimates, stacked
+from surgeval.figures import curves as draw_curves
 from surgeval.metrics.grounding import MATCH_LEVELS
 from surgeval.protocols.surgxbench.page_tables import layer
 from surgeval.protocols.surgxbench.tables import FOUR
@@ -88,12 +78,12 @@ def _recognition(scores: Sequence[SurgXScores], classes: tuple[str, ...]) -> dic
     else:
         groups = tuple(_group(run.name, row, classes, "f1") for run, row in zip(scores, rows, strict=True))
     title = "Precision, recall and F1" if len(scores) == 1 else "F1"
-    figures: dict[str, Figure] = {"f1": EstimateBars(title, classes, groups, "score", span=(0, 1))}
+    figures: dict[str, Figure] = {"f1": estimates(title, classes, groups, "score", span=(0, 1))}
     for key in _LOOKED:
         boxes = tuple(_boxes(run, [(name, key) for name in classes]) for run in scores)
         if any(any(group.values) for group in boxes):
             file = f"grounding_{key.lower().replace('-', '_')}"
-            figures[file] = BoxPlot(f"{key}: {_MEANING[key]}", classes, boxes, _SHARE, span=_WHOLE)
+            figures[file] = _box_plot(f"{key}: {_MEANING[key]}", classes, boxes)
     return figures
 
 
@@ -104,8 +94,8 @@ def _instruments(scores: Sequence[SurgXScores], classes: tuple[str, ...]) -> dic
         groups = []
         for run in scores:
             row = _by(run.detail_tables["classes"], "class").get(name, {})
-            groups.append(EstimateGroup(run.name, tuple(_estimate(row, column) for column in _SAID)))
-        figures[f"instrument_{number}_named"] = EstimateBars(
+            groups.append(Series(run.name, tuple(_estimate(row, column) for column in _SAID)))
+        figures[f"instrument_{number}_named"] = estimates(
             f"{name}: how well it is named",
             tuple(_SAID.values()),
             tuple(groups),
@@ -115,13 +105,24 @@ def _instruments(scores: Sequence[SurgXScores], classes: tuple[str, ...]) -> dic
             height=_PANEL,
         )
         boxes = tuple(_boxes(run, [(name, key) for key in _LOOKED]) for run in scores)
-        figures[f"instrument_{number}_looked"] = BoxPlot(
-            f"{name}: where it looks", tuple(_LOOKED), boxes, _SHARE, span=_WHOLE, height=_PANEL
-        )
+        figures[f"instrument_{number}_looked"] = _box_plot(f"{name}: where it looks", tuple(_LOOKED), boxes, _PANEL)
     return figures
 
 
-def _boxes(run: SurgXScores, places: Iterable[tuple[str, str]]) -> BoxGroup:
+class _Boxes(NamedTuple):
+    """The values of each class of one model, with its mean chance there."""
+
+    name: str
+    values: tuple[tuple[float, ...], ...]
+    chances: tuple[float | None, ...]
+
+
+def _box_plot(title: str, labels: Sequence[str], boxes: Sequence[_Boxes], height: int = 300) -> Figure:
+    groups, chances = [(model.name, model.values) for model in boxes], [model.chances for model in boxes]
+    return box(title, labels, groups, _SHARE, marks=chances, span=_WHOLE, height=height)
+
+
+def _boxes(run: SurgXScores, places: Iterable[tuple[str, str]]) -> _Boxes:
     """The cases behind (instrument, measure) pairs, each with its mean chance."""
     rows = run.cases.filter((pl.col("task") == "instruments") & pl.col("predicted") & (pl.col("excluded") == ""))
     values, marks = [], []
@@ -130,7 +131,7 @@ def _boxes(run: SurgXScores, places: Iterable[tuple[str, str]]) -> BoxGroup:
         part = rows.filter((pl.col("class") == name) & (pl.col("present") == right) & pl.col(column).is_not_null())
         values.append(tuple((100 * part[column]).to_list()))
         marks.append(_mean(100 * part["chance" if column == "ac" else "chance_class"]))
-    return BoxGroup(run.name, tuple(values), tuple(marks))
+    return _Boxes(run.name, tuple(values), tuple(marks))
 
 
 def _four_way(scores: Sequence[SurgXScores]) -> dict[str, Figure]:
@@ -150,7 +151,7 @@ def _four_way(scores: Sequence[SurgXScores]) -> dict[str, Figure]:
     )
     ends = tuple(tuple(_percent(row, kind) for _, row in rows) for kind in FOUR)
     labels = tuple(label for label, _ in rows)
-    return {"four_way": StackedBars("Right or wrong, grounded or not", labels, parts, "predictions", ends)}
+    return {"four_way": stacked("Right or wrong, grounded or not", labels, parts, "predictions", ends)}
 
 
 def _occlusion(scores: Sequence[SurgXScores], name: str, title: str) -> dict[str, Figure]:
@@ -158,7 +159,7 @@ def _occlusion(scores: Sequence[SurgXScores], name: str, title: str) -> dict[str
         return {}
     hidden = tuple(scores[0].detail_tables[name]["hidden"].to_list())
     groups = tuple(_group(run.name, _by(run.detail_tables[name], "hidden"), hidden, "lost", 100) for run in scores)
-    return {name: EstimateBars(title, hidden, groups, "% lost", span=(0, 100))}
+    return {name: estimates(title, hidden, groups, "% lost", span=(0, 100))}
 
 
 def _triplets(scores: Sequence[SurgXScores]) -> dict[str, Figure]:
@@ -171,7 +172,7 @@ def _triplets(scores: Sequence[SurgXScores]) -> dict[str, Figure]:
     ends = tuple(tuple(_percent(table[level], "share") for table in tables) for level in MATCH_LEVELS)
     names = tuple(run.name for run in scores)
     figures: dict[str, Figure] = {
-        "matches": StackedBars("Labelled triplets among the top prompts", names, parts, "labelled triplets", ends)
+        "matches": stacked("Labelled triplets among the top prompts", names, parts, "labelled triplets", ends)
     }
     groups = []
     for run in scores:
@@ -179,13 +180,13 @@ def _triplets(scores: Sequence[SurgXScores]) -> dict[str, Figure]:
             (pl.col("task") == "triplets") & (pl.col("excluded") == "") & pl.col("ras").is_not_null()
         )
         split = [rows.filter(pl.col("level") == level) for level in MATCH_LEVELS]
-        groups.append(BoxGroup(run.name, tuple(tuple((100 * part["ras"]).to_list()) for part in split),
+        groups.append(_Boxes(run.name, tuple(tuple((100 * part["ras"]).to_list()) for part in split),
                                tuple(_mean(100 * part["chance"]) for part in split)))  # fmt: skip
     if any(any(group.values) for group in groups):
         labels = tuple(
             f"{_LEVEL_NAMES.get(level, level)} ({'global' if level == 'missed' else 'local'})" for level in MATCH_LEVELS
         )
-        figures["ras"] = BoxPlot("RAS by match", labels, tuple(groups), _SHARE, span=_WHOLE)
+        figures["ras"] = _box_plot("RAS by match", labels, groups)
     return figures
 
 
@@ -210,7 +211,7 @@ def _curves(run: SurgXScores, name: str, whose: str) -> dict[str, Figure]:
         )
         for kind, mean in lines.items()
     )  # fmt: skip
-    return {name: Curves(f"Deletion and insertion{whose}", "share of pixels", "score, scaled", curves)}
+    return {name: draw_curves(f"Deletion and insertion{whose}", "share of pixels", "score, scaled", curves)}
 
 
 def _area(areas: dict[str, Any], kind: str) -> str:
@@ -222,15 +223,13 @@ def _sanity(run: SurgXScores, name: str, whose: str) -> dict[str, Figure]:
     if "sanity" not in run.detail_tables:
         return {}
     table = run.detail_tables["sanity"]
-    group = EstimateGroup("correlation", tuple(_estimate(row, "correlation") for row in table.iter_rows(named=True)))
+    group = Series("correlation", tuple(_estimate(row, "correlation") for row in table.iter_rows(named=True)))
     labels = tuple(layer(step) for step in table["step"].to_list())
-    return {name: EstimateBars(f"Rank correlation after randomising{whose}", labels, (group,), "correlation")}
+    return {name: estimates(f"Rank correlation after randomising{whose}", labels, (group,), "correlation")}
 
 
-def _group(
-    name: str, rows: dict[str, dict[str, Any]], labels: Sequence[str], column: str, scale: float = 1
-) -> EstimateGroup:
-    return EstimateGroup(name, tuple(_estimate(rows.get(label, {}), column, scale) for label in labels))
+def _group(name: str, rows: dict[str, dict[str, Any]], labels: Sequence[str], column: str, scale: float = 1) -> Series:
+    return Series(name, tuple(_estimate(rows.get(label, {}), column, scale) for label in labels))
 
 
 def _by(table: pl.DataFrame, column: str) -> dict[str, dict[str, Any]]:

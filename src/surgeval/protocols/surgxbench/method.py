@@ -17,7 +17,7 @@ from surgeval.engine import Manifest, RunSummary, Unit, library_versions, run
 from surgeval.errors import BadInput
 from surgeval.explain.flow import StoredFlow
 from surgeval.explain.heatmaps import method_for
-from surgeval.protocols.contract import FinishedRun
+from surgeval.protocols.result import FinishedRun
 from surgeval.protocols.surgxbench.gallery.examples import flow_pipeline, hidings
 from surgeval.protocols.surgxbench.gallery.pictures import gallery
 from surgeval.protocols.surgxbench.item import Extras, Item

@@ -1,19 +1,14 @@
-"""The numbers to read first: is it right, and right for the right reason?
+"""The numbers to read first, declared once: is it right, and right for the right reason?
 
-Each is a ratio of sums over the cases of one task, so that a run, its page and a comparison of two runs compute it from
-the same line.
+Each is a ratio of sums over the cases of one task, so that a run, its page, a comparison of two runs and the glossary
+use the same declaration.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 import polars as pl
 
-from surgeval.protocols.contract import Headline
 from surgeval.protocols.surgxbench.area import without_set_area
-from surgeval.protocols.surgxbench.ratios import EITHER_WAY, Ratio, ratio_of_sums, ratios, share_of
 from surgeval.protocols.surgxbench.tables import (
     CONTROLS,
     RIGHT,
@@ -23,38 +18,27 @@ from surgeval.protocols.surgxbench.tables import (
     grounding_ratios,
     masked,
 )
-from surgeval.stats import Interval, NumberUnit
+from surgeval.stats import (
+    EITHER_WAY,
+    Combine,
+    Interval,
+    Measure,
+    Ratio,
+    mean_ratio,
+    measure_intervals,
+    share_ratio,
+    task_cases,
+)
 
-__all__ = [
-    "LABELS",
-    "NUMBERS",
-    "Number",
-    "guessing",
-    "headline_numbers",
-    "headlines_of",
-    "shares_shown",
-    "task_cases",
-    "wanted_of",
-]
+__all__ = ["MEASURES", "guessing", "headline_numbers", "shares_shown"]
 
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """One of the numbers; `chance` is a value or the key of the number that says it.
-
-    A label has at most 36 letters: figures shorten longer ones.
-    """
-
-    label: str
-    task: str
-    ratio: Ratio
-    higher_is_better: bool | None = True
-    chance: str | float | None = None
-    first: bool = True  # among the headlines; the others are chance levels and details
-    unit: NumberUnit = "share"
+_CLASSES = Combine(classes="pooled")
+_ANSWERS = ("profile", "predict")  # the settings that decide what counts as predicted
+_MAPS = (*_ANSWERS, "method", "region", "keep_top", "threshold", "geometry")  # and where the model looks
+_MOTION = (*_MAPS, "flow", "motion_top")  # and what moves
 
 
-def _effects() -> dict[str, Ratio]:
+def _lost_ratios() -> dict[str, Ratio]:
     """Occlusion in one number each: how much more often a prediction is lost than when another place is hidden."""
     lost = {name: count_of(~pl.col(f"kept_{name}")) for name in CONTROLS}
     region, boxed = (pl.col(f"kept_{name}").is_not_null() for name in ("attended", "boxes"))
@@ -70,88 +54,143 @@ def _gap(lost: pl.Expr, elsewhere: pl.Expr, where: pl.Expr) -> Ratio:
     return Ratio(masked(lost - elsewhere, where), count_of(where), bounds=EITHER_WAY)
 
 
-def _numbers() -> dict[str, Number]:
-    looks, effects, task = grounding_ratios(pl.lit(True)), _effects(), "instruments"
+def _instrument_measures() -> tuple[Measure, ...]:
+    looks, lost = grounding_ratios(pl.lit(True)), _lost_ratios()
     there = pl.col("best") & (pl.col("shown") > 0)  # top-1 counts where there is something to name
+    return (
+        Measure(
+            key="accuracy", label="top-1 right", unit="share", task="instruments", combine=_CLASSES, settings=_ANSWERS,
+            explanation="Of the frames that show an instrument, the share in which the best prompt names one that is "
+            "there. The baseline is a guess among the instruments.",
+            ratio=share_ratio(pl.col("present"), there),
+        ),
+        Measure(
+            key="tp_ac", label="TP-AC, on instruments when right", term="TP-AC", unit="share", baseline="tp_chance",
+            question="reason", task="instruments", combine=_CLASSES, settings=_MAPS, ratio=looks["tp_ac"],
+            explanation="AC over right predictions (true positives): when the model names an instrument that is there, "
+            "how much of what it looks at is an instrument.",
+        ),
+        Measure(
+            key="tp_chance", label="chance (of TP-AC)", unit="share", higher_is_better=None, headline=False,
+            question="reason", task="instruments", combine=_CLASSES, settings=_ANSWERS, ratio=looks["tp_chance"],
+            explanation="The share of the picture that instruments cover, over right predictions: the TP-AC of a map "
+            "that knows nothing.",
+        ),
+        Measure(
+            key="tp_lift", label="lift, TP-AC in times chance", baseline=1.0, question="reason",
+            task="instruments", combine=_CLASSES, settings=_MAPS, ratio=looks["tp_lift"],
+            explanation="TP-AC divided by its chance: 1 is a map that knows nothing.",
+        ),
+        Measure(
+            key="grounded_when_right", label="grounded when right", unit="share", question="reason", task="instruments",
+            combine=_CLASSES, settings=_MAPS, ratio=share_ratio(pl.col("grounded"), RIGHT & USED),
+            explanation="The share of right predictions that are grounded.",
+        ),
+        Measure(
+            key="lost_boxes_minus_moved", label="instrument hidden: lost − elsewhere", unit="points", baseline=0.0,
+            question="reason", task="instruments", combine=_CLASSES, settings=_ANSWERS,
+            ratio=lost["lost_boxes_minus_moved"],
+            explanation="How many more right predictions are lost when the instrument's boxes are hidden than when the "
+            "same shape is hidden elsewhere.",
+        ),
+        Measure(
+            key="lost_attended_minus_random", label="region hidden: lost − elsewhere", unit="points", baseline=0.0,
+            question="reason", task="instruments", combine=_CLASSES, settings=_MAPS,
+            ratio=lost["lost_attended_minus_random"],
+            explanation="How many more right predictions are lost when the attended region is hidden than when the "
+            "same shape is hidden elsewhere.",
+        ),
+        Measure(
+            key="lost_attended_minus_least", label="region hidden: lost − least attended", unit="points", baseline=0.0,
+            headline=False, question="reason", task="instruments", combine=_CLASSES, settings=_MAPS,
+            ratio=lost["lost_attended_minus_least"],
+            explanation="How many more right predictions are lost when the attended region is hidden than when as many "
+            "of the least attended pixels are.",
+        ),
+        Measure(
+            key="lost_attended", label="region hidden: lost", unit="share", higher_is_better=None, headline=False,
+            question="reason", task="instruments", combine=_CLASSES, settings=_MAPS, ratio=lost["lost_attended"],
+            explanation="The share of right predictions that are lost when the attended region is hidden.",
+        ),
+        Measure(
+            key="tp_aa", label="TP-AA, on the named one when right", term="TP-AA", unit="share",
+            baseline="tp_aa_chance", question="reason", task="instruments", combine=_CLASSES, settings=_MAPS,
+            ratio=looks["tp_aa"],
+            explanation="AA over right predictions (true positives): when the model names an instrument that is there, "
+            "how much of what it looks at is that instrument.",
+        ),
+        Measure(
+            key="tp_aa_chance", label="chance (of TP-AA)", unit="share", higher_is_better=None, headline=False,
+            question="reason", task="instruments", combine=_CLASSES, settings=_ANSWERS, ratio=looks["tp_aa_chance"],
+            explanation="The share of the picture that the named instrument covers, over right predictions: the TP-AA "
+            "of a map that knows nothing.",
+        ),
+        Measure(
+            key="fp_ac", label="FP-AC, on instruments when wrong", term="FP-AC", unit="share", higher_is_better=None,
+            baseline="fp_chance", question="reason", task="instruments", combine=_CLASSES, settings=_MAPS,
+            ratio=looks["fp_ac"],
+            explanation="AC over wrong predictions (false positives): when the model names an instrument that is not "
+            "there, how much of what it looks at is some other instrument.",
+        ),
+        Measure(
+            key="fp_chance", label="chance (of FP-AC)", unit="share", higher_is_better=None, headline=False,
+            question="reason", task="instruments", combine=_CLASSES, settings=_ANSWERS, ratio=looks["fp_chance"],
+            explanation="The share of the picture that instruments cover, over wrong predictions: the FP-AC of a map "
+            "that knows nothing.",
+        ),
+        Measure(
+            key="area", label="attended share of its view, |A|/HW", term="|A|/HW", unit="share", higher_is_better=None,
+            question="reason", task="instruments", combine=_CLASSES, settings=_MAPS, ratio=looks["area"],
+            explanation="Attended share: how much of the picture that the model saw belongs to its attended region.",
+        ),
+    )  # fmt: skip
+
+
+def _triplet_measures() -> tuple[Measure, ...]:
     complete, valid = (pl.col("level") == "IVT") & USED, pl.col("valid") & USED
-    return {
-        "accuracy": Number("top-1 right", task, share_of(pl.col("present"), there)),
-        "tp_ac": Number("TP-AC, on instruments when right", task, looks["tp_ac"], chance="tp_chance"),
-        "tp_chance": Number("chance (of TP-AC)", task, looks["tp_chance"], None, first=False),
-        "tp_lift": Number("lift, TP-AC in times chance", task, looks["tp_lift"], chance=1.0, unit="score"),
-        "grounded_when_right": Number("grounded when right", task, share_of(pl.col("grounded"), RIGHT & USED)),
-        "lost_boxes_minus_moved": Number("instrument hidden: lost − elsewhere", task,
-                                         effects["lost_boxes_minus_moved"], chance=0.0, unit="points"),
-        "lost_attended_minus_random": Number("region hidden: lost − elsewhere", task,
-                                             effects["lost_attended_minus_random"], chance=0.0, unit="points"),
-        "lost_attended_minus_least": Number("region hidden: lost − least attended", task,
-                                            effects["lost_attended_minus_least"], chance=0.0, first=False,
-                                            unit="points"),
-        "lost_attended": Number("region hidden: lost", task, effects["lost_attended"], None, first=False),
-        "tp_aa": Number("TP-AA, on the named one when right", task, looks["tp_aa"],
-                        chance="tp_aa_chance"),
-        "tp_aa_chance": Number("chance (of TP-AA)", task, looks["tp_aa_chance"], None, first=False),
-        "fp_ac": Number("FP-AC, on instruments when wrong", task, looks["fp_ac"], None, "fp_chance"),
-        "fp_chance": Number("chance (of FP-AC)", task, looks["fp_chance"], None, first=False),
-        "area": Number("attended share of its view, |A|/HW", task, looks["area"], None),
-        "triplet_named": Number("labelled triplets named completely", "triplets",
-                                share_of(pl.col("level") == "IVT", pl.lit(True))),
-        "triplet_ras": Number("RAS of completely named triplets", "triplets", ratio_of_sums("ras", complete),
-                              chance="triplet_ras_chance"),
-        "triplet_ras_chance": Number("chance (of RAS)", "triplets", ratio_of_sums("chance", complete), None,
-                                     first=False),
-        "ars": Number("ARS over valid frames", "ars", ratio_of_sums("ars", valid)),
-        "ars_valid": Number("frames with I and V right (V/T)", "ars", share_of(pl.col("valid"), pl.lit(True))),
-    }  # fmt: skip
+    return (
+        Measure(
+            key="triplet_named", label="labelled triplets named completely", unit="share", task="triplets",
+            combine=_CLASSES, settings=_ANSWERS, ratio=share_ratio(pl.col("level") == "IVT"),
+            explanation="The share of labelled triplets of which the best match among the top prompts has the right "
+            "instrument, verb and target.",
+        ),
+        Measure(
+            key="triplet_ras", label="RAS of completely named triplets", term="RAS", unit="share",
+            baseline="triplet_ras_chance", question="reason", task="triplets", combine=_CLASSES, settings=_MOTION,
+            ratio=mean_ratio("ras", complete),
+            explanation="RAFT attention score: how much of the attended region lies on the acting instrument's box or "
+            "on what moves once the camera's own motion is taken away.",
+        ),
+        Measure(
+            key="triplet_ras_chance", label="chance (of RAS)", unit="share", higher_is_better=None, headline=False,
+            question="reason", task="triplets", combine=_CLASSES, settings=_MOTION,
+            ratio=mean_ratio("chance", complete),
+            explanation="The share of the picture that counts for RAS, over completely named triplets: the RAS of a "
+            "map that knows nothing.",
+        ),
+        Measure(
+            key="ars", label="ARS over valid frames", term="ARS", also=("action reasoning score",), unit="share",
+            question="reason", task="ars", combine=_CLASSES, settings=_MAPS, ratio=mean_ratio("ars", valid),
+            explanation="Action reasoning score: where instrument and verb are right, how much of the map of the "
+            "verb's own prompt lies on that instrument.",
+        ),
+        Measure(
+            key="ars_valid", label="frames with I and V right (V/T)", term="V/T", unit="share", task="ars",
+            combine=_CLASSES, settings=_ANSWERS, ratio=share_ratio(pl.col("valid")),
+            explanation="Valid of total: the share of frames in which instrument and verb are both right, so that ARS "
+            "is defined.",
+        ),
+    )  # fmt: skip
 
 
-NUMBERS: Mapping[str, Number] = _numbers()
-LABELS: Mapping[str, str] = {key: number.label for key, number in NUMBERS.items()}
-_TASKS = tuple(dict.fromkeys(number.task for number in NUMBERS.values()))
-
-
-def wanted_of(task: str) -> dict[str, Ratio]:
-    """The ratios of one task's numbers.
-
-    >>> list(wanted_of("ars"))
-    ['ars', 'ars_valid']
-    """
-    return {key: number.ratio for key, number in NUMBERS.items() if number.task == task}
-
-
-def task_cases(cases: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """The cases of each task that has numbers, if it has cases."""
-    parts = {task: cases.filter(pl.col("task") == task) for task in _TASKS}
-    return {task: part for task, part in parts.items() if not part.is_empty()}
+MEASURES = (*_instrument_measures(), *_triplet_measures())
 
 
 def headline_numbers(cases: pl.DataFrame) -> dict[str, Interval]:
-    """Every number that the cases define, with its interval over videos, in the order of `NUMBERS`."""
-    intervals: dict[str, Interval] = {}
-    for task, part in task_cases(cases).items():
-        intervals |= without_set_area(ratios(part, wanted_of(task)), attended_areas(part))
-    return {
-        key: intervals[key]
-        for key in NUMBERS
-        if key in intervals and intervals[key].estimate == intervals[key].estimate
-    }
-
-
-def headlines_of(numbers: Mapping[str, Interval], cases: pl.DataFrame, classes: int) -> tuple[Headline, ...]:
-    """The numbers to read first, each with what chance reaches."""
-    headlines = []
-    for key, number in NUMBERS.items():
-        if number.first and key in numbers:
-            chance = number.chance if not isinstance(number.chance, str) else _estimate(numbers.get(number.chance))
-            chance = guessing(cases, classes) if key == "accuracy" else chance
-            unseeing = max(shares_shown(cases).values(), default=None) if key == "accuracy" else None
-            headlines.append(Headline(key, number.label, numbers[key], chance=chance, unseeing=unseeing,
-                                      higher_is_better=number.higher_is_better, unit=number.unit))  # fmt: skip
-    return tuple(headlines)
-
-
-def _estimate(interval: Interval | None) -> float | None:
-    return None if interval is None else interval.estimate
+    """Every number that the cases define, with its interval over videos, in the order of `MEASURES`."""
+    named = task_cases(MEASURES, cases).get("instruments", cases.clear())
+    return without_set_area(measure_intervals(MEASURES, cases), attended_areas(named))
 
 
 def shares_shown(cases: pl.DataFrame) -> dict[str, float]:

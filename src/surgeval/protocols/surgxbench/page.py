@@ -10,15 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from surgeval.errors import BadInput
-from surgeval.pages import Plot, Section, save_figures, save_tables, write_page
-from surgeval.protocols.contract import names_on_page
-from surgeval.protocols.evidence_page import evidence_of
+from surgeval.pages import Picture, Plot, Section
+from surgeval.protocols.run_page import RunPage, evidence_of
 from surgeval.protocols.surgxbench.figures import surgxbench_figures
 from surgeval.protocols.surgxbench.gallery.cards import gallery_cards, hiding_cards
 from surgeval.protocols.surgxbench.gallery.legend import picture_keys
-from surgeval.protocols.surgxbench.page_tables import facts, joint, overview, own, tables_to_save
+from surgeval.protocols.surgxbench.page_tables import joint, overview, own, tables_to_save
 from surgeval.protocols.surgxbench.result import SurgXScores
-from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
 from surgeval.results import counted, percent
 from surgeval.stats import number_text
 
@@ -32,16 +30,14 @@ def write_page_of(results: Sequence[SurgXScores], out: str | Path) -> Path:
     Traceback (most recent call last):
     surgeval.errors.BadInput: report: found no runs, expected at least one
     """
-    out = Path(out)
-    names = names_on_page(results)
     if any(run.classes != results[0].classes for run in results):
         raise BadInput("report: found runs with different instruments, expected the same ones; write a page for each")
-    save_tables(tables_to_save(results), out / "tables")
-    plots = save_figures(surgxbench_figures(results), out)
-    title = names[0] if len(names) == 1 else "Where do they look?"
-    return write_page(
-        out / "report.html", title, surgxbench_sections(results, plots), kind="surgxbench", lead=_lead(results),
-        details=_details(results),
+    known = (tables_to_save(results), surgxbench_figures(results)) if results else ({}, {})
+    page = RunPage(results, out, *known)
+    return page.write(
+        surgxbench_sections(results, page.plots), _METHOD, title="" if len(results) == 1 else "Where do they look?",
+        facts=_facts(results[0]), warnings=_warnings(results), notes=[note for run in results for note in run.notes],
+        pictures=_pictures(results[0]), details=_details(results),
     )  # fmt: skip
 
 
@@ -64,7 +60,7 @@ _METHOD = (
 def surgxbench_sections(scores: Sequence[SurgXScores], figures: Mapping[str, Plot]) -> tuple[Section, ...]:
     """The chapters."""
     sections = [
-        Section("Overview", facts=facts(scores[0]) if len(scores) == 1 else (), tables=(overview(scores),)),
+        Section("Numbers", tables=(overview(scores),)),
         Section("Instruments", "Is it right, and does it look at what it names? The mark at a box is chance; a line "
                 "through the end of a bar is its 95 % interval; a number without any case behind it is undefined.",
                 figures=_plots(figures, "f1", "grounding"),
@@ -80,7 +76,7 @@ def surgxbench_sections(scores: Sequence[SurgXScores], figures: Mapping[str, Plo
         Section("Reference maps", "The same metrics for maps made without a model. A model worth explaining beats "
                 "uniform and centre.", tables=own(scores, "references")),
         Section("Triplets", _triplets(scores),
-                figures=(*_plots(figures, "matches", "ras"), *_pipelines(scores)),
+                figures=_plots(figures, "matches", "ras"), images=_pipelines(scores),
                 tables=(*joint(scores, "paper_table2"), *own(scores, "matches", "table2"))),
         Section("Occlusion", "If a map says what the score depends on, hiding its region costs more than hiding the "
                 "same shape elsewhere; if the score is about the instrument, hiding the instrument costs most.",
@@ -104,21 +100,37 @@ def surgxbench_sections(scores: Sequence[SurgXScores], figures: Mapping[str, Plo
                 "what moves (no_motion, gap, no_flow). Other flags are warnings: the case counts.",
                 tables=(*joint(scores, "left_out"), *own(scores, "failures", "flags"))),
     ]  # fmt: skip
-    filled = [section for section in sections if section.tables or section.figures or section.cards or section.evidence]
-    warnings = [note for run in scores for note in run.notes]
-    first = verdict_sections({run.name: run.verdict() for run in scores}, warnings)
-    return (*first, *filled, Section("How it was computed", _METHOD))
+    return tuple(sections)
 
 
-def _lead(scores: Sequence[SurgXScores]) -> str:
-    sentences = [verdict_lead({run.name: run.verdict() for run in scores})]
+def _facts(run: SurgXScores) -> tuple[str, ...]:
+    """What was measured, in a few words."""
+    frames = run.cases.select("cluster", "frame").n_unique()
+    return counted(run.cases["cluster"].n_unique(), "video"), counted(frames, "frame"), str(run.record.dataset["name"])
+
+
+def _pictures(run: SurgXScores) -> list[Picture]:
+    """The most grounded right answer, and the least grounded one."""
+    known = [item for item in run.items if item.right and item.ac is not None]
+    if not known:
+        return []
+    best, worst = (choose(known, key=lambda item: item.ac or 0.0) for choose in (max, min))
+    return [
+        Picture(item.picture, f"{item.video} frame {item.frame}: boxes and heatmap of {item.predicted}",
+                f"{item.predicted}, {item.video} / {item.frame}: right, {number_text(item.ac, 'share')} of the "
+                "attention on an instrument")
+        for item in dict.fromkeys((best, worst))
+    ]  # fmt: skip
+
+
+def _warnings(scores: Sequence[SurgXScores]) -> list[str]:
+    warnings = []
     if any(run.failed for run in scores):
         lost = "; ".join(f"{run.failed} of {run.name}: {_why_lost(run)}" for run in scores if run.failed)
-        sentences.append(f"Frames or records that could not be used, and are in no number: {lost} (see Left out).")
-    other = _differing(scores)
-    if other:
-        sentences.append(f"Compare with care: these runs differ in {', '.join(other)}.")
-    return " ".join(filter(None, sentences))
+        warnings.append(f"Frames or records that could not be used are in no number: {lost} (see Left out)")
+    if differing := _differing(scores):
+        warnings.append(f"Compare with care: these runs differ in {', '.join(differing)}")
+    return warnings
 
 
 def _why_lost(run: SurgXScores) -> str:
@@ -217,8 +229,8 @@ def _plots(plots: Mapping[str, Plot], *starts: str) -> tuple[Plot, ...]:
     )
 
 
-def _pipelines(scores: Sequence[SurgXScores]) -> tuple[Plot, ...]:
+def _pipelines(scores: Sequence[SurgXScores]) -> tuple[Picture, ...]:
     """How motion was found, once: it does not depend on the model."""
     flows = [run.extras.flow for run in scores if run.extras.flow is not None]
-    return (Plot(flows[0], "Flow to the next frame, the camera's part of it, the rest, and what counts as moving."
-                 " Colour is direction.", wide=True),) if flows else ()  # fmt: skip
+    note = "Flow to the next frame, the camera's part of it, the rest, and what counts as moving. Colour is direction."
+    return tuple(Picture(flow.draw(), flow.alt, f"{flow.title}. {note}") for flow in flows[:1])

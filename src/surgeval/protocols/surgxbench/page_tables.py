@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from surgeval.pages import Fact, Table, distinct
-from surgeval.protocols.surgxbench.numbers import LABELS, NUMBERS
+from surgeval.pages import Table, distinct
+from surgeval.protocols.surgxbench.numbers import MEASURES
 from surgeval.protocols.surgxbench.papers import left_out, paper_table_1, paper_table_2
-from surgeval.stats import NumberUnit, number_text, with_ends
+from surgeval.stats import NumberUnit, find_measure, number_text, with_ends
 
 if TYPE_CHECKING:
     from surgeval.protocols.surgxbench.result import SurgXScores
 
-__all__ = ["TITLES", "facts", "joint", "layer", "overview", "own", "readable_table", "tables_to_save"]
+__all__ = ["TITLES", "joint", "layer", "overview", "own", "readable_table", "tables_to_save"]
 
 TITLES = {
     "classes": "Each instrument",
@@ -73,23 +73,10 @@ _HEADINGS = {
 }  # fmt: skip
 
 
-def facts(run: SurgXScores) -> tuple[Fact, ...]:
-    """The four numbers to see first."""
-    shown = {key: run.numbers[key] for key in ("accuracy", "tp_ac", "tp_chance", "tp_lift") if key in run.numbers}
-    return tuple(
-        Fact(
-            LABELS[key].partition(",")[0],
-            number_text(number.estimate, NUMBERS[key].unit),
-            number.ends(NUMBERS[key].unit),
-        )
-        for key, number in shown.items()
-    )
-
-
 def overview(scores: Sequence[SurgXScores]) -> Table:
     """The headline numbers, a column per model, and how much each of them left out."""
     rows = [
-        [LABELS[key], *(_headline(run, key) for run in scores)]
+        [find_measure(MEASURES, key).label, *(_headline(run, key) for run in scores)]
         for key in _OVERVIEW
         if any(key in run.numbers for run in scores)
     ]
@@ -112,7 +99,7 @@ def _headline(run: SurgXScores, key: str) -> str:
     interval = run.numbers.get(key)
     if interval is None:
         return number_text(None)
-    shown = interval.cell(NUMBERS[key].unit)
+    shown = interval.cell(find_measure(MEASURES, key).unit)
     return f"{shown} ({interval.clusters} video{'s' * (interval.clusters != 1)})" if interval.few_clusters else shown
 
 

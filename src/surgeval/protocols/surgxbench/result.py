@@ -14,18 +14,19 @@ from surgeval.errors import BadInput, DataError, printable
 from surgeval.figures import Figure
 from surgeval.metrics.grounding import FLAGS, prediction_sets
 from surgeval.pages import Evidence
-from surgeval.protocols.contract import Headline, RecordedResult
+from surgeval.protocols.contract import Headline, headlines_of
+from surgeval.protocols.result import RecordedResult
 from surgeval.protocols.surgxbench import tables
 from surgeval.protocols.surgxbench.causal_table import CAUSAL_SCHEMA, causal_table
 from surgeval.protocols.surgxbench.evidence import surgxbench_evidence
 from surgeval.protocols.surgxbench.figures import surgxbench_figures
 from surgeval.protocols.surgxbench.item import NO_EXTRAS, Extras, Item
-from surgeval.protocols.surgxbench.numbers import LABELS, headline_numbers, headlines_of
+from surgeval.protocols.surgxbench.numbers import MEASURES, guessing, headline_numbers, shares_shown
 from surgeval.protocols.surgxbench.stored import load_page
 from surgeval.protocols.surgxbench.tables import CONTROLS, MOTION_FLAGS
 from surgeval.protocols.surgxbench.verdict import judge
 from surgeval.protocols.verdict import Verdict
-from surgeval.stats import Interval
+from surgeval.stats import Interval, find_measure, numbers_table
 
 __all__ = ["SurgXScores", "join_runs", "load_surgxbench", "outcomes"]
 
@@ -67,6 +68,7 @@ class SurgXScores(RecordedResult):
     notes: tuple[str, ...] = ()
 
     protocol = "surgxbench"
+    measures = MEASURES
 
     @property
     def failed(self) -> int:
@@ -76,15 +78,15 @@ class SurgXScores(RecordedResult):
     @property
     def tables(self) -> Mapping[str, pl.DataFrame]:
         """`headline` has the numbers to read first, a row each; then the tables of the papers and of the checks."""
-        rows = [
-            (key, interval.estimate, interval.low, interval.high, interval.clusters)
-            for key, interval in self.numbers.items()
-        ]
-        if not rows:
+        if not self.numbers:
             return self.detail_tables
-        names = ("number", "estimate", "low", "high", "videos")
-        table = pl.DataFrame(rows, schema=names, orient="row")
-        return {"headline": table.with_columns(pl.col("estimate", "low", "high").fill_nan(None)), **self.detail_tables}
+        table = numbers_table(MEASURES, self.numbers, baselines=self.baselines, settings=self.settings)
+        return {"headline": table, **self.detail_tables}
+
+    @cached_property
+    def baselines(self) -> Mapping[str, float | None]:
+        """The baselines that the frames decide: of top-1 a guess among the instruments."""
+        return {"accuracy": guessing(self.cases, len(self.classes))}
 
     @property
     def figures(self) -> Mapping[str, Figure]:
@@ -98,7 +100,8 @@ class SurgXScores(RecordedResult):
 
     def headlines(self) -> tuple[Headline, ...]:
         """Right, and right for the right reason, each with what chance reaches."""
-        return headlines_of(self.numbers, self.cases, len(self.classes))
+        commonest = max(shares_shown(self.cases).values(), default=None)
+        return headlines_of(MEASURES, self.numbers, baselines=self.baselines, unseeing={"accuracy": commonest})
 
     @cached_property
     def _verdict(self) -> Verdict | None:
@@ -107,9 +110,8 @@ class SurgXScores(RecordedResult):
 
     def __str__(self) -> str:
         verdict = [] if self._verdict is None else [f"  {self._verdict}"]
-        return "\n".join(
-            [self.name, *verdict, *(f"  {LABELS[key]}: {interval}" for key, interval in self.numbers.items())]
-        )
+        numbers = (f"  {find_measure(MEASURES, key).label}: {interval}" for key, interval in self.numbers.items())
+        return "\n".join([self.name, *verdict, *numbers])
 
 
 def load_surgxbench(folder: str | Path, *, name: str | None = None) -> SurgXScores:

@@ -12,8 +12,7 @@ import polars as pl
 
 from surgeval.metrics.grounding import FOUR_WAY, ars_columns, f1_parts, four_way_cells, match_breakdown
 from surgeval.protocols.surgxbench.area import without_set_area
-from surgeval.protocols.surgxbench.ratios import ANY, EITHER_WAY, POSITIVE, Ratio, ratio_of_sums, ratios, share_of
-from surgeval.stats import Interval
+from surgeval.stats import EITHER_WAY, POSITIVE, UNBOUNDED, Interval, Ratio, mean_ratio, ratio_intervals, share_ratio
 
 __all__ = [
     "CONTROLS", "FOUR", "MOTION_FLAGS", "NONE_NAMED", "REFERENCES", "RIGHT", "USED", "attended_areas", "best_matches",
@@ -64,14 +63,14 @@ def grounding_ratios(where: pl.Expr) -> dict[str, Ratio]:
     """Where the model looks when it is right (TP) and when it is wrong (FP), with what chance reaches."""
     right, wrong = where & USED & RIGHT, where & USED & WRONG
     return {
-        "tp_aa": ratio_of_sums("aa", right),
-        "tp_aa_chance": ratio_of_sums("chance_class", right),
-        "tp_ac": ratio_of_sums("ac", right),
-        "tp_chance": ratio_of_sums("chance", right),
+        "tp_aa": mean_ratio("aa", right),
+        "tp_aa_chance": mean_ratio("chance_class", right),
+        "tp_ac": mean_ratio("ac", right),
+        "tp_chance": mean_ratio("chance", right),
         "tp_lift": Ratio(pl.when(right).then(pl.col("ac")), pl.when(right).then(pl.col("chance")), bounds=POSITIVE),
-        "fp_ac": ratio_of_sums("ac", wrong),
-        "fp_chance": ratio_of_sums("chance", wrong),
-        "area": ratio_of_sums("area", where & USED & pl.col("predicted")),
+        "fp_ac": mean_ratio("ac", wrong),
+        "fp_chance": mean_ratio("chance", wrong),
+        "area": mean_ratio("area", where & USED & pl.col("predicted")),
     }
 
 
@@ -111,14 +110,14 @@ def classes_table(cases: pl.DataFrame, classes: tuple[str, ...]) -> pl.DataFrame
             wide_row(
                 {"class": name, "frames": int(counts["present"].sum()), "predicted": int(counts["predicted"].sum()),
                  "excluded": counts.filter(pl.col("predicted") & ~USED).height},
-                without_set_area(ratios(rows, wanted), attended_areas(counts)),
+                without_set_area(ratio_intervals(rows, wanted), attended_areas(counts)),
             )
         )  # fmt: skip
     if by_class:
         macro = {key: [wanted[key] for wanted in by_class.values()] for key in next(iter(by_class.values()))}
         pooled = _f1(pl.lit(True)) | grounding_ratios(pl.lit(True))
         for name, numbers in (("mean", macro), ("pooled", pooled)):
-            intervals = without_set_area(ratios(rows, numbers), attended_areas(rows))
+            intervals = without_set_area(ratio_intervals(rows, numbers), attended_areas(rows))
             table_rows.append(wide_row({"class": name, "frames": None, "predicted": None, "excluded": None}, intervals))
     return pl.DataFrame(table_rows, infer_schema_length=None)
 
@@ -137,15 +136,15 @@ def four_way_table(cases: pl.DataFrame, classes: tuple[str, ...]) -> pl.DataFram
     table_rows = []
     for name in (*classes, "all"):
         here = pl.lit(True) if name == "all" else pl.col("class") == name
-        wanted = {cell: share_of(pl.col("cell") == cell, here) for cell in FOUR_WAY}
-        intervals = ratios(rows, wanted)
+        wanted = {cell: share_ratio(pl.col("cell") == cell, here) for cell in FOUR_WAY}
+        intervals = ratio_intervals(rows, wanted)
         table_rows.append(wide_row({"class": name, "predictions": rows.filter(here).height}, intervals))
     return pl.DataFrame(table_rows, infer_schema_length=None)
 
 
 def _with_lift(value: str, columns: tuple[str, ...], use: pl.Expr) -> dict[str, Ratio]:
     """The mean of a value and of further columns over the used rows, and how many times chance the value is."""
-    means = {column: ratio_of_sums(column, use) for column in (value, *columns)}
+    means = {column: mean_ratio(column, use) for column in (value, *columns)}
     return {**means, "lift": Ratio(masked(pl.col(value), use), masked(pl.col("chance"), use), bounds=POSITIVE)}
 
 
@@ -159,7 +158,7 @@ def reference_table(cases: pl.DataFrame) -> pl.DataFrame:
             continue
         use = here & USED
         wanted = _with_lift("ac", ("aa", "chance", "ras", "ras_chance", "area"), use)
-        intervals = without_set_area(ratios(rows, wanted), rows.filter(use)["area"])
+        intervals = without_set_area(ratio_intervals(rows, wanted), rows.filter(use)["area"])
         counts = {"rows": rows.filter(use).height, "excluded": rows.filter(here & ~USED).height}
         table_rows.append(wide_row({"map": name, **counts}, intervals))
     return pl.DataFrame(table_rows, infer_schema_length=None)
@@ -172,8 +171,8 @@ def match_table(cases: pl.DataFrame) -> pl.DataFrame:
     for level, matched in match_breakdown(rows["level"]).items():
         here = pl.col("level") == level
         use = here & USED
-        wanted = {"share": share_of(here, pl.lit(True)), **_with_lift("ras", ("chance", "area"), use)}
-        intervals = without_set_area(ratios(rows, wanted), rows.filter(use)["area"])
+        wanted = {"share": share_ratio(here, pl.lit(True)), **_with_lift("ras", ("chance", "area"), use)}
+        intervals = without_set_area(ratio_intervals(rows, wanted), rows.filter(use)["area"])
         table_rows.append(
             wide_row({"match": level, "triplets": matched, "excluded": rows.filter(here & ~USED).height,
                    "ras_is": "global, mean of the prompts" if level == "missed" else "local"}, intervals)
@@ -202,16 +201,16 @@ def occlusion_table(cases: pl.DataFrame, task: str) -> pl.DataFrame:
         there = kept.is_not_null()
         counted = count_of(there)
         wanted = {
-            "lost": share_of(~kept, there),
+            "lost": share_ratio(~kept, there),
             "lost_more_than_elsewhere": Ratio(masked(count_of(~kept) - base, there), counted, bounds=EITHER_WAY),
-            "change_if_kept": ratio_of_sums(f"change_{name}", kept.fill_null(False), ANY),
-            "change": ratio_of_sums(f"change_{name}", there, ANY),
+            "change_if_kept": mean_ratio(f"change_{name}", kept.fill_null(False), UNBOUNDED),
+            "change": mean_ratio(f"change_{name}", there, UNBOUNDED),
         }
         if name in ("random", "boxes_moved"):
             del wanted["lost_more_than_elsewhere"]  # these are the other places
         if task == "triplets":
-            wanted["best_match_lost"] = share_of(~pl.col(f"kept_{name}"), there)
-        intervals = ratios(rows, wanted)
+            wanted["best_match_lost"] = share_ratio(~pl.col(f"kept_{name}"), there)
+        intervals = ratio_intervals(rows, wanted)
         table_rows.append(wide_row({"hidden": title, "predictions": rows.filter(there).height}, intervals))
     return pl.DataFrame(table_rows, infer_schema_length=None)
 
@@ -231,12 +230,12 @@ def reply_table(cases: pl.DataFrame) -> pl.DataFrame:
         names = pl.col("named") + pl.col("unparsed")
         wanted = {
             "unparsed": Ratio(masked(pl.col("unparsed"), here), masked(names, here), of_whole=True),
-            "naming_nothing": share_of(pl.col("named") == 0, here),
-            "cut_off": share_of(~pl.col("finished"), here),
+            "naming_nothing": share_ratio(pl.col("named") == 0, here),
+            "cut_off": share_ratio(~pl.col("finished"), here),
         }
         own = rows.filter(here)
         counts = {"question": asked, "replies": own.height, "names": int(own["named"].sum())}
-        table_rows.append(wide_row(counts, ratios(rows, wanted)))
+        table_rows.append(wide_row(counts, ratio_intervals(rows, wanted)))
     return pl.DataFrame(table_rows, infer_schema_length=None)
 
 
@@ -256,7 +255,7 @@ def curves_table(cases: pl.DataFrame) -> pl.DataFrame:
     if rows.is_empty():
         return pl.DataFrame()
     names = ("deletion", "insertion", "deletion_random", "insertion_random")
-    intervals = ratios(rows, {name: ratio_of_sums(f"{name}_area", pl.lit(True), ANY) for name in names})
+    intervals = ratio_intervals(rows, {name: mean_ratio(f"{name}_area", pl.lit(True), UNBOUNDED) for name in names})
     return pl.DataFrame([wide_row({"frames": rows.height}, intervals)])
 
 
@@ -266,7 +265,7 @@ def sanity_table(cases: pl.DataFrame) -> pl.DataFrame:
     table_rows = []
     for check, step in rows.select("check", "step").unique(maintain_order=True).iter_rows():
         here = (pl.col("check") == check) & (pl.col("step") == step)
-        intervals = ratios(rows, {"correlation": ratio_of_sums("correlation", here, EITHER_WAY)})
+        intervals = ratio_intervals(rows, {"correlation": mean_ratio("correlation", here, EITHER_WAY)})
         table_rows.append(wide_row({"check": check, "step": step, "frames": rows.filter(here).height}, intervals))
     return pl.DataFrame(table_rows, infer_schema_length=None)
 
@@ -294,8 +293,8 @@ def early_instruments(cases: pl.DataFrame) -> pl.DataFrame:
     table_rows = []
     for video in (*sorted(rows["cluster"].unique()), None):
         part = rows if video is None else rows.filter(pl.col("cluster") == video)
-        wanted = {name: ratio_of_sums(name, USED) for name in ("ac", "aa", "chance", "area")}
-        intervals = without_set_area(ratios(part, wanted), attended_areas(part))
+        wanted = {name: mean_ratio(name, USED) for name in ("ac", "aa", "chance", "area")}
+        intervals = without_set_area(ratio_intervals(part, wanted), attended_areas(part))
         table_rows.append(wide_row({"video": video or "overall", "frames": part.height,
                            "excluded": part.filter(~USED).height}, intervals))  # fmt: skip
     return pl.DataFrame(table_rows, infer_schema_length=None)
@@ -312,13 +311,13 @@ def early_triplets(cases: pl.DataFrame) -> pl.DataFrame:
         part = rows if video is None else rows.filter(pl.col("cluster") == video)
         wanted = {
             "ars": Ratio(pl.col("ARS"), pl.col("known")),
-            "area": ratio_of_sums("area", pl.col("valid") & USED),
-            "valid": share_of(pl.col("V") > 0, pl.lit(True)),
-            "zero": share_of(pl.col("Z") > 0, pl.col("V") > 0),
-            **{f"match_{name}": share_of(pl.col(f"match_{name}"), pl.lit(True))
+            "area": mean_ratio("area", pl.col("valid") & USED),
+            "valid": share_ratio(pl.col("V") > 0, pl.lit(True)),
+            "zero": share_ratio(pl.col("Z") > 0, pl.col("V") > 0),
+            **{f"match_{name}": share_ratio(pl.col(f"match_{name}"), pl.lit(True))
                for name in ("instrument", "verb", "target", "triplet")},
         }  # fmt: skip
-        intervals = without_set_area(ratios(part, wanted), part.filter(pl.col("valid") & USED)["area"])
+        intervals = without_set_area(ratio_intervals(part, wanted), part.filter(pl.col("valid") & USED)["area"])
         table_rows.append(wide_row({"video": video or "overall", "frames": part.height,
                            "excluded": part.filter(pl.col("valid") & ~USED).height}, intervals))  # fmt: skip
     return pl.DataFrame(table_rows, infer_schema_length=None)

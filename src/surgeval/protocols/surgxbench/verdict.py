@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from surgeval.protocols.surgxbench.numbers import guessing, shares_shown
-from surgeval.protocols.surgxbench.ratios import EITHER_WAY, Ratio, ratios
 from surgeval.protocols.surgxbench.tables import NONE_NAMED, RIGHT, USED
 from surgeval.protocols.verdict import (
     Claim,
@@ -28,7 +27,7 @@ from surgeval.protocols.verdict import (
     verdict_of,
 )
 from surgeval.results import percent
-from surgeval.stats import Interval
+from surgeval.stats import EITHER_WAY, Interval, Ratio, ratio_intervals
 
 if TYPE_CHECKING:
     from surgeval.protocols.surgxbench.result import SurgXScores
@@ -42,18 +41,17 @@ RULES = {
     rule.name: rule
     for rule in (
         Rule("right", "The interval of its lead over the commonest instrument's share lies above 0, and its own above "
-             "guessing; contradicted where one lies below.", "decides"),
+             "guessing; fails where one lies below.", "decides"),
         Rule("varied", f"No answer makes up {percent(CONSTANT)} of its answers and over {100 * MORE:.0f} points more "
              "than the share of frames that show that instrument.", "decides"),
-        Rule("looks", "When it is right, more of what it looks at is an instrument than with each of three maps that "
-             "know nothing, on the same frames: the intervals of all three differences lie above 0; contradicted "
-             "where one lies below, unless hiding the instrument costs right answers: then the maps do not tell.",
-             "decides"),
+        Rule("looks", "When it is right, more of the attended region is an instrument than with each of three baseline "
+             "maps, on the same frames: the intervals of all three differences lie above 0; fails where one lies "
+             "below, but is inconclusive if hiding the instrument costs right answers.", "decides"),
         Rule("depends", "Hiding the instrument costs more right answers than hiding its shape elsewhere: the interval "
-             f"lies above 0; contradicted where all of it lies below {100 * LEAST_EFFECT:.0f} points.", "decides"),
-        Rule("faithful", "Hiding what it looks at costs more right answers than hiding the same shape elsewhere; where "
-             f"the whole interval lies below {100 * LEAST_EFFECT:.0f} points, its maps do not tell what it uses.",
-             "limits"),
+             f"lies above 0; fails where all of it lies below {100 * LEAST_EFFECT:.0f} points.", "decides"),
+        Rule("faithful", "Hiding the attended region costs more right answers than hiding the same shape elsewhere; "
+             f"fails where the whole interval lies below {100 * LEAST_EFFECT:.0f} points: then the maps do not show "
+             "what the model uses.", "limits"),
         Rule("grounded", f"At least {percent(LEAST_GROUNDED)} of its right answers look mostly at an instrument; fails "
              "where the whole interval lies below.", "limits"),
         Rule("weights", f"With all weights shuffled the map changes: its rank correlation falls below {SAME_MAP}; "
@@ -117,14 +115,14 @@ def reasons_of(facts: GroundingFacts) -> tuple[Reason, ...]:
 
 def _right(facts: GroundingFacts) -> Reason:
     better = [above(facts.lead)] + ([above(facts.accuracy, facts.guess)] if facts.guess is not None else [])
-    guess = "" if facts.guess is None else f", a guess {percent(facts.guess)}"
+    guess = "" if facts.guess is None else f", guessing {percent(facts.guess)}"
     text = (
-        f"It names an instrument that is there in {share(facts.accuracy)} of the frames that show one; always "
-        f"saying {facts.usual} would be right in {percent(facts.usual_right)}{guess}. "
-        f"Its lead over {facts.usual}: {changed(facts.lead)}."
+        f"Right in {share(facts.accuracy)} of the frames that show an instrument; always answering “{facts.usual}” "
+        f"would reach {percent(facts.usual_right)}{guess}. The lead: {changed(facts.lead)}."
     )
-    clause = f"it is right in {percent(facts.accuracy.estimate)} of the frames, always saying {facts.usual} would be "
-    return Reason(RULES["right"], text, every_one(*better), f"{clause}in {percent(facts.usual_right)}")
+    clause = f"right in {percent(facts.accuracy.estimate)} of the frames, always answering “{facts.usual}” in "
+    return Reason(RULES["right"], text, every_one(*better), f"{clause}{percent(facts.usual_right)}", facts.accuracy,
+                  facts.usual_right)  # fmt: skip
 
 
 def _varied(facts: GroundingFacts) -> Reason:
@@ -132,7 +130,7 @@ def _varied(facts: GroundingFacts) -> Reason:
     name, count = max(facts.answers.items(), key=lambda pair: pair[1])
     often, there = count / total, facts.shown.get(name, 0.0)
     holds = often < CONSTANT or often - there <= MORE
-    habit = "names nothing" if name == NONE_NAMED else f"says {name}"
+    habit = "names nothing" if name == NONE_NAMED else f"answers “{name}”"
     shows = "" if name == NONE_NAMED else f" {percent(there)} of them show one;"
     text = (
         f"It {habit} in {percent(often)} of the frames that show an instrument ({count} of {total});{shows} "
@@ -150,38 +148,41 @@ def _looks(facts: GroundingFacts, depends: bool) -> Reason:
     theirs, gap = facts.maps[hardest]
     reached = ", ".join(f"{_BLIND.get(name, name)} {percent(value)}" for name, (value, _) in facts.maps.items())
     text = (
-        f"When it is right, {share(facts.looks)} of what it looks at is an instrument. Maps that know nothing "
-        f"reach, on the same frames: {reached}. Against {_BLIND.get(hardest, hardest)}: {changed(gap)}."
+        f"When it is right, {share(facts.looks)} of the attended region is an instrument. Baseline maps on the same "
+        f"frames: {reached}. Against {_BLIND.get(hardest, hardest)}: {changed(gap)}."
     )
     holds = every_one(*(above(lead) for _, lead in facts.maps.values()))
     than = f"a map of {_BLIND.get(hardest, hardest)} ({percent(theirs)})"
     than = f"chance ({percent(theirs)})" if hardest == "uniform" else than
-    word = "more than" if holds else "not surely more than" if holds is None else "less than"
-    clause = f"{percent(facts.looks.estimate)} of what it looks at is an instrument, {word} {than}"
-    if holds is False and depends:  # a map that misses what the answer hangs on is a bad witness, not a bad model
-        text += " Hiding the instrument costs it right answers all the same: its maps do not tell what it uses."
-        holds, clause = None, f"{clause}, though hiding the instrument costs it right answers"
-    return Reason(RULES["looks"], text, holds, clause)
+    word = "more than" if holds else "not significantly more than" if holds is None else "less than"
+    clause = f"{percent(facts.looks.estimate)} of the attended region is an instrument, {word} {than}"
+    if (
+        holds is False and depends
+    ):  # the answer depends on the instrument although the map misses it: the map is at fault
+        text += " Hiding the instrument still costs right answers, so the maps do not show what the model uses."
+        holds, clause = None, f"{clause}, though hiding the instrument costs right answers"
+    return Reason(RULES["looks"], text, holds, clause, facts.looks, theirs)
 
 
 def _order(gap: Interval) -> tuple[int, float]:
-    """The worst difference first: below, then not told, then above; among these by the lower end."""
+    """The worst difference first: below, then inconclusive, then above; among these by the lower end."""
     rank = (False, None, True).index(above(gap))
     return rank, gap.estimate if math.isnan(gap.low) else gap.low
 
 
 def _depends(lost: Interval | None) -> Reason:
     if lost is None:
-        return Reason(RULES["depends"], "What hiding the instrument does was not measured.", None,
-                      "what hiding the instrument does was not measured")  # fmt: skip
-    text = f"Right answers lost by hiding the instrument, against hiding its shape elsewhere: {changed(lost)}."
+        return Reason(RULES["depends"], "The effect of hiding the instrument was not measured.", None,
+                      "the effect of hiding the instrument was not measured")  # fmt: skip
+    text = f"Right answers lost by hiding the instrument instead of the same shape elsewhere: {changed(lost)}."
     clause = f"hiding the instrument {_effect(lost)} ({changed(lost)})"
-    return Reason(RULES["depends"], text, above(lost, 0, LEAST_EFFECT), clause)
+    return Reason(RULES["depends"], text, above(lost, 0, LEAST_EFFECT), clause, lost, 0.0, (-1.0, 1.0))
 
 
 def _faithful(lost: Interval) -> Reason:
-    text = f"Right answers lost by hiding what it looks at, against hiding the same shape elsewhere: {changed(lost)}."
-    return Reason(RULES["faithful"], text, above(lost, 0, LEAST_EFFECT), f"hiding what it looks at {_effect(lost)}")
+    text = f"Right answers lost by hiding the attended region instead of the same shape elsewhere: {changed(lost)}."
+    clause = f"hiding the attended region {_effect(lost)}"
+    return Reason(RULES["faithful"], text, above(lost, 0, LEAST_EFFECT), clause, lost, 0.0, (-1.0, 1.0))
 
 
 def _effect(lost: Interval) -> str:
@@ -191,31 +192,31 @@ def _effect(lost: Interval) -> str:
     holds = above(lost, 0, LEAST_EFFECT)
     if holds is False:
         return "costs hardly more right answers than hiding elsewhere" if lost.low > 0 else "changes nothing"
-    return "costs it right answers" if holds else "makes no sure difference"
+    return "costs right answers" if holds else "makes no significant difference"
 
 
 def _grounded(looking: Interval) -> Reason:
     wrong = percent(1 - looking.estimate)
     text = (
-        f"Of its right answers {share(looking)} look mostly at an instrument; "
+        f"{share(looking)} of its right answers are grounded: most of the attended region is an instrument. "
         f"{wrong} are right while it looks elsewhere."
     )
-    return Reason(
-        RULES["grounded"], text, above(looking, LEAST_GROUNDED), f"{wrong} of its right answers look elsewhere"
-    )
+    clause = f"{wrong} of its right answers look elsewhere"
+    return Reason(RULES["grounded"], text, above(looking, LEAST_GROUNDED), clause, looking, LEAST_GROUNDED)
 
 
 def _unlike(alike: Interval, name: str, limit: float, change: str) -> Reason:
     flipped = replace(alike, estimate=-alike.estimate, low=-alike.high, high=-alike.low)
-    text = f"With {change} the rank correlation of the maps is {alike.cell()}."
-    return Reason(RULES[name], text, above(flipped, -limit), f"its map hardly changes with {change}")
+    text = f"With {change} the rank correlation of the maps is {alike.cell()}; the limit is {limit}."
+    clause = f"its map hardly changes with {change}"
+    return Reason(RULES[name], text, above(flipped, -limit), clause, alike, limit, (-1.0, 1.0))
 
 
 def _weakest(f1: Mapping[str, float | None]) -> Reason:
     order = sorted(f1, key=lambda name: f1[name] or 0.0)[:3]
     named = ", ".join(f"{name} (F1 {f1[name] or 0:.3f})" for name in order)
     never = [name for name, value in f1.items() if not value]
-    missed = f" Never named rightly: {listed(never, 5)}." if never else ""
+    missed = f" Never right: {listed(never, 5)}." if never else ""
     return Reason(RULES["weakest"], f"Weakest instruments: {named}.{missed}", None)
 
 
@@ -246,11 +247,11 @@ def _lead(scores: SurgXScores, best: pl.DataFrame, present: pl.DataFrame, usual:
     there = present.filter(pl.col("class") == usual).select("cluster", "frame", pl.lit(True).alias("usual"))
     pairs = best.join(there, on=["cluster", "frame"], how="left").with_columns(pl.col("usual").fill_null(False))
     gap = pl.col("present").cast(pl.Float64) - pl.col("usual").cast(pl.Float64)
-    return ratios(pairs, {"lead": Ratio(gap, pl.lit(True), bounds=EITHER_WAY)})["lead"]
+    return ratio_intervals(pairs, {"lead": Ratio(gap, pl.lit(True), bounds=EITHER_WAY)})["lead"]
 
 
 def _against_maps(scores: SurgXScores, rows: pl.DataFrame) -> dict[str, tuple[float, Interval]]:
-    """Of each map that knows nothing: what it reaches on the frames of the right answers, and the paired difference."""
+    """For each baseline map: what it reaches on the frames of the right answers, and the paired difference."""
     right = rows.filter(RIGHT & USED & pl.col("ac").is_not_null())
     maps = scores.cases.filter((pl.col("task") == "reference") & USED)
     gains: dict[str, tuple[float, Interval]] = {}
@@ -259,7 +260,7 @@ def _against_maps(scores: SurgXScores, rows: pl.DataFrame) -> dict[str, tuple[fl
         pairs = right.join(theirs, on=["cluster", "frame", "class"], how="inner").drop_nulls("theirs")
         if not pairs.is_empty():
             gap = {"gap": Ratio(pl.col("ac") - pl.col("theirs"), pl.lit(True), bounds=EITHER_WAY)}
-            intervals = ratios(pairs, gap)
+            intervals = ratio_intervals(pairs, gap)
             gains[name] = float(pairs.select(pl.col("theirs").mean()).item()), intervals["gap"]
     return gains
 

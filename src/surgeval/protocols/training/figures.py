@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from surgeval.figures import Curve, Estimate, EstimateBars, EstimateGroup, Figure, Lines
+from surgeval.figures import Curve, Estimate, Figure, Series, estimates, lines
 from surgeval.protocols.training.curves import Epoch, Training
 
 if TYPE_CHECKING:
@@ -46,53 +45,53 @@ def _marks(training: Training) -> tuple[tuple[float, str], ...]:
     return tuple((begun[stage], stage) for stage in training.stages[1:])
 
 
-def loss_lines(training: Training) -> dict[str, Lines]:
+def loss_lines(training: Training) -> dict[str, Figure]:
     """The losses of each stage, on axes of their own: a student's are other sums than a teacher's."""
     losses = {}
     for stage in training.stages:
         rows = [(x, epoch) for x, epoch in placed(training) if epoch.stage == stage]
         names = dict.fromkeys(name for _, epoch in rows for name in epoch.losses)
-        lines = [_line(rows, name, lambda epoch, name=name: epoch.losses.get(name)) for name in names]  # type: ignore[misc]
-        drawn = tuple(line for line in lines if line is not None)
+        found = [_line(rows, name, lambda epoch, name=name: epoch.losses.get(name)) for name in names]  # type: ignore[misc]
+        drawn = tuple(line for line in found if line is not None)
         if drawn:
-            losses[f"losses_{stage}"] = Lines(f"Losses of the {stage}", "epoch", "loss", drawn)
+            losses[f"losses_{stage}"] = lines(f"Losses of the {stage}", "epoch", "loss", drawn)
     return losses
 
 
-def metric_lines(training: Training, metrics: Sequence[str] = _METRICS) -> Lines | None:
+def metric_lines(training: Training, metrics: Sequence[str] = _METRICS) -> Figure | None:
     """The mAP on the validation videos by epoch; None where no epoch was validated."""
     rows = placed(training)
-    lines = [_line(rows, name, lambda epoch, name=name: epoch.numbers.get(name)) for name in metrics]  # type: ignore[misc]
-    drawn = tuple(line for line in lines if line is not None)
-    return Lines("mAP on the validation videos", "epoch", "mAP", drawn, marks=_marks(training)) if drawn else None
+    found = [_line(rows, name, lambda epoch, name=name: epoch.numbers.get(name)) for name in metrics]  # type: ignore[misc]
+    drawn = tuple(line for line in found if line is not None)
+    return lines("mAP on the validation videos", "epoch", "mAP", drawn, marks=_marks(training)) if drawn else None
 
 
 def fold_figures(result: TrainingScores) -> dict[str, Figure]:
     """What the page of one detector draws of its folds and classes."""
     figures: dict[str, Figure] = {}
-    lines = [_line(placed(training), name, lambda epoch: epoch.numbers.get("mAP50"))
+    found = [_line(placed(training), name, lambda epoch: epoch.numbers.get("mAP50"))
              for name, training in result.trainings.items()]  # fmt: skip
-    drawn = tuple(line for line in lines if line is not None)
+    drawn = tuple(line for line in found if line is not None)
     if drawn:
         title = "mAP50 on the validation videos of each fold, by epoch"
-        figures["folds_by_epoch"] = Lines(title, "epoch", "mAP50", drawn)
+        figures["folds_by_epoch"] = lines(title, "epoch", "mAP50", drawn)
     figures["folds"] = _fold_bars(result)
     figures["classes"] = class_bars([result])
     return figures
 
 
-def _fold_bars(result: TrainingScores) -> EstimateBars:
+def _fold_bars(result: TrainingScores) -> Figure:
     table = result.scores.sheets[result.scheme].filter(
         pl.col("component") == result.scores.main, pl.col("videos").is_not_null()
     )
     labels = tuple(str(name) for name in table["group"].to_list())
-    groups = tuple(EstimateGroup(metric, tuple(Estimate(value) for value in table[metric].to_list()))
+    groups = tuple(Series(metric, tuple(Estimate(value) for value in table[metric].to_list()))
                    for metric in _METRICS)  # fmt: skip
     subject = f"{_NAMES.get(result.scores.main, result.scores.main)} of each {result.scheme[:-1]}"
-    return EstimateBars(f"mAP of {subject}", labels, groups, "mAP", span=(0, 1))
+    return estimates(f"mAP of {subject}", labels, groups, "mAP", span=(0, 1))
 
 
-def class_bars(results: Sequence[TrainingScores]) -> EstimateBars:
+def class_bars(results: Sequence[TrainingScores]) -> Figure:
     """AP50 of the most frequent classes, detectors side by side."""
     first = results[0].scores
     sheet = f"classes_{first.main}"
@@ -101,13 +100,13 @@ def class_bars(results: Sequence[TrainingScores]) -> EstimateBars:
     groups = []
     for result in results:
         known = dict(result.scores.sheets[sheet].select("name", "AP50").iter_rows())
-        groups.append(EstimateGroup(result.name, tuple(Estimate(known.get(name)) for name in names)))
+        groups.append(Series(result.name, tuple(Estimate(known.get(name)) for name in names)))
     more = order.height - len(names)
     title = f"AP50 of each class, the most frequent first{f' ({more} rarer ones are in the table)' if more > 0 else ''}"
-    return EstimateBars(title, names, tuple(groups), "AP50", span=(0, 1))
+    return estimates(title, names, tuple(groups), "AP50", span=(0, 1))
 
 
-def difference_forest(comparisons: Mapping[str, Comparison]) -> EstimateBars | None:
+def difference_forest(comparisons: Mapping[str, Comparison]) -> Figure | None:
     """Paired differences of the main numbers with their intervals over videos, a colour per pair."""
     keys = [f"global|{component}|{metric}" for component in _NAMES for metric in _FOREST]
     known = {title: {number.key: number for number in comparison.numbers} for title, comparison in comparisons.items()}
@@ -116,15 +115,12 @@ def difference_forest(comparisons: Mapping[str, Comparison]) -> EstimateBars | N
         return None
     labels = tuple(next(numbers[key].label for numbers in known.values() if key in numbers) for key in shown)
     groups = tuple(
-        EstimateGroup(title, tuple(_difference(numbers[key].difference.interval) if key in numbers else Estimate(None)
+        Series(title, tuple(_difference(numbers[key].difference.interval) if key in numbers else Estimate(None)
                                    for key in shown))
         for title, numbers in known.items()
     )  # fmt: skip
-    return EstimateBars("Paired differences over the same videos", labels, groups, "difference")
+    return estimates("Paired differences over the same videos", labels, groups, "difference")
 
 
 def _difference(interval: object) -> Estimate:
-    value, low, high = (float(getattr(interval, name)) for name in ("estimate", "low", "high"))
-    if math.isnan(value):
-        return Estimate(None)
-    return Estimate(value) if math.isnan(low) else Estimate(value, low, high)
+    return Estimate.of(*(float(getattr(interval, name)) for name in ("estimate", "low", "high")))

@@ -7,7 +7,6 @@ trained again, and folds do not know of each other, so they may be trained by se
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,34 +15,33 @@ import polars as pl
 
 from surgeval._version import __version__
 from surgeval.datasets import Dataset, Sources, dataset_fingerprint, open_dataset
-from surgeval.engine import Manifest, fingerprint, save_scored
+from surgeval.engine import Manifest, fingerprint, scored_record
 from surgeval.errors import RunError
 from surgeval.files import (
+    check_stored,
     folder_lock,
     make_folder,
     path_inside,
-    read_json_object,
     read_parquet_file,
-    write_atomically,
     write_parquet_file,
 )
 from surgeval.metrics import Convention, Ties, choose_convention
-from surgeval.protocols.contract import refuse_dataset
+from surgeval.protocols.result import refuse_dataset, write_run
 from surgeval.protocols.training.detectors import Tell, TrainableDetector
 from surgeval.protocols.training.result import TrainingScores, load_folds
 from surgeval.protocols.training.scheme import Fold, Scheme, SchemeSpec, choose_folds
 from surgeval.protocols.training.stored import (
     BOXES,
-    PLAN,
-    RECORD,
     SCORES,
     TRAINING,
+    FoldFile,
+    PlanFile,
     fold_home,
-    fold_record,
-    write_plan,
+    load_fold,
+    save_plan,
 )
 from surgeval.protocols.triplets import TripletScores, score_triplets
-from surgeval.protocols.triplets.page import write_triplets_page
+from surgeval.protocols.triplets.page import write_page_of
 from surgeval.results import counted
 
 __all__ = ["run_training"]
@@ -110,10 +108,6 @@ def run_training(
     progress("scoring all folds")
     scores = _scored(folder, dataset, folds, model.name, convention, ties, rare)
     scores_folder = path_inside(folder, SCORES)
-    if pages:
-        write_triplets_page(scores, scores_folder)
-    else:
-        scores.save(scores_folder)
     manifest = Manifest(
         "training",
         config={
@@ -122,27 +116,30 @@ def run_training(
         },
         dataset=scores.settings["data"], model=model.name,
     )  # fmt: skip
-    save_scored(folder, manifest, cases=scores.settings["frames"])
+    with write_run(folder, scored_record(manifest, cases=scores.settings["frames"])):
+        scores.save(scores_folder)
+        if pages:
+            write_page_of([scores], scores_folder)
     return load_folds(folder)
 
 
 def _claim(folder: Path, dataset: Dataset, scheme: Scheme, method: TrainableDetector) -> str:
     """Write the plan, or check that the folder's is the same; its hash marks what belongs to it."""
-    plan = {
+    content = {
         "surgeval": __version__, "name": method.name, "method": method.identity, "data": _data_identity(dataset),
         "scheme": scheme.to_json(),
     }  # fmt: skip
-    known: dict[str, Any] = json.loads(json.dumps(plan, allow_nan=False))
-    path = folder / PLAN
+    path = folder / PlanFile.file_name
+    plan = check_stored(PlanFile, content, path)
     if path.exists():
-        there = read_json_object(path)
-        differ = [key for key in known if key != "surgeval" and there.get(key) != known[key]]
+        known, there = plan.identity(), PlanFile.load(folder).identity()
+        differ = [key for key in known if there[key] != known[key]]
         if differ:
             raise RunError(f"{folder}: found folds of another {', '.join(differ)}, expected the same or a new folder")
     else:
         refuse_dataset(folder)
-        write_plan(path, known, "folds")
-    return fingerprint({key: known[key] for key in known if key != "surgeval"})
+        save_plan(plan, folder)
+    return fingerprint(plan.identity())
 
 
 def _data_identity(dataset: Dataset) -> str:
@@ -155,7 +152,7 @@ def _data_identity(dataset: Dataset) -> str:
 
 def _do_fold(folder: Path, dataset: Dataset, fold: Fold, method: TrainableDetector, plan: str, progress: Tell) -> None:
     home = fold_home(folder, fold.name)
-    if fold_record(home, plan) is not None:
+    if load_fold(home, plan) is not None:
         progress(f"{fold.name}: finished before")
         return
     make_folder(path_inside(folder, "folds", fold.name))
@@ -165,11 +162,10 @@ def _do_fold(folder: Path, dataset: Dataset, fold: Fold, method: TrainableDetect
         progress(f"{fold.name}: detecting in {counted(len(fold.test), 'video')}")
         detections = method.detect(dataset, fold.test, home / TRAINING)
         write_parquet_file(detections.table, home / BOXES)
-        record = {
-            "plan": plan, "fold": fold.name, "boxes": detections.table.height, "frames": detections.frames,
-            "seconds": detections.seconds, "device": detections.device,
-        }  # fmt: skip
-        write_atomically(home / RECORD, (json.dumps(record, indent=1) + "\n").encode())
+        FoldFile(
+            plan=plan, fold=fold.name, boxes=detections.table.height, frames=detections.frames,
+            seconds=detections.seconds, device=detections.device,
+        ).save(home)  # fmt: skip
 
 
 def _scored(

@@ -12,9 +12,10 @@ import polars as pl
 
 from surgeval.errors import BadInput, SurgevalError
 from surgeval.figures import Figure
-from surgeval.pages import Fact, Link, Plot, Section, Table, save_figures, save_tables, write_page
-from surgeval.protocols.contract import Comparison, names_on_page
-from surgeval.protocols.evidence_page import evidence_of
+from surgeval.pages import Link, Plot, Section, Table
+from surgeval.protocols.contract import Comparison
+from surgeval.protocols.result import names_on_page
+from surgeval.protocols.run_page import RunPage, case_pictures, evidence_of
 from surgeval.protocols.training.ablation.page import write_ablation_page
 from surgeval.protocols.training.ablation.result import AblationScores
 from surgeval.protocols.training.compare import compare_training
@@ -24,7 +25,7 @@ from surgeval.protocols.training.result import TrainingScores
 from surgeval.protocols.training.settings import setting_rows
 from surgeval.protocols.training.stored import SCORES
 from surgeval.protocols.training.tables import fold_table, paper_tables
-from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
+from surgeval.results import counted
 from surgeval.stats import with_ends
 
 __all__ = ["write_page_of"]
@@ -64,25 +65,19 @@ def _write(results: Sequence[TrainingScores], out: Path) -> Path:
     one_run = len(results) == 1
     tables |= {f"folds_{k}" if not one_run else "folds": fold_table(result) for k, result in enumerate(results, 1)}
     tables |= {f"differences_{k}": comparison.to_frame() for k, comparison in enumerate(comparisons.values(), 1)}
-    save_tables(tables, out / "tables")
-    plots = save_figures(figures, out)
-    verdicts = {result.name: result.verdict() for result in results}
-    notes = [_sentence(note) for result in results for note in result.notes]
+    page = RunPage(results, out, tables, figures)
     sections = [
-        *verdict_sections(verdicts, [*dict.fromkeys(notes), *refused]),
-        Section("Overview", facts=_facts(results[0]) if one_run else (), figures=_some(plots, "classes", "differences"),
+        Section("Classes", figures=_some(page.plots, "classes", "differences"),
                 tables=_difference_tables(comparisons), links=_links(results, out)),
         paper_section(papers),
-        *_fold_sections(results, plots),
+        *_fold_sections(results, page.plots),
         Section("Settings", tables=tuple(_settings_tables(results))),
-        *((Section("Each frame", "Every scored frame: what is labelled, what was said, and what became of each object.",
-                   evidence=shown),) if (shown := evidence_of(results)) else ()),
-        Section("How it was computed", _METHOD),
+        Section("Each frame", "What is labelled in each scored frame, what was predicted, and what became of it.",
+                evidence=evidence_of(results)),
     ]  # fmt: skip
-    title = results[0].name if one_run else " and ".join(result.name for result in results)
-    return write_page(
-        out / "report.html", title, [s for s in sections if _holds(s)], kind="training",
-        lead=verdict_lead(verdicts), details=_details(results),
+    return page.write(
+        sections, _METHOD, facts=_facts(results[0]), pictures=case_pictures(results[0]) if one_run else (),
+        notes=[*(note for result in results for note in result.notes), *refused], details=_details(results),
     )  # fmt: skip
 
 
@@ -126,7 +121,7 @@ def _fold_sections(results: Sequence[TrainingScores], plots: Mapping[str, Plot])
 def _settings_tables(results: Sequence[TrainingScores]) -> list[Table]:
     schema = {"setting": pl.String, "value": pl.String}
     return [
-        Table(result.name, pl.DataFrame(setting_rows(result.plan["method"]), schema=schema, orient="row"), folded=True)
+        Table(result.name, pl.DataFrame(setting_rows(result.plan.method), schema=schema, orient="row"), folded=True)
         for result in results
     ]
 
@@ -138,20 +133,16 @@ def _difference_tables(comparisons: Mapping[str, Comparison]) -> tuple[Table, ..
             (number.label, with_ends(d.estimate, d.interval.low, d.interval.high), "yes" if d.told_apart else "no")
             for number in comparison.numbers[:12] for d in (number.difference,)
         ]  # fmt: skip
-        heads = ("number", "difference", "told apart")
+        heads = ("number", "difference", "significant")
         frame = pl.DataFrame(rows, schema=dict.fromkeys(heads, pl.String), orient="row")
         tables.append(Table(f"{title}, 95 % intervals over videos", frame, file=f"tables/differences_{k}.csv"))
     return tuple(tables)
 
 
-def _facts(result: TrainingScores) -> tuple[Fact, ...]:
-    main = result.scores.main
-    facts = []
-    for metric in ("mAP50", "mAP50:95", "F1"):
-        number = result.scores.number(main, metric)
-        facts.append(Fact(f"{metric} of {main.upper()}", f"{number.estimate:.3f}", number.ends()))
-    count = len(result.scores.settings["scheme"]["groups"])
-    return (*facts, Fact(result.scheme, str(count)), Fact("test videos", str(len(result.scores.settings["videos"]))))
+def _facts(result: TrainingScores) -> tuple[str, ...]:
+    """What was trained and scored, in a few words."""
+    folds = len(result.scores.settings["scheme"]["groups"])
+    return f"{folds} {result.scheme}", counted(len(result.scores.settings["videos"]), "test video")
 
 
 def _links(results: Sequence[TrainingScores], out: Path) -> tuple[Link, ...]:
@@ -168,18 +159,10 @@ def _links(results: Sequence[TrainingScores], out: Path) -> tuple[Link, ...]:
 
 def _details(results: Sequence[TrainingScores]) -> dict[str, str]:
     result = results[0]
-    return {"Scheme": str(result.plan["scheme"].get("name", ""))[:80],
+    return {"Scheme": result.plan.scheme.name[:80],
             "Label space": result.scores.settings["label_space"], "Convention": result.scores.settings["convention"],
             "Videos": str(len(result.scores.settings["videos"]))}  # fmt: skip
 
 
 def _some(plots: Mapping[str, Plot], *names: str) -> tuple[Plot, ...]:
     return tuple(plots[name] for name in names if name in plots)
-
-
-def _holds(section: Section) -> bool:
-    return any((section.text, section.tables, section.figures, section.facts, section.evidence, section.findings))
-
-
-def _sentence(note: str) -> str:
-    return f"{note[:1].upper()}{note[1:]}."

@@ -10,18 +10,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
-from surgeval.engine import load_record
 from surgeval.figures import Figure
 from surgeval.pages import Evidence
-from surgeval.protocols.contract import Headline, RunResult
+from surgeval.protocols.contract import Headline
+from surgeval.protocols.result import RunFiles, RunResult
 from surgeval.protocols.training.ablation.result import AblationScores, load_ablation
 from surgeval.protocols.training.curves import Training, is_training, load_training_folder
 from surgeval.protocols.training.figures import fold_figures
-from surgeval.protocols.training.stored import SCORES, TRAINING, FoldRecord, fold_home, fold_record, read_plan
+from surgeval.protocols.training.stored import (
+    SCORES,
+    TRAINING,
+    FoldFile,
+    PlanFile,
+    TrainingSettings,
+    fold_home,
+    load_fold,
+)
 from surgeval.protocols.training.tables import fold_table, paper_tables
 from surgeval.protocols.triplets import TripletScores, load_triplets
 from surgeval.protocols.verdict import Verdict
@@ -36,8 +43,8 @@ class TrainingScores(RunResult):
     name: str
     notes: tuple[str, ...]
     scores: TripletScores
-    plan: Mapping[str, Any]
-    records: tuple[FoldRecord, ...]
+    plan: PlanFile
+    records: tuple[FoldFile, ...]
     trainings: Mapping[str, Training]
     folder: Path | None = None
     protocol: str = field(default="training", init=False)
@@ -79,11 +86,8 @@ def load_training(folder: str | Path) -> TrainingScores | AblationScores:
     Traceback (most recent call last):
     surgeval.errors.DataError: no/such/folder: no such folder
     """
-    run_folder = Path(folder)
-    record = load_record(run_folder, "training")
-    if record.config.get("kind") == "ablation":
-        return load_ablation(run_folder)
-    return load_folds(run_folder)
+    files = RunFiles.open(folder, "training", TrainingSettings)
+    return load_ablation(files.folder) if files.settings.kind == "ablation" else load_folds(files.folder)
 
 
 def load_folds(folder: str | Path) -> TrainingScores:
@@ -94,17 +98,17 @@ def load_folds(folder: str | Path) -> TrainingScores:
     surgeval.errors.DataError: no/such/folder/folds.json: no such file
     """
     folder = Path(folder)
-    plan = read_plan(folder)
+    plan = PlanFile.load(folder)
     scores = load_triplets(folder / SCORES)
     names = list(scores.settings["scheme"]["groups"])
-    known = {name: fold_record(fold_home(folder, name)) for name in names}
+    known = {name: load_fold(fold_home(folder, name)) for name in names}
     lost = [name for name, record in known.items() if record is None]
     notes = scores.notes
     if lost:
         notes += (f"the boxes of {', '.join(lost)} are gone: speed is that of the other folds",)
     homes = {name: fold_home(folder, name) / TRAINING for name in names}
     return TrainingScores(
-        name=plan["name"], notes=notes, scores=scores, plan=plan,
+        name=plan.name, notes=notes, scores=scores, plan=plan,
         records=tuple(record for record in known.values() if record is not None),
         trainings={name: load_training_folder(home) for name, home in homes.items() if is_training(home)},
         folder=folder,

@@ -1,31 +1,63 @@
-"""The files of a folder of folds: the plan, and what every fold leaves when it is finished."""
+"""The files of a folder of folds: the plan, what every fold leaves when it is finished, and the plan of an ablation."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, TypeAlias
 
-from surgeval.errors import BadInput, DataError
-from surgeval.files import failure_reason, make_folder, read_json_object, safe_name, write_atomically
+from pydantic import AfterValidator, Field
 
-__all__ = ["BOXES", "PLAN", "RECORD", "SCORES", "TRAINING", "FoldRecord", "fold_home", "fold_record", "read_plan",
-           "write_plan"]  # fmt: skip
+from surgeval.errors import BadInput
+from surgeval.files import StoredFile, StoredPart, failure_reason, make_folder, safe_name
+from surgeval.protocols.result import RunSettings
 
-PLAN, RECORD, BOXES, TRAINING, SCORES = "folds.json", "fold.json", "detections.parquet", "training", "scores"
+__all__ = ["BOXES", "SCORES", "TRAINING", "AblationFile", "AblationName", "FoldFile", "PlanFile", "TrainingSettings",
+           "fold_home", "load_fold", "save_plan"]  # fmt: skip
+
+AblationName: TypeAlias = Literal["components", "fusion"]
+BOXES, TRAINING, SCORES = "detections.parquet", "training", "scores"
+Count = Annotated[int, Field(ge=0)]
 
 
-@dataclass(frozen=True, slots=True)
-class FoldRecord:
-    """A finished fold: what finding the boxes of its test videos took."""
+class StoredFold(StoredPart):
+    """The videos of a fold."""
+
+    train: tuple[str, ...]
+    val: tuple[str, ...]
+    test: tuple[str, ...]
+
+
+class StoredFolds(StoredPart):
+    """The folds by name."""
 
     name: str
-    boxes: int
-    frames: int
-    seconds: float
+    kind: Literal["folds", "sources"]
+    folds: dict[str, StoredFold] = Field(min_length=1)
+
+
+class PlanFile(StoredFile, name="folds.json", format=1):
+    """The content of folds.json: the detector that is trained, and the folds."""
+
+    surgeval: str
+    name: str
+    method: dict[str, Any]
+    data: str
+    scheme: StoredFolds
+
+    def identity(self) -> dict[str, Any]:
+        """What the folds depend on, as plain values."""
+        return self.model_dump(mode="json", exclude={"surgeval"})
+
+
+class FoldFile(StoredFile, name="fold.json", format=1):
+    """The content of fold.json: what finding the boxes of a fold's test videos took. `plan` marks the plan's fold."""
+
+    plan: str
+    fold: str
+    boxes: Count
+    frames: Count
+    seconds: Annotated[float, Field(ge=0)]
     device: str
 
     @property
@@ -34,52 +66,46 @@ class FoldRecord:
         return self.frames / self.seconds if self.frames and self.seconds > 0 else math.nan
 
 
+def _check_distinct(seeds: tuple[int, ...]) -> tuple[int, ...]:
+    if len(set(seeds)) != len(seeds):
+        raise ValueError("has a seed twice")
+    return seeds
+
+
+class AblationFile(StoredFile, name="ablation.json", format=1):
+    """The content of ablation.json: a table of the paper, its configurations and the seeds of each."""
+
+    table: AblationName
+    configurations: tuple[str, ...]
+    seeds: Annotated[tuple[Count, ...], Field(min_length=1), AfterValidator(_check_distinct)]
+
+
+class TrainingSettings(RunSettings):
+    """What a run of this protocol holds."""
+
+    kind: Literal["folds", "ablation"]
+
+
 def fold_home(folder: Path, name: str) -> Path:
     """Where a fold of this name lives."""
     return folder / "folds" / safe_name(name)
 
 
-def fold_record(home: Path, plan: str | None = None) -> FoldRecord | None:
+def load_fold(home: Path, plan: str | None = None) -> FoldFile | None:
     """What a fold left when it was finished; None where it is not, or belongs to another plan.
 
-    >>> fold_record(Path("no/such/fold"))
+    >>> load_fold(Path("no/such/fold"))
     """
-    path = home / RECORD
-    if not path.exists() or not (home / BOXES).exists():
+    if not (home / FoldFile.file_name).exists() or not (home / BOXES).exists():
         return None
-    data = read_json_object(path, finite=True)
-    kinds: dict[str, type | tuple[type, ...]] = {
-        "plan": str, "fold": str, "boxes": int, "frames": int, "seconds": (int, float), "device": str
-    }  # fmt: skip
-    for key, kind in kinds.items():
-        value = data.get(key)
-        negative = isinstance(value, int | float) and value < 0
-        if not isinstance(value, kind) or isinstance(value, bool) or negative:
-            raise DataError(path, f"found {repr(value)[:60]}, expected a value of its kind, not below 0", field=key)
-    if plan is not None and data["plan"] != plan:
-        return None
-    return FoldRecord(data["fold"], data["boxes"], data["frames"], float(data["seconds"]), data["device"])
+    fold = FoldFile.load(home)
+    return fold if plan in (None, fold.plan) else None
 
 
-def write_plan(path: Path, plan: Mapping[str, Any], name: str) -> None:
-    """Write what a folder of trainings is going to hold; `name` stands in the message where it cannot be written."""
+def save_plan(plan: PlanFile | AblationFile, folder: Path) -> None:
+    """Write what a folder of trainings is going to hold."""
     try:
-        make_folder(path.parent)
-        write_atomically(path, (json.dumps(plan, indent=1) + "\n").encode())
+        make_folder(folder)
+        plan.save(folder)
     except OSError as error:
-        raise BadInput(f"{path.parent}: {name} cannot be written: {failure_reason(error)}") from error
-
-
-def read_plan(folder: Path) -> dict[str, Any]:
-    """The plan of a folder of folds, checked as far as it is used."""
-    path = folder / PLAN
-    plan = read_json_object(path)
-    if not isinstance(plan.get("name"), str):
-        raise DataError(path, f"found {repr(plan.get('name'))[:60]}, expected the name of the detector", field="name")
-    if not isinstance(plan.get("method"), dict):
-        raise DataError(path, f"found {repr(plan.get('method'))[:60]}, expected its settings", field="method")
-    scheme = plan.get("scheme")
-    folds = scheme.get("folds") if isinstance(scheme, dict) else None
-    if not isinstance(folds, dict) or not folds or not all(isinstance(fold, dict) for fold in folds.values()):
-        raise DataError(path, f"found {repr(scheme)[:60]}, expected a scheme with its folds", field="scheme")
-    return plan
+        raise BadInput(f"{folder / plan.file_name}: cannot be written: {failure_reason(error)}") from error

@@ -201,7 +201,7 @@ def _left_out(results: Sequence[TrainingScores]) -> PaperTable:
 
 def fold_table(result: TrainingScores) -> pl.DataFrame:
     """One row per fold: videos, main numbers, boxes and speed; then mean and std."""
-    speeds = {record.name: record for record in result.records}
+    speeds = {record.fold: record for record in result.records}
     rows: list[dict[str, Any]] = []
     for row in _groups(result).iter_rows(named=True):
         if row["component"] != result.scores.main:

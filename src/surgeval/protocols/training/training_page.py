@@ -13,12 +13,24 @@ from PIL import Image, UnidentifiedImageError
 
 from surgeval.detector.training import TrainRecord
 from surgeval.errors import DataError
-from surgeval.figures import Bars, Curve, Figure, Lines, Series
+from surgeval.figures import Curve, Figure, Series, bars, lines
 from surgeval.files import read_bounded
-from surgeval.pages import Fact, Finding, Picture, Section, Table, save_figures, save_tables, write_page
+from surgeval.pages import (
+    Finding,
+    IntervalBar,
+    Measured,
+    Picture,
+    Scorecard,
+    Section,
+    Table,
+    figure_plots,
+    save_tables,
+    write_page,
+)
 from surgeval.protocols.training.curves import Epoch, Training, load_training_folder
 from surgeval.protocols.training.figures import loss_lines, metric_lines, placed
 from surgeval.protocols.training.settings import setting_rows
+from surgeval.results import Grade
 
 __all__ = ["training_findings", "write_training_page"]
 
@@ -77,11 +89,11 @@ def write_training_page(folder: str | Path, out: str | Path | None = None) -> Pa
     if counts is not None:
         tables["classes"] = counts
     save_tables(tables, home / "tables")
-    plots = save_figures(_figures(training, counts), home)
+    plots = figure_plots(_figures(training, counts))
     findings = training_findings(training)
     curves = tuple(plot for name, plot in plots.items() if name != "classes")
     sections = [
-        Section("Where it stands", facts=_facts(training), findings=findings, tables=_results(training.record.result)),
+        Section("Where it stands", findings=findings, tables=_results(training.record.result)),
         Section("Curves", "" if curves else "No epoch is finished yet.", figures=curves, paired=True,
                 tables=_shown(tables, "epochs", "Every epoch")),
         Section("What it learned from", figures=tuple(plots[name] for name in ("classes",) if name in plots),
@@ -91,10 +103,10 @@ def write_training_page(folder: str | Path, out: str | Path | None = None) -> Pa
                                     *_pairs("Versions", training.record.versions))),
         Section("How to read it", _METHOD),
     ]  # fmt: skip
-    filled = [s for s in sections if s.text or s.tables or s.figures or s.facts or s.findings or s.images]
+    filled = [s for s in sections if s.text or s.tables or s.figures or s.findings or s.images]
     name = training.folder.resolve().name
     return write_page(
-        home / "report.html", name, filled, kind="training", lead=findings[0].text,
+        home / "report.html", name, filled, kind="training", scorecard=_scorecard(training, findings[0]),
         details={"Detector": training.record.model, "Status": _status(training)},
     )  # fmt: skip
 
@@ -122,10 +134,10 @@ def _standing(training: Training) -> Finding:
     reached = f"best mAP50 {best[1]:.3f} ({best[0].stage}, epoch {best[0].number})" if best else "nothing was validated"
     reason = training.record.reason[:300]
     if status == "done":
-        return Finding(f"The training is finished: {reached}.", None if best is not None and best[1] == 0 else True)
+        return Finding(f"The training is finished: {reached}.", None if best is not None and best[1] == 0 else "passes")
     if status in ("stopped", "interrupted"):
         return Finding(f"The training is {status} after epoch {last.number} of the {last.stage}"
-                       f"{f' ({reason})' if reason else ''}: {reached}.", False)  # fmt: skip
+                       f"{f' ({reason})' if reason else ''}: {reached}.", "fails")  # fmt: skip
     return Finding(f"The training is {status}, after epoch {last.number} of the {last.stage}: {reached}.")
 
 
@@ -144,15 +156,17 @@ def _learning(training: Training) -> list[Finding]:
     if len(losses) > 1:
         fell = min(losses[1:]) < losses[0]
         text = f"The loss of the {stage} went from {losses[0]:.3g} to {losses[-1]:.3g} in {len(losses)} epochs."
-        findings.append(Finding(text, fell, "Rule: some later epoch has a lower loss than the first."))
+        findings.append(
+            Finding(text, "passes" if fell else "fails", "Some later epoch has a lower loss than the first.")
+        )
     best = training.best(stage)
     if best is None:
         findings.append(Finding("Nothing was validated, so the last epoch is the detector."))
     elif best.numbers["mAP50"] == 0:
-        findings.append(Finding("It finds nothing yet: mAP50 is 0.", False))
+        findings.append(Finding("It finds nothing yet: mAP50 is 0.", "fails"))
     elif epochs[-1].number - best.number >= max(5, _STALE * len(epochs)):
         text = f"No better since epoch {best.number} of {epochs[-1].number}: more of the same will not help."
-        findings.append(Finding(text, False, "Rule: half of the epochs, at least five, without a better one."))
+        findings.append(Finding(text, "fails", "Half of the epochs, at least five, without a better one."))
     return findings
 
 
@@ -167,8 +181,8 @@ def _student(training: Training) -> list[Finding]:
         points = f"{100 * (own - other):+.1f}".replace("-", "−")
         text = (f"The student reaches mAP50 {own:.3f}, its teacher {other:.3f}: {points} points on the validation "
                 "videos, without an interval.")  # fmt: skip
-        holds = None if abs(own - other) <= _LOST else own > other
-        findings.append(Finding(text, holds, f"Rule: a difference beyond {100 * _LOST:g} points is told."))
+        grade: Grade | None = None if abs(own - other) <= _LOST else "passes" if own > other else "fails"
+        findings.append(Finding(text, grade, f"A difference beyond {100 * _LOST:g} points is reported."))
     drift = drift_of(training)
     if drift:
         means = "; ".join(f"{name} {value:.4g}" for name, value in drift.items())
@@ -234,30 +248,37 @@ def _figures(training: Training, counts: pl.DataFrame | None) -> dict[str, Figur
         title += f", the {_MOST_BARS} most frequent" if met.height > shown.height else ""
         series = tuple(Series(part, tuple(shown[part].to_list())) for part in shown.columns[1:])
         if met.height:
-            figures["classes"] = Bars(title, tuple(shown["class"].to_list()), series, "boxes")
+            figures["classes"] = bars(title, tuple(shown["class"].to_list()), series, "boxes")
     return figures
 
 
-def _drift_lines(training: Training) -> Lines | None:
+def _drift_lines(training: Training) -> Figure | None:
     rows = placed(training)
     names = dict.fromkeys(name for _, epoch in rows for name in epoch.numbers if _about_background(name))
     curves = []
     for name in names:
         points = [(x, epoch.numbers[name]) for x, epoch in rows if name in epoch.numbers]
         curves.append(Curve(name, tuple(x for x, _ in points), tuple(y for _, y in points)))
-    return Lines("Background scores while the student learns", "epoch", "score", tuple(curves)) if curves else None
+    return lines("Background scores while the student learns", "epoch", "score", tuple(curves)) if curves else None
 
 
-def _facts(training: Training) -> tuple[Fact, ...]:
-    facts = [Fact("epochs", str(len(training.of(stage))), stage) for stage in training.stages]
+def _scorecard(training: Training, standing: Finding) -> Scorecard:
+    numbers = _numbers(training)
+    return Scorecard(standing.grade, standing.text, numbers[0] if numbers else None, tuple(numbers[1:5]))
+
+
+def _numbers(training: Training) -> list[Measured]:
+    """The best number first, then epochs, speed and time."""
+    facts = [Measured("epochs", str(len(training.of(stage))), stage) for stage in training.stages]
     best = _best_of(training)
     if best is not None:
-        facts.append(Fact("best mAP50", f"{best[1]:.3f}", f"{best[0].stage}, epoch {best[0].number}"))
+        text, where = f"{best[1]:.3f}", f"{best[0].stage}, epoch {best[0].number}"
+        facts.insert(0, Measured("best mAP50", text, where, IntervalBar(value=best[1], text=text)))
     speeds = [epoch.numbers["images_per_second"] for epoch in training.epochs if "images_per_second" in epoch.numbers]
     if speeds:
-        facts.append(Fact("images per second", f"{sorted(speeds)[len(speeds) // 2]:.0f}", "training, median"))
+        facts.append(Measured("images per second", f"{sorted(speeds)[len(speeds) // 2]:.0f}", "training, median"))
     spent = sum(epoch.numbers.get("seconds", 0.0) for epoch in training.epochs)
-    return (*facts, Fact("minutes", f"{spent / 60:.1f}", "all epochs")) if spent else tuple(facts)
+    return [*facts, *([Measured("minutes", f"{spent / 60:.1f}", "all epochs")] if spent else [])]
 
 
 def _pictures(folder: Path) -> tuple[Picture, ...]:

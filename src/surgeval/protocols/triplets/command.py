@@ -135,13 +135,14 @@ def score(
         )
     page = None
     if out is not None:
-        from surgeval.protocols.triplets.page import write_triplets_page
+        from surgeval.protocols.triplets.page import write_page_of
 
         if not replace and (earlier := _other_scores(scores, out)):
             raise BadInput(f"--out {out}: found {earlier}, expected a new folder, or --replace to write over them")
         with progress_bar("pages") as bar:
             bar.phase("page")
-            page = write_triplets_page(scores, out)
+            scores.save(out)
+            page = write_page_of([scores], out)
     if json:
         print_json(_as_json(scores, page))
     else:

@@ -32,7 +32,7 @@ def chapter(demo: Demo) -> Chapter:
     from surgeval.phantom import simulate_detector
     from surgeval.protocols.triplets.demo_network import NETWORK
     from surgeval.protocols.triplets.method import score_triplets
-    from surgeval.protocols.triplets.page import write_triplets_page
+    from surgeval.protocols.triplets.page import write_page_of
 
     out.mkdir(parents=True, exist_ok=True)
     videos = dataset.videos()
@@ -50,7 +50,7 @@ def chapter(demo: Demo) -> Chapter:
         for name in bar.track(names, "scoring", len(names)):
             title = f"{name} (trained network)" if name == NETWORK else f"{name} (simulated)"
             scored[name] = score_triplets(out / f"{name}.parquet", sampled, name=title, pictures=_PICTURES)
-            pages[name] = write_triplets_page(scored[name], out / name)
+            pages[name] = write_page_of([scored[name]], scored[name].save(out / name).parent)
     rows = [
         {
             "detector": name,

@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 
 from surgeval.arrays import Ints
-from surgeval.figures import Cloud, Curve, Curves, Estimate, EstimateBars, EstimateGroup, Figure, Heatmap, Scatter
+from surgeval.figures import Cloud, Curve, Estimate, Figure, Series, estimates, heatmap, scatter
+from surgeval.figures import curves as draw_curves
 from surgeval.metrics import Confusion
 from surgeval.stats import Interval
 
@@ -45,19 +46,19 @@ def score_figures(
     for component, lines in curves.items():
         if lines:
             title = f"Precision over recall of {title_of(component, settings)}{at}"
-            figures[f"curves_{component}"] = Curves(title, "recall", "precision", lines)
+            figures[f"curves_{component}"] = draw_curves(title, "recall", "precision", lines)
     for component, (confusion, names) in confusions.items():
         if confusion.counts.sum():
             figures[f"confusion_{component}"] = _confusion(title_of(component, settings), confusion, names)
-    scatter = _by_frequency(task, settings, sheets)
-    if scatter is not None:
-        figures["ap_by_frequency"] = scatter
+    by_frequency = _by_frequency(task, settings, sheets)
+    if by_frequency is not None:
+        figures["ap_by_frequency"] = by_frequency
     if "conventions" in sheets:
         figures["conventions"] = _conventions(sheets["conventions"], intervals or {})
     return figures
 
 
-def _by_frequency(task: str, settings: Mapping[str, Any], sheets: Mapping[str, pl.DataFrame]) -> Scatter | None:
+def _by_frequency(task: str, settings: Mapping[str, Any], sheets: Mapping[str, pl.DataFrame]) -> Figure | None:
     metric = "AP50" if task == "detection" else "AP"
     clouds = []
     for component in TITLES:
@@ -68,19 +69,19 @@ def _by_frequency(task: str, settings: Mapping[str, Any], sheets: Mapping[str, p
             clouds.append(Cloud(title_of(component, settings), columns[0], columns[1], columns[2]))
     clouds = [cloud for cloud in clouds if cloud.x]
     unit = "instances" if task == "detection" else "frames"
-    return Scatter(f"{metric} of each class against how often it occurs", unit, metric, tuple(clouds), log=True) \
+    return scatter(f"{metric} of each class against how often it occurs", unit, metric, tuple(clouds), log=True) \
         if clouds else None  # fmt: skip
 
 
-def _conventions(table: pl.DataFrame, intervals: Mapping[tuple[str, str, str], Interval]) -> EstimateBars:
+def _conventions(table: pl.DataFrame, intervals: Mapping[tuple[str, str, str], Interval]) -> Figure:
     rows = table.filter(pl.col("metric").is_in(["mAP50", "mAP50:95", "F1"]))
     labels = tuple(f"{component.upper()} {metric}" for component, metric in rows.select("component", "metric").rows())
     names = [name for name in rows.columns if name not in ("component", "metric", "difference")]
     groups = []
     for name in names:
         known = zip(rows[name].to_list(), rows.select("component", "metric").rows(), strict=True)
-        groups.append(EstimateGroup(name, tuple(_estimate(value, intervals.get((name, *key))) for value, key in known)))
-    return EstimateBars("The same predictions under three conventions", labels, tuple(groups), "score", span=(0, 1))
+        groups.append(Series(name, tuple(_estimate(value, intervals.get((name, *key))) for value, key in known)))
+    return estimates("The same predictions under three conventions", labels, tuple(groups), "score", span=(0, 1))
 
 
 def _estimate(value: float | None, interval: Interval | None) -> Estimate:
@@ -89,7 +90,7 @@ def _estimate(value: float | None, interval: Interval | None) -> Estimate:
     return Estimate(value, interval.low, interval.high)
 
 
-def _confusion(subject: str, confusion: Confusion, names: Sequence[str]) -> Heatmap:
+def _confusion(subject: str, confusion: Confusion, names: Sequence[str]) -> Figure:
     """Shares of each true class; the classes beyond the most frequent stand together as one."""
     n = len(names)
     counts = confusion.counts
@@ -108,7 +109,7 @@ def _confusion(subject: str, confusion: Confusion, names: Sequence[str]) -> Heat
     cells = tuple(tuple(_percent(merged[r, c] / total[c]) for c in filled) for r in range(len(groups)))
     columns = (*labels, "background")
     title = f"What became of {subject}: predicted (rows) for true (columns)"
-    return Heatmap(title, (*labels, "missed"), tuple(columns[c] for c in filled), cells, "% of the true class")
+    return heatmap(title, (*labels, "missed"), tuple(columns[c] for c in filled), cells, "% of the true class")
 
 
 def _percent(share: float) -> float:

@@ -1,4 +1,4 @@
-"""The two files from which a stored model's videos are exchanged with another's, read as files of strangers.
+"""The two files from which a stored model's videos are exchanged with another's.
 
 `ranked.parquet` has a row per ranked box and component (its class, score, and a bit for each IoU threshold at which it
 is a hit), or a row per frame (the labelled columns and all scores). `counts.parquet` has what is counted per video:
@@ -10,33 +10,61 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 import polars as pl
+from pydantic import Field
 
 from surgeval.arrays import AnyArray, Floats, Ints
 from surgeval.errors import DataError
-from surgeval.files import read_parquet_file, write_parquet_file
+from surgeval.files import StoredTable, write_parquet_file
 from surgeval.metrics import ASSOCIATION_COUNTS, Ranked
 from surgeval.metrics.ordinal import PARTS
 from surgeval.protocols.triplets.scoring.detection import CostSums
 from surgeval.protocols.triplets.scoring.mixing import MOST_CELLS, RankedBoxes, RankedGroup, ScoredFrames
 from surgeval.protocols.triplets.scoring.numbers import Key
 from surgeval.protocols.triplets.scoring.recognition import FrameScores
-from surgeval.protocols.triplets.stored import MOST_CLASSES, Confusions, expect
+from surgeval.protocols.triplets.stored import MOST_CLASSES, Confusions
 
 __all__ = ["MIXING_FILES", "Layout", "read_mixable", "write_mixable"]
 
-RANKED, COUNTS = MIXING_FILES = ("ranked.parquet", "counts.parquet")
 _THRESHOLDS: Floats = np.linspace(0.5, 0.95, 10)
-_BOXES = pl.Schema(
-    [("group", pl.Int64), ("component", pl.String), ("class", pl.Int64), ("video", pl.Int64), ("score", pl.Float64),
-     ("hits", pl.Int64)]
-)  # fmt: skip
-_FRAMES = [("video", pl.Int64()), ("answered", pl.Boolean()), ("labels", pl.List(pl.Int64))]
-_COUNTS = pl.Schema({"group": pl.Int64, "kind": pl.String, "component": pl.String, "video": pl.Int64,
-                     "class": pl.Int64, "value": pl.Float64})  # fmt: skip
+_Index: TypeAlias = Annotated[int, Field(ge=0)]
+
+
+class RankedRow(StoredTable, name="ranked.parquet", most=MOST_CELLS):
+    """A ranked box of a component: bit k of `hits` says whether it is a hit at the k-th IoU threshold."""
+
+    group: _Index
+    component: str
+    class_id: Annotated[int, Field(alias="class", ge=0)]
+    video: _Index
+    score: float
+    hits: Annotated[int, Field(ge=0, lt=1 << 10)]
+
+
+class FrameRow(StoredTable, name="ranked.parquet", most=MOST_CELLS):
+    """The labelled columns and all scores of a frame."""
+
+    video: _Index
+    answered: bool
+    labels: list[_Index]
+    scores: Annotated[list[float], Field(min_length=1)]
+
+
+class CountRow(StoredTable, name="counts.parquet"):
+    """What was counted in a video, by class, or 1 for a class that is rare, or the class of a column plus 1."""
+
+    group: _Index
+    kind: str
+    component: str
+    video: _Index
+    class_id: Annotated[int, Field(alias="class", ge=0)]
+    value: Annotated[float, Field(ge=0, le=1 << 53)]
+
+
+RANKED, COUNTS = MIXING_FILES = (RankedRow.file_name, CountRow.file_name)
 
 
 @dataclass(frozen=True)
@@ -52,19 +80,13 @@ class Layout:
     keys: Sequence[Key]
 
     @classmethod
-    def of(cls, path: Path, data: Mapping[str, Any], confusions: Confusions, keys: Sequence[Key]) -> Layout:
-        """What checked scores say; `path` names them."""
-        settings = data["settings"]
+    def of(cls, settings: Mapping[str, Any], confusions: Confusions, keys: Sequence[Key]) -> Layout:
+        """The layout of scores with these settings."""
         number_of = {video: number for number, video in enumerate(settings["videos"])}
-        named = settings["scheme"].get("groups")
-        lists = list(named.values()) if isinstance(named, dict) else []
-        fits = bool(lists) and all(
-            isinstance(names, list) and names and set(map(str, names)) <= set(number_of) for names in lists
-        )
-        expect(fits, path, "settings: scheme: groups", named, "some of the videos in each")
         return cls(
-            data["task"], settings.get("convention", ""), settings.get("ties", ""), len(number_of),
-            [np.array([number_of[str(video)] for video in names], dtype=np.int64) for names in lists],
+            settings["task"], settings.get("convention", ""), settings.get("ties", ""), len(number_of),
+            [np.array([number_of[video] for video in names], dtype=np.int64)
+             for names in settings["scheme"]["groups"].values()],
             {component: len(confusions[component][1]) if component in confusions else 0
              for component in settings["components"]}, keys,
         )  # fmt: skip
@@ -76,28 +98,27 @@ class Layout:
         return next((key.component for key in self.keys if key.scope == scope), "ivt")
 
 
-def write_mixable(folder: Path, mixable: RankedBoxes | ScoredFrames | None) -> tuple[str, ...]:
-    """Store what is kept, or take away what was; the names of the files that are there now."""
+def write_mixable(folder: Path, mixable: RankedBoxes | ScoredFrames | None) -> None:
+    """Store what is kept, or delete what was."""
     for name in MIXING_FILES:
         (folder / name).unlink(missing_ok=True)
     if mixable is None:
-        return ()
+        return
     tables = _box_tables(mixable) if isinstance(mixable, RankedBoxes) else _frame_tables(mixable)
     for name, table in zip(MIXING_FILES, tables, strict=True):
         write_parquet_file(table, folder / name)
-    return MIXING_FILES
 
 
 def read_mixable(folder: Path, layout: Layout) -> RankedBoxes | ScoredFrames | None:
-    """What was kept, checked cell by cell; None where nothing was."""
+    """What was kept; None where nothing was."""
     if not any((folder / name).exists() for name in MIXING_FILES):
         return None
     cells = layout.n_videos * sum(layout.n_classes.values())
     if cells > MOST_CELLS:
-        raise DataError(folder / COUNTS, f"found {cells} videos × classes, expected at most {MOST_CELLS}")
-    counts = _StoredCounts(folder / COUNTS, layout)
-    return _read_boxes(folder / RANKED, layout, counts) if layout.task == "detection" else _read_frames(
-        folder / RANKED, layout, counts)  # fmt: skip
+        raise DataError(folder / COUNTS, f"{cells} videos × classes; the limit is {MOST_CELLS}", code="file-too-large")
+    counts = _StoredCounts(folder)
+    read = _read_boxes if layout.task == "detection" else _read_frames
+    return read(folder, layout, counts)
 
 
 def _box_tables(mixable: RankedBoxes) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -115,7 +136,7 @@ def _box_tables(mixable: RankedBoxes) -> tuple[pl.DataFrame, pl.DataFrame]:
             counted.append(_sparse(number, "association", "ivt", group.association))
         if group.cost is not None:
             counted += [_sparse(number, kind, part, values) for kind, part, values in _cost_arrays(group.cost)]
-    return pl.concat(ranked).cast(_BOXES), pl.concat(counted)
+    return pl.concat(ranked).cast(RankedRow.dtypes()), pl.concat(counted)
 
 
 def _cost_arrays(cost: CostSums) -> Iterator[tuple[str, str, AnyArray]]:
@@ -132,7 +153,7 @@ def _frame_tables(mixable: ScoredFrames) -> tuple[pl.DataFrame, pl.DataFrame]:
     kind = pl.Float32 if frames.scores.dtype == np.float32 else pl.Float64
     table = pl.DataFrame(
         {"video": frames.video, "answered": frames.answered, "labels": labels, "scores": list(frames.scores)},
-        schema=pl.Schema([*_FRAMES, ("scores", pl.List(kind))]),
+        schema=FrameRow.dtypes() | {"scores": pl.List(kind)},
     )
     counted = [_sparse(number, "rare", frames.main, _flags(rare)) for number, (_, rare) in enumerate(mixable.groups)]
     counted += [_sparse(0, "column", component, 1 + ids[None]) for component, ids in frames.classes.items()]
@@ -148,18 +169,14 @@ def _sparse(group: int, kind: str, component: str, values: AnyArray) -> pl.DataF
     video, label = np.nonzero(values)
     table = pl.DataFrame({"video": video, "class": label, "value": values[video, label].astype(np.float64)})
     named = (pl.lit(group).alias("group"), pl.lit(kind).alias("kind"), pl.lit(component).alias("component"))
-    return table.select(*named, pl.all()).cast(_COUNTS)
+    return table.select(*named, pl.all()).cast(CountRow.dtypes())
 
 
 class _StoredCounts:
     """The table of counts, one array at a time."""
 
-    def __init__(self, path: Path, layout: Layout) -> None:
-        self._path, self._layout = path, layout
-        self._table = read_parquet_file(path)
-        if self._table.schema != _COUNTS or any(self._table.null_count().row(0)):
-            raise DataError(path, "found another table, expected what was counted per video")
-        _require_range(path, self._table, "value", 0, 2**53)
+    def __init__(self, folder: Path) -> None:
+        self._path, self._table = folder / COUNTS, CountRow.load(folder)
         self._kinds = {key: part for key, part in self._table.group_by("group", "kind", "component")}  # noqa: C416
 
     def array(self, group: int, kind: str, component: str, shape: tuple[int, int]) -> Floats:
@@ -168,7 +185,7 @@ class _StoredCounts:
         part = self._kinds.get((group, kind, component))
         if part is not None:
             for column, most in zip(("video", "class"), shape, strict=True):
-                _require_range(self._path, part, column, 0, most - 1)
+                _require_below(self._path, part[column], most)
             values[part["video"].to_numpy(), part["class"].to_numpy()] = part["value"].to_numpy()
         return values
 
@@ -177,20 +194,16 @@ class _StoredCounts:
         return self.array(group, kind, component, shape).astype(np.int64)
 
 
-def _require_range(path: Path, table: pl.DataFrame, column: str, least: float, most: float) -> None:
-    inside = table[column].is_between(least, most)
-    if not inside.all():
-        raise DataError(path, f"found {table[column].filter(~inside)[0]!r}, expected {least} to {most}", field=column)
+def _require_below(path: Path, values: pl.Series, most: int) -> None:
+    """Refuse the number of a group, video or class that the other files do not have."""
+    if values.len() and (highest := int(values.to_numpy().max())) >= most:
+        sentence = f"expected a value below {most}, got {highest}; score the predictions again"
+        raise DataError(path, sentence, field=values.name, code="wrong-value")
 
 
-def _read_boxes(path: Path, layout: Layout, counts: _StoredCounts) -> RankedBoxes:
-    expected = "the ranked boxes of scored triplets"
-    table = read_parquet_file(path)
-    if table.schema != _BOXES or any(table.null_count().row(0)) or len(table) > MOST_CELLS:
-        raise DataError(path, f"found another table, expected {expected}")
-    _require_range(path, table, "group", 0, len(layout.groups) - 1)
-    _require_range(path, table, "hits", 0, 2 ** len(_THRESHOLDS) - 1)
-    _require_range(path, table, "score", -1e300, 1e300)
+def _read_boxes(folder: Path, layout: Layout, counts: _StoredCounts) -> RankedBoxes:
+    path, table = folder / RANKED, RankedRow.load(folder)
+    _require_below(path, table["group"], len(layout.groups))
     parts = {key: part for key, part in table.group_by("group", "component", maintain_order=True)}  # noqa: C416
     empty = table.clear()
     groups = []
@@ -206,8 +219,8 @@ def _read_boxes(path: Path, layout: Layout, counts: _StoredCounts) -> RankedBoxe
 
 
 def _ranked(path: Path, layout: Layout, component: str, table: pl.DataFrame, truths: Ints) -> Ranked:
-    _require_range(path, table, "class", 0, truths.shape[1] - 1)
-    _require_range(path, table, "video", 0, len(truths) - 1)
+    _require_below(path, table["class"], truths.shape[1])
+    _require_below(path, table["video"], len(truths))
     label = table["class"].to_numpy()
     order = np.argsort(label, kind="stable")
     hits = (table["hits"].to_numpy()[order, None] >> np.arange(len(_THRESHOLDS)) & 1).astype(bool)
@@ -233,22 +246,15 @@ def _extras(layout: Layout, counts: _StoredCounts, group: int, videos: int) -> t
     return association if "association" in scopes else None, cost if "cost-aware" in scopes else None
 
 
-def _read_frames(path: Path, layout: Layout, counts: _StoredCounts) -> ScoredFrames:
-    expected = "labels and scores of frames"
-    table = read_parquet_file(path)
-    kinds = [pl.Schema([*_FRAMES, ("scores", pl.List(kind))]) for kind in (pl.Float32, pl.Float64)]
-    if table.schema not in kinds or any(table.null_count().row(0)) or not len(table):
-        raise DataError(path, f"found another table, expected {expected}")
-    _require_range(path, table, "video", 0, layout.n_videos - 1)
+def _read_frames(folder: Path, layout: Layout, counts: _StoredCounts) -> ScoredFrames:
+    path, table = folder / RANKED, FrameRow.load(folder)
+    _require_below(path, table["video"], layout.n_videos)
+    columns = len(table["scores"][0]) if len(table) else 0
+    if not columns or columns * len(table) > MOST_CELLS or not (table["scores"].list.len() == columns).all():
+        raise DataError(path, "expected as many scores for every frame", field="scores", code="wrong-shape")
     flat = table["scores"].explode(empty_as_null=False)
-    columns = len(table["scores"][0])
-    even = bool((table["scores"].list.len() == columns).all()) and columns
-    if not even or len(flat) > MOST_CELLS or flat.null_count() or not flat.is_finite().all():
-        raise DataError(path, "found other lists, expected as many finite numbers for every frame", field="scores")
     labelled = table["labels"].explode(empty_as_null=False)
-    if labelled.null_count():
-        raise DataError(path, "found an empty cell, expected the number of a column", field="labels")
-    _require_range(path, labelled.to_frame(), "labels", 0, columns - 1)
+    _require_below(path, labelled, columns)
     targets = np.zeros((len(table), columns), dtype=bool)
     targets[np.repeat(np.arange(len(table)), table["labels"].list.len().to_numpy()), labelled.to_numpy()] = True
     classes = {}
@@ -256,7 +262,8 @@ def _read_frames(path: Path, layout: Layout, counts: _StoredCounts) -> ScoredFra
         if component != layout.main:
             classes[component] = counts.whole(0, "column", component, (1, columns))[0] - 1
             if not 0 <= classes[component].min() <= classes[component].max() < MOST_CLASSES:
-                raise DataError(path.with_name(COUNTS), "found no class, expected one per column", field=component)
+                sentence = f"expected a class of {component} for each column"
+                raise DataError(folder / COUNTS, sentence, field="value", code="wrong-value")
     frames = FrameScores(
         targets, flat.to_numpy().reshape(len(table), columns), table["video"].to_numpy(), table["answered"].to_numpy(),
         None, layout.main, classes,

@@ -9,15 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from surgeval.pages import Fact, Plot, Section, Table, save_figures, save_tables, write_page
-from surgeval.protocols.evidence_page import evidence_of
+from surgeval.pages import Plot, Section, Table
+from surgeval.protocols.run_page import RunPage, case_pictures, evidence_of
 from surgeval.protocols.triplets.figures import MOST_CLASSES, title_of
-from surgeval.protocols.triplets.readable import FLOOR, Readable, readable_scores
+from surgeval.protocols.triplets.readable import BASELINE, Readable, readable_scores
 from surgeval.protocols.triplets.result import TripletScores
-from surgeval.protocols.verdict_page import verdict_lead, verdict_sections
 from surgeval.results import counted
 
-__all__ = ["triplet_sections", "write_page_of", "write_triplets_page"]
+__all__ = ["triplet_sections", "write_page_of"]
 
 _METHOD = {
     "coco": "Convention coco, as pycocotools has it: each prediction takes the ground truth it overlaps best, matching "
@@ -37,13 +36,13 @@ _TIES = {
 _RECOGNITION = (
     "Average precision without interpolation; tied scores are one threshold. A class without positives is left out, "
     "never counted as 0. Component scores are the maximum over the triplets of a component. The same "
-    "answer in every frame earns each class's share of frames: that column is the floor."
+    "answer in every frame earns each class's share of frames: that column is the baseline."
 )
-_FLOOR = (
-    "The same answer in every frame, the floor of mAP50, says the median box of every class everywhere, with one "
-    "score. It knows the labels of the scored videos, as no model does, and still finds next to nothing. I, V and T "
-    "have floors of their own: one box of each instrument, verb or target. Predictions of one box of every triplet say "
-    "several boxes of an instrument, verb or target, and their I, V and T may lie above that."
+_BASELINE = (
+    "Baseline of mAP50: the median box of each class, in every frame, with equal scores. It is computed from the test "
+    "labels, so it is generous. I, V and T have baselines of their own: one box of each instrument, verb or target. "
+    "Predictions of one box of every triplet hold several boxes of an instrument, verb or target, so their I, V and T "
+    "may lie above that."
 )
 _EQUAL = {"free": "order-free", "reference": "in the reference's order"}
 _NOTES = {
@@ -57,19 +56,10 @@ _INTERVALS = (
 )
 
 
-def write_triplets_page(scores: TripletScores, out: str | Path) -> Path:
-    """Store the scores in a run folder and write their page there; returns the page's path."""
-    scores.save(out)
-    return write_page_of([scores], out)
-
-
 def write_page_of(results: Sequence[TripletScores], out: str | Path) -> Path:
     """Write page, tables and figures of one result, new or loaded, below `out`; returns the page's path."""
-    out = Path(out)
     (scores,) = results
-    figures = scores.figures
-    save_tables(scores.tables, out / "tables")
-    plots = save_figures(figures, out)
+    page = RunPage(results, out, scores.tables, scores.figures)
     settings = scores.settings
     details = {
         "Task": scores.task,
@@ -79,9 +69,9 @@ def write_page_of(results: Sequence[TripletScores], out: str | Path) -> Path:
         "Videos": str(len(settings["videos"])),
         "Scored": settings["scheme"]["kind"] if settings["scheme"]["kind"] != "all" else "all videos together",
     }
-    return write_page(
-        out / "report.html", scores.name, triplet_sections(scores, plots), kind="triplets", lead=_lead(scores),
-        details=details,
+    return page.write(
+        triplet_sections(scores, page.plots), f"{_how(scores)}\n\n{_INTERVALS}", facts=_facts(scores),
+        notes=scores.notes, pictures=case_pictures(scores), details=details,
     )  # fmt: skip
 
 
@@ -89,8 +79,7 @@ def triplet_sections(scores: TripletScores, figures: Mapping[str, Plot]) -> tupl
     """The chapters; `figures` are the plots of `scores.figures`."""
     tables = {table.name: table for table in readable_scores(scores)}
     sections = [
-        Section("Overview", facts=_facts(scores),
-                tables=_shown(tables, "components", "video_wise", "video_first")),
+        Section("Numbers", tables=_shown(tables, "components", "video_wise", "video_first")),
         Section("Precision and recall", "The mean over classes is heavy; the area under it is COCO's mAP at IoU 0.5."
                 if scores.task == "detection" else "The mean over classes is heavy.",
                 figures=_plots(figures, "curves_"), paired=True),
@@ -109,38 +98,20 @@ def triplet_sections(scores: TripletScores, figures: Mapping[str, Plot]) -> tupl
                 "videos are not asked of it. Each group is scored on its own videos; std has ddof = 1.",
                 tables=_shown(tables, "videos", "folds", "sources")),
     ]  # fmt: skip
-    filled = [section for section in sections if section.tables or section.figures or section.evidence]
-    detected = scores.task == "detection"
-    how = _RECOGNITION
-    if detected:
-        how = "\n\n".join((_METHOD[scores.settings["convention"]], _TIES[scores.settings["ties"]], _FLOOR))
-    first = verdict_sections({scores.name: scores.verdict()}, [_sentence(note) for note in scores.notes])
-    return (*first, *filled, Section("How it was computed", "\n\n".join((how, _INTERVALS))))
+    return tuple(sections)
 
 
-def _lead(scores: TripletScores) -> str:
-    metric = "mAP50" if scores.task == "detection" else "mAP"
-    number = scores.number(scores.main)
-    verdict = verdict_lead({scores.name: scores.verdict()})
-    classes, videos = title_of(scores.main, scores.settings), counted(len(scores.settings["videos"]), "video")
-    return verdict or f"{metric} of {classes}: {number}, over {videos}."
+def _how(scores: TripletScores) -> str:
+    if scores.task != "detection":
+        return _RECOGNITION
+    return "\n\n".join((_METHOD[scores.settings["convention"]], _TIES[scores.settings["ties"]], _BASELINE))
 
 
-def _facts(scores: TripletScores) -> tuple[Fact, ...]:
-    wanted = ("mAP50", "mAP50:95", "F1") if scores.task == "detection" else ("mAP",)
-    facts = []
-    for metric in wanted:
-        number = scores.number(scores.main, metric)
-        facts.append(
-            Fact(f"{metric} of {title_of(scores.main, scores.settings)}", f"{number.estimate:.3f}", number.ends())
-        )
-    few = scores.number(scores.main).few_clusters
-    return (*facts, Fact("videos", str(len(scores.settings["videos"])), "too few for a general claim" if few else ""))
-
-
-def _sentence(note: str) -> str:
-    starts_with_file = note.partition(" ")[0].endswith(":")  # "boxes.csv: line 2: …"
-    return f"{note}." if starts_with_file else f"{note[:1].upper()}{note[1:]}."
+def _facts(scores: TripletScores) -> tuple[str, ...]:
+    """What was measured, in a few words."""
+    return counted(
+        len(scores.settings["videos"]), "video"
+    ), f"{scores.task} of {title_of(scores.main, scores.settings)}"
 
 
 def _shown(tables: dict[str, Readable], *names: str) -> tuple[Table, ...]:
@@ -154,7 +125,7 @@ def _shown(tables: dict[str, Readable], *names: str) -> tuple[Table, ...]:
 
 def _class_tables(scores: TripletScores) -> tuple[Table, ...]:
     order = [scores.main, *(component for component in scores.settings["components"] if component != scores.main)]
-    heads = {"constant AP50": f"AP50 of {FLOOR}", "constant AP": f"AP of {FLOOR}"}
+    heads = {"constant AP50": f"AP50 of {BASELINE}", "constant AP": f"AP of {BASELINE}"}
     sheets = {component: scores.sheets[f"classes_{component}"].drop("class") for component in order}
     return tuple(
         Table(

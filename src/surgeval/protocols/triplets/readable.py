@@ -16,9 +16,9 @@ from surgeval.protocols.triplets.verdict import floors_of
 from surgeval.results import counted
 from surgeval.stats import with_ends
 
-__all__ = ["FLOOR", "Readable", "readable_scores"]
+__all__ = ["BASELINE", "Readable", "readable_scores"]
 
-FLOOR = "the same answer in every frame"  # heading of what it reaches
+BASELINE = "constant baseline"  # heading of what it reaches
 _MOST = 20  # classes listed in a terminal
 _GROUPS = ("component", "group", "videos", "mAP50", "mAP50:95", "F1", "video-wise mAP50", "mAP", "video-wise mAP")
 _CLASSES = ("name", "instances", "AP50", "video-wise AP50", "F1", "AP", "video-wise AP")
@@ -110,7 +110,7 @@ def _grid(scores: TripletScores, scope: str) -> pl.DataFrame:
     if scope == SCOPES[0] and floors_of(scores):
         known = floors_of(scores)
         cells = ["–" if (value := known.get(component)) is None else f"{value:.3f}" for component in rows]
-        table = table.with_columns(pl.Series(FLOOR, cells))
+        table = table.with_columns(pl.Series(BASELINE, cells))
     return table
 
 

@@ -1,12 +1,11 @@
 """`TripletScores`: what scoring a prediction file gives, and how it is stored in a run folder and loaded again.
 
-A scored folder is a run: `run.json` says what was scored and how, further files (`_stored`, `_mixing_files`) hold every
+A scored folder is a run: `run.json` says what was scored and how, further files (`stored`, `mixing_files`) hold every
 number, table, curve and ranking: the page is made again, and two folders are compared, without predictions or dataset.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,42 +16,31 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from surgeval._version import __version__
-from surgeval.errors import BadInput, DataError, RunError
+from surgeval.engine import Manifest, load_record, scored_record
+from surgeval.errors import BadInput, RunError
 from surgeval.figures import Curve, Figure
-from surgeval.files import (
-    failure_reason,
-    file_digest,
-    folder_lock,
-    make_folder,
-    read_json_object,
-    read_parquet_file,
-    write_atomically,
-    write_parquet_file,
-)
+from surgeval.files import check_stored
 from surgeval.pages import Evidence
-from surgeval.protocols.contract import Headline, RunResult, refuse_dataset
+from surgeval.protocols.contract import Headline
 from surgeval.protocols.pictures import load_pictures, save_pictures
-from surgeval.protocols.triplets.check import check_scores
+from surgeval.protocols.result import RunResult, check_output, write_run
 from surgeval.protocols.triplets.evidence import triplet_evidence
 from surgeval.protocols.triplets.figures import score_figures
-from surgeval.protocols.triplets.mixing_files import MIXING_FILES, Layout, read_mixable, write_mixable
+from surgeval.protocols.triplets.mixing_files import Layout, read_mixable, write_mixable
 from surgeval.protocols.triplets.scoring.inputs import Task
 from surgeval.protocols.triplets.scoring.mixing import RankedBoxes, ScoredFrames
 from surgeval.protocols.triplets.scoring.numbers import NAMES, Key, ScoreNumber, StoredReplicates, reading_order
-from surgeval.protocols.triplets.scoring.objects import OBJECTS, read_objects, write_objects
-from surgeval.protocols.triplets.stored import Confusions, details_json, read_details
+from surgeval.protocols.triplets.scoring.objects import ObjectRow
+from surgeval.protocols.triplets.stored import Confusions, DetailsFile, ReplicateRow, TripletsFile, check_sheets
 from surgeval.protocols.triplets.tables import confusion_table, headline_table
 from surgeval.protocols.triplets.verdict import floors_of, judge
 from surgeval.protocols.verdict import Verdict
 from surgeval.stats import Interval
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure as MatplotlibFigure
+    from surgeval.figures import Figure
 
 __all__ = ["TripletScores", "load_triplets"]
-
-SCORES, DETAILS, REPLICATES = "scores.json", "details.json", "replicates.parquet"
-SCHEMA = 3
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -149,8 +137,8 @@ class TripletScores(RunResult):
         """A row per frame: labelled, said, and what became of each."""
         return triplet_evidence(self)
 
-    def plot(self, name: str | None = None) -> MatplotlibFigure:
-        """One figure for print, by default precision over recall of the triplets."""
+    def plot(self, name: str | None = None) -> Figure:
+        """One figure, by default precision over recall of the triplets."""
         main = f"curves_{self.main}"
         return super().plot(main if name is None and main in self.figures else name)
 
@@ -158,7 +146,6 @@ class TripletScores(RunResult):
         """Plain values: what `scores.json` holds."""
         return {
             "surgeval": __version__,
-            "schema": SCHEMA,
             "name": self.name,
             "task": self.task,
             "verdict": None if (verdict := self.verdict()) is None else verdict.to_json(),
@@ -169,44 +156,20 @@ class TripletScores(RunResult):
         }
 
     def save(self, folder: str | Path) -> Path:
-        """Make the folder a run that `load_triplets` reads back; a reader never meets half a file."""
-        from surgeval.engine import load_record  # it imports pydantic (80 ms), which scoring does not need
-
-        out = Path(folder)
-        if (out / "run.json").exists() and (other := load_record(out).protocol) != self.protocol:
-            raise RunError(f"{out}: found a run of {other}, expected a new folder or a run of {self.protocol}")
-        if not (out / "run.json").exists() and not (out / SCORES).exists():
-            refuse_dataset(out)
-        try:
-            make_folder(out)
-            with folder_lock(out):
-                self._write(out)
-        except OSError as error:
-            raise BadInput(f"{out}: scores cannot be written: {failure_reason(error)}") from error
-        return out / SCORES
-
-    def _write(self, out: Path) -> None:
-        """run.json goes first and comes last: what has one is complete, and all of one scoring."""
-        from surgeval.engine import Manifest, save_scored
-
-        for stale in ("run.json", "report.html", OBJECTS):
-            (out / stale).unlink(missing_ok=True)
-        write_parquet_file(self.replicates.to_frame(), out / REPLICATES)
-        _write_json(out / DETAILS, details_json(self.sheets, self.curves, self.confusions))
-        if self.objects is not None:
-            write_objects(out / OBJECTS, self.objects)
-        save_pictures(out, self.pictures)
-        mixing = write_mixable(out, self.mixable)
-        files = (REPLICATES, DETAILS, *((OBJECTS,) if self.objects is not None else ()), *mixing)
-        digests = {name: file_digest(out / name) for name in files}
-        _write_json(out / SCORES, {**self.to_json(), "sha256": digests}, indent=1)
+        """Make the folder a run that `load_triplets` reads back."""
+        check_output(folder, self.protocol, own=TripletsFile.file_name)
         config = {key: value for key, value in self.settings.items() if key != "data"}
         manifest = Manifest(self.protocol, config=config, dataset=self.settings["data"], model=self.name)
-        save_scored(out, manifest, cases=self.settings["frames"])
-
-
-def _write_json(path: Path, data: Mapping[str, Any], indent: int | None = None) -> None:
-    write_atomically(path, (json.dumps(data, indent=indent, allow_nan=False) + "\n").encode())
+        with write_run(folder, scored_record(manifest, cases=self.settings["frames"])) as out:
+            (out / ObjectRow.file_name).unlink(missing_ok=True)
+            if self.objects is not None:
+                ObjectRow.save(self.objects, out)
+            ReplicateRow.save(ReplicateRow.of(self.replicates), out)
+            DetailsFile.of(self.sheets, self.curves, self.confusions).save(out)
+            save_pictures(out, self.pictures)
+            write_mixable(out, self.mixable)
+            check_stored(TripletsFile, self.to_json(), out / TripletsFile.file_name).save(out)
+        return Path(folder) / TripletsFile.file_name
 
 
 def load_triplets(folder: str | Path) -> TripletScores:
@@ -225,35 +188,21 @@ def load_triplets(folder: str | Path) -> TripletScores:
     surgeval.errors.BadInput: no/such/folder: found no scores.json, expected a folder of scored triplets
     """
     run_folder = Path(folder)
-    if "\0" in str(folder) or not (run_folder / SCORES).exists():
-        raise BadInput(f"{folder}: found no {SCORES}, expected a folder of scored triplets")
-    data = read_json_object(run_folder / SCORES, finite=True)
-    sheets, curves, confusions = read_details(run_folder / DETAILS)
-    replicates = StoredReplicates.of_table(read_parquet_file(run_folder / REPLICATES), run_folder / REPLICATES)
-    numbers = check_scores(run_folder, data, SCHEMA, sheets, [*curves, *confusions], replicates)
-    _require_one_scoring(run_folder, data)
+    if "\0" in str(folder) or not (run_folder / TripletsFile.file_name).exists():
+        raise BadInput(f"{folder}: found no {TripletsFile.file_name}, expected a folder of scored triplets")
+    record = load_record(run_folder, "triplets")
+    if not record.complete:
+        raise RunError(f"{folder}: the run is not complete ({record.status}); score the predictions again")
+    file, details = TripletsFile.load(run_folder), DetailsFile.load(run_folder)
+    settings, numbers = file.to_settings(), tuple(number.to_number() for number in file.numbers)
+    sheets, confusions, keys = details.to_sheets(), details.to_confusions(), [number.key for number in numbers]
+    check_sheets(run_folder / DetailsFile.file_name, settings, sheets, numbers)
+    replicates = ReplicateRow.to_replicates(ReplicateRow.load(run_folder), keys, run_folder / ReplicateRow.file_name)
     pictures, odd = load_pictures(run_folder)
-    layout = Layout.of(run_folder / SCORES, data, confusions, [number.key for number in numbers])
     return TripletScores(
-        objects=read_objects(run_folder / OBJECTS) if (run_folder / OBJECTS).exists() else None, pictures=pictures,
-        name=data["name"], task=data["task"], settings=data["settings"], notes=(*data["notes"], *odd),
-        thresholds=data["thresholds"], numbers=numbers, replicates=replicates, sheets=sheets, curves=curves,
-        confusions=confusions, mixable=read_mixable(run_folder, layout), folder=run_folder,
+        objects=ObjectRow.load(run_folder) if (run_folder / ObjectRow.file_name).exists() else None,
+        pictures=pictures, name=file.name, task=file.task, settings=settings, notes=(*file.notes, *odd),
+        thresholds=file.thresholds, numbers=numbers, replicates=replicates, sheets=sheets, curves=details.to_curves(),
+        confusions=confusions, mixable=read_mixable(run_folder, Layout.of(settings, confusions, keys)),
+        folder=run_folder,
     )  # fmt: skip
-
-
-def _require_one_scoring(folder: Path, data: Mapping[str, Any]) -> None:
-    """Refuse files of two scorings in one folder: an interrupted one, or files copied from elsewhere."""
-    from surgeval.engine import load_record
-
-    record = load_record(folder)
-    stored = data.get("sha256")
-    known = (REPLICATES, DETAILS, *(name for name in (OBJECTS, *MIXING_FILES) if (folder / name).exists()))
-    for name in known:
-        digest = stored.get(name) if isinstance(stored, Mapping) else None
-        if not (folder / name).is_file() or digest != file_digest(folder / name):
-            raise DataError(folder / name, f"found another scoring's file, expected the one that {SCORES} belongs to")
-    name = str(data.get("name"))
-    if not record.complete or record.model != name:
-        found = f"a run of {record.model!r:.60} that is {record.status}"
-        raise DataError(folder / "run.json", f"found {found}, expected the finished run that {SCORES} belongs to")

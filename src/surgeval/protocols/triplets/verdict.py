@@ -1,4 +1,4 @@
-"""Does it find more than one who says the same in every frame? Rules from numbers to sentences, for a scored file.
+"""Does it beat a constant prediction? Rules from numbers to sentences, for a scored file.
 
 docs/verdicts.md lists the rules. Each is a function of plain numbers, tested on planted predictions.
 """
@@ -30,14 +30,14 @@ _ROUNDING = 1e-9  # average precisions that differ by less are the same
 RULES = {
     rule.name: rule
     for rule in (
-        Rule("floor", "The interval of the mean average precision lies more than "
-             f"{LEAST_LEAD} above the floor (for detection one usual box per class in every frame, for recognition the "
-             "class frequencies); contradicted where it lies below the floor.", "decides"),
+        Rule("baseline", "The interval of the mean average precision lies more than "
+             f"{LEAST_LEAD} above the baseline (for detection the median box of each class in every frame, for "
+             "recognition the class frequencies); fails where it lies below the baseline.", "decides"),
         Rule("classes", f"No more than {percent(MOST_UNFOUND)} of the classes that occur are found no better than the "
-             "floor finds them; a class that both find always counts as found. Not told where the run does not store "
-             "what the floor finds of each class.", "limits"),
-        Rule("one video", "Without any one video the number keeps at least half of its lead over the floor; not told "
-             f"where the lead is below {LEAST_LEAD}.", "limits"),
+             "baseline finds them; a class that both find always counts as found. Inconclusive where the run does not "
+             "store the baseline of each class.", "limits"),
+        Rule("one video", "Without any one video the number keeps at least half of its lead over the baseline; "
+             f"inconclusive where the lead is below {LEAST_LEAD}.", "limits"),
         Rule("weakest", f"The three classes with the lowest average precision of those with {ENOUGH} or more "
              "instances, and how many these are."),
         Rule("boxes", "What became of the true boxes, and how many of the reported ones match none of them, counting "
@@ -47,7 +47,7 @@ RULES = {
 
 
 class ClassScore(NamedTuple):
-    """A class that occurs: its average precision, the floor's (None: it was not stored), and its instances."""
+    """A class that occurs: its average precision, the baseline's (None: it was not stored), and its instances."""
 
     name: str
     ap: float
@@ -86,8 +86,8 @@ class TripletFacts:
 
     @property
     def blind(self) -> str:
-        """What the floor says, in words."""
-        return "one usual box per class in every frame" if self.metric == "mAP50" else "the class frequencies alone"
+        """What the baseline predicts, in words."""
+        return "the median box of each class in every frame" if self.metric == "mAP50" else "the class frequencies"
 
 
 def judge(scores: TripletScores) -> Verdict | None:
@@ -99,7 +99,7 @@ def judge(scores: TripletScores) -> Verdict | None:
 
 
 def claim_of(facts: TripletFacts) -> Claim:
-    """What the rules test, with what the floor really is: more typical boxes could reach more without looking."""
+    """What the rules test, naming the baseline: other constant boxes could reach more without looking."""
     return Claim(
         f"It finds {facts.subject} better than {facts.blind}.", f"It finds {facts.subject} worse than {facts.blind}."
     )
@@ -107,7 +107,7 @@ def claim_of(facts: TripletFacts) -> Claim:
 
 def reasons_of(facts: TripletFacts) -> tuple[Reason, ...]:
     """Every rule that has its number, in the order of the page."""
-    reasons = [_floor(facts)]
+    reasons = [_against_baseline(facts)]
     reasons += [_classes(facts)] if facts.classes else []
     reasons += [_one_video(facts, facts.floor)] if len(facts.without) > 1 and facts.floor is not None else []
     reasons += [_weakest(facts.classes)] if len(facts.classes) > 1 else []
@@ -115,22 +115,22 @@ def reasons_of(facts: TripletFacts) -> tuple[Reason, ...]:
     return tuple(reasons)
 
 
-def _floor(facts: TripletFacts) -> Reason:
+def _against_baseline(facts: TripletFacts) -> Reason:
     reached = f"{facts.metric} of {facts.subject} {facts.number.cell()}"
     if facts.floor is None:
-        unknown = f"what it is with {facts.blind} is not known"
-        return Reason(RULES["floor"], f"{reached}; {unknown}.", None, unknown)
-    text = f"{reached}; with {facts.blind} it would be {facts.floor:.3f}."
+        unknown = "the baseline is unknown"
+        return Reason(RULES["baseline"], f"{reached}; {unknown}.", None, unknown, facts.number)
+    text = f"{reached}; {facts.blind} would reach {facts.floor:.3f}."
     clause = f"{facts.metric} {facts.number.estimate:.3f} against {facts.floor:.3f}"
     below = above(facts.number, facts.floor) is False
     holds = False if below else above(facts.number, facts.floor + LEAST_LEAD) or None
-    return Reason(RULES["floor"], text, holds, clause)
+    return Reason(RULES["baseline"], text, holds, clause, facts.number, facts.floor)
 
 
 def _classes(facts: TripletFacts) -> Reason:
     order = sorted(facts.classes, key=lambda score: -score.instances)
     if any(score.floor is None for score in order):
-        unknown = f"What each class reaches with {facts.blind} is not known: the run was scored before it was stored."
+        unknown = "The baseline of each class is unknown: this run does not store it."
         return Reason(RULES["classes"], unknown, None)
     low = [score for score in order if _no_better(score)]
     share, total = len(low) / len(order), len(order)
@@ -138,7 +138,7 @@ def _classes(facts: TripletFacts) -> Reason:
     if not low:
         return Reason(RULES["classes"], f"{every} is found.", True)
     missed = [score for score in low if score.ap == 0]
-    how = "not found" if len(missed) == len(low) else f"not found better than with {facts.blind}"
+    how = "not found" if len(missed) == len(low) else f"not found better than by {facts.blind}"
     verb = "is" if len(low) == 1 else "are"
     part = "the one class" if total == 1 else f"{len(low)} of {total} classes"
     occur = f"that occur{'s' * (total == 1)}" + ("" if total == 1 else f" ({percent(share)})")
@@ -155,16 +155,15 @@ def _no_better(score: ClassScore) -> bool:
 def _one_video(facts: TripletFacts, floor: float) -> Reason:
     known = {video: value for video, value in facts.without.items() if not math.isnan(value)}
     if not known:
-        return Reason(RULES["one video"], "The number without single videos is not defined.", None)
+        return Reason(RULES["one video"], "The number without single videos is undefined.", None)
     video = min(known, key=lambda name: known[name])
     least, lead = known[video], facts.number.estimate - floor
     text = f"Without the video that helps it most, {video}, {facts.metric} is {least:.3f}."
     if lead < LEAST_LEAD:
-        return Reason(RULES["one video"], f"{text} Its lead is too small to ask who carries it.", None)
+        return Reason(RULES["one video"], f"{text} The lead over the baseline is too small for this test.", None)
     holds = least - floor >= LEAST_LEFT * lead
-    return Reason(
-        RULES["one video"], text, holds, f"one video carries it: without {video} {facts.metric} is {least:.3f}"
-    )
+    clause = f"one video decides it: without {video} {facts.metric} is {least:.3f}"
+    return Reason(RULES["one video"], text, holds, clause)
 
 
 def _weakest(classes: Sequence[ClassScore]) -> Reason:
@@ -218,7 +217,7 @@ def _box_counts(scores: TripletScores) -> BoxCounts | None:
 
 
 def floors_of(scores: TripletScores) -> dict[str, float | None]:
-    """By component, what the same answer in every frame reaches; runs scored before it was stored have none."""
+    """By component, what a constant prediction reaches; empty for a run that does not store it."""
     table = scores.sheets["components"]
     column = next((name for name in ("constant mAP50", "constant mAP") if name in table.columns), None)
     return {} if column is None else dict(table.select("component", column).iter_rows())

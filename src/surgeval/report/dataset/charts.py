@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from surgeval.figures import Bars, Figure, Heatmap, Histogram, Series, Timeline, TimelineSpan
+from surgeval.figures import Figure, Series, Span, bars, heatmap, histogram, timeline
 from surgeval.report.dataset import margins
 from surgeval.report.dataset.bins import BOX_EDGES, PER_FRAME, RUN_EDGES
 from surgeval.report.dataset.statistics import DatasetStatistics
@@ -41,25 +41,25 @@ def statistics_figures(s: DatasetStatistics) -> dict[str, Figure]:
     return {name: figure for name, figure in figures.items() if figure is not None}
 
 
-def _series(s: DatasetStatistics, rows: Sequence[Sequence[int]]) -> tuple[Series[float], ...]:
+def _series(s: DatasetStatistics, rows: Sequence[Sequence[int]]) -> tuple[Series, ...]:
     """One series per source; with more sources than colours, one for all."""
     if not 1 < len(s.sources) <= MOST_SOURCES:
         return (Series("all", tuple(float(sum(row)) for row in rows)),)
     return tuple(Series(name, tuple(float(row[k]) for row in rows)) for k, name in enumerate(margins.source_names(s)))
 
 
-def _classes(s: DatasetStatistics, title: str, names: Sequence[str], rows: Sequence[Sequence[int]]) -> Bars | None:
+def _classes(s: DatasetStatistics, title: str, names: Sequence[str], rows: Sequence[Sequence[int]]) -> Figure | None:
     ranked = sorted((k for k in range(len(rows)) if any(rows[k])), key=lambda k: (-sum(rows[k]), k))[:MOST_CLASSES]
     if not ranked or all(names[k] == margins.NOT_KNOWN for k in ranked):
         return None
-    return Bars(title, tuple(names[k] for k in ranked), _series(s, [rows[k] for k in ranked]), "instances")
+    return bars(title, tuple(names[k] for k in ranked), _series(s, [rows[k] for k in ranked]), "instances")
 
 
-def _tail(s: DatasetStatistics, rows: Sequence[Sequence[int]]) -> Bars | None:
+def _tail(s: DatasetStatistics, rows: Sequence[Sequence[int]]) -> Figure | None:
     ranked = sorted((k for k in range(len(rows)) if any(rows[k])), key=lambda k: (-sum(rows[k]), k))
     if len(ranked) <= MOST_CLASSES // 2:
         return None
-    return Bars(
+    return bars(
         "The long tail: all triplets that occur, by rank",
         tuple(s.space.triplet_name(k) for k in ranked),
         (Series("all", tuple(float(sum(rows[k])) for k in ranked)),),
@@ -71,7 +71,7 @@ def _tail(s: DatasetStatistics, rows: Sequence[Sequence[int]]) -> Bars | None:
     )
 
 
-def _per_frame(s: DatasetStatistics) -> Bars | None:
+def _per_frame(s: DatasetStatistics) -> Figure | None:
     if not s.labelled:
         return None
     several = 1 < len(s.sources) <= MOST_SOURCES
@@ -80,12 +80,12 @@ def _per_frame(s: DatasetStatistics) -> Bars | None:
     series = [Series(name, margins.per_frame_percent(counts)) for name, counts in rows if sum(counts)]
     if s.space.name in margins.PUBLISHED_PER_FRAME:
         series.append(Series(f"{s.space.name} as published", margins.PUBLISHED_PER_FRAME[s.space.name]))
-    return Bars(
+    return bars(
         f"{crowd(s).capitalize()} per labelled frame",
         PER_FRAME,
         tuple(series),
         "% of frames",
-        mode="grouped",
+        grouped=True,
         horizontal=False,
         axis=f"{crowd(s)} in a frame",
     )
@@ -96,14 +96,14 @@ def crowd(s: DatasetStatistics) -> str:
     return "triplet instances" if s.space.triplets else "instances"
 
 
-def _pairs(s: DatasetStatistics, component: str, title: str) -> Heatmap | None:
+def _pairs(s: DatasetStatistics, component: str, title: str) -> Figure | None:
     values, columns = margins.pair_counts(s, component), margins.names_of(s, component)
     if not any(any(row[:-1]) for row in values):
         return None
     return _matrix(title, margins.names_of(s, "instruments"), columns, values, "instances")
 
 
-def _together(s: DatasetStatistics) -> Heatmap | None:
+def _together(s: DatasetStatistics) -> Figure | None:
     names = s.space.instruments
     return (
         _matrix("Two instruments in one frame", names, names, margins.together_counts(s), "frames")
@@ -114,11 +114,11 @@ def _together(s: DatasetStatistics) -> Heatmap | None:
 
 def _matrix(
     title: str, rows: Sequence[str], columns: Sequence[str], values: Sequence[Sequence[int]], unit: str
-) -> Heatmap:
+) -> Figure:
     """Only rows and columns that occur: a blank half would hide the rest."""
     down = [r for r in range(len(rows)) if any(values[r])]
     across = [c for c in range(len(columns)) if any(row[c] for row in values)]
-    return Heatmap(
+    return heatmap(
         title,
         tuple(rows[r] for r in down),
         tuple(columns[c] for c in across),
@@ -127,33 +127,33 @@ def _matrix(
     )
 
 
-def _timeline(s: DatasetStatistics) -> Timeline | None:
+def _timeline(s: DatasetStatistics) -> Figure | None:
     shown = [row for row in s.videos if row.stretches][:MOST_VIDEOS]
     if not shown:
         return None
     kinds = sorted({run.key for row in shown for run in row.stretches}, key=lambda phase: (phase < 0, phase))
     spans = tuple(
-        TimelineSpan(k, kinds.index(run.key), run.start / _MINUTE, run.end / _MINUTE)
+        Span(k, kinds.index(run.key), run.start / _MINUTE, run.end / _MINUTE)
         for k, row in enumerate(shown)
         for run in row.stretches
     )
     names = tuple(margins.phase_name(s, phase) for phase in kinds)
-    return Timeline("Phases of each video", tuple(row.video.name for row in shown), names, spans, "minutes")
+    return timeline("Phases of each video", tuple(row.video.name for row in shown), names, spans, "minutes")
 
 
-def _action_lengths(s: DatasetStatistics) -> Histogram | None:
+def _action_lengths(s: DatasetStatistics) -> Figure | None:
     return _histogram("How long an action lasts", RUN_EDGES, s.run_lengths, "seconds", "actions")
 
 
-def _box_sizes(s: DatasetStatistics) -> Histogram | None:
+def _box_sizes(s: DatasetStatistics) -> Figure | None:
     counts = tuple(sum(column) for column in zip(*s.box_sizes.values(), strict=True))
     return _histogram("Size of the boxes", BOX_EDGES, counts, "% of the frame's area", "boxes")
 
 
-def _histogram(title: str, edges: Sequence[float], counts: Sequence[int], axis: str, unit: str) -> Histogram | None:
+def _histogram(title: str, edges: Sequence[float], counts: Sequence[int], axis: str, unit: str) -> Figure | None:
     """Without the empty bins at both ends."""
     filled = [k for k, count in enumerate(counts) if count]
     if not filled:
         return None
     first, last = filled[0], filled[-1]
-    return Histogram(title, tuple(edges[first : last + 2]), tuple(counts[first : last + 1]), axis, unit)
+    return histogram(title, tuple(edges[first : last + 2]), tuple(counts[first : last + 1]), axis, unit)

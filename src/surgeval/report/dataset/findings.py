@@ -42,7 +42,7 @@ def _problems(check: Checked | None) -> tuple[Finding, ...]:
     if check is None:
         return ()
     if not check.counts:
-        return (Finding("The check found nothing wrong.", True),)
+        return (Finding("The check found nothing wrong.", "passes"),)
     total = sum(check.counts.values())
     levels = {problem.kind: problem.level for problem in check.problems}
     errors = sum(count for kind, count in check.counts.items() if levels.get(kind) == "error")
@@ -50,14 +50,16 @@ def _problems(check: Checked | None) -> tuple[Finding, ...]:
     kinds = sorted(check.counts.items(), key=lambda item: (levels.get(item[0]) != "error", -item[1], item[0]))
     named = ", ".join(f"{kind} ({_grouped(count)})" for kind, count in kinds[:_NAMED])
     rest = f" and {_number(len(kinds) - _NAMED, 'other kind')}" if len(kinds) > _NAMED else ""
-    return (Finding(f"The check found {split}: {named}{rest}; Problems lists them.", False if errors else None),)
+    return (Finding(f"The check found {split}: {named}{rest}; Problems lists them.", "fails" if errors else None),)
 
 
 def _videos(s: DatasetStatistics) -> tuple[Finding, ...]:
     if len(s.videos) >= FEW_CLUSTERS:
         return ()
     few = _number(len(s.videos), "video")
-    return (Finding(f"Only {few}: too few for a claim about videos in general, whatever is measured on them.", False),)
+    return (
+        Finding(f"Only {few}: too few for a claim about videos in general, whatever is measured on them.", "fails"),
+    )
 
 
 def _balance(s: DatasetStatistics) -> tuple[Finding, ...]:
@@ -94,7 +96,7 @@ def _boxes(s: DatasetStatistics) -> tuple[Finding, ...]:
     if not missing or not s.boxes:
         return ()
     text = f"{_number(missing, 'instance')} of {_grouped(s.total)} ({percent(missing / s.total)}) have no box."
-    return (Finding(text, False),)
+    return (Finding(text, "fails"),)
 
 
 def _number(count: int, noun: str) -> str:

@@ -14,7 +14,7 @@ import polars as pl
 from surgeval.arrays import Image
 from surgeval.datasets import Dataset, OnProblem, Problem, Sources, raise_errors
 from surgeval.figures import Figure
-from surgeval.pages import Fact, Picture, Plot, Section, Table, save_figures, save_tables, write_page
+from surgeval.pages import Measured, Picture, Plot, Scorecard, Section, Table, save_tables, write_page
 from surgeval.report.dataset.charts import MOST_CLASSES, MOST_VIDEOS, crowd
 from surgeval.report.dataset.count import dataset_statistics
 from surgeval.report.dataset.findings import Checked, dataset_findings
@@ -62,16 +62,14 @@ def write_dataset_page(
     tables = statistics.tables
     if check is not None:
         tables |= problem_tables(check.counts, check.problems, dataset.root)
-    figures = statistics.figures
     save_tables(tables, out / "tables")
-    save_figures(figures, out)
     sections = dataset_sections(statistics, check=check, root=dataset.root, sheet=sheet, linked=True)
     return write_page(
         out / "report.html",
         title or statistics.name,
         sections,
         kind="dataset report",
-        lead=_lead(statistics),
+        scorecard=_scorecard(statistics, check),
         details={"Format": statistics.format, "Label space": statistics.space.name},
     )
 
@@ -137,7 +135,7 @@ class _Shelf:
         return (Plot(self.figures[name], note, files, wide),)
 
 
-def _lead(s: DatasetStatistics) -> str:
+def _contents(s: DatasetStatistics) -> str:
     contents = (
         f"{_count(s.total, 'instance')} in {_count(s.labelled, 'labelled frame')} of {_count(len(s.videos), 'video')}"
     )
@@ -166,21 +164,29 @@ def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} %"
 
 
-def _overview(s: DatasetStatistics, shelf: _Shelf, sheet: Image | None, check: Checked | None) -> Section:
-    facts = [
-        Fact(_noun(len(s.videos), "video"), _grouped(len(s.videos))),
-        Fact("labelled frames", _grouped(s.labelled), f"of {_grouped(s.frames)} frames"),
-        Fact("instances", _grouped(s.total), f"{s.total / s.labelled:.2f} per labelled frame" if s.labelled else ""),
+def _scorecard(s: DatasetStatistics, check: Checked | None) -> Scorecard:
+    """What the check found, and how much there is."""
+    first = dataset_findings(s, check)[0] if check is not None else None
+    instances = f"{s.total / s.labelled:.2f} per labelled frame" if s.labelled else ""
+    numbers = [
+        Measured(_noun(len(s.videos), "video"), _grouped(len(s.videos)), _duration(s.seconds) if s.seconds else ""),
+        Measured("labelled frames", _grouped(s.labelled), f"of {_grouped(s.frames)} frames"),
+        Measured("instances", _grouped(s.total), instances),
     ]
     if s.total:
-        facts.append(Fact("instances with a box", _share(s.boxes, s.total), f"{_grouped(s.total - s.boxes)} without"))
+        numbers.append(
+            Measured("instances with a box", _share(s.boxes, s.total), f"{_grouped(s.total - s.boxes)} without")
+        )
     if s.space.triplets:
         used = len({s.space.find(i, v, t) for _, i, v, t in s.instances} - {-1})
-        facts.append(Fact("triplet classes occur", str(used), f"of {len(s.space.triplets)} in the label space"))
-    if s.seconds is not None:
-        facts.append(Fact("of video", _duration(s.seconds)))
-    if s.question_count:
-        facts.append(Fact(_noun(s.question_count, "question"), _grouped(s.question_count)))
+        numbers.append(Measured("triplet classes occur", str(used), f"of {len(s.space.triplets)} in the label space"))
+    return Scorecard(
+        first.grade if first is not None else None, _contents(s) if first is None else first.text, numbers[0],
+        tuple(numbers[1:5]),
+    )  # fmt: skip
+
+
+def _overview(s: DatasetStatistics, shelf: _Shelf, sheet: Image | None, check: Checked | None) -> Section:
     pictures = []
     if sheet is not None:
         pictures.append(Picture(sheet, "Contact sheet of labelled frames", "Sample frames with their labels."))
@@ -188,7 +194,6 @@ def _overview(s: DatasetStatistics, shelf: _Shelf, sheet: Image | None, check: C
     return Section(
         "Overview",
         findings=dataset_findings(s, check),
-        facts=tuple(facts),
         images=tuple(pictures),
         tables=(
             *shelf.table("splits", "Videos, frames and instances by split and source"),

@@ -151,7 +151,7 @@ def _baselines(study: RankingStudy, m: int) -> list[str]:
     which = f"the baseline{'s' if len(gate.baselines) > 1 else ''} {listed(gate.baselines)}"
     sentence_of = {
         "clearly better": f"Clearly better than {which}.",
-        "not shown": f"Not shown to be better than {'each of ' if len(gate.baselines) > 1 else ''}{which}, nor worse.",
+        "inconclusive": f"No significant difference from {'some of ' if len(gate.baselines) > 1 else ''}{which}.",
         "worse": f"Worse than at least one of {which}." if len(gate.baselines) > 1 else f"Worse than {which}.",
     }
     return [sentence_of[state]]

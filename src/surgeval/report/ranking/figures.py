@@ -6,16 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from surgeval.figures import (
-    Estimate,
-    EstimateBars,
-    EstimateGroup,
-    Figure,
-    Heatmap,
-    Podium,
-    SignificanceMap,
-    StabilityLines,
-)
+from surgeval.figures import Figure, Series, estimates, heatmap, podium, significance_map, stability_lines
 from surgeval.report.ranking.study import RankingStudy
 from surgeval.report.ranking.tables import bucket_order
 from surgeval.stats import shown_bucket
@@ -29,37 +20,33 @@ def ranking_figures(study: RankingStudy) -> dict[str, Figure]:
     order, buckets = ranking.order, bucket_order(ranking)
     names = tuple(ranking.models[m] for m in order)
     figures: dict[str, Figure] = {
-        "significance": SignificanceMap(
+        "significance": significance_map(
             "Buckets in which one model is better", names, _rows(ranking.wins[np.ix_(order, order)]),
             len(ranking.buckets),
         ),
-        "accuracy": Heatmap("Accuracy by bucket", names, tuple(shown_bucket(ranking.buckets[k]) for k in buckets),
+        "accuracy": heatmap("Accuracy by bucket", names, tuple(shown_bucket(ranking.buckets[k]) for k in buckets),
                             _rows(np.round(100 * ranking.accuracy[np.ix_(buckets, order)].T, 1)), "% right", whole=100),
     }  # fmt: skip
     if len(ranking.outcomes.videos) > 1:
         numbers = np.column_stack([ranking.mean_accuracy, ranking.mean_interval()])[order]
-        bars = tuple(Estimate(*(None if np.isnan(v) else round(100 * float(v), 1) for v in row)) for row in numbers)
-        figures["mean_accuracy"] = EstimateBars(
-            "Mean of the buckets' accuracies",
-            names,
-            (EstimateGroup(ranking.score_name, bars),),
-            "% right",
-            span=(0, 100),
+        rows = np.round(100 * numbers, 1).tolist()
+        figures["mean_accuracy"] = estimates(
+            "Mean of the buckets' accuracies", names, [Series(ranking.score_name, rows)], "% right", span=(0, 100)
         )
     decided = [k for k, name in enumerate(ranking.buckets) if name not in ranking.untestable]
     if decided:  # elsewhere all share the first rank, which would put the weakest on the podium
-        figures["podium"] = Podium(
+        figures["podium"] = podium(
             "Places by bucket", names, tuple(shown_bucket(ranking.buckets[k]) for k in decided),
             _rows(ranking.accuracy[np.ix_(decided, order)]), _rows(ranking.bucket_rank[np.ix_(decided, order)]),
             "accuracy", "buckets",
         )  # fmt: skip
     if study.places is not None:
-        figures["blobs"] = study.places.blobs(order)
+        figures["blobs"] = study.places.draw_blobs(order).draw()
     for name, part in (("without_bucket", study.without_bucket), ("without_model", study.without_model)):
         if part is not None:
-            figures[name] = part.lines(order)
+            figures[name] = part.draw_lines(order).draw()
     rules = np.array(list(study.variants.values()))[:, order].T
-    figures["variants"] = StabilityLines("Other rules", names, tuple(study.variants), _rows(rules), "rule")
+    figures["variants"] = stability_lines("Other rules", names, tuple(study.variants), _rows(rules), "rule")
     return figures
 
 

@@ -12,8 +12,8 @@ __all__ = ["OTHER_FLOOR", "baseline_sentences", "equal_models", "findings", "lea
 
 _MOST_NAMES = 6
 OTHER_FLOOR = (
-    "the verdict on a run's own page has another floor, one who never looked (the better of two blind answers), which "
-    "may lie higher: a model can be better than a baseline here and fall behind that floor there"
+    "the grade on a run's own page is against another baseline, the better of two blind answers, which may lie higher: "
+    "a model can beat a baseline here and not that one"
 )
 
 
@@ -66,9 +66,9 @@ def findings(study: RankingStudy) -> list[str]:
 def _first_by_its_own_verdict(study: RankingStudy) -> list[str]:
     """A ranking counts right answers; whether they are right for the right reason, a model's own run says."""
     first = [name for name in study.ranking.final_order[0] if name in study.verdicts]
-    doubted = [name for name in first if study.verdicts[name].grade in ("contradicted", "not shown")]
+    doubted = [name for name in first if study.verdicts[name].grade != "passes"]
     return [
-        f"The ranking puts {name} first; its own run's verdict is {study.verdicts[name].grade}: "
+        f"The ranking puts {name} first; grade of its own run: {study.verdicts[name].grade}. "
         f"{study.verdicts[name].sentence}"
         for name in doubted
     ]
@@ -102,14 +102,14 @@ def baseline_sentences(gate: Gate) -> list[str]:
     """Who is clearly better than every baseline, who is worse than one, and of whom neither is shown."""
     by_state = {
         state: [name for name, own in gate.state.items() if own == state]
-        for state in ("clearly better", "not shown", "worse")
+        for state in ("clearly better", "inconclusive", "worse")
     }
     known = "" if gate.ahead is not None else " (whether resampled videos say the same was not measured)"
     named = listed(gate.baselines)
     every = f"every baseline ({named})" if len(gate.baselines) > 1 else f"the baseline {named}"
     sentences = [f"clearly better than {every}: {_names(by_state['clearly better'])}{known}"]
-    if by_state["not shown"]:
-        sentences.append(f"not shown to be better than {every}: {_names(by_state['not shown'])}")
+    if by_state["inconclusive"]:
+        sentences.append(f"inconclusive against {every}: {_names(by_state['inconclusive'])}")
     if by_state["worse"]:
         any_baseline = f"one of the baselines ({named})" if len(gate.baselines) > 1 else every
         sentences.append(f"worse than {any_baseline}: {_names(by_state['worse'])}")

@@ -14,14 +14,14 @@ import polars as pl
 
 from surgeval.errors import BadInput
 from surgeval.files import failure_reason, write_atomically
-from surgeval.pages import Fact, Plot, Section, Table, save_figures, save_tables, write_page
+from surgeval.pages import Finding, Measured, Plot, Scorecard, Section, Table, save_tables, write_page
 from surgeval.report.ranking.findings import equal_models, findings, leading
 from surgeval.report.ranking.study import RankingStudy
 from surgeval.report.ranking.tables import bucket_table, place_table, score_table, stability_table
 from surgeval.report.ranking.words import listed, percent, place_by_tests
 from surgeval.stats import STEADY, Ranking, Stability, shown_bucket
 
-__all__ = ["ranking_sections", "write_ranking_page"]
+__all__ = ["ranking_card", "ranking_sections", "write_ranking_page"]
 
 _SCHEMES = {
     "cluster": "whole videos are drawn with replacement",
@@ -48,7 +48,6 @@ def write_ranking_page(study: RankingStudy, out: str | Path, *, title: str = "Ra
     ranking = study.ranking
     save_tables(study.tables, out / "tables")
     try:
-        save_figures(study.figures, out)
         text = json.dumps(study.to_json(), indent=2, ensure_ascii=False, allow_nan=False)
         write_atomically(out / "ranking.json", f"{text}\n".encode("utf-8", "replace"))
     except OSError as error:
@@ -59,7 +58,12 @@ def write_ranking_page(study: RankingStudy, out: str | Path, *, title: str = "Ra
         "Videos": str(len(ranking.outcomes.videos)),
     }
     return write_page(
-        out / "report.html", title, ranking_sections(study), kind="ranking", lead=leading(study), details=details
+        out / "report.html",
+        title,
+        ranking_sections(study),
+        kind="ranking",
+        details=details,
+        scorecard=ranking_card(study),
     )
 
 
@@ -84,9 +88,10 @@ def ranking_sections(study: RankingStudy) -> tuple[Section, ...]:
         return tuple(plots[name] for name in names if name in plots)
 
     sections = [
-        Section("Places", "\n\n".join(findings(study)), tables=(place_table(study), *_gate_table(study.ranking))),
+        Section("Places", findings=tuple(map(Finding, findings(study))),
+                tables=(place_table(study), *_gate_table(study.ranking))),
         Section("Who is better than whom", "A claim is made only where the test over videos supports it. A pair "
-                "without one is not equal: these videos do not tell it apart.", facts=_facts(study),
+                "without one is not equal: these videos show no significant difference.",
                 figures=drawn("significance"),
                 tables=(score_table(study.ranking), _pair_table(study.ranking))),
         Section("Buckets", "A bucket is a capability group, in (id) or out of distribution (ood).",
@@ -95,8 +100,9 @@ def ranking_sections(study: RankingStudy) -> tuple[Section, ...]:
         *_equal(study),
         Section("On resampled videos", _stability_text(study.places), figures=drawn("blobs"),
                 tables=_stability(study.places)),
-        Section("What it hangs on", "Parallel lines: the ranking does not hang on the choice. Crossings show where it "
-                "does.", figures=drawn("without_bucket", "without_model", "variants"), tables=_sensitivity(study)),
+        Section("What it depends on", "Parallel lines: the choice does not change the ranking. Crossing lines: it "
+                "does.",
+                figures=drawn("without_bucket", "without_model", "variants"), tables=_sensitivity(study)),
         _unknown(study),
         Section("How it was made", _method(study.ranking), tables=(_settings(study),)),
     ]  # fmt: skip
@@ -104,7 +110,8 @@ def ranking_sections(study: RankingStudy) -> tuple[Section, ...]:
 
 
 _REMARKS = {
-    "significance": "Blue: the row's model is better in more buckets than the column's. White: not told apart.",
+    "significance": "Blue: the row's model is better in more buckets than the column's. White: no significant "
+    "difference.",
     "mean_accuracy": "The line is the 95 % interval over videos (each left out in turn, Student's t).",
     "blobs": "A blob's area is the share of resamples, the cross the median place, the line the 95 % interval.",
     "variants": "The first rule is the one used; the last is the order by the mean of bucket accuracies alone.",
@@ -121,20 +128,22 @@ def _podium_remark(ranking: Ranking) -> str:
     return remark
 
 
-def _facts(study: RankingStudy) -> tuple[Fact, ...]:
+def ranking_card(study: RankingStudy) -> Scorecard:
+    """Who is first and what that rests on, with four numbers."""
     ranking = study.ranking
     pairs = len(ranking.models) * (len(ranking.models) - 1) // 2
     decided = int((ranking.wins > ranking.wins.T).sum())
+    able = len(ranking.buckets) - len(ranking.untestable)
     facts = [
-        Fact("models", str(len(ranking.models)), f"on {len(ranking.final_order)} different places"),
-        Fact("pairs decided", f"{decided} of {pairs}", "in more buckets than the other way round"),
-        Fact("buckets that can decide", f"{len(ranking.buckets) - len(ranking.untestable)} of {len(ranking.buckets)}",
-             f"with at least {ranking.options.min_clusters} videos"),
+        Measured("models", str(len(ranking.models)), f"on {len(ranking.final_order)} different places"),
+        Measured("pairs decided", f"{decided} of {pairs}", "in more buckets than the other way round"),
+        Measured("buckets that can decide", f"{able} of {len(ranking.buckets)}",
+                 f"with at least {ranking.options.min_clusters} videos"),
     ]  # fmt: skip
     if study.places is not None and np.isfinite(study.places.mean_tau):
         note = f"mean of {len(study.places.places)} resamples; 1 is the same order"
-        facts.append(Fact("Kendall's tau on resampled videos", f"{study.places.mean_tau:.2f}", note))
-    return tuple(facts)
+        facts.append(Measured("Kendall's tau on resampled videos", f"{study.places.mean_tau:.2f}", note))
+    return Scorecard(None, leading(study), others=tuple(facts))
 
 
 def _gate_table(ranking: Ranking) -> tuple[Table, ...]:
@@ -160,7 +169,7 @@ def _gate_table(ranking: Ranking) -> tuple[Table, ...]:
     frame = pl.DataFrame(rows, schema=dict.fromkeys(heads, pl.String), orient="row")
     note = (
         "Clearly better: all three against every baseline, and ahead of each in at least "
-        f"{percent(STEADY)} of the resamples. Worse: the same the other way round for some baseline. Else not shown."
+        f"{percent(STEADY)} of the resamples. Worse: the same the other way round for some baseline. Else inconclusive."
     )
     several = "s" if len(gate.baselines) > 1 else ""
     return (Table(f"Against the baseline{several} {listed(gate.baselines)}", frame, note),)

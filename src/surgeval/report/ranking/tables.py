@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 import polars.selectors as cs
 
-from surgeval.pages import Table, distinct
-from surgeval.protocols.verdict_page import claims
+from surgeval.pages import IntervalBar, Table, distinct
+from surgeval.protocols.run_page import claims
 from surgeval.report.ranking.entries import troubles
 from surgeval.report.ranking.study import RankingStudy
 from surgeval.report.ranking.words import NARROW, percent, place_by_tests, place_span, points
@@ -30,8 +30,8 @@ __all__ = [
 ]
 
 _AHEAD = (
-    "Ahead by tests: better than the next in more buckets. By tests with others: these two are not told apart, third "
-    "models put them in order. By tie-break only: no evidence."
+    "Ahead by tests: better than the next in more buckets. By tests with others: no significant difference between "
+    "these two, third models put them in order. By tie-break only: no evidence."
 )
 _COUNTED = ("missing", "late", "invalid", "flagged")
 
@@ -68,7 +68,7 @@ def place_table(study: RankingStudy) -> Table:
     columns = _first_columns(ranking)
     if study.verdicts:
         own_verdicts = [study.verdicts.get(ranking.models[m]) for m in order]
-        columns["its own verdict"] = ["–" if verdict is None else verdict.grade for verdict in own_verdicts]
+        columns["own grade"] = ["–" if verdict is None else verdict.grade for verdict in own_verdicts]
     if study.places is not None:
         span = study.places.interval()
         same_place = (study.places.places == ranking.final_rank).mean(axis=0)
@@ -99,7 +99,25 @@ def place_table(study: RankingStudy) -> Table:
         note += " No interval: leaving out a video changes nothing or too little is left, so other videos may differ."
     if absent := [name for name in _COUNTED if study.statuses is not None and name not in columns]:
         note += f" No answer is known to be {_either(absent)}."
-    return Table("The ranking", pl.DataFrame(columns, strict=False), note, file="tables/ranking.csv")
+    bars = {_score_head(ranking): _score_bars(ranking)}
+    return Table("The ranking", pl.DataFrame(columns, strict=False), note, file="tables/ranking.csv", bars=bars)
+
+
+def _score_head(ranking: Ranking) -> str:
+    return f"{ranking.score_name}, % [95 %]"
+
+
+def _score_bars(ranking: Ranking) -> list[IntervalBar | None]:
+    """The scores as interval bars, with the best baseline of the ranking on each."""
+    mean, ends = ranking.mean_accuracy, ranking.mean_interval()
+    known = [ranking.models.index(name) for name in ranking.gate.baselines] if ranking.gate is not None else []
+    best = max(known, key=lambda m: mean[m], default=None)
+    level = {} if best is None else {ranking.models[best]: float(mean[best])}
+    return [
+        IntervalBar(value=float(mean[m]), low=float(ends[m, 0]), high=float(ends[m, 1]),
+                    text=f"{points(mean[m])} %", baselines=level)
+        for m in ranking.order
+    ]  # fmt: skip
 
 
 def score_table(ranking: Ranking) -> Table:
@@ -176,7 +194,7 @@ def _first_columns(ranking: Ranking) -> dict[str, list[Any]]:
         "place": [place_span(ranking.final_rank, m) for m in order],
         "model": [ranking.models[m] for m in order],
         "ahead of the next by": _reasons(ranking),
-        f"{ranking.score_name}, % [95 %]": scores,
+        _score_head(ranking): scores,
     }
 
 

@@ -16,7 +16,7 @@ import polars as pl
 
 from surgeval.arrays import Floats
 from surgeval.errors import BadInput, locate
-from surgeval.figures import EstimateBars
+from surgeval.results import Drawing
 from surgeval.stats.ranking.options import RankOptions
 from surgeval.stats.ranking.order import decide
 from surgeval.stats.ranking.result import PerBucket, Ranking
@@ -52,9 +52,9 @@ class Calibration(PerBucket):
         return {"calibration": pl.DataFrame(rows).with_columns(pl.col("false_claims").fill_nan(None))}
 
     @property
-    def figures(self) -> dict[str, EstimateBars]:
+    def drawings(self) -> dict[str, Drawing]:
         """`calibration`: the share of false claims in each bucket, beside the level of the tests."""
-        return {"calibration": self.bucket_bars("False claims", self.claims, "share of pairs", marked=True)}
+        return {"calibration": self.draw_buckets("False claims", self.claims, "share of pairs", marked=True)}
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; undefined as None."""

@@ -1,4 +1,4 @@
-"""Against the baselines: clearly better, worse, or not shown.
+"""Against the baselines: clearly better, worse, or inconclusive.
 
 A better place alone is no evidence: it may come from the tie-break or from what third models did, and a model of lower
 mean accuracy can hold it. So one model is *clearly better* than another only when everything says so.
@@ -18,7 +18,7 @@ from surgeval.stats.ranking.tests import BucketEvidence
 
 __all__ = ["STEADY", "Gate", "State", "gate_of"]
 
-State: TypeAlias = Literal["clearly better", "not shown", "worse"]
+State: TypeAlias = Literal["clearly better", "inconclusive", "worse"]
 STEADY = 0.95  # share of resampled challenges in which a clearly better model is ahead
 
 
@@ -80,7 +80,7 @@ def gate_of(
     def state(m: int) -> State:
         if clear[m, base].all():
             return "clearly better"
-        return "worse" if clear[base, m].any() else "not shown"
+        return "worse" if clear[base, m].any() else "inconclusive"
 
     states = {models[m]: state(m) for m in others}
     return Gate(baselines, against_all(before), against_all(higher), against_all(dominates), states, ahead)

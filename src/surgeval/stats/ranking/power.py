@@ -15,7 +15,7 @@ from scipy.special import ndtri, stdtrit
 
 from surgeval.arrays import Floats
 from surgeval.errors import BadInput, locate
-from surgeval.figures import EstimateBars
+from surgeval.results import Drawing
 from surgeval.stats.ranking.options import RankOptions
 from surgeval.stats.ranking.result import PerBucket, Ranking
 from surgeval.stats.ranking.tests import Bucket, buckets_of
@@ -50,9 +50,9 @@ class Detectable(PerBucket):
         return {"detectable": pl.DataFrame(rows).with_columns(pl.col("median", "easiest", "hardest").fill_nan(None))}
 
     @property
-    def figures(self) -> dict[str, EstimateBars]:
+    def drawings(self) -> dict[str, Drawing]:
         """`detectable`: the smallest detectable difference of the median pair in each bucket."""
-        return {"detectable": self.bucket_bars("Smallest detectable difference", self.median, "difference")}
+        return {"detectable": self.draw_buckets("Smallest detectable difference", self.median, "difference")}
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; undefined as None."""

@@ -13,8 +13,7 @@ import numpy as np
 import polars as pl
 
 from surgeval.arrays import Floats, Ints
-from surgeval.figures import Estimate, EstimateBars, EstimateGroup, Heatmap
-from surgeval.results import Result
+from surgeval.results import Drawing, Result
 from surgeval.stats.bootstrap import share_interval
 from surgeval.stats.ranking.gate import Gate
 from surgeval.stats.ranking.input import Outcomes
@@ -22,7 +21,7 @@ from surgeval.stats.ranking.options import RankOptions
 from surgeval.stats.ranking.order import RankDecision
 from surgeval.stats.ranking.tables import shown_bucket
 from surgeval.stats.ranking.tests import BucketEvidence, buckets_of
-from surgeval.stats.statistic import bootstrap_vector, with_still_parts
+from surgeval.stats.statistic import bootstrap_vector, widen_for_constant_parts
 
 __all__ = ["PLAIN_SCORE", "PerBucket", "Ranking"]
 
@@ -37,12 +36,14 @@ class PerBucket(Result):
     videos: tuple[int, ...]
     alpha: float
 
-    def bucket_bars(self, title: str, values: Floats, unit: str, *, marked: bool = False) -> EstimateBars:
-        """A number of each bucket as bars, with the level of the tests as a line where wanted."""
-        bars = tuple(map(Estimate.of, values.tolist()))
-        marks = (self.alpha,) * len(bars) if marked else ()
-        names = tuple(map(shown_bucket, self.buckets))
-        return EstimateBars(title, names, (EstimateGroup(title, bars),), unit, marks=marks, mark="level of the tests")
+    def draw_buckets(self, title: str, values: Floats, unit: str, *, marked: bool = False) -> Drawing:
+        """A number of each bucket, with the level of the tests beside it where wanted."""
+        rows = [(value,) for value in values.tolist()]
+        names = list(map(shown_bucket, self.buckets))
+        how: dict[str, Any] = {"title": title, "labels": names, "groups": [(title, rows)], "unit": unit}
+        if marked:
+            how |= {"baselines": [self.alpha] * len(rows), "baseline": "level of the tests"}
+        return Drawing("estimates", how)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
@@ -122,7 +123,7 @@ class Ranking(RankDecision, Result):
             got = reached[:, :, m]
             still = [b for b in range(len(buckets)) if got[:, b].sum() in (0, reachable[:, b].sum())]
             parts = [(1 / len(buckets), share_interval(got[:, b], reachable[:, b], level=level)) for b in still]
-            interval = with_still_parts(own, parts, (0.0, 1.0), count=len(buckets))
+            interval = widen_for_constant_parts(own, parts, (0.0, 1.0), count=len(buckets))
             ends.append((interval.low, interval.high))
         return np.asarray(ends, dtype=np.float64)
 
@@ -132,12 +133,17 @@ class Ranking(RankDecision, Result):
         return {"ranking": self._places(), "buckets": self.bucket_table(), "pairs": self.pair_table()}
 
     @property
-    def figures(self) -> dict[str, Heatmap]:
+    def drawings(self) -> dict[str, Drawing]:
         """`accuracy`: models by place, and their accuracy in each bucket."""
-        shares = tuple(tuple(round(100 * float(value), 1) for value in self.accuracy[:, m]) for m in self.order)
-        models = tuple(self.models[m] for m in self.order)
-        buckets = tuple(map(shown_bucket, self.buckets))
-        return {"accuracy": Heatmap("Accuracy by bucket", models, buckets, shares, "% right", whole=100)}
+        how = {
+            "title": "Accuracy by bucket",
+            "rows": [self.models[m] for m in self.order],
+            "columns": list(map(shown_bucket, self.buckets)),
+            "values": [[round(100 * float(value), 1) for value in self.accuracy[:, m]] for m in self.order],
+            "unit": "% right",
+            "whole": 100,
+        }
+        return {"accuracy": Drawing("heatmap", how)}
 
     def __repr__(self) -> str:
         places = ", ".join(" = ".join(group) for group in self.final_order)

@@ -15,8 +15,7 @@ import polars as pl
 
 from surgeval.arrays import Floats, Ints
 from surgeval.errors import BadInput, locate
-from surgeval.figures import RankBlobs, StabilityLines
-from surgeval.results import Result
+from surgeval.results import Drawing, Result
 from surgeval.stats.interval import check_level
 from surgeval.stats.ranking.gate import Gate, gate_of
 from surgeval.stats.ranking.order import decide
@@ -90,15 +89,16 @@ class Stability(Result):
         return {"stability": pl.DataFrame(rows)}
 
     @property
-    def figures(self) -> dict[str, RankBlobs]:
+    def drawings(self) -> dict[str, Drawing]:
         """`blobs`: how often each model takes each place, best first."""
-        return {"blobs": self.blobs(self._order().tolist())}
+        return {"blobs": self.draw_blobs(self._order().tolist())}
 
-    def blobs(self, order: Sequence[int]) -> RankBlobs:
+    def draw_blobs(self, order: Sequence[int]) -> Drawing:
         """How often each model takes each place, the models in this order."""
-        names = tuple(self.models[m] for m in order)
-        share, span = (tuple(map(tuple, part[list(order)].tolist())) for part in (self.share, self.interval()))
-        return RankBlobs("Places on resampled videos", names, share, span)
+        share, spans = (part[list(order)].tolist() for part in (self.share, self.interval()))
+        names = [self.models[m] for m in order]
+        how = {"title": "Places on resampled videos", "models": names, "share": share, "intervals": spans}
+        return Drawing("rank_blobs", how)
 
     def _order(self) -> Ints:
         return np.lexsort((self.places.mean(axis=0), self.final_rank))
@@ -159,18 +159,22 @@ class Sensitivity(Result):
         return {f"without_{self.kind}": placed}
 
     @property
-    def figures(self) -> dict[str, StabilityLines]:
+    def drawings(self) -> dict[str, Drawing]:
         """`without_bucket` or `without_model`: each model's place without one thing after the other, best first."""
-        return {f"without_{self.kind}": self.lines(np.argsort(self.full, kind="stable").tolist())}
+        return {f"without_{self.kind}": self.draw_lines(np.argsort(self.full, kind="stable").tolist())}
 
-    def lines(self, order: Sequence[int]) -> StabilityLines:
+    def draw_lines(self, order: Sequence[int]) -> Drawing:
         """Each model's place without one thing after the other, the models in this order."""
         each = order if self.kind == "model" else range(len(self.left_out))
         places = np.vstack([self.full, self.final_rank[list(each)]])[:, list(order)].T
-        rows = tuple(tuple(rank or None for rank in row) for row in places.tolist())
-        conditions = ("none", *(self.shown[k] for k in each))
-        names = tuple(self.models[m] for m in order)
-        return StabilityLines(f"One {self.kind} left out", names, conditions, rows, f"{self.kind} left out")
+        how = {
+            "title": f"One {self.kind} left out",
+            "models": [self.models[m] for m in order],
+            "conditions": ["none", *(self.shown[k] for k in each)],
+            "places": [[rank or None for rank in row] for row in places.tolist()],
+            "axis": f"{self.kind} left out",
+        }
+        return Drawing("stability_lines", how)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""

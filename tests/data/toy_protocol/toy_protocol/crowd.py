@@ -15,7 +15,8 @@ from surgeval.datasets import dataset_fingerprint, open_dataset
 from surgeval.engine import Manifest, Unit, load_cases
 from surgeval.engine import run as run_units
 from surgeval.pages import Section, Table, write_page
-from surgeval.protocols.contract import Chapter, Compared, Comparison, Demo, Headline, RunResult
+from surgeval.protocols.contract import Chapter, Compared, Comparison, Demo, Headline
+from surgeval.protocols.result import RunResult
 from surgeval.records import Case
 from surgeval.stats import bootstrap_mean, paired_difference
 

@@ -69,7 +69,7 @@ def test_training_needs_no_readers(tmp_path: Path) -> None:
     """A machine that trains on a packed set has no polars, no video decoder and no plotting."""
     save_packed(tmp_path / "train.safetensors", mixed_set())
     code = (
-        "import sys; sys.modules.update(polars=None, av=None, plotly=None, matplotlib=None, numba=None)\n"
+        "import sys; sys.modules.update(polars=None, av=None, vl_convert=None, numba=None)\n"
         "from pathlib import Path\n"
         "from surgeval.detector.data import Augment, batches, epoch_order, label_mosaic, load_packed\n"
         f"data = load_packed(Path({str(tmp_path / 'train.safetensors')!r}))\n"

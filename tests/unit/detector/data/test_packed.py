@@ -58,7 +58,7 @@ def _number(tensors: dict[str, Any], name: str, place: Any, value: float) -> Non
 
 DAMAGES: dict[str, tuple[Callable[[dict[str, Any], dict[str, Any]], object], str]] = {
     "kind": (lambda t, m: m.update(kind="tdnet"), "kind: found tdnet"),
-    "version": (lambda t, m: m.update(version=2), "version 2"),
+    "format": (lambda t, m: m.pop("format"), "Written by an earlier version"),
     "no names": (lambda t, m: m.update(names=[]), "names"),
     "names of numbers": (lambda t, m: m.update(names=[1] * 12), "names"),
     "videos missing": (lambda t, m: m["videos"].pop(), "videos"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import _thread
+import hashlib
 import os
 import signal
 import subprocess
@@ -23,7 +25,7 @@ from surgeval.datasets import read_image
 from surgeval.detector import Classes
 from surgeval.detector.data import Augment, Batch, TrainingSet, batches, can_fork, epoch_order, picture_processes
 from surgeval.detector.data.pictures import ScaledPictures
-from surgeval.detector.data.processes import SLOTS, PictureProcesses
+from surgeval.detector.data.processes import SLOTS, PictureProcesses, running_threads, wait_for_ending_threads
 from surgeval.errors import BadInput, DataError, RunError
 from surgeval.records import Box, Frame, ImageRef, Instance, Triplet
 from surgeval.vocab import load_labels
@@ -302,3 +304,14 @@ def test_films_that_were_open_before_the_fork_are_read_after_it(tmp_path: Path, 
     tools = Classes.of(load_labels("cholec80"))
     data = TrainingSet.of(frames, tools, image_size=64, cache_bytes=0, workers=2)
     same(made(data), list(batches(data, batch=2)))
+
+
+def test_nothing_is_forked_while_a_thread_that_python_has_joined_still_ends() -> None:
+    # pbkdf2 computes without Python's lock, in a thread that `threading` does not list
+    _thread.start_new_thread(hashlib.pbkdf2_hmac, ("sha256", b"", b"", 1_000_000))
+    end = time.monotonic() + 60
+    while not running_threads() and time.monotonic() < end:
+        time.sleep(0.001)
+    assert running_threads()
+    wait_for_ending_threads(60)
+    assert not running_threads()

@@ -21,7 +21,7 @@ from surgeval.protocols.training.curves import load_training_folder
 from surgeval.protocols.training.method import run_training
 from surgeval.protocols.training.page import write_page_of
 from surgeval.protocols.training.result import TrainingScores, load_training
-from surgeval.protocols.training.stored import fold_record, read_plan
+from surgeval.protocols.training.stored import PlanFile, load_fold
 from surgeval.protocols.training.tables import paper_tables
 from surgeval.protocols.triplets import score_triplets
 
@@ -174,15 +174,15 @@ def test_damaged_records_are_refused_by_name(tmp_path: Path, theatre: MemoryData
     method = simulated("good")
     run_training(theatre, method, tmp_path / "x", scheme=FOLDS, only=["a"])
     record = tmp_path / "x" / "folds" / "a" / "fold.json"
-    record.write_text('{"plan": 3}')
-    with pytest.raises(SurgevalError, match=r"fold\.json: plan: found 3, expected"):
+    record.write_text('{"format": 1, "plan": 3}')
+    with pytest.raises(SurgevalError, match=r"fold\.json: plan: expected text, got 3; fold: is missing"):
         run_training(theatre, method, tmp_path / "x", scheme=FOLDS, only=["a"])
 
 
 ODD: tuple[Any, ...] = (None, [], {}, "x", -1, 1e300, True, ["a", 3], {"folds": 3})
 LOADERS: dict[str, Callable[[Path], object]] = {
-    "folds.json": read_plan,
-    "folds/a/fold.json": fold_record,
+    "folds.json": PlanFile.load,
+    "folds/a/fold.json": load_fold,
     "folds/a/training/train.json": load_training_folder,
 }
 

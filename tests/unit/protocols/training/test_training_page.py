@@ -133,7 +133,7 @@ def test_one_that_never_found_anything_is_not_told_to_stop(tmp_path: Path) -> No
     (tmp_path / "curves.jsonl").write_text("\n".join(rows) + "\n")
     standing, *others = training_findings(load_training_folder(tmp_path))
     assert standing.text == "The training is finished: best mAP50 0.000 (teacher, epoch 12)."
-    assert standing.holds is None
+    assert standing.grade is None
     assert "It finds nothing yet: mAP50 is 0." in [finding.text for finding in others]
     assert "No better since" not in said(tmp_path)
 

@@ -16,7 +16,8 @@ import numpy as np
 import polars as pl
 
 from surgeval.arrays import Bools, Floats, Ints
-from surgeval.protocols.focus.scoring.rules import STATUSES
+from surgeval.files import StoredTable
+from surgeval.protocols.focus.scoring.rules import STATUSES, Status
 from surgeval.results import counted
 from surgeval.stats import (
     FEW_QUESTIONS,
@@ -26,33 +27,67 @@ from surgeval.stats import (
     bootstrap_statistic,
     number_text,
     shown_bucket,
-    with_still_parts,
+    widen_for_constant_parts,
 )
 from surgeval.vocab import capabilities
 
 __all__ = [
-    "RESULTS", "SAID", "SUMMARY", "BucketScore", "Numbers", "Scheme", "bucket_mean", "focus_numbers", "small_buckets",
-    "with_clusters",
+    "BucketScore", "Numbers", "ResultRow", "SaidRow", "Scheme", "SummaryRow", "bucket_mean", "focus_numbers",
+    "small_buckets", "with_clusters",
 ]  # fmt: skip
 
 
 Scheme: TypeAlias = Literal["cluster", "two_level"]
-RESULTS: dict[str, pl.DataType | type[pl.DataType]] = {
-    "qID": pl.String, "video": pl.String, "group": pl.String, "primary": pl.String, "ood": pl.Boolean,
-    "clinical": pl.Boolean, "answer_format": pl.String, "latency": pl.Float64, "status": pl.String,
-    "correctness": pl.Boolean, "reason": pl.String,
-}  # fmt: skip
-# What was asked, when, answered and expected, beside each row of the results.
-SAID: dict[str, pl.DataType | type[pl.DataType]] = dict.fromkeys(
-    ("qID", "when", "question", "answer", "reference"), pl.String
-)
 _FLAT, _MACRO, _SCORE = "flat_accuracy", "accuracy_mean_of_video_means", "mean_of_bucket_accuracies"
-SUMMARY: dict[str, pl.DataType | type[pl.DataType]] = {
-    "level": pl.String, "name": pl.String, "parent": pl.String, "count": pl.Int64, "scored": pl.Int64,
-    "videos": pl.Int64,
-    **{f"{name}{end}": pl.Float64 for name in (_FLAT, _MACRO, _SCORE) for end in ("", "_low", "_high")},
-    "few_videos": pl.Boolean, "scheme": pl.String, "note": pl.String,
-}  # fmt: skip
+
+
+class ResultRow(StoredTable):
+    """A question: what it is about, its status, whether the answer is right, and why."""
+
+    qID: str  # noqa: N815
+    video: str | None
+    group: str
+    primary: str
+    ood: bool
+    clinical: bool
+    answer_format: str
+    latency: float | None
+    status: Status
+    correctness: bool | None
+    reason: str
+
+
+class SaidRow(StoredTable):
+    """What was asked, when, answered and expected, beside each row of the results."""
+
+    qID: str  # noqa: N815
+    when: str
+    question: str
+    answer: str
+    reference: str
+
+
+class SummaryRow(StoredTable):
+    """The accuracies of one slice of the questions."""
+
+    level: str
+    name: str
+    parent: str | None
+    count: int
+    scored: int | None
+    videos: int | None
+    flat_accuracy: float | None
+    flat_accuracy_low: float | None
+    flat_accuracy_high: float | None
+    accuracy_mean_of_video_means: float | None
+    accuracy_mean_of_video_means_low: float | None
+    accuracy_mean_of_video_means_high: float | None
+    mean_of_bucket_accuracies: float | None
+    mean_of_bucket_accuracies_low: float | None
+    mean_of_bucket_accuracies_high: float | None
+    few_videos: bool | None
+    scheme: str | None
+    note: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +157,7 @@ def focus_numbers(
     if limit is not None:
         table.append({"level": "latency", "name": "timed_out", "count": results["status"].eq("late").sum()})
     table.append(_score_row(score, len(buckets)))
-    summary = pl.DataFrame(table, schema=SUMMARY, orient="row")
+    summary = pl.DataFrame(table, schema=SummaryRow.dtypes(), orient="row")
     overall = "overall/MEAN"
     return Numbers(summary, buckets, flat.get(overall), macro.get(overall), score)
 
@@ -205,7 +240,7 @@ def _pre_evaluation(rows: _Rows, buckets: list[Bools], resamples: int, seed: int
     )  # fmt: skip
     still = [mask for mask in buckets if np.ptp(rows.right[mask]) == 0]
     parts = [(1 / len(buckets), bootstrap_mean(rows.right[mask], code[mask].tolist())) for mask in still]
-    return with_still_parts(interval, parts, (0.0, 1.0), count=len(buckets))
+    return widen_for_constant_parts(interval, parts, (0.0, 1.0), count=len(buckets))
 
 
 def bucket_mean(right: Floats, video: Ints, videos: int, buckets: Sequence[Bools]) -> Callable[[Ints], Floats]:

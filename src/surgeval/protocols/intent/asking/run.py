@@ -20,7 +20,6 @@ from surgeval.engine import Manifest, RunSummary, Unit, fingerprint, run
 from surgeval.errors import BadInput, DataError, printable
 from surgeval.models.chat import ChatOptions, open_chat
 from surgeval.protocols.asked import NO_MEDIA, UNKNOWN_MEDIA, AskedRun, check_limit
-from surgeval.protocols.contract import refuse_dataset
 from surgeval.protocols.intent.asking.conditions import (
     DEFAULT_INTERVENTIONS,
     INTERVENTIONS,
@@ -43,6 +42,7 @@ from surgeval.protocols.intent.cases import load_intent_cases
 from surgeval.protocols.intent.items import ItemSet, OpenedItems, open_items, save_items
 from surgeval.protocols.intent.result import IntentScores, load_intent
 from surgeval.protocols.pictures import PICTURES, film_strip, save_pictures
+from surgeval.protocols.result import refuse_dataset
 from surgeval.qa import public_name
 from surgeval.records import IntentQuestion
 

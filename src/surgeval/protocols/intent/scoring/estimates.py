@@ -23,7 +23,7 @@ from surgeval.stats import (
     bootstrap_statistic,
     paired_difference,
     paired_statistic,
-    with_still_parts,
+    widen_for_constant_parts,
 )
 
 __all__ = ["chance_of", "difference_of", "estimate_of", "gap_of", "weighted_interval"]
@@ -90,7 +90,7 @@ def weighted_interval(cells: pl.DataFrame, weights: Weights, name: str, value: s
         sums.number, clusters, batched=True, sizes=sums.totals.sum(axis=1), bounds=(least, 1.0), name=name
     )
     whole = replace(interval, n=rows.height)  # the statistic only knows of videos
-    return with_still_parts(whole, _still(rows, weights, value), (least, 1.0), count=len(weights))
+    return widen_for_constant_parts(whole, _still(rows, weights, value), (least, 1.0), count=len(weights))
 
 
 def _still(rows: pl.DataFrame, weights: Weights, value: str) -> Iterator[tuple[float, Interval]]:

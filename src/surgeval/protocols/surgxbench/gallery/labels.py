@@ -1,23 +1,15 @@
-"""Words in pictures, legible at any size: captions folded into lines, names on patches that do not hide each other.
-
-OpenCV draws ASCII in hairlines; the font that matplotlib brings reads well at 14 pixels and knows accents.
-"""
+"""Words in images: captions folded into lines, names on patches that do not hide each other."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from itertools import product
-from pathlib import Path
-
-import numpy as np
-from PIL import Image as Pillow
-from PIL import ImageDraw, ImageFont
 
 from surgeval.arrays import Image
 from surgeval.errors import visible
+from surgeval.figures.image_overlay import text_height, text_width, write_text
 
-__all__ = ["fold", "line_height", "name_patches", "write"]
+__all__ = ["fold", "name_patches"]
 
 
 Colour = tuple[int, int, int]
@@ -26,29 +18,6 @@ Patch = tuple[int, int, int, int]  # x1, y1, x2, y2
 _LONGEST = 600  # characters of a caption that are looked at
 _NAMES = 24  # patches at most: a frame with more boxes is no longer read
 _PAD = 3
-
-
-@lru_cache(maxsize=16)
-def _font(size: int) -> ImageFont.FreeTypeFont:
-    from matplotlib import get_data_path
-
-    return ImageFont.truetype(Path(get_data_path(), "fonts", "ttf", "DejaVuSans.ttf"), size)
-
-
-def line_height(size: int) -> int:
-    """Pixels from one line to the next."""
-    return sum(_font(size).getmetrics()) + 2
-
-
-def _width(text: str, size: int) -> int:
-    return int(np.ceil(_font(size).getlength(text)))
-
-
-def write(image: Image, text: str, at: tuple[int, int], size: int, colour: Colour) -> None:
-    """Draw a line into the image, its top left corner at x, y."""
-    canvas = Pillow.fromarray(image)
-    ImageDraw.Draw(canvas).text(at, text, fill=colour, font=_font(size))
-    image[:] = np.asarray(canvas)
 
 
 def fold(text: str, size: int, width: int, lines: int) -> list[str]:
@@ -63,7 +32,7 @@ def fold(text: str, size: int, width: int, lines: int) -> list[str]:
     folded = [""]
     while words:
         longer = f"{folded[-1]} {words[0]}".strip()
-        if _width(longer, size) <= width:
+        if text_width(longer, size) <= width:
             folded[-1] = longer
             words.pop(0)
         elif folded[-1] and len(folded) < lines:
@@ -73,7 +42,7 @@ def fold(text: str, size: int, width: int, lines: int) -> list[str]:
             folded[-1], words[0] = words[0][:fitting], words[0][fitting:]
             folded.append("")
         else:
-            folded[-1] = longer[: _fitting(longer, size, width - _width("…", size))].rstrip() + "…"
+            folded[-1] = longer[: _fitting(longer, size, width - text_width("…", size))].rstrip() + "…"
             break
     return folded
 
@@ -81,7 +50,7 @@ def fold(text: str, size: int, width: int, lines: int) -> list[str]:
 def _fitting(text: str, size: int, width: int) -> int:
     """How many characters fit, at least one."""
     count = 1
-    while count < len(text) and _width(text[: count + 1], size) <= width:
+    while count < len(text) and text_width(text[: count + 1], size) <= width:
         count += 1
     return count
 
@@ -94,7 +63,7 @@ def name_patches(
     patches: list[Patch] = []
     for name, (x, y) in list(zip(names, corners, strict=True))[:_NAMES]:
         line = fold(name, size, width - 2 * _PAD, 1)[0]
-        wide, high = _width(line, size) + 2 * _PAD, line_height(size)
+        wide, high = text_width(line, size) + 2 * _PAD, text_height(size)
         start = (round(min(max(x, 0), max(width - wide, 0))), round(min(max(y, 0), max(height - high, 0))))
         spot = next(
             (patch for patch in _places(start, wide, high, patches, (width, height)) if _free(patch, patches)), None
@@ -103,7 +72,7 @@ def name_patches(
             continue  # no room left in the frame
         x1, y1, x2, y2 = spot
         image[y1 : y2 - 1, x1:x2] = fill  # a line between stacked patches stays free
-        write(image, line, (x1 + _PAD, y1 + 1), size, (0, 0, 0))
+        write_text(image, line, (x1 + _PAD, y1 + 1), size)
         patches.append(spot)
     return patches
 

@@ -6,8 +6,8 @@ import cv2
 import numpy as np
 
 from surgeval.arrays import Image
+from surgeval.figures.image_overlay import text_height, write_text
 from surgeval.pages import LegendKey
-from surgeval.protocols.surgxbench.gallery.labels import line_height, write
 
 __all__ = ["CYAN", "GREEN", "WHITE", "heat_colours", "legend_band", "picture_keys"]
 
@@ -41,7 +41,7 @@ def picture_keys(*, motion: bool = True) -> tuple[LegendKey, ...]:
 
 def legend_band(width: int, size: int, subject: str = "prompt") -> Image:
     """A white band that explains an overlay: heat, outline, and what the model never saw; letters of `size`."""
-    step, swatch = line_height(size) + size // 3, 6 * size
+    step, swatch = text_height(size) + size // 3, 6 * size
     band = np.full((3 * step + size // 2, width, 3), 255, dtype=np.uint8)
     rows = (_HEAT.format(subject), "white line: attended region", _UNSEEN)
     for number, text in enumerate(rows):
@@ -54,7 +54,7 @@ def legend_band(width: int, size: int, subject: str = "prompt") -> Image:
         if number == 1:
             middle = size // 2
             sample[middle - 1 : middle + 1] = WHITE
-        write(band, text, (size + swatch, top), size, _INK)
+        write_text(band, text, (size + swatch, top), size, _INK)
     return band
 
 

@@ -16,7 +16,8 @@ import polars as pl
 
 from surgeval.arrays import AnyArray, Bools, Image
 from surgeval.explain import Paste
-from surgeval.protocols.surgxbench.gallery.labels import line_height, name_patches
+from surgeval.figures.image_overlay import text_height
+from surgeval.protocols.surgxbench.gallery.labels import name_patches
 from surgeval.protocols.surgxbench.gallery.legend import CYAN, GREEN, WHITE
 from surgeval.protocols.surgxbench.item import Item
 from surgeval.protocols.surgxbench.measuring.frames import PreparedFrame, Reader, batches
@@ -152,7 +153,7 @@ def side_by_side(prepared: PreparedFrame, images: tuple[Image, Image], classes: 
 
 def _above(top: float, bottom: float) -> float:
     """Where a name stands: above its box, at the frame's edge inside a large box and below a small one."""
-    high = line_height(_LETTERS)
+    high = text_height(_LETTERS)
     return top - high if top >= high else top if bottom - top >= 2 * high else bottom
 
 

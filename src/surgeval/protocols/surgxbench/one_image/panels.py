@@ -12,8 +12,9 @@ import torch
 
 from surgeval.arrays import Image
 from surgeval.explain import Paste, Regions, top_regions
+from surgeval.figures.image_overlay import text_height, write_text
 from surgeval.models import Preparation
-from surgeval.protocols.surgxbench.gallery.labels import fold, line_height, write
+from surgeval.protocols.surgxbench.gallery.labels import fold
 from surgeval.protocols.surgxbench.gallery.legend import legend_band
 from surgeval.protocols.surgxbench.gallery.pictures import draw_overlay
 
@@ -88,7 +89,7 @@ def panels(images: Sequence[Image], captions: Sequence[str], subject: str = "pro
     """
     width = max(_NARROWEST, images[0].shape[1])
     size = min(max(14, width // 44), 96)
-    step = line_height(size)
+    step = text_height(size)
     folded = [fold(caption, size, width - size, _LINES) for caption in captions]
     rows = []
     for first in range(0, len(images), _COLUMNS):
@@ -97,7 +98,7 @@ def panels(images: Sequence[Image], captions: Sequence[str], subject: str = "pro
         row = np.full((band + images[0].shape[0], width * min(_COLUMNS, len(images)), 3), 255, dtype=np.uint8)
         for left, image, lines in zip(range(0, row.shape[1], width), images[here], folded[here], strict=False):
             for number, line in enumerate(lines):
-                write(row, line, (left + size // 2, size // 4 + number * step), size, (30, 30, 30))
+                write_text(row, line, (left + size // 2, size // 4 + number * step), size, (30, 30, 30))
             row[band:, left : left + image.shape[1]] = image
         rows.append(row)
     return np.vstack([*rows, legend_band(rows[0].shape[1], size, subject)])

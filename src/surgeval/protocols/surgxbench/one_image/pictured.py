@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
 
 from surgeval.arrays import Image
-from surgeval.errors import BadInput
+from surgeval.figures import Figure, picture
 from surgeval.pages import jpeg_bytes
 from surgeval.results import Result
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as MatplotlibFigure
 
 __all__ = ["Pictured"]
 
@@ -27,18 +24,10 @@ class Pictured(Result):
     visible: float  # share of the frame that the model saw
     unknown: tuple[str, ...] = ()  # words that were put to the model and that it does not know
 
-    def plot(self, name: str | None = None) -> MatplotlibFigure:
-        """The picture as a figure."""
-        from matplotlib.figure import Figure
-
-        if name not in (None, "picture"):
-            raise BadInput(f"figure {name!r}: expected one of picture")
-        height, width = self.picture.shape[:2]
-        figure = Figure(figsize=(width / 100, height / 100), dpi=100)
-        axes = figure.add_axes((0, 0, 1, 1))
-        axes.imshow(self.picture)
-        axes.set_axis_off()
-        return figure
+    @property
+    def figures(self) -> Mapping[str, Figure]:
+        """`picture`."""
+        return {"picture": picture(self.model, repr(self), self.picture)}
 
     def _repr_html_(self) -> str:
         data = base64.b64encode(jpeg_bytes(self.picture)).decode("ascii")

@@ -5,20 +5,18 @@ Every configuration and seed is a folder of folds, so what is finished is not tr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias, get_args
+from typing import TypeAlias, get_args
 
 from surgeval.datasets import Dataset, Sources
-from surgeval.engine import Manifest, save_scored
+from surgeval.engine import Manifest, scored_record
 from surgeval.errors import BadInput, RunError
-from surgeval.files import path_inside, read_json_object
+from surgeval.files import path_inside
 from surgeval.metrics import Convention, Ties
-from surgeval.protocols.contract import refuse_dataset
+from surgeval.protocols.result import refuse_dataset, write_run
 from surgeval.protocols.training.ablation.result import (
-    ABLATION_FILE,
     ABLATIONS,
-    AblationName,
     AblationScores,
     Configuration,
     ablation_home,
@@ -27,7 +25,7 @@ from surgeval.protocols.training.ablation.result import (
 from surgeval.protocols.training.detectors import Tell, TrainableDetector
 from surgeval.protocols.training.method import run_training
 from surgeval.protocols.training.scheme import SchemeSpec
-from surgeval.protocols.training.stored import SCORES, write_plan
+from surgeval.protocols.training.stored import SCORES, AblationFile, AblationName, save_plan
 from surgeval.protocols.triplets import load_triplets
 
 __all__ = ["run_ablation"]
@@ -83,11 +81,8 @@ def run_ablation(
     if not seeds or len(set(seeds)) != len(seeds):
         raise BadInput(f"seeds: found {list(seeds)}, expected at least one, each once")
     ablation, folder = ABLATIONS[table], Path(out)
-    plan = {
-        "table": table,
-        "configurations": [configuration.name for configuration in ablation.configurations],
-        "seeds": list(seeds),
-    }
+    names = tuple(configuration.name for configuration in ablation.configurations)
+    plan = AblationFile(table=table, configurations=names, seeds=tuple(seeds))
     _claim(folder, plan)
     for configuration in ablation.configurations:
         for seed in seeds:
@@ -110,22 +105,21 @@ def run_ablation(
     first = load_triplets(ablation_home(folder, ablation.reference, seeds[0]) / SCORES)
     manifest = Manifest(
         "training",
-        config={"kind": "ablation", "convention": first.settings["convention"], **plan},
+        config={"kind": "ablation", "convention": first.settings["convention"], **plan.model_dump(mode="json")},
         dataset=first.settings["data"],
         model="TDnet",
     )
-    save_scored(folder, manifest, cases=first.settings["frames"])
+    with write_run(folder, scored_record(manifest, cases=first.settings["frames"])):
+        pass  # the folds are there
     return load_ablation(folder)
 
 
-def _claim(folder: Path, plan: Mapping[str, Any]) -> None:
+def _claim(folder: Path, plan: AblationFile) -> None:
     """Write the plan, or check that the folder's is the same but for more seeds."""
-    path = folder / ABLATION_FILE
-    if path.exists():
-        there = read_json_object(path)
-        if there.get("table") != plan["table"]:
-            found = f"the ablation {there.get('table')}"
-            raise RunError(f"{folder}: found {found}, expected {plan['table']} or a new folder")
+    if (folder / plan.file_name).exists():
+        there = AblationFile.load(folder)
+        if there.table != plan.table:
+            raise RunError(f"{folder}: found the ablation {there.table}, expected {plan.table} or a new folder")
     else:
         refuse_dataset(folder)
-    write_plan(path, plan, "an ablation")
+    save_plan(plan, folder)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from surgeval.pages import Finding, Section, Table, save_figures, save_tables, write_page
+from surgeval.pages import Finding, Scorecard, Section, Table, figure_plots, save_tables, write_page
+from surgeval.protocols.run_page import as_sentence
 from surgeval.protocols.training.paper_page import paper_section
 from surgeval.stats import with_ends
 
@@ -30,10 +31,10 @@ def write_ablation_page(ablation: AblationScores, out: str | Path) -> Path:
     table = ablation.paper()
     tables = {**ablation.tables, f"table_{table.paper.number}": table.frame()}
     save_tables(tables, out / "tables")
-    plots = save_figures(ablation.figures, out)
-    findings = (Finding(ablation.finding), *(Finding(f"{note[:1].upper()}{note[1:]}.") for note in ablation.notes))
+    plots = figure_plots(ablation.figures)
+    findings = tuple(Finding(as_sentence(note)) for note in ablation.notes)
     sections = [
-        Section("What it carries", findings=findings, figures=tuple(plots.values()),
+        Section("Differences", findings=findings, figures=tuple(plots.values()),
                 tables=(Table(f"Differences to {ablation.reference}", _differences(ablation),
                               file="tables/differences.csv"),)),
         paper_section([table]),
@@ -46,7 +47,12 @@ def write_ablation_page(ablation: AblationScores, out: str | Path) -> Path:
         "Reference": ablation.reference,
     }
     return write_page(
-        out / "report.html", ablation.name, sections, kind="training", lead=ablation.finding, details=details
+        out / "report.html",
+        ablation.name,
+        sections,
+        kind="training",
+        details=details,
+        scorecard=Scorecard(None, ablation.finding),
     )
 
 

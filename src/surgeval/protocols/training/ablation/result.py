@@ -12,26 +12,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, cast, get_args
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from surgeval.arrays import Floats, Ints
 from surgeval.errors import DataError
-from surgeval.figures import Estimate, EstimateBars, EstimateGroup, Figure
-from surgeval.files import read_json_object, safe_name
-from surgeval.protocols.contract import Headline, RunResult, few_video_notes
+from surgeval.figures import Estimate, Figure, Series, estimates
+from surgeval.files import safe_name
+from surgeval.protocols.contract import Headline, few_video_notes
+from surgeval.protocols.result import RunResult
 from surgeval.protocols.training.published import PaperRow, published
-from surgeval.protocols.training.stored import SCORES
+from surgeval.protocols.training.stored import SCORES, AblationFile, AblationName
 from surgeval.protocols.training.tables import PaperTable
 from surgeval.protocols.triplets import TripletScores, load_triplets
 from surgeval.stats import Difference, paired_vector
 
 __all__ = [
     "ABLATIONS",
-    "ABLATION_FILE",
-    "AblationName",
     "AblationScores",
     "Configuration",
     "ablation_home",
@@ -39,8 +38,7 @@ __all__ = [
     "load_ablation",
 ]
 
-AblationName: TypeAlias = Literal["components", "fusion"]
-ABLATION_FILE, RUNS = "ablation.json", "runs"
+RUNS = "runs"
 _METRICS = ("mAP50", "mAP50:95")
 _COMPONENTS = {"i": "I", "v": "V", "t": "T", "ivt": "IVT"}
 
@@ -234,11 +232,10 @@ class AblationScores(RunResult):
         shown = self.columns[-2:]
         names = tuple(self.differences)
         groups = tuple(
-            EstimateGroup(label_of(column), tuple(_bar(self.differences[name][column]) for name in names))
-            for column in shown
+            Series(label_of(column), tuple(_bar(self.differences[name][column]) for name in names)) for column in shown
         )
         title = f"Difference to {self.reference}, mean over {len(self.seeds)} seeds, interval over videos"
-        return {"differences": EstimateBars(title, names, groups, "difference")} if names else {}
+        return {"differences": estimates(title, names, groups, "difference")} if names else {}
 
 
 def _noise(configurations: int, seeds: int) -> float:
@@ -272,20 +269,8 @@ def load_ablation(folder: str | Path) -> AblationScores:
     surgeval.errors.DataError: no/such/folder/ablation.json: no such file
     """
     run_folder = Path(folder)
-    plan = read_json_object(run_folder / ABLATION_FILE)
-    if plan.get("table") not in get_args(AblationName):
-        raise DataError(
-            run_folder / ABLATION_FILE,
-            f"found {repr(plan.get('table'))[:60]}, expected components or fusion",
-            field="table",
-        )
-    table = cast("AblationName", plan["table"])
-    seeds = plan.get("seeds")
-    whole = isinstance(seeds, list) and bool(seeds) and all(type(seed) is int and seed >= 0 for seed in seeds)
-    if not isinstance(seeds, list) or not whole or len(set(seeds)) != len(seeds):
-        raise DataError(
-            run_folder / ABLATION_FILE, f"found {repr(seeds)[:60]}, expected whole numbers, each once", field="seeds"
-        )
+    plan = AblationFile.load(run_folder)
+    table, seeds = plan.table, plan.seeds
     names = [configuration.name for configuration in ABLATIONS[table].configurations]
     runs = {
         name: tuple(load_triplets(ablation_home(run_folder, name, seed) / SCORES) for seed in seeds) for name in names
@@ -300,6 +285,6 @@ def load_ablation(folder: str | Path) -> AblationScores:
                 found = f"scores of another {' and '.join(other)}"
                 raise DataError(run_folder / RUNS, f"found {found}, expected the same for all", record=name)
     return AblationScores(
-        name=f"Ablation: {table}", table=table, seeds=tuple(seeds), runs=runs, folder=run_folder,
+        name=f"Ablation: {table}", table=table, seeds=seeds, runs=runs, folder=run_folder,
         notes=few_video_notes(len(first.settings["videos"])),
     )  # fmt: skip

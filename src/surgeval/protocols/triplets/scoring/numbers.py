@@ -10,13 +10,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
-import polars as pl
-
 from surgeval.arrays import Floats, Ints
-from surgeval.errors import DataError
 from surgeval.metrics.ordinal import WEIGHTS
-from surgeval.stats import FEW_CLUSTERS, Interval, bootstrap_vector, without_bound
+from surgeval.stats import FEW_CLUSTERS, Interval, bootstrap_vector, drop_bound
 
 __all__ = ["NAMES", "OUTCOMES", "Key", "ScoreNumber", "Statistic", "StoredReplicates", "bootstrap",
            "few_videos", "reading_order"]  # fmt: skip
@@ -136,28 +132,6 @@ class StoredReplicates:
     keys: tuple[Key, ...]
     values: dict[tuple[int, ...], Floats]
 
-    def to_frame(self) -> pl.DataFrame:
-        """One row per different draw: `draw`, then a column per number; NaN as null."""
-        draws = pl.Series("draw", [list(draw) for draw in self.values], dtype=pl.List(pl.Int64))
-        cells = np.array(list(self.values.values()), dtype=np.float64).reshape(len(self.values), len(self.keys))
-        columns = [pl.Series(key.text, cells[:, k]) for k, key in enumerate(self.keys)]
-        return pl.DataFrame([draws, *columns])
-
-    @classmethod
-    def of_table(cls, table: pl.DataFrame, file: object) -> StoredReplicates:
-        """What `table` gave, read back from a file that may hold anything."""
-        columns = [name for name in table.columns if name != "draw"]
-        if "draw" not in table.columns or table.schema["draw"] != pl.List(pl.Int64):
-            raise DataError(file, "found no list of whole numbers, expected how often videos were drawn", field="draw")
-        for name in columns:
-            if name.count("|") != 2 or table.schema[name] != pl.Float64:
-                raise DataError(file, f"found {table.schema[name]}, expected a column of numbers", field=name[:60])
-            if Key.parse(name).component not in NAMES:
-                raise DataError(file, f"found an unknown component, expected {', '.join(NAMES)}", field=name[:60])
-        cells = table.select(columns).fill_null(float("nan")).to_numpy().astype(np.float64)
-        draws = [tuple(draw or ()) for draw in table["draw"].to_list()]
-        return cls(tuple(Key.parse(name) for name in columns), dict(zip(draws, cells, strict=True)))
-
 
 def bootstrap(
     statistic: Statistic,
@@ -181,7 +155,7 @@ def bootstrap(
     intervals = bootstrap_vector(remembered, videos, [key.text for key in keys], sizes=sizes,
                                  bounds=[(0.0, key.most) for key in keys])  # fmt: skip
     numbers = tuple(
-        ScoreNumber(key, without_bound(interval) if key.scope == "association" else interval)
+        ScoreNumber(key, drop_bound(interval) if key.scope == "association" else interval)
         for key, interval in zip(keys, intervals, strict=True)
     )
     return numbers, StoredReplicates(tuple(keys), seen)

@@ -8,31 +8,43 @@ nobody took is *missed*. Recognition has no boxes: of as many classes as are lab
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
+from pydantic import Field
 
 from surgeval.arrays import AnyArray, Floats, Ints
-from surgeval.errors import DataError
-from surgeval.files import read_parquet_file, write_parquet_file
+from surgeval.files import StoredTable
 from surgeval.metrics import Boxes, DetectionSet, match_boxes
 from surgeval.protocols.triplets.scoring.recognition import FrameScores
 
-__all__ = ["ERRORS", "OBJECTS", "box_objects", "label_objects", "read_objects", "write_objects"]
+__all__ = ["ERRORS", "ObjectRow", "box_objects", "label_objects"]
 
 OBJECTS = "objects.parquet"
 ERRORS = ("missed", "confused", "false positive", "wrong place", "duplicate")  # the worst first
-_OUTCOMES = ("matched", *ERRORS)
 _IOU, _NEAR = 0.5, 0.1
-_TEXTS = ("video", "frame", "side", "class", "outcome", "partner")
-# `side` is label, said, or nothing for a frame without any; `partner` is the class it was confused with.
-_SCHEMA = pl.Schema({
-    "video": pl.String, "frame": pl.String, "width": pl.Int64, "height": pl.Int64, "side": pl.String,
-    "class": pl.String, "score": pl.Float64, "x": pl.Float64, "y": pl.Float64, "w": pl.Float64, "h": pl.Float64,
-    "outcome": pl.String, "partner": pl.String,
-})  # fmt: skip
+_Pixels: TypeAlias = Annotated[float, Field(gt=-1e9, lt=1e9)]
+_Side: TypeAlias = Annotated[int, Field(ge=0, le=1 << 20)]
+
+
+class ObjectRow(StoredTable, name="objects.parquet"):
+    """A labelled or predicted object, or a frame without any; `partner` is the class that it was confused with."""
+
+    video: str
+    frame: str
+    width: _Side
+    height: _Side
+    side: Literal["", "label", "said"]
+    class_name: Annotated[str, Field(alias="class")]
+    score: _Pixels
+    x: _Pixels
+    y: _Pixels
+    w: _Pixels
+    h: _Pixels
+    outcome: Literal["", "matched", "missed", "confused", "false positive", "wrong place", "duplicate"]
+    partner: str
 
 
 def box_objects(
@@ -117,7 +129,7 @@ def _rows(
         {"number": boxes.frame, "side": [side] * len(boxes), "class": known[boxes.classes[component]],
          "score": boxes.score, **dict(zip("xywh", boxes.xywh.T, strict=True)), "outcome": outcome,
          "partner": known[partner]},
-        schema={"number": pl.Int64, **{name: kind for name, kind in _SCHEMA.items()
+        schema={"number": pl.Int64, **{name: kind for name, kind in ObjectRow.dtypes().items()
                                        if name not in ("video", "frame", "width", "height")}},
     )  # fmt: skip
 
@@ -127,29 +139,4 @@ def _table(frames: pl.DataFrame, objects: pl.DataFrame) -> pl.DataFrame:
     numbered = frames.select("video", "frame", "width", "height").with_columns(pl.int_range(pl.len()).alias("number"))
     rows = numbered.join(objects, on="number", how="left", maintain_order="left_right").drop("number")
     texts = pl.col("side", "class", "outcome", "partner").fill_null("")
-    return rows.with_columns(texts, pl.col("score", "x", "y", "w", "h").fill_null(0.0)).select(*_SCHEMA)
-
-
-def write_objects(path: Path, objects: pl.DataFrame) -> None:
-    """Store the table whole, or not at all."""
-    write_parquet_file(objects, path)
-
-
-def read_objects(path: Path) -> pl.DataFrame:
-    """The table, checked cell by cell: whoever reads on may rely on it."""
-    expected = "the objects of scored triplets"
-    table = read_parquet_file(path)
-    if table.schema != _SCHEMA or any(table.null_count().row(0)):
-        raise DataError(path, f"found another table, expected {expected}")
-    known: Mapping[str, Sequence[str]] = {"side": ("", "label", "said"), "outcome": ("", *_OUTCOMES)}
-    for column, values in known.items():
-        odd = table.filter(~pl.col(column).is_in(list(values)))
-        if odd.height:
-            raise DataError(
-                path, f"found {repr(odd[column][0])[:60]}, expected one of {', '.join(values)}", field=column
-            )
-    finite = table.select(pl.all_horizontal(pl.col("score", "x", "y", "w", "h").abs() < 1e9).all()).item()
-    sized = table.select(pl.all_horizontal(pl.col("width", "height").is_between(0, 1 << 20)).all()).item()
-    if table.height and not (finite and sized):
-        raise DataError(path, "found numbers out of range, expected boxes and sizes in pixels")
-    return table
+    return rows.with_columns(texts, pl.col("score", "x", "y", "w", "h").fill_null(0.0)).select(*ObjectRow.dtypes())

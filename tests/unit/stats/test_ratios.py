@@ -9,8 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from surgeval.protocols.surgxbench.ratios import Ratio, VideoSums, ratio_of_sums, ratios, share_of
-from surgeval.stats import bootstrap_mean, wilson
+from surgeval.stats import Ratio, VideoSums, bootstrap_mean, mean_ratio, ratio_intervals, share_ratio, wilson
 
 EVERY = pl.lit(True)
 HAND = pl.DataFrame(
@@ -27,13 +26,13 @@ def test_estimates_are_the_sums_worked_by_hand() -> None:
     used = pl.col("ac").is_finite()
     lift = Ratio(pl.when(used).then(pl.col("ac")), pl.when(used).then(pl.col("chance")))
     wanted: dict[str, Ratio | list[Ratio]] = {
-        "mean": ratio_of_sums("ac", EVERY),
-        "right": share_of(pl.col("right"), EVERY),
+        "mean": mean_ratio("ac", EVERY),
+        "right": share_ratio(pl.col("right"), EVERY),
         "lift": lift,
-        "macro": [ratio_of_sums("ac", pl.col("cluster") == "a"), ratio_of_sums("ac", pl.col("cluster") == "b")],
-        "none": ratio_of_sums("ac", pl.lit(False)),
+        "macro": [mean_ratio("ac", pl.col("cluster") == "a"), mean_ratio("ac", pl.col("cluster") == "b")],
+        "none": mean_ratio("ac", pl.lit(False)),
     }
-    found = ratios(HAND, wanted)
+    found = ratio_intervals(HAND, wanted)
     assert found["mean"].estimate == pytest.approx((0.2 + 0.4 + 0.9) / 3)  # neither null nor NaN is a 0
     assert found["right"].estimate == 3 / 5
     assert found["lift"].estimate == pytest.approx((0.2 + 0.4 + 0.9) / (0.1 + 0.1 + 0.3))
@@ -42,12 +41,12 @@ def test_estimates_are_the_sums_worked_by_hand() -> None:
 
 
 def test_a_number_that_one_video_alone_makes_up_has_no_interval() -> None:
-    wanted = {"b": ratio_of_sums("ac", pl.col("cluster") == "b"), "both": ratio_of_sums("ac", EVERY)}
-    found = ratios(HAND, wanted)
+    wanted = {"b": mean_ratio("ac", pl.col("cluster") == "b"), "both": mean_ratio("ac", EVERY)}
+    found = ratio_intervals(HAND, wanted)
     assert np.isnan(found["b"].low)
     assert found["b"].clusters == 1
     assert found["both"].low < found["both"].estimate < found["both"].high
-    alone = ratios(HAND.filter(pl.col("cluster") == "a"), {"mean": ratio_of_sums("ac", EVERY)})
+    alone = ratio_intervals(HAND.filter(pl.col("cluster") == "a"), {"mean": mean_ratio("ac", EVERY)})
     assert alone["mean"].estimate == pytest.approx(0.3)
     assert np.isnan(alone["mean"].high)
 
@@ -57,7 +56,7 @@ def test_a_mean_has_the_interval_of_the_cluster_bootstrap() -> None:
     videos = [f"v{k}" for k in rng.integers(0, 9, 120)]
     values = np.clip(rng.normal(0.5, 0.2, 120) + np.array([int(v[1:]) for v in videos]) * 0.03, 0, 1)
     cases = pl.DataFrame({"cluster": videos, "ac": values})
-    ours = ratios(cases, {"mean": ratio_of_sums("ac", EVERY)})["mean"]
+    ours = ratio_intervals(cases, {"mean": mean_ratio("ac", EVERY)})["mean"]
     theirs = bootstrap_mean(values, videos, resamples=4000, seed=5)
     assert ours.estimate == pytest.approx(theirs.estimate, abs=1e-12)
     assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.1 * theirs.width)
@@ -65,19 +64,19 @@ def test_a_mean_has_the_interval_of_the_cluster_bootstrap() -> None:
 
 
 def test_adding_a_number_leaves_the_others_as_they_were() -> None:
-    one = ratios(HAND, {"mean": ratio_of_sums("ac", EVERY)})["mean"]
-    both = {"right": share_of(pl.col("right"), EVERY), "mean": ratio_of_sums("ac", EVERY)}
-    assert ratios(HAND, both)["mean"] == one
+    one = ratio_intervals(HAND, {"mean": mean_ratio("ac", EVERY)})["mean"]
+    both = {"right": share_ratio(pl.col("right"), EVERY), "mean": mean_ratio("ac", EVERY)}
+    assert ratio_intervals(HAND, both)["mean"] == one
 
 
 def test_without_any_row_every_number_is_undefined() -> None:
-    found = ratios(HAND.clear(), {"mean": ratio_of_sums("ac", EVERY)})["mean"]
+    found = ratio_intervals(HAND.clear(), {"mean": mean_ratio("ac", EVERY)})["mean"]
     assert (found.estimate != found.estimate, found.clusters) == (True, 0)
 
 
 def test_a_share_of_all_rows_of_few_videos_is_not_certain() -> None:
     rows = pl.DataFrame({"cluster": ["a", "a", "b", "b", "c"], "right": [True] * 5})
-    found = ratios(rows, {"right": share_of(pl.col("right"), EVERY)})["right"]
+    found = ratio_intervals(rows, {"right": share_ratio(pl.col("right"), EVERY)})["right"]
     assert found.low < wilson(5, 5)[0]  # three videos are fewer than five answers
     assert (found.estimate, found.high) == (1.0, 1.0)
     assert found.method == "wilson t"
@@ -91,23 +90,23 @@ def test_a_mean_over_classes_of_which_one_is_always_found_is_no_surer_than_that_
             "right": [True, True, True, False] * 6,
         }
     )
-    each = {kind: share_of(pl.col("right"), pl.col("kind") == kind) for kind in ("hook", "clipper")}
-    found = ratios(rows, {"mean": list(each.values()), **each})
+    each = {kind: share_ratio(pl.col("right"), pl.col("kind") == kind) for kind in ("hook", "clipper")}
+    found = ratio_intervals(rows, {"mean": list(each.values()), **each})
     mean, hook, clipper = found["mean"], found["hook"], found["clipper"]
     assert (mean.estimate, hook.estimate, clipper.estimate) == (0.75, 1.0, 0.5)  # in every video
     assert 0.75 - mean.low == pytest.approx(np.hypot(1 - hook.low, 0.5 - clipper.low) / 2)
     assert mean.high - 0.75 == pytest.approx((clipper.high - 0.5) / 2)
-    both = ratios(rows.filter(pl.col("right")), {"F1": list(each.values())})["F1"]
+    both = ratio_intervals(rows.filter(pl.col("right")), {"F1": list(each.values())})["F1"]
     assert both.estimate == both.high == 1.0 and both.low < 0.9
 
 
 def test_a_share_of_all_names_that_no_video_has_gets_no_interval() -> None:
     rows = pl.DataFrame({"cluster": list("abcdef"), "unread": [0] * 6, "names": [900] * 6})
     asked = Ratio(pl.col("unread"), pl.col("names"), of_whole=True)
-    never = ratios(rows, {"unread": asked})["unread"]
+    never = ratio_intervals(rows, {"unread": asked})["unread"]
     assert (never.estimate, never.method) == (0.0, "none")
     assert np.isnan(never.low) and np.isnan(never.high)
-    once = ratios(rows.with_columns(unread=pl.Series([3, 0, 0, 0, 0, 0])), {"unread": asked})["unread"]
+    once = ratio_intervals(rows.with_columns(unread=pl.Series([3, 0, 0, 0, 0, 0])), {"unread": asked})["unread"]
     assert 0 < once.estimate < once.high < 0.01
 
 
@@ -115,7 +114,7 @@ def test_sums_do_not_depend_on_the_number_of_cores() -> None:
     """To the last bit: the rows of a video are added one after the other."""
     chance = np.random.default_rng(5)
     cases = pl.DataFrame({"cluster": chance.choice(["a", "b", "c"], 5000), "ac": chance.random(5000)})
-    sums = VideoSums.of(cases, {"ac": ratio_of_sums("ac", pl.lit(True))})
+    sums = VideoSums.of(cases, {"ac": mean_ratio("ac", pl.lit(True))})
     videos = [cases.filter(pl.col("cluster") == name)["ac"].to_list() for name in "abc"]
     expected = [functools.reduce(operator.add, values) for values in videos]
     assert sums.over[:, 0].tolist() == expected

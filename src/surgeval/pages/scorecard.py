@@ -1,0 +1,134 @@
+"""The first answer of a page: a grade, the claim, one number on a line, and the findings behind it.
+
+The interval bar is the one drawing that all pages share: the dot is the number, the band its 95 % interval, an orange
+tick a baseline. It is inline SVG in the colours of the style sheet, so it follows light, dark and paper.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from surgeval.pages.safety import seen
+from surgeval.results import Grade
+
+if TYPE_CHECKING:
+    from surgeval.pages.parts import Picture
+
+__all__ = ["Finding", "IntervalBar", "Measured", "Scorecard"]
+
+MOST_NUMBERS, MOST_PICTURES = 4, 2  # of a scorecard, beside the main number
+
+_NEAR = 0.5  # of the line: labels of baselines nearer than this stand below each other
+_LEFT, _RIGHT = 0.3, 0.7  # of the line: a label beyond begins or ends at its tick
+_INSET = 2.0  # per cent of the width, so that a dot at an end is drawn whole
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntervalBar:
+    """A number on a line over `span`, with its interval and its baselines by name; `text` says the same in words.
+
+    What lies outside the span is drawn at its end.
+
+    >>> bar = IntervalBar(value=0.97, low=0.85, high=0.99, text="97 % [85, 99]", baselines={"chance": 0.28})
+    >>> svg = bar.svg()
+    >>> svg.count("<circle"), svg.count('class="base"'), 'aria-label="97 % [85, 99]"' in svg
+    (1, 1, True)
+    """
+
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+    text: str = ""
+    baselines: Mapping[str, float] = field(default_factory=dict)
+    span: tuple[float, float] = (0.0, 1.0)
+
+    def svg(self, *, labelled: bool = False) -> Markup:
+        """The drawing; `labelled` with the names of the baselines below the line."""
+        rail, middle = [(_INSET, 100 - _INSET)], 10
+        parts = [_line("rail", *rail[0], middle)]
+        if math.isfinite(self.low) and math.isfinite(self.high):
+            parts.append(_line("band", self._place(self.low), self._place(self.high), middle))
+        ticks = sorted(self.baselines.items(), key=lambda pair: pair[1])
+        for _, value in ticks:
+            x = self._place(value)
+            parts.append(Markup('<line class="base" x1="{0:.2f}%" x2="{0:.2f}%" y1="1" y2="19"/>').format(x))
+        if math.isfinite(self.value):
+            parts.append(Markup('<circle cx="{:.2f}%" cy="{}" r="5.5"/>').format(self._place(self.value), middle))
+        height = 20
+        if labelled:
+            rows = self._label_rows([value for _, value in ticks])
+            for (name, value), row in zip(ticks, rows, strict=True):
+                parts.append(_label(name, self._place(value), 32 + 15 * row))
+            height += 15 * (max(rows, default=-1) + 1)
+        opening = Markup('<svg class="bar" width="100%" height="{}" role="img" aria-label="{}">')
+        return Markup("").join([opening.format(height, seen(self.text)), *parts, Markup("</svg>")])
+
+    def _place(self, value: float) -> float:
+        low, high = self.span
+        share = (value - low) / (high - low) if high > low else 0.5
+        return _INSET + min(max(share, 0.0), 1.0) * (100 - 2 * _INSET)
+
+    def _label_rows(self, values: list[float]) -> list[int]:
+        """A row of its own for each label that would run into the one before."""
+        rows: list[int] = []
+        for number, value in enumerate(values):
+            near = number and self._place(value) - self._place(values[number - 1]) < 100 * _NEAR
+            rows.append(rows[-1] + 1 if near else 0)
+        return rows
+
+
+def _line(kind: str, start: float, end: float, y: int) -> Markup:
+    return Markup('<line class="{0}" x1="{1:.2f}%" x2="{2:.2f}%" y1="{3}" y2="{3}"/>').format(kind, start, end, y)
+
+
+def _label(text: str, x: float, y: int) -> Markup:
+    anchor = "start" if x < 100 * _LEFT else "end" if x > 100 * _RIGHT else "middle"
+    return Markup('<text x="{:.2f}%" y="{}" text-anchor="{}">{}</text>').format(x, y, anchor, seen(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A number of a scorecard: what it is, as text, with a remark such as its interval, and drawn where it can be."""
+
+    label: str
+    value: str
+    note: str = ""
+    bar: IntervalBar | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One finding: a sentence, the grade of the rule behind it (None: a remark), the rule, and its number as a bar.
+
+    >>> Finding("It sees.", "passes").grade, Finding("By the way.").grade
+    ('passes', None)
+    """
+
+    text: str
+    grade: Grade | None = None
+    rule: str = ""
+    bar: IntervalBar | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scorecard:
+    """The one answer of a page: grade, claim as a short sentence, the main number, and a few more.
+
+    >>> Scorecard("passes", "It sees.", Measured("right answers", "97 %")).claim
+    'It sees.'
+    """
+
+    grade: Grade | None
+    claim: str
+    number: Measured | None = None
+    others: tuple[Measured, ...] = ()
+    pictures: tuple[Picture, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.others) > MOST_NUMBERS or len(self.pictures) > MOST_PICTURES:
+            raise ValueError(f"a scorecard takes {MOST_NUMBERS} further numbers and {MOST_PICTURES} pictures")

@@ -1,0 +1,283 @@
+"""A run of a protocol: the result that is loaded from its folder, and how the folder is read and written.
+
+A protocol declares its files once: the settings in run.json by a `RunSettings`, the rows of cases.parquet by a
+`CaseRow`, further files by `StoredFile` and `StoredTable` of `surgeval.files`. A folder is read as a file from outside:
+what passes these declarations is plain, typed data, and anything else a `DataError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+import polars as pl
+from pydantic import ConfigDict
+
+from surgeval.engine import RunRecord, load_cases, load_record
+from surgeval.errors import BadInput
+from surgeval.files import (
+    NullableFloat,
+    StoredPart,
+    StoredTable,
+    check_stored,
+    collect_parquet,
+    failure_reason,
+    folder_lock,
+    make_folder,
+)
+from surgeval.results import Result
+from surgeval.stats import Interval, Measure
+
+if TYPE_CHECKING:
+    from surgeval.engine import RunSummary
+    from surgeval.pages import Evidence
+    from surgeval.protocols.contract import Headline
+    from surgeval.protocols.verdict import Verdict
+
+__all__ = ["CaseRow", "FinishedRun", "RecordedResult", "RunFiles", "RunResult", "RunSettings", "StoredInterval",
+           "check_output", "names_on_page", "refuse_dataset", "write_run"]  # fmt: skip
+
+
+SettingsT = TypeVar("SettingsT", bound="RunSettings")
+
+
+class RunResult(Result):
+    """A run, loaded: what its page, the index page, `compare` and a notebook need."""
+
+    __slots__ = ()
+
+    name: str
+    protocol: str
+    notes: tuple[str, ...]
+    measures: Sequence[Measure] = ()  # the protocol's numbers, declared
+
+    @property
+    def data_identity(self) -> str:
+        """What identifies the scored data, where the result knows it better than `dataset` of run.json; else empty."""
+        return ""
+
+    def headlines(self) -> tuple[Headline, ...]:
+        """The numbers to read first, best known first."""
+        raise NotImplementedError
+
+    def number(self) -> Interval:
+        """The first of the headlines, with its interval."""
+        for headline in self.headlines():
+            return headline.interval
+        raise BadInput(f"{self.name}: found no number that is defined, expected one")
+
+    def evidence(self) -> Evidence | None:
+        """Every case as the page's evidence browser shows it; None where a protocol or an older run has none."""
+        return None
+
+    def verdict(self) -> Verdict | None:
+        """What the numbers say together, by the rules of docs/verdicts.md; None where a protocol judges nothing."""
+        return self._verdict
+
+    @property
+    def _verdict(self) -> Verdict | None:
+        """What a protocol that judges overrides, cached: page, index and `repr` all ask for it."""
+        return None
+
+    def __repr__(self) -> str:
+        numbers = "; ".join(f"{headline.label} {headline.cell}" for headline in self.headlines()[:3])
+        verdict = self.verdict()
+        return f"{type(self).__name__} {self.name!r}: {f'{verdict.grade}; ' if verdict else ''}{numbers or 'no number'}"
+
+
+class RecordedResult(RunResult):
+    """A result that keeps the record of the run it was read from."""
+
+    __slots__ = ()
+
+    record: RunRecord
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """As run.json holds them."""
+        return self.record.config
+
+
+class FinishedRun(Result):
+    """What a `run_…` hands back: how it went (`summary`), with the tables and figures of the run that it left."""
+
+    __slots__ = ()
+
+    summary: RunSummary
+
+    @property
+    def loaded(self) -> RunResult:
+        """The run, as `load_run` gives it."""
+        raise NotImplementedError
+
+    @property
+    def tables(self) -> Mapping[str, pl.DataFrame]:
+        """Those of the run, and `failures`: what could not be done, by reason."""
+        return {**self.loaded.tables, "failures": self.summary.to_frame()}
+
+    @property
+    def figures(self) -> Mapping[str, Any]:
+        """Those of the run."""
+        return self.loaded.figures
+
+
+def names_on_page(results: Sequence[RunResult]) -> list[str]:
+    """The names of the runs of one page, which must tell them apart; a page without runs is refused.
+
+    >>> names_on_page([])
+    Traceback (most recent call last):
+    surgeval.errors.BadInput: report: found no runs, expected at least one
+    """
+    if not results:
+        raise BadInput("report: found no runs, expected at least one")
+    names = [run.name for run in results]
+    if len(set(names)) != len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise BadInput(f"report: found two runs named {twice!r}, expected different names")
+    return names
+
+
+# ── the files of a run ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+class RunSettings(StoredPart):
+    """The settings in run.json that a protocol's code reads; keys that it does not declare are left out."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class CaseRow(StoredTable, name="cases.parquet"):
+    """A row of cases.parquet. A subclass declares the values of a case; a case that failed may lack them."""
+
+    id: str
+    cluster: str
+    status: str
+    reason: str | None = None
+
+    always_filled: ClassVar[tuple[str, ...]] = ("id", "cluster", "status")
+
+    @classmethod
+    def check(cls, table: pl.DataFrame, path: str | Path) -> pl.DataFrame:
+        """The declared columns of a table; values that no case has because all of them failed are null."""
+        if "status" in table.columns and not (table["status"] == "ok").any():
+            absent = [name for name in cls.columns() if name not in table.columns]
+            table = table.with_columns(pl.lit(None).alias(name) for name in absent)
+        return super().check(table, path)
+
+    @classmethod
+    def needs_values(cls, table: pl.DataFrame) -> pl.Series:
+        """All rows but those of failed cases."""
+        return table["status"] == "ok"
+
+    @classmethod
+    def load(cls, folder: str | Path) -> pl.DataFrame:
+        """The cases of a complete run."""
+        path = Path(folder) / cls.file_name
+        return cls.check(collect_parquet(load_cases(folder), path), path)
+
+
+@dataclass(frozen=True)
+class RunFiles(Generic[SettingsT]):
+    """A run folder of a protocol: its record, with the settings checked.
+
+    >>> import tempfile
+    >>> from surgeval.engine import Manifest, scored_record
+    >>> class Settings(RunSettings):
+    ...     limit: float
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with write_run(folder, scored_record(Manifest("quality", {"limit": 0.5, "colour": "red"}), cases=0)):
+    ...         CaseRow.save(CaseRow.dtypes().to_frame(), folder)
+    ...     files = RunFiles.open(folder, "quality", Settings)
+    ...     files.settings, CaseRow.load(folder).height
+    (Settings(limit=0.5), 0)
+    """
+
+    folder: Path
+    record: RunRecord
+    settings: SettingsT
+
+    @classmethod
+    def open(cls, folder: str | Path, protocol: str, settings: type[SettingsT]) -> RunFiles[SettingsT]:
+        """Read run.json. `DataError` for the run of another protocol, or settings that do not fit."""
+        path = Path(folder)
+        record = load_record(path, protocol)
+        return RunFiles(path, record, check_stored(settings, record.config, path / record.file_name, "config"))
+
+
+class StoredInterval(StoredPart):
+    """An interval in a JSON file; null where it is not defined."""
+
+    estimate: NullableFloat
+    low: NullableFloat
+    high: NullableFloat
+    level: float = 0.95
+    method: str = "t"
+    scheme: str = "cluster"
+    point: str = "flat"
+    n: int = 0
+    clusters: int = 0
+    resamples: int = 0
+    name: str = ""
+    note: str = ""
+
+    @classmethod
+    def of(cls, interval: Interval | None) -> StoredInterval | None:
+        """What is stored of an interval.
+
+        >>> StoredInterval.of(None)
+        """
+        return None if interval is None else cls(**asdict(interval))
+
+    def to_interval(self) -> Interval:
+        """The interval that was stored."""
+        return Interval(**self.model_dump(mode="python"))
+
+
+def check_output(folder: str | Path, protocol: str, *, own: str = "run.json") -> None:
+    """Refuse a folder for a result that holds the run of another protocol, or a dataset.
+
+    A folder with the file `own` holds an earlier result.
+
+    >>> check_output("a new folder", "focus")
+    """
+    path = Path(folder)
+    if (path / "run.json").exists():
+        if (other := load_record(path).protocol) != protocol:
+            raise BadInput(f"{path}: holds a run of {other}; name a new folder or one with a run of {protocol}")
+    elif not (path / own).exists():
+        refuse_dataset(path)
+
+
+def refuse_dataset(out: str | Path) -> None:
+    """Refuse to write a result into a folder that holds a dataset: its files would become part of the data.
+
+    >>> refuse_dataset(Path("a new folder"))
+    """
+    from surgeval.datasets import is_dataset
+
+    if Path(out).is_dir() and is_dataset(out):
+        raise BadInput(f"{out}: found a dataset, expected a new folder or one of an earlier result")
+
+
+@contextmanager
+def write_run(folder: str | Path, record: RunRecord | None) -> Iterator[Path]:
+    """Lock a folder and let the caller write the files of a result into it.
+
+    run.json is deleted first and written last, so that a folder with run.json is complete. The page is deleted: it
+    would show the earlier result. Without a record run.json stays as it is, that of the run which asked the model.
+    """
+    path = Path(folder)
+    try:
+        make_folder(path)
+        with folder_lock(path):
+            if record is not None:
+                (path / record.file_name).unlink(missing_ok=True)
+            (path / "report.html").unlink(missing_ok=True)
+            yield path
+            if record is not None:
+                record.save(path)
+    except OSError as error:
+        raise BadInput(f"{path}: the result cannot be written: {failure_reason(error)}") from error
