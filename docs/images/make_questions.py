@@ -14,8 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Circle
 
 from surgeval.phantom import Footage, make_gaze, make_procedure, plan_videos
-from surgeval.questions import Draft, templates
-from surgeval.questions.checks import Facts, check_question
+from surgeval.questions import Draft, Facts, check_question, templates
 
 SECOND = 13
 SCENE = Facts(

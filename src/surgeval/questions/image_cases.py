@@ -1,8 +1,8 @@
 """Source records from images: regions of interest and the words of a dictation, aligned with the fixations.
 
-One case per line: an image, what was found in it, regions of interest, and where its gaze and its dictation are. A
-fixation belongs to the smallest region that holds it. Readers look before they speak: while a finding is named, and for
-a moment before, the region they look at is where the finding is.
+One case per line: an image, its findings, regions of interest, and the files of its gaze and its dictation. A fixation
+belongs to the smallest region that contains it. Readers look before they speak: while they name a finding, and just
+before, they look at the region where it is.
 """
 
 from __future__ import annotations
@@ -19,13 +19,18 @@ from surgeval.datasets.io import check_box, read_lines
 from surgeval.errors import DataError
 from surgeval.files import BrokenJson, Location, copy_atomically, format_value, parse_json, path_inside
 from surgeval.progress import advance
-from surgeval.questions.records import Scene, SourceRecord, stays_inside, write_records
+from surgeval.questions.source_records import Scene, SourceRecord, stays_inside, write_source_records
 from surgeval.records import Box, Gaze
 from surgeval.results import counted
 
-__all__ = ["ImageRegion", "dwell_by_region", "image_records", "regions_while_naming"]
+__all__ = [
+    "ImageRegion",
+    "dwell_by_region",
+    "image_records",
+    "regions_while_naming",
+]
 
-LOOK_AHEAD = 1.5  # seconds that a look comes before its word
+LOOK_AHEAD = 1.5  # seconds before a word in which a look belongs to it
 # Words of a finding that do not identify it. Two letters count where the finding writes them in capitals (PE, TB).
 _EMPTY_WORDS = frozenset({
     "a", "an", "and", "are", "as", "at", "but", "by", "for", "from", "has", "in", "is", "it", "its", "no", "nor", "not",
@@ -37,7 +42,7 @@ _FACTS = ("diagnosis", "findings", "birads", "view")
 
 @dataclass(frozen=True, slots=True)
 class ImageRegion:
-    """A named part of an image, in parts of its width and height.
+    """A named part of an image, in fractions of its width and height.
 
     >>> ImageRegion("left base", Box(0.5, 0.6, 0.4, 0.3)).holds(Gaze(0, 0.7, 0.7, 1))
     True
@@ -48,13 +53,13 @@ class ImageRegion:
     finding: bool = False
 
     def holds(self, fixation: Gaze) -> bool:
-        """Whether a fixation lies in it."""
+        """Whether a fixation is in the region."""
         x1, y1, x2, y2 = self.box.corners
         return x1 <= fixation.x <= x2 and y1 <= fixation.y <= y2
 
 
 def dwell_by_region(gaze: Sequence[Gaze], regions: Sequence[ImageRegion]) -> dict[str, float]:
-    """Seconds that the gaze rested in each region, longest first; a fixation counts for the smallest that holds it.
+    """Seconds of gaze per region, longest first; a fixation counts for the smallest region that contains it.
 
     >>> lung, base = ImageRegion("lung", Box(0, 0, 1, 1)), ImageRegion("base", Box(0, 0.8, 1, 0.2))
     >>> dwell_by_region([Gaze(0, 0.5, 0.9, 1.5), Gaze(2, 0.5, 0.5, 0.5)], [lung, base])
@@ -72,7 +77,7 @@ def dwell_by_region(gaze: Sequence[Gaze], regions: Sequence[ImageRegion]) -> dic
 def regions_while_naming(
     finding: str, words: Sequence[SpokenWord], gaze: Sequence[Gaze], regions: Sequence[ImageRegion]
 ) -> dict[str, dict[str, float]]:
-    """For each word of a finding that was dictated: where the gaze rested while it was said and just before.
+    """For each dictated word of a finding: seconds of gaze per region during the word and just before it.
 
     If a word is repeated soon, each moment counts once. Words such as `of` and `the` are ignored.
 
@@ -87,11 +92,11 @@ def regions_while_naming(
         key = _strip_punctuation(word.word).casefold()
         if key in named:
             spans.setdefault(key, []).append((word.start - LOOK_AHEAD, word.end))
-    told = {}
+    seconds_of = {}
     for key, times in spans.items():
         clipped = [_overlap(fixation, *span) for span in _merge_spans(times) for fixation in gaze]
-        told[key] = dwell_by_region([fixation for fixation in clipped if fixation is not None], regions)
-    return {key: seconds for key, seconds in told.items() if seconds}
+        seconds_of[key] = dwell_by_region([fixation for fixation in clipped if fixation is not None], regions)
+    return {key: seconds for key, seconds in seconds_of.items() if seconds}
 
 
 def _strip_punctuation(word: str) -> str:
@@ -148,14 +153,14 @@ def image_records(
     outside: Counter[Path] = Counter()  # fixations by gaze file
     records = [_record(value, place, cases.parent, out, outside) for value, place in _cases(cases)]
     out.mkdir(parents=True, exist_ok=True)
-    write_records(out / "records.jsonl", records)
+    write_source_records(out / "records.jsonl", records)
     if announce is not None:
         for path, count in outside.items():
             announce(off_frame_sentence(path, count))
     return records
 
 
-def off_frame_sentence(path: Path, count: int) -> str:
+def off_frame_sentence(path: str | Path, count: int) -> str:
     """The note about a gaze file with fixations outside the frame.
 
     >>> off_frame_sentence(Path("gaze.csv"), 1)
@@ -171,7 +176,7 @@ def _cases(path: Path) -> Iterator[tuple[dict[str, Any], Location]]:
         try:
             value = here.mapping(parse_json(line, finite=True))
         except BrokenJson as error:
-            raise DataError(path, f"found {error}, expected complete JSON", record=f"line {number}") from None
+            raise DataError(path, f"not valid JSON: {error}", record=f"line {number}") from None
         if value is not None:
             yield value, here
 
@@ -181,7 +186,7 @@ def _record(case: Mapping[str, Any], place: Location, folder: Path, out: Path, o
     image = _inside(folder, _text(case, "image", place), place)
     size = image_size(image)
     if size is None:
-        raise DataError(image, "found no image that can be read, expected the image of a case")
+        raise DataError(image, "not a readable image")
     regions = _regions(case.get("regions"), size, place)
     gaze = _fixations(case, image.stem, size, place, folder, outside)
     facts = {key: _word(case, key, place) for key in _FACTS if case.get(key) is not None}
@@ -221,7 +226,7 @@ def _fixations(
     tracks = read_gaze(path, mapping=mapping, size=size, known=[recording])
     track = tracks.get(recording) or (next(iter(tracks.values())) if len(tracks) == 1 else None)
     if track is None:
-        raise DataError(path, f"found {len(tracks)} recordings, none called {recording[:60]}, expected its gaze")
+        raise DataError(path, f"{len(tracks)} recordings, none called {recording[:60]}")
     fixations = find_fixations(track)
     if fixations.off_frame:
         outside[path] += fixations.off_frame
@@ -231,7 +236,7 @@ def _fixations(
 def _regions(value: Any, size: tuple[int, int], place: Location) -> tuple[ImageRegion, ...]:
     rows = place.items(value, "regions") if value is not None else []
     if rows is None or len(rows) > _MOST_REGIONS:
-        raise DataError(place.file, f"found too many, expected {_MOST_REGIONS}", record=place.record, field="regions")
+        raise DataError(place.file, f"more than {_MOST_REGIONS} regions", record=place.record, field="regions")
     regions = []
     for row in rows:
         entry = row if isinstance(row, dict) else {}
@@ -241,7 +246,7 @@ def _regions(value: Any, size: tuple[int, int], place: Location) -> tuple[ImageR
         )
         if name is None or box is None:
             raise DataError(
-                place.file, f"found {format_value(row)}, expected name and box", record=place.record, field="regions"
+                place.file, f"expected name and box, got {format_value(row)}", record=place.record, field="regions"
             )
         part = Box(box.x / size[0], box.y / size[1], box.w / size[0], box.h / size[1])
         regions.append(ImageRegion(" ".join(name.split()), part, entry.get("finding") is True))
@@ -251,7 +256,7 @@ def _regions(value: Any, size: tuple[int, int], place: Location) -> tuple[ImageR
 def _text(case: Mapping[str, Any], key: str, place: Location) -> str:
     text = place.text(case.get(key), key)
     if text is None or len(text) > 1_000:
-        raise DataError(place.file, "found no short text, expected text", record=place.record, field=key)
+        raise DataError(place.file, "longer than 1000 characters", record=place.record, field=key)
     return text
 
 
@@ -265,6 +270,5 @@ def _word(case: Mapping[str, Any], key: str, place: Location) -> str:
 
 def _inside(folder: Path, name: str, place: Location) -> Path:
     if not stays_inside(folder, name):
-        path = f"the path {name[:60]!r}"
-        raise DataError(place.file, f"found {path}, expected one inside the folder", record=place.record)
+        raise DataError(place.file, f"the path {name[:60]!r} leads out of the folder", record=place.record)
     return folder / name

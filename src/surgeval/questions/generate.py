@@ -1,8 +1,8 @@
-"""Generation: source records through templates and a chat model to items that passed every automatic check.
+"""Generate questions: source records, templates and a chat model give items that pass every automatic check.
 
-A batch is one record under one template: six questions. A reply that cannot be read, or questions that fail a check,
-are asked for again with the faults shown; what still fails is kept aside with its raw text. Everything is computed
-from the stored replies, so a killed run asks nothing twice and the same replies give the same files.
+A batch is one record with one template: six questions. If a reply cannot be read or questions fail a check, the model
+is asked again and gets the list of faults; what still fails is stored with its raw text. The result is computed from
+the stored replies, so a killed run asks nothing twice and the same replies give the same files.
 """
 
 from __future__ import annotations
@@ -18,30 +18,37 @@ from typing import Any
 from surgeval.errors import BadInput, RunStopped, SurgevalError
 from surgeval.progress import advance
 from surgeval.qa import CachedChat, ChatError, Message, Reply, SchemaChat, Usage, run_in_threads
-from surgeval.questions.checks import Facts, Fault, check_batch, check_question
-from surgeval.questions.draft import Draft, UnreadableReply, read_drafts, reply_schema
-from surgeval.questions.folder import write_set
-from surgeval.questions.items import item_of, reordered
-from surgeval.questions.pictures import picture_parts
-from surgeval.questions.records import SourceRecord
-from surgeval.questions.template import Template, assemble, fitting_templates, repair_text, templates
+from surgeval.questions.checks import Fault, check_question
+from surgeval.questions.drafts import (
+    Draft,
+    Facts,
+    UnreadableReply,
+    draft_to_item,
+    read_drafts,
+    reorder_options,
+    reply_schema,
+)
+from surgeval.questions.prompt_templates import Template, assemble_prompt, fitting_templates, repair_text, templates
+from surgeval.questions.question_set import write_set
+from surgeval.questions.set_checks import check_batch
+from surgeval.questions.source_records import SourceRecord, encode_media
 from surgeval.records import IntentQuestion
 
-__all__ = ["MADE_BY", "Made", "Making", "Refusal", "make_questions"]
+__all__ = ["MADE_BY", "GenerationResult", "GenerationSettings", "Refusal", "generate_questions"]
 
 MADE_BY = "surgeval questions"
-_SHOWN_REPLY = 20_000  # characters of a bad reply that its writer is shown again
+_SHOWN_REPLY = 20_000  # characters of a faulty reply that are sent back to the model
 
 
 @dataclass(frozen=True, slots=True)
-class Making:
-    """How questions are made. `keep_partial` keeps the sound questions of a batch that never came to six.
+class GenerationSettings:
+    """Settings of generation. `keep_partial` keeps the sound questions of a batch that stays incomplete.
 
-    >>> Making(options=4).frames
+    >>> GenerationSettings(options=4).frames
     8
-    >>> Making(options=9)
+    >>> GenerationSettings(options=9)
     Traceback (most recent call last):
-    surgeval.errors.BadInput: options: found 9, expected 2 to 8
+    surgeval.errors.BadInput: options is 9; it must be between 2 and 8
     """
 
     options: int = 5
@@ -54,14 +61,14 @@ class Making:
     def __post_init__(self) -> None:
         for name, low, high in (("options", 2, 8), ("repairs", 0, 10), ("frames", 0, 64), ("longest_edge", 64, 8192)):
             if not low <= getattr(self, name) <= high:
-                raise BadInput(f"{name}: found {getattr(self, name)}, expected {low} to {high}")
+                raise BadInput(f"{name} is {getattr(self, name)}; it must be between {low} and {high}")
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A reply (or a record) of which something was refused: which checks failed for what, and the raw text.
+    """A reply or a record with refused questions: the checks that failed, and the raw text.
 
-    `mended` says that a later reply to the same prompt gave what was missing here.
+    `mended`: a later reply to the same prompt replaced the refused questions.
 
     >>> Refusal("op1", "open_surgery", 1, (Fault("six-skills", "", "5 questions"),), "{…}", False).attempt
     1
@@ -76,10 +83,10 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """What came of it: items, refusals, batches that got no reply, and what it took.
+class GenerationResult:
+    """Result of generation: items, refusals, batches without a reply, usage, and the number of stored replies.
 
-    >>> Made().items
+    >>> GenerationResult().items
     ()
     """
 
@@ -90,100 +97,115 @@ class Made:
     stored: int = 0
 
 
-def make_questions(
+def generate_questions(
     records: Iterable[SourceRecord],
     folder: str | Path,
     chat: SchemaChat,
     out: str | Path,
-    making: Making | None = None,
+    settings: GenerationSettings | None = None,
     *,
     use: Sequence[Template] = (),
     traps: bool = False,
     concurrency: int = 4,
-) -> Made:
-    """Make questions from records whose media lie in `folder`, and write the set to `out`.
+) -> GenerationResult:
+    """Generate questions from records with media in `folder`, and write the set to `out`.
 
-    `use` are the templates to use; without them each record gets the one that fits it. `traps` adds both trap ones.
+    `use` are the templates to use; by default each record gets the one that fits it. `traps` adds both trap templates.
 
     >>> import tempfile
-    >>> class Mute:
-    ...     identity, sees = "mute", False
+    >>> class Silent:
+    ...     identity, sees = "silent", False
     ...     def complete(self, messages, schema=None):
     ...         return Reply("I would rather not.")
     >>> from surgeval.records import Gaze
     >>> record = SourceRecord("x1", "chest_xray", "p1", (), gaze=(Gaze(0, 0.2, 0.8, 1.0),))
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     outcome = make_questions([record], Path(folder), Mute(), Path(folder) / "set")
-    >>> outcome.refused[0].faults[0].found
-    'found no diagnosis, expected it for the template chest_xray'
+    ...     outcome = generate_questions([record], Path(folder), Silent(), Path(folder) / "set")
+    >>> outcome.refused[0].faults[0].reason
+    'no diagnosis, which the template chest_xray needs'
     """
     folder, out = Path(folder), Path(out)
-    making = making or Making()
+    settings = settings or GenerationSettings()
     every = tuple(records)
     batches = [(record, template) for record in every for template in _templates(record, use, traps)]
     out.mkdir(parents=True, exist_ok=True)
     with CachedChat(chat, out, "reply") as cached:
-        calls = [partial(_counted, cached, chat.sees, record, template, folder, making) for record, template in batches]
+        calls = [
+            partial(_try_batch, cached, chat.sees, record, template, folder, settings) for record, template in batches
+        ]
         done = run_in_threads(calls, concurrency)
-    outcome = Made(
+    outcome = GenerationResult(
         tuple(item for batch in done for item in batch.items),
         tuple(refusal for batch in done for refusal in batch.refused),
         tuple(text for batch in done for text in batch.failed),
         cached.spent, cached.stored,
     )  # fmt: skip
-    settings = {"made_by": MADE_BY, "model": chat.identity, "making": asdict(making),
+    facts = {"made_by": MADE_BY, "model": chat.identity, "settings": asdict(settings),
                 "templates": sorted({f"{t.name} {t.version}" for _, t in batches if t}),
                 "records": len(every), "items": len(outcome.items), "refused": len(outcome.refused),
                 "failed": list(outcome.failed)}  # fmt: skip
-    write_set(out, folder, every, outcome.items, [_line(refusal) for refusal in outcome.refused], use, settings)
+    write_set(out, folder, every, outcome.items, [_format_refusal(refusal) for refusal in outcome.refused], use, facts)
     return outcome
 
 
 def _templates(record: SourceRecord, use: Sequence[Template], traps: bool) -> list[Template | None]:
-    """What a record is asked about; None stands for a record that no template fits."""
+    """The templates for a record; None if no template fits."""
     wanted: list[Template | None] = [*(use or fitting_templates(record))]
     more = [template for template in templates().values() if traps and template.trap and template not in use]
     return [*wanted, *more] or [None]
 
 
-def _counted(
-    chat: CachedChat, sees: bool, record: SourceRecord, template: Template | None, folder: Path, making: Making
-) -> Made:
+def _try_batch(
+    chat: CachedChat,
+    sees: bool,
+    record: SourceRecord,
+    template: Template | None,
+    folder: Path,
+    settings: GenerationSettings,
+) -> GenerationResult:
     try:
         if template is None:
-            raise BadInput(f"record {record.id!r}: found no template for the scenario {record.scenario!r}")
-        return _batch(chat, _messages(record, template, folder if sees else None, making), record, template, making)
+            raise BadInput(f"record {record.id!r}: no template fits the scenario {record.scenario!r}")
+        return _generate_batch(
+            chat, _messages(record, template, folder if sees else None, settings), record, template, settings
+        )
     except ChatError as error:
         name = template.name if template else ""
-        return Made(failed=(f"{record.id} {name}: {error}",))
+        return GenerationResult(failed=(f"{record.id} {name}: {error}",))
     except RunStopped:
         raise
-    except SurgevalError as error:  # the record itself cannot be used
+    except SurgevalError as error:  # the record is unusable
         _, _, reason = str(error).partition(f"record {record.id!r}: ")
         fault = Fault("usable-record", f"record {record.id}", reason or str(error))
-        return Made(refused=(Refusal(record.id, template.name if template else "", 0, (fault,), "", False),))
+        return GenerationResult(
+            refused=(Refusal(record.id, template.name if template else "", 0, (fault,), "", False),)
+        )
     finally:
         advance("batches")
 
 
-def _messages(record: SourceRecord, template: Template, folder: Path | None, making: Making) -> list[Message]:
-    prompt = assemble(template, record, making.options)
-    if folder is None or not making.frames or not record.media:
+def _messages(
+    record: SourceRecord, template: Template, folder: Path | None, settings: GenerationSettings
+) -> list[Message]:
+    prompt = assemble_prompt(template, record, settings.options)
+    if folder is None or not settings.frames or not record.media:
         return [{"role": "user", "content": prompt}]
     window = record.start, record.end
-    pictures = picture_parts(folder, record.media, window, most=making.frames, longest_edge=making.longest_edge)
+    pictures = encode_media(folder, record.media, window, most=settings.frames, longest_edge=settings.longest_edge)
     return [{"role": "user", "content": [*pictures, {"type": "text", "text": prompt}]}]
 
 
-def _batch(chat: CachedChat, prompt: list[Message], record: SourceRecord, template: Template, making: Making) -> Made:
-    """Ask, check, and ask again with the faults shown, until six sound questions are there or patience ends."""
-    schema = reply_schema(template, making.options)
+def _generate_batch(
+    chat: CachedChat, prompt: list[Message], record: SourceRecord, template: Template, settings: GenerationSettings
+) -> GenerationResult:
+    """Ask for six questions, and ask again with the list of faults until they are sound or the repairs are used up."""
+    schema = reply_schema(template, settings.options)
     sound: dict[str, Draft] = {}
     refused: list[Refusal] = []
     messages, complete = prompt, False
-    for attempt in range(1, making.repairs + 2):
+    for attempt in range(1, settings.repairs + 2):
         reply = chat.ask(messages, schema)
-        drafts, faults = _judged(reply, record, template, making)
+        drafts, faults = _check_reply(reply, record, template, settings)
         alone = check_batch(list(drafts.values()), template.rules)
         sound = {**drafts, **sound} if alone else drafts
         complete = not check_batch(list(sound.values()), template.rules)
@@ -196,15 +218,15 @@ def _batch(chat: CachedChat, prompt: list[Message], record: SourceRecord, templa
         answer: Message = {"role": "assistant", "content": (reply.text or "")[:_SHOWN_REPLY]}
         messages = [*messages, answer, {"role": "user", "content": repair_text([str(fault) for fault in faults])}]
     refused = [replace(refusal, mended=complete) for refusal in refused]
-    usable = sound if complete or making.keep_partial else {}
-    items = [item_of(draft, record, template, record.media) for draft in usable.values()]
-    return Made(tuple(_balanced(items, making.seed)), tuple(refused))
+    usable = sound if complete or settings.keep_partial else {}
+    items = [draft_to_item(draft, record, template, record.media) for draft in usable.values()]
+    return GenerationResult(tuple(_balance_positions(items, settings.seed)), tuple(refused))
 
 
-def _judged(
-    reply: Reply, record: SourceRecord, template: Template, making: Making
+def _check_reply(
+    reply: Reply, record: SourceRecord, template: Template, settings: GenerationSettings
 ) -> tuple[dict[str, Draft], list[Fault]]:
-    """The sound questions of a reply by skill, and what is wrong with the others."""
+    """The sound questions of a reply by skill, and the faults of the others."""
     try:
         drafts = read_drafts(reply.text or "", template)
     except UnreadableReply as error:
@@ -215,7 +237,7 @@ def _judged(
     facts = Facts.of(record)
     for number, draft in enumerate(drafts, start=1):
         where = f"question {number}" + (f" ({draft.skill})" if draft.skill else "")
-        wrong = check_question(draft, template.rules, facts, options=making.options, where=where)
+        wrong = check_question(draft, template.rules, facts, options=settings.options, where=where)
         if not wrong and draft.skill in sound:
             wrong = [Fault("six-skills", where, "a second question for this skill")]
         if not wrong:
@@ -224,10 +246,10 @@ def _judged(
     return sound, faults
 
 
-def _balanced(items: Sequence[IntentQuestion], seed: int) -> list[IntentQuestion]:
-    """The items with their right options in positions drawn per batch: each position once before any comes twice.
+def _balance_positions(items: Sequence[IntentQuestion], seed: int) -> list[IntentQuestion]:
+    """The items with their right options in random positions: each position once per batch before any is repeated.
 
-    The draw knows only the batch, so a record that is added later moves no answer of another.
+    Positions depend on the batch only, so adding a record does not change other items.
     """
     if not items:
         return []
@@ -241,10 +263,10 @@ def _balanced(items: Sequence[IntentQuestion], seed: int) -> list[IntentQuestion
         others = [k for k in range(len(item.options)) if k != item.answer]
         draw.shuffle(others)
         others.insert(positions.pop(), item.answer)
-        moved.append(reordered(item, tuple(others)))
+        moved.append(reorder_options(item, tuple(others)))
     return moved
 
 
-def _line(refusal: Refusal) -> str:
-    told: dict[str, Any] = {**asdict(refusal), "faults": [asdict(fault) for fault in refusal.faults]}
-    return json.dumps(told, ensure_ascii=False)
+def _format_refusal(refusal: Refusal) -> str:
+    line: dict[str, Any] = {**asdict(refusal), "faults": [asdict(fault) for fault in refusal.faults]}
+    return json.dumps(line, ensure_ascii=False)

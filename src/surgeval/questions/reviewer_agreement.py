@@ -1,6 +1,6 @@
-"""How far reviewers agree: Cohen's kappa of every pair, Fleiss' kappa of all, with intervals over clusters.
+"""Agreement of reviewers: Cohen's kappa of every pair, Fleiss' kappa of all, with intervals over clusters.
 
-Two things are compared: the verdicts (correct, wrong, unclear), and the options that people hold right.
+Two things are compared: the verdicts (correct, wrong, unclear), and the options that reviewers consider right.
 """
 
 from __future__ import annotations
@@ -12,17 +12,20 @@ from typing import Any
 
 import polars as pl
 
-from surgeval.questions.folder import QuestionSet
-from surgeval.questions.judgements import Judgement, read_judgements
+from surgeval.questions.question_set import QuestionSet
+from surgeval.questions.review import Judgement, read_judgements
 from surgeval.records import IntentQuestion
 from surgeval.stats import Agreement, cohen_kappa, count_ratings, fleiss_kappa
 
-__all__ = ["AgreementRow", "agreement"]
+__all__ = [
+    "AgreementRow",
+    "agreement",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class AgreementRow:
-    """One coefficient: of whom, about what, over how many items, and the share of equal judgements.
+    """One coefficient: the reviewers, what is compared, the number of items, and the share of equal judgements.
 
     >>> from surgeval.stats import cohen_kappa
     >>> AgreementRow("A and B", "verdict", 4, 0.75, cohen_kappa("ccwc", "ccwu")).items
@@ -45,7 +48,7 @@ class AgreementRow:
 
 
 def agreement(questions: QuestionSet, *, resamples: int = 2_000, seed: int = 0) -> list[AgreementRow]:
-    """Every pair that has judged the same items, then everybody together where there are more than two people.
+    """Agreement of every pair with common items, then of all reviewers if there are more than two.
 
     >>> from pathlib import Path
     >>> agreement(QuestionSet(Path("no/such/folder"), (), {}))
@@ -66,14 +69,14 @@ def agreement(questions: QuestionSet, *, resamples: int = 2_000, seed: int = 0) 
                 kappa = cohen_kappa(*columns, clusters=clusters, **drawing)
                 rows.append(AgreementRow(f"{first} and {second}", about, len(common), same, kappa))
         if len(judged) > 2:
-            rows += _everybody(questions, judged, about, drawing)
+            rows += _compare_all(questions, judged, about, drawing)
     return rows
 
 
-def _everybody(
+def _compare_all(
     questions: QuestionSet, judged: dict[str, dict[str, Judgement]], about: str, drawing: dict[str, Any]
 ) -> list[AgreementRow]:
-    """Fleiss' kappa needs equally many ratings per item: items with the commonest number of them."""
+    """Fleiss' kappa over the items with the most frequent number of ratings, since it needs equally many per item."""
     ratings = {
         item.id: [_label(own[item.id], item, about) for own in judged.values() if item.id in own]
         for item in questions.items
@@ -105,5 +108,5 @@ def agreement_frame(rows: list[AgreementRow]) -> pl.DataFrame:
     ('A and B', 4)
     """
     schema = {"who": pl.String, "about": pl.String, "items": pl.Int64, "same": pl.Float64, "kappa": pl.String}
-    told = [(row.who, row.about, row.items, row.same, str(row.kappa)) for row in rows]
-    return pl.DataFrame(told, schema=schema, orient="row")
+    values = [(row.who, row.about, row.items, row.same, str(row.kappa)) for row in rows]
+    return pl.DataFrame(values, schema=schema, orient="row")
