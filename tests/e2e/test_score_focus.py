@@ -157,7 +157,7 @@ def test_a_panel_s_options_are_checked(quick: Quick, open_questions: list[str], 
     command = ("score", "focus", *open_questions, "--out", "run")
     judged = (*command, "--judge", "table:j.json")
     for more, words in (
-        ((*command, "--judge", "gpt"), "judge 'gpt': found no kind"),
+        ((*command, "--judge", "gpt"), "Unknown judge 'gpt'"),
         ((*command, "--judge", "manual", "--json"), "--judge manual: found beside --json"),
         ((*judged, "--price", "table:j.json=1"), "expected JUDGE=PROMPT,COMPLETION"),
         ((*judged, "--price", "other=1,2"), "found the judge 'other'"),

@@ -72,7 +72,7 @@ def score_focus(
     >>> truth = [{"qID": "q1", "primary": "3a", "format": "number", "answer": "3"}]
     >>> scores = score_focus([{"qID": "q1", "content": "three"}], ask, truth)
     >>> scores.results.select("status", "correctness", "reason").row(0)
-    ('invalid', False, "the answer cannot be read as number: found 'three', expected a whole number in digits")
+    ('invalid', False, "the answer cannot be read as number: 'three' is not a whole number in digits")
     """
     check_compat(compat)
     limit, pooled_limit = time_limit(track, max_latency, time, compat)
