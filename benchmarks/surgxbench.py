@@ -68,7 +68,7 @@ def main(arguments: list[str]) -> int:
                 start = time.time()
                 run_surgxbench(
                     data, model, out=folder / f"run{len(paces)}", settings=settings, device=chosen.device,
-                    dtype=chosen.dtype, processes=processes, videos=tuple(share), progress=False,
+                    dtype=chosen.dtype, processes=processes, videos=tuple(share), gallery=0, progress=False,
                 )  # fmt: skip
                 took = time.time() - start
             pace, first, last = _steady(folder / f"run{len(paces)}", share)

@@ -354,8 +354,8 @@ def _scored(dataset: Dataset, table: Any, folds: Any, name: str, out: Path) -> T
 
 
 def _score_compare(dataset: Dataset, out: Path, results: Mapping[str, Any]) -> None:
+    from surgeval import compare
     from surgeval.protocols.majority import frequent_triplets, majority_triplets
-    from surgeval.protocols.triplets import compare_triplets
 
     facts = next(iter(results.values()))
     folds = {"test": facts["test"]}
@@ -374,20 +374,22 @@ def _score_compare(dataset: Dataset, out: Path, results: Mapping[str, Any]) -> N
     for a, b in (("TDnet (student)", "TDnet (teacher)"), ("TDnet (student)", "RT-DETR"),
                  ("TDnet (student)", "majority triplet")):  # fmt: skip
         if a in scored and b in scored:
-            print(f"{a} − {b}: {compare_triplets(scored[a], scored[b]).difference(scored[a].main)}")
+            print(f"{a} − {b}: {compare(scored[a], scored[b]).difference()}")
 
 
 def _picture(scored: Mapping[str, TripletScores], stem: Path) -> None:
     """mAP50 of every component and detector with its interval."""
-    from surgeval.figures import Estimate, EstimateBars, EstimateGroup, save_figure
+    from surgeval.figures import Series, estimates
 
     components = next(iter(scored.values())).settings["components"]
     groups = []
     for name, one in scored.items():
         numbers = [one.number(component, "mAP50") for component in components]
-        groups.append(EstimateGroup(name, tuple(Estimate(n.estimate, n.low, n.high) for n in numbers)))
+        groups.append(Series(name, [(n.estimate, n.low, n.high) for n in numbers]))
     labels = tuple(component.upper() for component in components)
-    save_figure(EstimateBars("Detectors on held-out phantom videos", labels, tuple(groups), "mAP50"), stem)
+    figure = estimates("Detectors on held-out phantom videos", labels, groups, "mAP50")
+    for kind in ("svg", "png"):
+        figure.save(stem.with_name(f"{stem.name}.{kind}"))
 
 
 def _one_per_box(table: Any) -> Any:
@@ -427,7 +429,7 @@ def _score_ablation(dataset: Dataset, out: Path, results: Mapping[str, Any]) -> 
 def _score_students(dataset: Dataset, out: Path, results: Mapping[str, Any]) -> None:
     import polars as pl
 
-    from surgeval.protocols.triplets import compare_triplets
+    from surgeval import compare
 
     """Teacher and student, each video (or half) as its fold."""
     named = {name: [one for one in facts["test"] if "/" not in one] for name, facts in results.items()}
@@ -438,7 +440,7 @@ def _score_students(dataset: Dataset, out: Path, results: Mapping[str, Any]) -> 
         scored[f"TDnet ({stage})"] = _scored(dataset, table, folds, f"TDnet ({stage})", out / "scored" / stage)
     _print_scores(scored, results)
     teacher, student = scored.values()
-    print(f"student − teacher: {compare_triplets(student, teacher).difference(student.main)}")
+    print(f"student − teacher: {compare(student, teacher).difference()}")
     if folds is None or len(folds) == 1:
         return
     rows = (

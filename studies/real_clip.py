@@ -251,7 +251,7 @@ def look(real: Path, weights: Path, out: Path) -> None:
     for name in ("m2cai16-vit", "m2cai16-resnet"):
         settings = profile_settings("surgxbench", tasks=("instruments",))
         run = run_surgxbench(real / M2CAI / "val", str(weights / name), out=out / name, format="voc", settings=settings)
-        scores = run.result()
+        scores = run.loaded
         page = write_page_of([scores], out / name)
         print(f"\n{scores}\n{page}")
         made.append(scores)
@@ -262,9 +262,8 @@ def look(real: Path, weights: Path, out: Path) -> None:
         print(f"no weights for the folds without {', '.join(missing)}: these videos are left out")
     for video in (name for name in VIDEOS if name not in missing):
         folder = out / f"cholect50-{video}"
-        run = run_surgxbench(real / "cholect50-val", str(weights / f"cholect50-without-{video}"), out=folder,
-                             videos=(video,), settings=profile_settings("surgxbench"))  # fmt: skip
-        run.result(gallery=12)
+        run_surgxbench(real / "cholect50-val", str(weights / f"cholect50-without-{video}"), out=folder,
+                             videos=(video,), settings=profile_settings("surgxbench"), gallery=12)  # fmt: skip
         folds.append(folder)
     scores = join_runs(folds, name="cholect50, video left out")
     page = write_page_of([scores], out / "cholect50")

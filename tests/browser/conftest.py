@@ -108,7 +108,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def windows() -> list[Page]:
-    """Windows that nobody looks at: the second page in one needs a third of the time, since plotly is compiled."""
+    """Windows that nobody looks at: the second page in one needs a third of the time, since Vega is compiled."""
     return []
 
 

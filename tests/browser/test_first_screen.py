@@ -8,14 +8,14 @@ from typing import Any
 import polars as pl
 import pytest
 
-from surgeval.figures import Estimate, EstimateBars, EstimateGroup
+from surgeval.figures import Figure, Series, estimates
 from surgeval.pages import Card, LegendKey, Picture, Section, Table, jpeg_bytes, write_page
 
 pytestmark = pytest.mark.browser
 
 
-def _bars(title: str, value: float | None) -> EstimateBars:
-    return EstimateBars(title, ("hook",), (EstimateGroup("net", (Estimate(value),)),), "score")
+def _bars(title: str, value: float | None) -> Figure:
+    return estimates(title, ("hook",), [Series("net", ((value,),))], "score")
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ def test_the_glossary_lists_what_the_page_uses(visit: Any, page: Path) -> None:
 
 def test_no_plot_is_empty_and_colours_have_a_key(visit: Any, page: Path) -> None:
     opened = visit(page)
-    assert opened.page.locator(".canvas").count() == opened.page.locator(".canvas .barlayer path").count() == 1
+    assert opened.page.locator(".canvas").count() == opened.page.locator(".canvas .mark-symbol > path").count() == 1
     assert opened.page.get_by_text("“Not there” is not drawn: there is nothing in it.").count() == 1
     assert opened.page.locator(".key li").all_text_contents() == ["heat", "line: attended region"]
     assert opened.page.locator(".key rect").last.evaluate("one => getComputedStyle(one).fill") == "rgb(255, 255, 255)"

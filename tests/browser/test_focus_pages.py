@@ -116,7 +116,7 @@ def test_no_width_makes_the_page_scroll_sideways(visit: Any, report: Path, width
 def test_every_name_under_the_lines_is_drawn_inside_the_page(visit: Any, ranking: Path, width: int) -> None:
     opened = visit(ranking, width=width)
     figure = opened.page.locator("figure.plot", has=opened.page.get_by_text("One bucket left out", exact=True))
-    labels = figure.locator(".xtick text")
+    labels = figure.locator(".role-axis-label:has(text:nth-of-type(11)) text")
     assert labels.count() == 11
     frame = figure.locator(".canvas").bounding_box()
     for k in range(11):

@@ -13,7 +13,7 @@ from surgeval.engine import Manifest, RunRecord
 from surgeval.protocols.surgxbench import SurgXSettings
 from surgeval.protocols.surgxbench.item import Item
 from surgeval.protocols.surgxbench.page import write_page_of
-from surgeval.protocols.surgxbench.result import _SCHEMA, SurgXScores
+from surgeval.protocols.surgxbench.result import SurgXCase, SurgXScores
 
 pytestmark = pytest.mark.browser
 
@@ -39,7 +39,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     manifest = Manifest("surgxbench", config=config, dataset=data, model=model)
     record = RunRecord(**manifest.stored(), status="done", units=1, finished=1, failed=0, cases=6)
     rows = pl.DataFrame({"cluster": ["a", "b"], "frame": ["1", "2"], "task": ["none", "none"]})
-    cases = pl.concat([pl.DataFrame(schema=_SCHEMA), rows], how="diagonal")
+    cases = pl.concat([pl.DataFrame(schema=SurgXCase.dtypes()), rows], how="diagonal")
     table = pl.DataFrame({"task": list(CLASSES), "flag": ["<b>ties</b>"] * 3, "cases": [1, 2, 3]})
     items = tuple(_item(number) for number in range(len(CARDS)))
     scores = SurgXScores(

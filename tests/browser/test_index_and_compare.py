@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from surgeval.protocols.focus import compare_focus, score_focus
+from surgeval import compare
+from surgeval.protocols.focus import score_focus
 from surgeval.protocols.focus.page import write_page_of
 from surgeval.qa import ExactJudge, Panel
 from surgeval.report import write_comparison_page, write_index
@@ -36,7 +37,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         write_page_of([scores[-1]], scores[-1].save(root / f"run{number}").parent)
     return {
         "index": write_index(root, title="<i>All</i> runs"),
-        "compare": write_comparison_page(compare_focus(*scores), root / "compare"),
+        "compare": write_comparison_page(compare(*scores), root / "compare"),
     }
 
 
@@ -63,7 +64,7 @@ def test_the_index_leads_to_every_run(visit: Any, pages: dict[str, Path]) -> Non
     links.first.click()
     opened.page.wait_for_selector("html[data-drawn]")
     assert opened.page.locator("h1").inner_text() in NAMES
-    assert opened.page.locator("svg.main-svg").count() > 0
+    assert opened.page.locator("svg.marks").count() > 0
     assert opened.complaints == []
 
 

@@ -238,7 +238,7 @@ def test_quality_proposes_the_black_frame_and_resumes(surgeval: Surgeval, small_
     assert alone.returncode == 0, alone.stderr
     assert json.loads(alone.stdout)["drop"] == drops
     refused = surgeval("run", "quality", "--data", copy, "--out", "runs/none", "--retry")
-    assert refused.returncode == 2 and "found no run.json" in _one_sentence(refused.stderr)
+    assert refused.returncode == 2 and "there is no run to retry" in _one_sentence(refused.stderr)
 
 
 def test_names_with_terminal_escapes_are_spelt_out_wherever_they_are_printed(

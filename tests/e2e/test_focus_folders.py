@@ -105,4 +105,4 @@ def test_another_protocol_s_run_is_refused_before_anybody_judges(quick: Quick, t
     absent = [part for name in NAMES for part in (f"--{name}", "absent.json")]
     code, out, errors = quick("score", "focus", *absent, "--out", "run")
     assert (code, out) == (2, "")
-    assert errors.strip() == "surgeval: run: found a run of triplets, expected a new folder or one of focus"
+    assert errors.startswith("surgeval: run: holds a run of triplets")

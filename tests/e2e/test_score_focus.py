@@ -117,7 +117,7 @@ def test_answers_without_a_verdict_end_with_code_1_and_are_asked_again(
 ) -> None:
     (tmp_path / "j.json").write_text('{"a": true, "b": null}')
     command = ("score", "focus", *open_questions, "--judge", "table:j.json", "--out", "run")
-    assert "--retry: run: found no scores.json" in surgeval(*command, "--retry").stderr
+    assert "run has no scores to retry" in surgeval(*command, "--retry").stderr
     done = surgeval(*command)
     assert done.returncode == 1
     assert "not to be ranked: 2 of 3 judged answers have no verdict" in done.stdout
@@ -158,9 +158,9 @@ def test_a_panel_s_options_are_checked(quick: Quick, open_questions: list[str], 
     judged = (*command, "--judge", "table:j.json")
     for more, words in (
         ((*command, "--judge", "gpt"), "Unknown judge 'gpt'"),
-        ((*command, "--judge", "manual", "--json"), "--judge manual: found beside --json"),
-        ((*judged, "--price", "table:j.json=1"), "expected JUDGE=PROMPT,COMPLETION"),
-        ((*judged, "--price", "other=1,2"), "found the judge 'other'"),
+        ((*command, "--judge", "manual", "--json"), "--judge manual asks on the screen"),
+        ((*judged, "--price", "table:j.json=1"), "write JUDGE=PROMPT,COMPLETION"),
+        ((*judged, "--price", "other=1,2"), "no judge is called 'other'"),
         ((*judged, "--quorum", 2), "quorum: found 2"),
         ((*judged, "--compat", "orena"), "orena"),
         ((*judged, "--track", "frame", "--max-latency", 3), "expected one of the two"),

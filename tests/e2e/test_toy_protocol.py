@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 TOY = Path(__file__).parents[1] / "data" / "toy_protocol"
+LABELS = ("instruments in a frame", "empty frames", "instruments in the median video")
 Call = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -52,7 +53,7 @@ def runs(toy: Call, small_phantom: Path, tmp_path_factory: pytest.TempPathFactor
 def test_help_names_it_with_its_question_and_completion_offers_it(toy: Call, environment: dict[str, str]) -> None:
     said = toy("run", "--help").stdout
     assert "How crowded is the field of view?" in said
-    assert "Count instruments." in said
+    assert "Count the instruments of every frame." in toy("run", "crowd", "--help").stdout
     shell = {"_SURGEVAL_COMPLETE": "complete_bash", "COMP_WORDS": "surgeval run cr", "COMP_CWORD": "2"}
     offered = subprocess.run(
         [sys.executable, "-c", "import sys; sys.argv = ['surgeval']; from surgeval.cli import main; main()"],
@@ -67,18 +68,31 @@ def test_a_run_is_reported_again_and_stands_in_the_index(toy: Call, runs: Path) 
     page.unlink()
     assert toy("report", runs / "all").returncode == 0
     assert page.read_bytes() == first
+    assert "median|frames:pooled|videos:median|most:9|interval:leave-one-video-out" in page.read_text("utf-8")
     assert toy("report", runs).returncode == 0
     index = (runs / "index.html").read_text(encoding="utf-8")
-    assert "instruments in a frame" in index
+    for label in LABELS:
+        assert label in index
+    assert "The share of frames without an instrument." in index  # in its glossary
     assert 'href="./all/report.html"' in index
+
+
+def test_its_numbers_stand_in_a_table_for_a_paper(toy: Call, runs: Path, tmp_path: Path) -> None:
+    done = toy("report", runs / "all", "--out", tmp_path, "--tables", "latex")
+    assert done.returncode == 0, done.stderr
+    table = (tmp_path / "tables" / "numbers.tex").read_text(encoding="utf-8")
+    assert all(label in table for label in LABELS) and "\\toprule" in table
 
 
 def test_two_runs_are_compared_and_ranked(toy: Call, runs: Path, tmp_path: Path) -> None:
     done = toy("compare", runs / "all", runs / "few", "--out", tmp_path / "both", "--json")
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
+    assert [number["label"] for number in said["differences"]] == list(LABELS)
     assert said["differences"][0]["difference"] > 0
-    assert (tmp_path / "both" / "report.html").is_file()
+    page = (tmp_path / "both" / "report.html").read_text(encoding="utf-8")
+    assert all(label in page for label in LABELS)
+    assert "The mean number of instruments in a frame, of the video in the middle." in page
     ranked = toy("rank", runs / "all", runs / "few", "--json", "--stability", 0, "--resamples", 200)
     assert ranked.returncode == 0, ranked.stderr
     assert set(json.loads(ranked.stdout)["models"]) == {"all", "few"}

@@ -108,7 +108,7 @@ def test_stopped_with_ctrl_c_it_says_how_to_go_on_and_does(quick: Quick, frames:
         (("--set", "speed=9"), "setting speed: expected one of size, epochs"),
         (("--image-size", "100"), "image_size: found 100, expected a multiple of 32"),
         (("--all-folds", "--dry-run"), "--all-folds and --dry-run: expected one of them"),
-        (("--all-folds",), "--all-folds: found no published folds for coloured, expected --folds with a scheme"),
+        (("--all-folds",), "--all-folds: no folds are published for coloured. Name a scheme with --folds."),
         (("--preset", "paper"), "preset paper: found no weights, expected a detector to begin with"),
         (("--size", "q"), "size: found 'q', expected one of p, n, s, m, l"),
         (("--size", "q", "--dry-run"), "size: found 'q', expected one of p, n, s, m, l"),

@@ -16,7 +16,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 # Names of distributions that differ from the name that is imported.
 IMPORTED_AS = {"opencv-python-headless": "cv2", "pillow": "PIL", "huggingface-hub": "huggingface_hub",
                "pyyaml": "yaml", "inspect-ai": "inspect_ai", "import-linter": "importlinter",
-               "lazy-loader": "lazy_loader", "ipython": "IPython", "griffelib": "griffe"}  # fmt: skip
+               "lazy-loader": "lazy_loader", "vl-convert-python": "vl_convert", "ipython": "IPython",
+               "griffelib": "griffe"}  # fmt: skip
 # transformers reads the folders' tokenizer.json with the first, and which version decides what a damaged file does;
 # torch's exporter writes graphs with the second.
 NOT_IMPORTED = {"tokenizers", "onnxscript"}

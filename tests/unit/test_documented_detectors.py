@@ -11,12 +11,10 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-import typer
 from typer.main import get_command
 
 from surgeval.cli.app import app
 from surgeval.protocols.training import choose_folds
-from surgeval.protocols.training.command import run
 from surgeval.records import Video
 from surgeval.vocab import folds
 
@@ -35,10 +33,6 @@ LINES = [line[2:] for page in PAGES for kind, _, text in blocks(page) if kind ==
 
 def found(words: list[str]) -> tuple[Any, list[str]]:
     """The command of a line and the words behind its name."""
-    if words[:2] == ["run", "training"]:  # found by its entry point where it is installed
-        alone = typer.Typer()
-        alone.command()(run)
-        return get_command(alone), words[2:]
     command: Any = get_command(app)
     while hasattr(command, "commands"):
         command, words = command.commands[words[0]], words[1:]

@@ -19,21 +19,28 @@ from surgeval.errors import NotScored, UnclearFormat
 
 SOURCES = Path(surgeval.__file__).parent
 OF_COMMANDS = ("cli", "console")
-MODULES_OF_COMMANDS = ("command.py", "__main__.py")
+MODULES_OF_COMMANDS = ("__main__.py",)
 COMMANDS = "|".join(sorted(typer.main.get_command(app).commands))  # type: ignore[attr-defined]
 COMMAND_WORDS = re.compile(rf"(?<![\w-])--[a-z][a-z-]*|\bsurgeval (?:{COMMANDS})\b")
 # Texts that are no messages, and why they may say what a command says.
 ALLOWED = {
     ("questions/generate.py", "surgeval questions"): "the mark that made questions carry in their files",
+    **{
+        ("protocols/focus/asking/run.py", flag): "the command line that scores a run"
+        for flag in ("--judge", "--out", "--references", "--requests", "--responses", "--track")
+    },
 }
+DECLARED = ("Command", "Help", "common")  # what the help of a command is declared by
 
 
 def texts(source: str) -> Iterator[tuple[int, str]]:
-    """Every text of a module but docstrings; of an f-string, what stands between its values."""
+    """Every text of a module but docstrings and declared help; of an f-string, what stands between its values."""
     tree = ast.parse(source)
     spoken = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     first = [node.body[0] for node in ast.walk(tree) if isinstance(node, spoken) and node.body]
     docs = {id(one.value) for one in first if isinstance(one, ast.Expr)}
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+    docs |= {id(inner) for node in calls if getattr(node.func, "id", "") in DECLARED for inner in ast.walk(node)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
             yield node.lineno, node.value

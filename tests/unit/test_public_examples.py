@@ -29,11 +29,9 @@ NOT_SHOWN = {
 
 # Functions that the example of another one shows, which makes what they need; that example is looked at.
 SHOWN_BY = {
-    "surgeval.protocols.surgxbench.compare.compare_surgxbench": "surgxbench.run_surgxbench",
     "surgeval.protocols.surgxbench.result.join_runs": "surgxbench.run_surgxbench",
     "surgeval.protocols.surgxbench.result.load_surgxbench": "surgxbench.run_surgxbench",
     "surgeval.protocols.training.ablation.result.load_ablation": "training.run_ablation",
-    "surgeval.protocols.training.compare.compare_training": "training.run_training",
     "surgeval.protocols.training.curves.load_training_folder": "training.write_training_page",
     "surgeval.protocols.training.result.load_training": "training.run_training",
 }

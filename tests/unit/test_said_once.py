@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
@@ -12,8 +13,8 @@ import surgeval
 from surgeval.asking import open_answerer
 from surgeval.errors import MODEL_PACKAGES, BadInput
 from surgeval.models import EMBEDDED_GENERATIVE
-from surgeval.protocols.focus import command as focus
-from surgeval.protocols.intent import command as intent
+from surgeval.protocols.focus import run_focus
+from surgeval.protocols.intent import run_intent
 from surgeval.qa import ANSWERER_FORMS, REJECTING_FORMS
 
 SOURCES = Path(surgeval.__file__).parent
@@ -26,9 +27,9 @@ def test_a_list_is_spelt_once(words: str) -> None:
 
 def test_help_and_errors_name_the_models_that_can_be_opened() -> None:
     assert set(EMBEDDED_GENERATIVE) <= set(ANSWERER_FORMS)
-    said = {room: _help_of(room.run) for room in (focus, intent)}
+    said = {function: _help_of(function) for function in (run_focus, run_intent)}
     assert all(spec in text for text in said.values() for spec in ANSWERER_FORMS)
-    assert all((spec in said[intent], spec in said[focus]) == (True, False) for spec in REJECTING_FORMS)
+    assert all((spec in said[run_intent], spec in said[run_focus]) == (True, False) for spec in REJECTING_FORMS)
     with pytest.raises(BadInput) as refused:
         open_answerer("nobody", lambda question, pictures: (), lambda place: ())
     assert all(spec in str(refused.value) for spec in (*ANSWERER_FORMS, *REJECTING_FORMS))
@@ -37,9 +38,9 @@ def test_help_and_errors_name_the_models_that_can_be_opened() -> None:
         assert spec.partition(":")[0] in {re.split(r"[:\[]", one)[0] for one in (*ANSWERER_FORMS, *REJECTING_FORMS)}
 
 
-def _help_of(command: object) -> str:
-    (option,) = inspect.signature(command).parameters["model"].annotation.__metadata__  # type: ignore[arg-type]
-    return str(option.help)
+def _help_of(function: Callable[..., object]) -> str:
+    (help,) = get_type_hints(function, include_extras=True)["model"].__metadata__
+    return str(help.text)
 
 
 def test_the_extra_holds_its_packages() -> None:

@@ -10,7 +10,7 @@ import typer
 
 from surgeval.cli.single_file import writes_pages
 from surgeval.console import claim_folder, print_json, print_pieces, progress_bar, rich_console
-from surgeval.console.options import JsonOption
+from surgeval.console.options import JsonOption, TablesOption
 from surgeval.errors import BadInput, visible
 from surgeval.results import counted
 
@@ -42,12 +42,14 @@ def compare(
         int | None, typer.Option(min=0, help="Seed of the drawn exchanges. Default: 0.", show_default=False)
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for report.html, tables and figures.")] = None,
+    tables: TablesOption = None,
     json: JsonOption = False,
 ) -> None:
     """Paired differences A − B on the same videos, with intervals and a test, for two runs of any protocol.
 
     Example: [bold]surgeval compare runs/mine runs/baseline --out runs/mine-and-baseline[/bold]
     """
+    from surgeval.pages import table_formats
     from surgeval.protocols.registry import descriptor_of, folder_kind_of
 
     for folder in (a, b):
@@ -59,7 +61,7 @@ def compare(
     if (a / "run.json").samefile(b / "run.json"):  # also by another path or through a link
         raise BadInput(f"{a} and {b}: found the same run twice, expected two")
     # Its results and their comparison are asked for numbers and texts until the last line is printed.
-    with first.answers_for("compare", passing=(OSError, MemoryError)):
+    with first.answers_for("load", passing=(OSError, MemoryError)), table_formats(*tables or ()):
         drawing = {"resamples": resamples, "seed": seed}
         _compare(first, a, b, {key: value for key, value in drawing.items() if value is not None}, out, json)
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
-from surgeval.console import claim_file, print_json, print_table, progress_bar, require_models, rich_console, takes
-from surgeval.console.options import FormatOption, JsonOption, OverwriteOption
-from surgeval.console.panels import READING, RUNNING, grouped
+from surgeval.console import claim_file, print_json, print_table, progress_bar, require_models, rich_console
+from surgeval.console.commands import Help, common, with_options
+from surgeval.console.options import JsonOption, OverwriteOption
+from surgeval.console.panels import READING, RUNNING
 from surgeval.errors import BadInput, visible
 from surgeval.progress import phases
 
@@ -43,53 +44,42 @@ class DetectOptions:
 
     model: Annotated[
         str,
-        typer.Option(
-            help="TDnet .safetensors, training folder, .onnx, RT-DETR folder, or tdnet-p (embedded, for the phantom).",
-            show_default=False,
-        ),
+        Help("TDnet .safetensors, training folder, .onnx, RT-DETR folder, or tdnet-p (embedded, for the phantom)."),
     ]
-    data: Annotated[Path, typer.Option(help="A dataset, video, folder of images, or image.", show_default=False)]
+    data: Annotated[Path, Help("A dataset, video, folder of images, or image.")]
     out: Annotated[
         Path,
-        typer.Option(help="A table (.parquet, .csv), COCO (.json), or a folder for YOLO text.", show_default=False),
+        Help("A table (.parquet, .csv), COCO (.json), or a folder for YOLO text."),
     ]
-    video_out: Annotated[Path | None, typer.Option(help="Annotated MP4; a folder where there are several videos.")] = (
-        None
-    )
-    track: Annotated[bool, typer.Option("--track", help="Number the same instrument the same in all frames.")] = False
-    aux: Annotated[
-        bool, typer.Option("--aux/--no-aux", help="Compute the heads for instrument, verb and target too.")
-    ] = True
-    preset: Annotated[PresetName, typer.Option(help="A set of the choices below.")] = "default"
-    confidence: Annotated[float | None, typer.Option(help="Least score of a box.")] = None
-    iou: Annotated[float | None, typer.Option(help="Overlap above which the weaker box goes.")] = None
-    nms: Annotated[NmsName | None, typer.Option(help="Boxes that compete: of a class, all, or of an instrument.")] = (
-        None
-    )
-    most: Annotated[int | None, typer.Option(min=1, help="Boxes of a frame, at most.")] = None
+    video_out: Annotated[Path | None, Help("Annotated MP4; a folder where there are several videos.")] = None
+    track: Annotated[bool, Help("Number the same instrument the same in all frames.")] = False
+    aux: Annotated[bool, Help("Compute the heads for instrument, verb and target too.")] = True
+    preset: Annotated[PresetName, Help("A set of the choices below.", CHOOSING)] = "default"
+    confidence: Annotated[float | None, Help("Least score of a box.", CHOOSING)] = None
+    iou: Annotated[float | None, Help("Overlap above which the weaker box goes.", CHOOSING)] = None
+    nms: Annotated[NmsName | None, Help("Boxes that compete: of a class, all, or of an instrument.", CHOOSING)] = None
+    most: Annotated[int | None, Help("Boxes of a frame, at most.", CHOOSING, least=1)] = None
     components: Annotated[
         ComponentsName,
-        typer.Option(help="Instrument, verb, target: the triplet's, or the heads'."),
+        Help("Instrument, verb, target: the triplet's, or the heads'.", CHOOSING),
     ] = "ivt"
     probabilities: Annotated[
-        bool, typer.Option(help="Keep every head's probabilities of all classes for each box (Parquet).")
+        bool, Help("Keep every head's probabilities of all classes for each box (Parquet).", CHOOSING)
     ] = True
-    track_high: Annotated[float, typer.Option(help="Score from which a box may begin a track.")] = 0.4
-    track_low: Annotated[float, typer.Option(help="Score from which a box may go on with one.")] = 0.1
-    track_lost: Annotated[float, typer.Option(help="Seconds that a track survives unseen.")] = 1.0
-    show: Annotated[float, typer.Option(help="Score from which a box is drawn on the film.")] = 0.25
-    every: Annotated[int, typer.Option(min=1, help="Look at every N-th frame.")] = 1
-    fps: Annotated[float | None, typer.Option(help="Look at so many frames a second.")] = None
-    video: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Look at this video only (repeatable).")] = (
-        None
-    )
-    format: FormatOption = None
-    batch: Annotated[int, typer.Option(min=1, max=1024, help="Frames at a time.")] = 16
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 …")] = "cpu"
-    half: Annotated[bool, typer.Option("--half", help="Compute in 16 bits (on a GPU).")] = False
-    workers: Annotated[int | None, typer.Option(min=1, help="Threads that decode images.")] = None
-    overwrite: OverwriteOption = False
-    json: JsonOption = False
+    track_high: Annotated[float, Help("Score from which a box may begin a track.", TRACKING)] = 0.4
+    track_low: Annotated[float, Help("Score from which a box may go on with one.", TRACKING)] = 0.1
+    track_lost: Annotated[float, Help("Seconds that a track survives unseen.", TRACKING)] = 1.0
+    show: Annotated[float, Help("Score from which a box is drawn on the film.", TRACKING)] = 0.25
+    every: Annotated[int, Help("Look at every N-th frame.", READING, least=1)] = 1
+    fps: Annotated[float | None, Help("Look at so many frames a second.", READING)] = None
+    video: Annotated[list[str] | None, Help("Look at this video only (repeatable).", READING, metavar="NAME")] = None
+    format: str | None = None
+    batch: Annotated[int, Help("Frames at a time.", RUNNING, least=1, most=1024)] = 16
+    device: Annotated[str, common("device", panel=RUNNING)] = "cpu"
+    half: Annotated[bool, Help("Compute in 16 bits (on a GPU).", RUNNING)] = False
+    workers: Annotated[int | None, Help("Threads that decode images.", RUNNING, least=1)] = None
+    overwrite: bool = False
+    json: bool = False
 
     def selecting(self) -> Selecting:
         """Which boxes are kept: the preset's choices, but for those that were made."""
@@ -111,15 +101,7 @@ class DetectOptions:
         return Tracking(high=self.track_high, low=self.track_low, lost=self.track_lost) if self.track else None
 
 
-@grouped(
-    {
-        CHOOSING: "preset confidence iou nms most components probabilities",
-        TRACKING: "track_high track_low track_lost show",
-        READING: "every fps video format",
-        RUNNING: "batch device half workers overwrite",
-    }
-)
-@takes(DetectOptions)
+@with_options(DetectOptions)
 def detect(asked: DetectOptions) -> None:
     """Find instruments, and what they do, on every frame; the table goes into `surgeval score triplets` as it is.
 

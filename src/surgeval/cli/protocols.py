@@ -1,26 +1,35 @@
-"""`surgeval run` and `surgeval score`: every installed protocol brings its own command, loaded when it is needed."""
+"""`surgeval run` and `surgeval score`: a command from each protocol's function, loaded when it is needed."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache, wraps
-from typing import Any
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import Abort, Exit, TyperException
 
 from surgeval.cli.markup import literal, sound_help
 from surgeval.cli.single_file import writes_pages
 from surgeval.cli.texts import take_only_text
+from surgeval.console import claim_folder, keep_times, print_json, print_pieces, rich_console
+from surgeval.console.commands import command_from
 from surgeval.console.panels import flow_help
-from surgeval.errors import BadInput, LeftOut, code_of_others
+from surgeval.errors import BadInput, visible
+from surgeval.progress import phases, timed
 from surgeval.protocols.descriptor import Descriptor
 from surgeval.protocols.registry import descriptors
 
-__all__ = ["RootGroup", "register"]
+if TYPE_CHECKING:
+    import polars as pl
 
+    from surgeval.datasets import Problem
+
+__all__ = ["RootGroup", "call_protocol", "print_result", "register"]
+
+Tables: TypeAlias = "Callable[[Any], Mapping[str, pl.DataFrame]]"
 # Exits are a command's own answer; for the others `surgeval` has sentences, whatever raised them.
 _ANSWERED = (SystemExit, Exit, Abort, TyperException, OSError, MemoryError)
 
@@ -55,36 +64,51 @@ class RootGroup(_DerivedHelp):
 
 
 class _ProtocolGroup(_DerivedHelp):
-    """The group `run` or `score`, which is also the name of the part that holds a protocol's command."""
+    """The group `run` or `score`, which is also the name of the part that declares a protocol's command."""
 
     def __init__(self, *, name: str, **settings: Any) -> None:
         super().__init__(name=name, **(settings | {"commands": _Commands(name)}))
 
     def extend_help(self, text: str) -> str:
-        """Add a line per command, and the first command's example."""
-        commands = {name: command for name in self.commands if (command := self.commands.get(name)) is not None}
-        asked = [f"[bold]{literal(name)}[/bold]: {literal(descriptors()[name].question)}" for name in commands]
-        example = _example(next((command.help for command in commands.values()), ""))
-        return sound_help("\n\n".join((text, *asked, example)))
+        """Add the first command's example."""
+        examples = [
+            example for name in self.commands for example in descriptors()[name].command(self.name or "").examples
+        ]
+        return sound_help("\n\n".join((text, *(f"Example: [bold]{literal(one)}[/bold]" for one in examples[:1]))))
 
 
 class _Commands(Mapping[str, Any]):
-    """The protocols' commands of one kind by name, each loaded when it is looked up."""
+    """The protocols' commands of one kind by name."""
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
 
     def __iter__(self) -> Iterator[str]:
-        return iter([name for name, protocol in descriptors().items() if getattr(protocol, self._kind)])
+        return iter([name for name, protocol in descriptors().items() if protocol.address(self._kind)])
 
     def __len__(self) -> int:
         return len(list(iter(self)))
 
     def __getitem__(self, name: str) -> Any:
-        """The command; None if another package's cannot be loaded."""
         if name not in list(iter(self)):
             raise KeyError(name)
-        return _load_command(descriptors()[name], self._kind)
+        return _ProtocolCommand(descriptors()[name], self._kind)
+
+
+class _ProtocolCommand(TyperCommand):
+    """A protocol's command, whose function is imported when its options are asked for."""
+
+    def __init__(self, protocol: Descriptor, kind: str) -> None:
+        self._protocol, self._kind = protocol, kind
+        super().__init__(name=protocol.name, short_help=literal(protocol.question), rich_markup_mode="rich")
+
+    def _derived(name: str) -> Any:  # type: ignore[misc]  # noqa: N805 - makes properties of this class
+        def read(self: Any) -> Any:
+            return getattr(_load_command(self._protocol, self._kind), name)
+
+        return property(read, lambda _self, _value: None)
+
+    params, callback, help = _derived("params"), _derived("callback"), _derived("help")
 
 
 def register(app: typer.Typer) -> None:
@@ -101,39 +125,82 @@ def register(app: typer.Typer) -> None:
 
 @cache
 def _load_command(protocol: Descriptor, kind: str) -> Any:
-    """A protocol's command with the options that all have; None, with a warning, if it cannot be loaded."""
-    try:
-        with code_of_others(f"protocol {protocol.name}: {kind} = {getattr(protocol, kind)!r}"):
-            command = writes_pages(_guarded(protocol, kind))
-            command.__doc__ = sound_help(command.__doc__ or "")
-            alone = typer.Typer(rich_markup_mode="rich", add_completion=False)
-            alone.command(protocol.name)(command)
-            flow_help(alone)
-            take_only_text(alone)
-            return typer.main.get_command(alone)
-    except BadInput as error:
-        if protocol.is_ours(kind):
-            raise
-        warnings.warn(str(error), LeftOut, stacklevel=2)
-        return None
+    """A protocol's command, made from its function."""
+    declared = protocol.command(kind)
+    with protocol.answers_for(kind):
+        command = command_from(
+            protocol.part(kind), partial(call_protocol, protocol, kind), text=declared.text, examples=declared.examples
+        )
+        command.__doc__ = sound_help(command.__doc__ or "")
+        alone = typer.Typer(rich_markup_mode="rich", add_completion=False)
+        alone.command(protocol.name)(writes_pages(command))
+        flow_help(alone)
+        take_only_text(alone)
+        return typer.main.get_command(alone)
 
 
-def _guarded(protocol: Descriptor, kind: str) -> Callable[..., Any]:
-    """A protocol's command, whose failures are one sentence if it is another package's."""
-    command = protocol.part(kind)
+def call_protocol(
+    protocol: Descriptor, kind: str, function: Callable[..., Any], arguments: dict[str, Any], json: bool
+) -> int:
+    """Call a protocol's function, write the page of its result, and print what came of it."""
+    out, declared = arguments.get("out"), protocol.command(kind)
+    if declared.mark and out is not None and not (out / "run.json").exists():
+        claim_folder(out, declared.mark)
+    if json and any(judge.partition(":")[0] == "manual" for judge in arguments.get("judge") or ()):
+        raise BadInput("--judge manual asks on the screen, which --json keeps for its output. Leave one of them out.")
+    warned: list[str] = []
 
-    @wraps(command)
-    def guarded(**options: Any) -> Any:
-        with protocol.answers_for(kind, passing=_ANSWERED):
-            return command(**options)
+    def warn(problem: Problem) -> None:
+        from surgeval.datasets import raise_errors
 
-    return guarded
+        raise_errors(problem)
+        typer.echo(visible(f"warning: {problem}"), err=True)
+        warned.append(str(problem))
+
+    own = {"progress": not json, "on_problem": warn}
+    known = inspect.signature(function).parameters
+    with protocol.answers_for(kind, passing=_ANSWERED), timed() as times:
+        result = function(**arguments, **{name: value for name, value in own.items() if name in known})
+        scores = result.scored if hasattr(result, "scored") else result if hasattr(result, "headlines") else None
+        page = None
+        if scores is not None and out is not None:
+            with phases(show=not json) as shown:
+                shown.phase("page")
+                page = protocol.part("page")([scores], out)
+        if json:
+            details = scores.json_details() if scores is not None and result is scores else {}
+            print_json({**result.to_json(), **details, "report": str(page) if page is not None else None})
+        else:
+            print_result(result, scores, protocol.tables(kind), warned)
+            if page is not None:
+                if (page.parent / "tables").is_dir():
+                    rich_console().print(visible(f"every table, unrounded: {page.parent / 'tables'}"))
+                rich_console().print(visible(f"open {page}"))
+            elif scores is not None:
+                rich_console().print("--out FOLDER writes every table, with a page")
+    if kind == "run" and not json and page is not None:
+        keep_times(times, page.parent)
+    return getattr(result, "exit_code", 0)
 
 
-def _example(doc: str | None) -> str:
-    """The first example of a command's own help."""
-    paragraphs = [" ".join(part.split()) for part in (doc or "").split("\n\n")]
-    return next((part for part in paragraphs if part.startswith("Example: ")), "")
+def print_result(result: Any, scores: Any, tables: Tables, warned: Sequence[str] = ()) -> None:
+    """The summary, warnings, verdict, tables and notes of a result; notes that were printed before are left out."""
+    say = rich_console().print
+    if result is not scores:
+        for line in str(result).splitlines():
+            say(visible(line))
+    if scores is not None:
+        for warning in scores.reply_warnings:
+            say(f"warning: {visible(warning)}")
+        verdict = scores.verdict()
+        say(visible(f"{scores.name}: {verdict}" if verdict is not None else scores.name))
+        for sentence in scores.sentences():
+            say(visible(sentence))
+        for title, table in tables(scores).items():
+            print_pieces(title, table)
+        for note in scores.notes:
+            if note not in warned:
+                say(visible(f"note: {note}"))
 
 
 def _keep_names() -> None:

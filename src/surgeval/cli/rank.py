@@ -9,7 +9,7 @@ import typer
 
 from surgeval.cli.single_file import writes_pages
 from surgeval.console import claim_folder, print_frame, print_json, progress_bar, rich_console
-from surgeval.console.options import JsonOption
+from surgeval.console.options import JsonOption, TablesOption
 from surgeval.console.panels import RUNNING, SCORING, grouped
 from surgeval.errors import visible
 from surgeval.results import counted
@@ -69,6 +69,7 @@ def rank_models(
         bool, typer.Option("--feedback-references", help="Show reference answers to the teams.")
     ] = False,
     title: Annotated[str, typer.Option(help="The page's title.")] = "Ranking",
+    tables: TablesOption = None,
     json: JsonOption = False,
 ) -> int:
     """Rank models: tests over videos in each bucket, Copeland over buckets, win rates for ties at the top.
@@ -80,6 +81,7 @@ def rank_models(
 
     Example: [bold]surgeval rank runs/net runs/twin prior.csv --baseline prior --out runs/ranking[/bold]
     """
+    from surgeval.pages import table_formats
     from surgeval.report import (
         rank,
         read_entrants,
@@ -111,7 +113,8 @@ def rank_models(
             ranking, outer=stability, challenges=calibration, tables=entrants.tables, verdicts=verdicts
         )
         bar.phase("writing the page")
-        page = write_ranking_page(study, out, title=title) if out is not None else None
+        with table_formats(*tables or ()):
+            page = write_ranking_page(study, out, title=title) if out is not None else None
         index = None
         if feedback is not None:
             bar.phase("writing the teams' pages")

@@ -11,7 +11,7 @@ import typer
 
 from surgeval.cli.single_file import writes_pages
 from surgeval.console import claim_folder, open_named, print_json, progress_bar, rich_console
-from surgeval.console.options import FormatOption, JsonOption, LabelsOption, SourcesOption
+from surgeval.console.options import FormatOption, JsonOption, LabelsOption, SourcesOption, TablesOption
 from surgeval.console.panels import READING, grouped
 from surgeval.errors import BadInput, visible
 from surgeval.files import name_beside
@@ -43,6 +43,7 @@ def report(
     sources: SourcesOption = None,
     format: FormatOption = None,
     labels: LabelsOption = None,
+    tables: TablesOption = None,
     json: JsonOption = False,
 ) -> int:
     """Write one offline page: about a dataset, about a run from what it stored, or an index of several runs.
@@ -62,7 +63,21 @@ def report(
     A training folder has its page too, also while the training runs.
 
     Example: [bold]surgeval report runs/tdnet-training[/bold]
+
+    Tables lie beside the page as CSV; `--tables latex` and `--tables markdown` write them for a paper or a README too.
+
+    Example: [bold]surgeval report runs/clip --tables latex[/bold]
     """
+    from surgeval.pages import table_formats
+
+    with table_formats(*tables or ()):
+        return _write(paths, out, sources, format, labels, json)
+
+
+def _write(
+    paths: list[Path], out: Path | None, sources: Sources | None, format: str | None, labels: str | None, json: bool
+) -> int:
+    """The page that fits the paths: of a dataset, of runs, of a training or of a folder of runs."""
     from surgeval.datasets import is_dataset
     from surgeval.protocols.registry import folder_kind_of, is_run
     from surgeval.report import write_index

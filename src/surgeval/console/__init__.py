@@ -7,7 +7,6 @@ from surgeval.console.extras import models_missing, require_models
 from surgeval.console.given import claim_file, claim_folder, open_named, release_folders
 from surgeval.console.progress_bars import Progress, keep_times, progress_bar, say_times
 from surgeval.console.screen import print_frame, print_json, print_pieces, print_table, rich_console, standard_streams
-from surgeval.console.takes import takes
 
 __all__ = [
     "Progress",
@@ -26,5 +25,4 @@ __all__ = [
     "rich_console",
     "say_times",
     "standard_streams",
-    "takes",
 ]

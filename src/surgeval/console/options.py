@@ -1,11 +1,11 @@
-"""Options that several commands share, in the same words."""
+"""Options that several hand-written commands share; their help is that of `surgeval.console.commands.COMMON`."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated
 
-import typer
+from surgeval.console.commands import shared_option
 
 __all__ = [
     "BoxesOption",
@@ -13,53 +13,20 @@ __all__ = [
     "JsonOption",
     "LabelsOption",
     "MappingOption",
-    "MethodName",
-    "MethodOption",
-    "OrderOption",
     "OverwriteOption",
     "ResamplesOption",
     "SeedOption",
     "SourcesOption",
-    "StartLayerOption",
-    "WordsName",
+    "TablesOption",
 ]
 
-FormatOption = Annotated[
-    str | None, typer.Option("--format", help="The source format, where it cannot be told from the files.")
-]
-LabelsOption = Annotated[
-    str | None, typer.Option("--labels", help="Label space: a packaged name (cholect50, …) or a JSON file.")
-]
-MappingOption = Annotated[
-    Path | None,
-    typer.Option("--mapping", help="TOML or JSON file that says what the columns of a table of boxes mean."),
-]
-BoxesOption = Annotated[
-    Path | None,
-    typer.Option("--boxes", help="A second dataset whose boxes the instruments take, by video, time and class."),
-]
-ResamplesOption = Annotated[
-    int,
-    typer.Option("--resamples", min=1, max=1_000_000, metavar="N", help="Exchanges or resamples of videos to draw."),
-]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Seed of everything that is drawn.")]
-SourcesOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--sources",
-        metavar="PATTERN=NAME",
-        help="Which videos are of which source (hospital): 'esad*=ESAD' (repeatable, or with commas), or a .csv file "
-        "with the columns video and source, or a .json file. ProstaTD's videos are known.",
-    ),
-]
-OverwriteOption = Annotated[
-    bool, typer.Option("--overwrite", help="Replace an existing output; input files are never replaced.")
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-
-# Which heatmap.
-MethodName: TypeAlias = Literal["auto", "rollout", "gradcam", "cross", "token-gradcam"]
-WordsName: TypeAlias = Literal["mean", "first", "max"]  # how the maps of a name's tokens become one
-MethodOption = Annotated[MethodName, typer.Option(help="Default: what the tower allows.")]
-OrderOption = Annotated[str, typer.Option(help="Rollout: chefer or seed.")]
-StartLayerOption = Annotated[int, typer.Option(help="Rollout: first block; -1 = the last only.")]
+FormatOption = Annotated[str | None, shared_option("format")]
+LabelsOption = Annotated[str | None, shared_option("labels")]
+MappingOption = Annotated[Path | None, shared_option("mapping")]
+BoxesOption = Annotated[Path | None, shared_option("boxes")]
+ResamplesOption = Annotated[int, shared_option("resamples")]
+SeedOption = Annotated[int, shared_option("seed")]
+SourcesOption = Annotated[list[str] | None, shared_option("sources")]
+OverwriteOption = Annotated[bool, shared_option("overwrite")]
+TablesOption = Annotated[list[str] | None, shared_option("tables")]
+JsonOption = Annotated[bool, shared_option("json")]

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-__all__ = ["CAUSES", "JUDGING", "MAPS", "MOTION", "READING", "RUNNING", "SCORING", "flow_help", "grouped"]
+__all__ = ["CAUSES", "JUDGING", "MAPS", "MOTION", "READING", "RUNNING", "SCORING", "flow_help", "grouped",
+           "shorten_option"]  # fmt: skip
 
 # What is not named in a panel stands first, under "Options".
 READING = "Advanced: reading the data"
@@ -42,7 +43,7 @@ def grouped(panels: Mapping[str, str]) -> Callable[[Command], Command]:
                 hints[name].__metadata__[0].rich_help_panel = panel
         for name, hint in hints.items():
             if name != "return":
-                _shorten(hint, get_args(hint)[1])
+                shorten_option(hint, get_args(hint)[1])
         command.__annotations__ = hints
         signature = inspect.signature(command)
         parameters = [one.replace(annotation=hints[name]) for name, one in signature.parameters.items()]
@@ -84,8 +85,15 @@ def _copy_option(hint: Any) -> Any:
     return annotated[(kind, copy(option), *more)]
 
 
-def _shorten(hint: Any, option: Any) -> None:
-    """Say what the value is in a letter or a word, and long lists of choices in the help."""
+def shorten_option(hint: Any, option: Any) -> None:
+    """Say what the value is in a letter or a word, and long lists of choices in the help.
+
+    >>> import typer
+    >>> every = typer.Option(help="Every N-th frame.")
+    >>> shorten_option(Annotated[int, every], every)
+    >>> every.metavar
+    'N'
+    """
     kinds = [kind for part in get_args(hint)[:1] for kind in (get_args(part) or (part,))]
     plain = get_args(hint)[0]
     choices = next((get_args(part) for part in (plain, *get_args(plain)) if get_origin(part) is Literal), ())

@@ -166,8 +166,11 @@ def print_pieces(title: str, frame: pl.DataFrame) -> None:
     <BLANKLINE>
     """
     room = rich_console().width
-    widths = {column.name: max(len(column.name), *(len(str(value)) for value in column.to_list()), 1) + 2
-              for column in frame.get_columns()}  # fmt: skip
+    widths = {}
+    for column in frame.get_columns():
+        values = column.to_list()
+        decimals = max(map(_decimals, values), default=0)
+        widths[column.name] = max(len(column.name), *(cell_len(_cell(value, decimals)) for value in values), 1) + 2
     first, *others = frame.columns
     pieces: list[list[str]] = [[first]]
     for name in others:

@@ -6,7 +6,6 @@ from .run import FailureGroup as FailureGroup
 from .run import RunSummary as RunSummary
 from .run import run as run
 from .run_folder import PartStore as PartStore
-from .run_folder import check_filled as check_filled
 from .run_folder import load_cases as load_cases
 from .run_folder import open_parts as open_parts
 from .run_record import Manifest as Manifest

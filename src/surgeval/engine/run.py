@@ -130,6 +130,8 @@ def run(
     jobs = name_jobs(manifest.identity(), tuple(units))
     execute = _choose_executor(executor, processes, time_limit)
     folder = Path(folder)
+    if retry and not (folder / "run.json").is_file():
+        raise RunError(f"{folder}: there is no run to retry. Name the folder of a run, or leave retry out.")
     tally = RunTally(len(jobs))
     started = time.perf_counter()
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from surgeval.files import (
     write_atomically,
 )
 
-__all__ = ["PartStore", "check_filled", "load_cases", "open_folder", "open_parts", "read_stored_part"]
+__all__ = ["PartStore", "load_cases", "open_folder", "open_parts", "read_stored_part"]
 
 _MOST_KEYS = 8  # of settings that differ, named in the message
 _FILLED = ("id", "cluster", "status")  # what every case has; cases that were scored in one go have no unit
@@ -179,27 +179,6 @@ def load_cases(folder: str | Path) -> pl.LazyFrame:
     return cases
 
 
-def check_filled(cases: pl.DataFrame, columns: Iterable[str], path: str | Path, *, failed: bool = False) -> None:
-    """Refuse cases of the file at `path` that lack one of these values, naming the first row (from 1) and the column.
-
-    Cases that failed may lack them, unless `failed` says that those need them too.
-
-    >>> cases = pl.DataFrame({"status": ["ok", "ok", "missing"], "frame": ["000001", None, None]})
-    >>> check_filled(cases.filter(pl.col("frame").is_not_null()), ["frame"], "cases.parquet")  # all are there
-    >>> check_filled(cases, ["frame"], "cases.parquet")
-    Traceback (most recent call last):
-    surgeval.errors.DataError: cases.parquet: row 2: frame: found nothing, expected text
-    """
-    needed = pl.lit(True) if failed else pl.col("status") == "ok"
-    for name in columns:
-        empty = cases.select(pl.col(name).is_null() & needed).to_series()
-        if empty.any():
-            expected = "text" if cases[name].dtype == pl.String else "a value"
-            raise DataError(
-                path, f"found nothing, expected {expected}", record=f"row {(empty.arg_max() or 0) + 1}", field=name
-            )
-
-
 def _check_fixed_columns(cases: pl.LazyFrame, path: Path) -> None:
     """The columns that all runs have are text; id, cluster and status have no gaps."""
     schema = collect_parquet(cases.head(0), path).schema
@@ -208,4 +187,9 @@ def _check_fixed_columns(cases: pl.LazyFrame, path: Path) -> None:
         if actual != dtype and (name in _FILLED or actual is not None):
             problem = "no such column" if actual is None else f"a column of {actual} instead of text"
             raise DataError(path, problem, field=name)
-    check_filled(collect_parquet(cases.select(_FILLED), path), _FILLED, path, failed=True)
+    for name in _FILLED:
+        empty = collect_parquet(cases.select(pl.col(name).is_null()), path).to_series()
+        if empty.any():
+            raise DataError(
+                path, "is missing", record=f"row {(empty.arg_max() or 0) + 1}", field=name, code="key-missing"
+            )

@@ -25,7 +25,7 @@ from surgeval.figures.charts import (
 )
 from surgeval.figures.optical_flow import FlowPipeline
 from surgeval.figures.ranking import podium, rank_blobs, significance_map, stability_lines
-from surgeval.figures.theme import PALETTE, Figure, chart_config, colour, fitting, ink_on
+from surgeval.figures.theme import PALETTE, Figure, chart_config, colour, ink_on
 
 __all__ = [
     "PALETTE",
@@ -43,7 +43,6 @@ __all__ = [
     "colour",
     "curves",
     "estimates",
-    "fitting",
     "heatmap",
     "histogram",
     "ink_on",

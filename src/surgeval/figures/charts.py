@@ -255,7 +255,7 @@ def stacked(
                 "x": {"field": "at", **across}, "text": {"field": "text"},
                 "color": {"field": "ink", "type": "nominal", "scale": None}}),
         ],
-        "height": {"step": 34},
+        "height": 34 * max(1, len(labels)),
         "usermeta": layout(legend=groups, down=names),
     }  # fmt: skip
     told = [
@@ -656,7 +656,7 @@ def _heatmap_in_words(
 
 def _cell_style(share: float) -> str:
     """Which ink is easier to read on a cell; the scale of a dark page is reversed."""
-    return "high" if share > 0.56 else "low" if share < 0.44 else "middle"
+    return "high" if share > 0.66 else "low" if share < 0.34 else "middle"
 
 
 def box(
@@ -715,11 +715,7 @@ def box(
     value = {"type": "quantitative", "title": plain(unit), "scale": scale}
     shared = {"x": category_axis("class", names), "xOffset": group_offset("series", colours, 0.3)}
     paint = coloured(colours, symbol="square")
-    edge = (
-        paint | {"stroke": paint["color"] | {"legend": None}}
-        if len(groups) > 1
-        else {"color": paint["color"], "stroke": paint["color"]}
-    )
+    edge = paint | {"stroke": paint["color"]}
     layers = [
         unit_spec(boxes, {"type": "rule", "strokeWidth": 1.4},
                   shared | paint | {"y": {"field": "low", **value}, "y2": {"field": "high"}}),
@@ -825,7 +821,7 @@ def timeline(title: str, rows: Sequence[str], kinds: Sequence[str], spans: Seque
         **coloured(colours, "kind", symbol="square", always=True),
     }
     spec = unit_spec(cells, {"type": "bar"}, encoding) | {
-        "height": {"step": _ROW},
+        "height": _ROW * max(1, len(rows)),
         "usermeta": layout(legend=colours, down=names),
     }
     low, high = min((s.start for s in spans), default=0.0), max((s.end for s in spans), default=0.0)
@@ -835,7 +831,7 @@ def timeline(title: str, rows: Sequence[str], kinds: Sequence[str], spans: Seque
 
 
 def _height(horizontal: bool, count: int, slots: float) -> Spec:
-    return {"height": {"step": max(14, round(_ROW * slots)), "for": "position"} if horizontal and count else _UPRIGHT}
+    return {"height": max(14, round(_ROW * slots)) * count if horizontal and count else _UPRIGHT}
 
 
 def _paper(columns: int) -> int:

@@ -99,4 +99,4 @@ def cell_grid(cells: Sequence[Spec], down: Sequence[str], along: Sequence[str], 
             unit_spec(texts, {"type": "text", "style": name, "fontSize": 10.5}, place | {"text": {"field": "text"}})
         )
     paper = min(640, max(380, 190 + 40 * len(along)))
-    return {"layer": layers, "height": {"step": 28}, "usermeta": layout(columns=len(along), paper=paper)}
+    return {"layer": layers, "height": 28 * max(1, len(down)), "usermeta": layout(columns=len(along), paper=paper)}

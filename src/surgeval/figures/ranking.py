@@ -118,9 +118,7 @@ def podium(
                 "y": {"field": "count", "title": plain(noun), **upright | {"axis": {
                     "minExtent": 34, "maxExtent": 34, "tickMinStep": 1, "tickCount": 4}}},
                 "y2": {"datum": 0},
-                "color": {"field": "series", "type": "nominal", "legend": None,
-                          "scale": {"domain": names, "range": [colour(m) for m in range(count)]}},
-                "tooltip": TOOLTIP}),
+                "tooltip": TOOLTIP, **coloured(names, symbol="", always=True)}),
         ],
     }  # fmt: skip
     spec: Spec = {

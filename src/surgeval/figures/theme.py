@@ -213,9 +213,10 @@ def fitting(meta: Mapping[str, Any], width: float) -> Spec:
     >>> fitting(layout(across=("grasper", "hook")), 640)["axisXDiscrete"]["labelAngle"]
     0
     """
-    config: Spec = {"axisYDiscrete": {"labelLimit": max(90, round(0.36 * width))}}
+    config: Spec = {"axisYDiscrete": {"labelLimit": max(150, round(0.36 * width))}}
     if "legend" in meta:
-        room = width - min(meta["legend"]["aside"], round(0.36 * width) + 20)  # a legend begins where the axes do
+        aside = min(meta["legend"]["aside"], max(150, round(0.36 * width)) + 20)  # a legend begins where the axes do
+        room = width - aside
         fit = max(1, math.floor(room / meta["legend"]["width"]))
         config["legend"] = {"columns": min(fit, meta["legend"]["entries"])}
     upright = width < meta.get("upright", 0)

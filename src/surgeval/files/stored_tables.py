@@ -118,10 +118,10 @@ class StoredTable(StoredPart):
         return None
 
     @classmethod
-    def to_frame(cls, rows: Iterable[Self]) -> pl.DataFrame:
+    def join_rows(cls, rows: Iterable[Self]) -> pl.DataFrame:
         """Rows, as a JSON file of other columns may hold them, as a table.
 
-        >>> StoredTable.to_frame([]).shape
+        >>> StoredTable.join_rows([]).shape
         (0, 0)
         """
         listed = list(rows)

@@ -8,7 +8,6 @@ from .page import jpeg_bytes as jpeg_bytes
 from .page import render_page as render_page
 from .page import write_page as write_page
 from .parts import Card as Card
-from .parts import Fact as Fact
 from .parts import LegendKey as LegendKey
 from .parts import Link as Link
 from .parts import Picture as Picture

@@ -190,8 +190,6 @@ def _card_texts(card: Scorecard | None) -> Iterator[str]:
 
 def _texts(section: Section) -> Iterable[str]:
     yield section.text
-    for fact in section.facts:
-        yield from (fact.label, fact.note)
     for finding in section.findings:
         yield from (finding.text, finding.rule)
     for picture in section.images:

@@ -20,18 +20,9 @@ from surgeval.figures import Figure
 from surgeval.pages.evidence import Evidence
 from surgeval.pages.scorecard import Finding, IntervalBar
 
-__all__ = ["Card", "Fact", "LegendKey", "Link", "Picture", "Plot", "Section", "Table", "Term"]
+__all__ = ["Card", "LegendKey", "Link", "Picture", "Plot", "Section", "Table", "Term"]
 
 _JPEG = b"\xff\xd8\xff"
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """A number worth seeing first, with what it counts: `Fact("frames", "1 177", "at 1 per second")`."""
-
-    label: str
-    value: str
-    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,14 +163,13 @@ class Card:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Section:
-    """A chapter: text (blank lines part paragraphs), then findings, facts, pictures, figures and tables."""
+    """A chapter: text (blank lines part paragraphs), then findings, pictures, figures and tables."""
 
     title: str
     text: str = ""
     tables: tuple[Table, ...] = ()
     figures: tuple[Figure | Plot, ...] = ()
     images: tuple[Picture, ...] = ()
-    facts: tuple[Fact, ...] = ()
     cards: tuple[Card, ...] = ()
     links: tuple[Link, ...] = ()
     evidence: tuple[Evidence, ...] = ()  # the cases of one model, or of several side by side

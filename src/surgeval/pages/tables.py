@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 import polars as pl
 
@@ -85,7 +85,7 @@ def distinct(names: Iterable[str]) -> list[str]:
 
 
 @contextmanager
-def table_formats(*formats: TableFormat) -> Iterator[None]:
+def table_formats(*formats: str) -> Iterator[None]:
     """Within it `save_tables` writes these formats beside the CSV files.
 
     >>> import tempfile
@@ -93,9 +93,7 @@ def table_formats(*formats: TableFormat) -> Iterator[None]:
     ...     [path.name for path in save_tables({"videos": pl.DataFrame({"video": ["V1"]})}, folder)]
     ['videos.csv', 'videos.tex']
     """
-    for name in formats:
-        _check_format(name)
-    token = _BESIDE.set(formats)
+    token = _BESIDE.set(tuple(map(_check_format, formats)))
     try:
         yield
     finally:
@@ -197,9 +195,11 @@ def format_table(
     return (_markdown if kind == "markdown" else _latex)(printed, caption, remark)
 
 
-def _check_format(kind: str) -> None:
-    if kind not in get_args(TableFormat):
-        raise BadInput(f"table format {kind!r}: expected one of {', '.join(get_args(TableFormat))}")
+def _check_format(kind: str) -> TableFormat:
+    for known in _ENDINGS:
+        if known == kind:
+            return known
+    raise BadInput(f"Unknown table format {kind!r}. Choose one of {', '.join(_ENDINGS)}.")
 
 
 def _encoded(table: pl.DataFrame, kind: TableFormat, **options: Any) -> bytes:
@@ -258,6 +258,8 @@ def _ends_of(name: str, names: Sequence[str]) -> tuple[str, str] | None:
 
 
 def _texts(column: pl.Series, *ends: pl.Series) -> list[str]:
+    if column.dtype == pl.Boolean:
+        return [{True: "yes", False: "no"}.get(value, "–") for value in column.to_list()]
     if not column.dtype.is_float():
         return ["–" if value is None else str(value) for value in column.to_list()]
     if ends:

@@ -69,7 +69,7 @@ def library() -> str:
             return (folder / name).read_text(encoding="utf-8")
         except OSError:
             continue
-    bundle = inline(vl_convert.javascript_bundle("window.vega = vega; window.vegaEmbed = vegaEmbed;"), "script")
+    bundle = inline(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"), "script")
     for folder in folders:
         try:
             make_folder(folder)

@@ -181,6 +181,17 @@ class Comparison(Result):
         return {**head, "differences": self.to_frame().to_dicts(), "notes": list(self.notes)}
 
     @property
+    def recipes(self) -> dict[str, str]:
+        """By label, how each number was combined, and the settings that change it, which both runs have."""
+        known = {number.key: number.label for number in self.numbers}
+        return {known[measure.key]: measure.signature(self.settings)
+                for measure in self.measures if measure.headline and measure.key in known}  # fmt: skip
+
+    def difference(self, key: str = "") -> Difference:
+        """The difference of a number, by its key; of the first one unless it is given."""
+        return by_key(self.numbers, key or self.numbers[0].key).difference
+
+    @property
     def clusters(self) -> int:
         """The videos both runs have."""
         return max((number.difference.interval.clusters for number in self.numbers), default=0)

@@ -10,7 +10,7 @@ that a defect of ours is seen as one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -23,23 +23,40 @@ from surgeval.errors import MODEL_PACKAGES, BadInput, MissingExtra, code_of_othe
 if TYPE_CHECKING:
     from surgeval.stats import Measure
 
-__all__ = ["Descriptor"]
+__all__ = ["Command", "Descriptor"]
 
 _COMMANDS = ("run", "score")  # the command line guards them: it knows an exit from a failure
+
+
+@dataclass(frozen=True)
+class Command:
+    """A Python function as a command: `address` names it, `surgeval.console.commands` says how options follow from it.
+
+    `text` is what the help says beside the first paragraph of the function's docstring, `examples` are command lines.
+    `tables(result)` gives the tables to print, by title (default: the headline numbers). The folder `out` of new
+    scores must be empty or hold the file `mark`.
+    """
+
+    address: str
+    examples: tuple[str, ...] = ()
+    text: str = ""
+    tables: str = ""
+    mark: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Descriptor:
     """A protocol, told in a dozen lines.
 
-    `load(folder)` gives a `RunResult`, `page(results, out)` writes report.html (of one run, or of several side by side
-    where `several` says so), `compare(a, b, *, resamples, seed)` gives a `Comparison`; both options have a default, and
-    are passed only where the user gave them. `evaluate(data, model, out, **settings)` runs the protocol on a model and
-    gives a `Result`. `run` and `score` are Typer commands. `outcomes`
-    turns a result into the table that `rank` takes (qID, video, group, ood, correctness); `ranks_by` is what the mean
-    accuracy of that table's groups is called in a column's title. `chapter(demo)` is its part of the demo. `folders()`
-    gives a `FolderKind` where the protocol leaves folders that are no runs. `measures` names the protocol's numbers, a
-    sequence of `surgeval.stats.Measure`.
+    `load(folder)` gives a `RunResult`, `page(results, out)` writes report.html (of one run, or of several side by
+    side where `several` says so). `pair(a, b)` gives what two runs share as a `comparison.Pair`; without it they need
+    equal settings and are compared over the videos that both have. `evaluate(data, model, out, **settings)` runs the
+    protocol on a model and gives a `Result`. `run` and `score` are functions that hand back a result, whose parameters
+    become the options of a command (`Command` adds what the function does not say). `outcomes` turns a result into the
+    table that `rank` takes (qID, video, group, ood, correctness); `ranks_by` is what the mean accuracy of that table's
+    groups is called in a column's title. `chapter(demo)` is its part of the demo. `folders()` gives a `FolderKind`
+    where the protocol leaves folders that are no runs. `measures` names the protocol's numbers, a sequence of
+    `surgeval.stats.Measure`.
     """
 
     name: str
@@ -48,10 +65,10 @@ class Descriptor:
     load: str
     page: str
     several: bool = False
-    compare: str
+    pair: str = ""
     evaluate: str = ""
-    run: str = ""
-    score: str = ""
+    run: Command | str = ""
+    score: Command | str = ""
     outcomes: str = ""
     ranks_by: str = ""
     chapter: str = ""
@@ -59,38 +76,41 @@ class Descriptor:
     measures: str = ""
 
     def __post_init__(self) -> None:
-        texts = (self.name, self.question, self.load, self.page, self.compare, self.evaluate, self.run, self.score,
-                 self.outcomes, self.chapter, self.folders, self.ranks_by, self.measures)  # fmt: skip
+        texts = (self.name, self.question, self.load, self.page, self.pair, self.evaluate, self.address("run"),
+                 self.address("score"), self.outcomes, self.chapter, self.folders, self.ranks_by,
+                 self.measures)  # fmt: skip
         if not all(isinstance(text, str) for text in texts) or type(self.order) is not int or not self.name:
             raise BadInput(f"protocol {self.name!r:.60}: found other values, expected texts and a whole number")
 
     @classmethod
     def of_rooms(
-        cls, package: str, question: str, *, offers: Sequence[str] = (), ranks_by: str = "", several: bool = False,
-        order: int = 100, measures: str = "",
+        cls, package: str, question: str, *, offers: Sequence[str] = (), run: Command | str = "",
+        score: Command | str = "", ranks_by: str = "", several: bool = False, order: int = 100, measures: str = "",
     ) -> Descriptor:  # fmt: skip
         """The descriptor of a package NAME with the usual rooms; `offers` names the parts that not all protocols have.
 
-        `result` holds `load_NAME` and `outcomes`, `page` holds `write_page_of`, `compare` holds `compare_NAME`,
-        `command` holds `run` and `score`, `demo` holds `chapter`, `overview` holds `folder_kind`; `evaluate` is the
-        function `run_NAME` that the package exports; `measures` is `room:NAME` of the numbers.
+        `result` holds `load_NAME` and `outcomes`, `page` holds `write_page_of`, `compare` holds `pair_NAME`, `demo`
+        holds `chapter`, `overview` holds `folder_kind`; `evaluate` is the function `run_NAME` that the package exports;
+        `measures` is `room:NAME` of the numbers.
 
-        >>> crowd = Descriptor.of_rooms("surgical.crowd", "Do many eyes agree?", offers=["score"])
-        >>> crowd.name, crowd.load, crowd.score, crowd.run
-        ('crowd', 'surgical.crowd.result:load_crowd', 'surgical.crowd.command:score', '')
+        >>> crowd = Descriptor.of_rooms("surgical.crowd", "Do many eyes agree?", offers=["chapter"])
+        >>> crowd.name, crowd.load, crowd.chapter, crowd.run
+        ('crowd', 'surgical.crowd.result:load_crowd', 'surgical.crowd.demo:chapter', '')
         """
         name = package.rpartition(".")[2]
         rooms = {
-            "load": f"result:load_{name}", "page": "page:write_page_of", "compare": f"compare:compare_{name}",
-            "run": "command:run", "score": "command:score", "outcomes": "result:outcomes", "chapter": "demo:chapter",
+            "load": f"result:load_{name}", "page": "page:write_page_of", "pair": f"compare:pair_{name}",
+            "outcomes": "result:outcomes", "chapter": "demo:chapter",
             "folders": "overview:folder_kind",
         }  # fmt: skip
-        parts = {part: f"{package}.{rooms[part]}" for part in ("load", "page", "compare", *offers) if part in rooms}
+        parts = {part: f"{package}.{rooms[part]}" for part in ("load", "page", *offers) if part in rooms}
         if "evaluate" in offers:
             parts["evaluate"] = f"{package}:run_{name}"
         return cls(
             name=name,
             question=question,
+            run=run,
+            score=score,
             ranks_by=ranks_by,
             several=several,
             order=order,
@@ -98,13 +118,36 @@ class Descriptor:
             **parts,
         )
 
+    def address(self, name: str) -> str:
+        """Where the function of a part is.
+
+        >>> Descriptor.of_rooms("surgical.crowd", "Do many eyes agree?", run=Command("crowd:count")).address("run")
+        'crowd:count'
+        """
+        part = getattr(self, name)
+        return part.address if isinstance(part, Command) else part
+
+    def command(self, name: str) -> Command:
+        """The part `run` or `score`."""
+        part = getattr(self, name)
+        return part if isinstance(part, Command) else Command(part)
+
+    def tables(self, name: str) -> Callable[[Any], Mapping[str, Any]]:
+        """What gives the tables that the command `run` or `score` prints."""
+        address = self.command(name).tables
+        if not address:
+            return lambda result: {"": result.headline_table()}
+        module, _, attribute = address.partition(":")
+        function: Callable[[Any], Mapping[str, Any]] = getattr(import_module(module), attribute)
+        return function
+
     def part(self, name: str) -> Callable[..., Any]:
         """The function behind one of the parts, imported now; whatever goes wrong there is `BadInput`.
 
         So is what another package's function raises when it is called, and what it gives back that is not what the
         part promises.
         """
-        address = getattr(self, name)
+        address = self.address(name)
         module, colon, attribute = address.partition(":")
         if not colon:
             raise BadInput(f"protocol {self.name}: {name}: found {address!r}, expected MODULE:FUNCTION")
@@ -132,7 +175,7 @@ class Descriptor:
         >>> Descriptor.of_rooms("surgical.crowd", "Do many eyes agree?").is_ours("load")
         False
         """
-        return str(getattr(self, name)).startswith("surgeval.")
+        return self.address(name).startswith("surgeval.")
 
     @contextmanager
     def answers_for(self, name: str, passing: tuple[type[BaseException], ...] = ()) -> Iterator[None]:
@@ -151,7 +194,7 @@ class Descriptor:
                 yield
 
     def _where(self, name: str) -> str:
-        return f"protocol {self.name}: {name} = {getattr(self, name)!r}"
+        return f"protocol {self.name}: {name} = {self.address(name)!r}"
 
     @contextmanager
     def _guarded(self, name: str, passing: tuple[type[BaseException], ...] = ()) -> Iterator[None]:
@@ -175,14 +218,15 @@ def _promised(part: str) -> type:
     """What a part gives back."""
     import polars as pl  # listing protocols needs no tables
 
-    from surgeval.protocols.contract import Chapter, Comparison, FolderKind
+    from surgeval.protocols.comparison import Pair
+    from surgeval.protocols.contract import Chapter, FolderKind
     from surgeval.protocols.result import RunResult
     from surgeval.results import Result
 
     kinds = {
         "load": RunResult,
         "page": Path,
-        "compare": Comparison,
+        "pair": Pair,
         "outcomes": pl.DataFrame,
         "chapter": Chapter,
         "evaluate": Result,

@@ -17,7 +17,6 @@ from pydantic import Field
 from surgeval.arrays import Image
 from surgeval.errors import DataError
 from surgeval.files import StoredTable
-from surgeval.pages import jpeg_bytes
 
 __all__ = ["PICTURES", "film_strip", "load_pictures", "save_pictures", "thumbnail"]
 
@@ -39,6 +38,8 @@ def thumbnail(image: Image) -> bytes:
     >>> thumbnail(np.zeros((1080, 1920, 3), np.uint8))[:3].hex()
     'ffd8ff'
     """
+    from surgeval.pages import jpeg_bytes
+
     height, width = image.shape[:2]
     scale = min(1.0, _WIDTH / width, _WIDTH / height)
     size = max(1, round(width * scale)), max(1, round(height * scale))

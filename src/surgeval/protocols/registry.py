@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from surgeval.pages import Section
     from surgeval.protocols.contract import FolderKind
     from surgeval.protocols.result import RunResult
+    from surgeval.stats import Measure
 
 __all__ = ["PROTOCOLS", "descriptor_of", "descriptors", "folder_kind_of", "folder_kinds", "is_run", "load_run",
-           "runs_in"]  # fmt: skip
+           "ranked_measures", "runs_in"]  # fmt: skip
 
 PROTOCOLS = Registry(
     "surgeval.protocols",
@@ -44,6 +45,16 @@ def descriptors() -> dict[str, Descriptor]:
     ['triplets', 'training', 'focus']
     """
     return dict(sorted(PROTOCOLS.load_all().items(), key=lambda item: (item[1].order, item[0])))
+
+
+def ranked_measures() -> tuple[Measure, ...]:
+    """The declared numbers of every protocol whose runs can be ranked.
+
+    >>> "flat_accuracy" in {measure.key for measure in ranked_measures()}
+    True
+    """
+    ranked = (descriptor for descriptor in descriptors().values() if descriptor.outcomes)
+    return tuple(measure for descriptor in ranked for measure in descriptor.declared_measures())
 
 
 def is_run(folder: str | Path) -> bool:

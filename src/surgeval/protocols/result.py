@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -28,17 +29,17 @@ from surgeval.files import (
     folder_lock,
     make_folder,
 )
+from surgeval.protocols.contract import Headline, headlines_of
 from surgeval.results import Result
-from surgeval.stats import Interval, Measure
+from surgeval.stats import Interval, Measure, measure_intervals, number_text, numbers_table
 
 if TYPE_CHECKING:
     from surgeval.engine import RunSummary
     from surgeval.pages import Evidence
-    from surgeval.protocols.contract import Headline
     from surgeval.protocols.verdict import Verdict
 
-__all__ = ["CaseRow", "FinishedRun", "RecordedResult", "RunFiles", "RunResult", "RunSettings", "StoredInterval",
-           "check_output", "names_on_page", "refuse_dataset", "write_run"]  # fmt: skip
+__all__ = ["CaseRow", "FinishedRun", "MeasuredResult", "RecordedResult", "RunFiles", "RunResult", "RunSettings",
+           "StoredInterval", "check_output", "names_on_page", "refuse_dataset", "write_run"]  # fmt: skip
 
 
 SettingsT = TypeVar("SettingsT", bound="RunSettings")
@@ -63,6 +64,19 @@ class RunResult(Result):
         """The numbers to read first, best known first."""
         raise NotImplementedError
 
+    @property
+    def recipe_settings(self) -> Mapping[str, Any]:
+        """The settings that recipes of numbers name."""
+        known: Mapping[str, Any] = getattr(self, "settings", {})
+        return known
+
+    @property
+    def recipes(self) -> dict[str, str]:
+        """By label, the recipe of each headline number: how it was combined, and the settings that change it."""
+        known = {headline.key: headline.label for headline in self.headlines()}
+        return {known[measure.key]: measure.signature(self.recipe_settings)
+                for measure in self.measures if measure.key in known}  # fmt: skip
+
     def number(self) -> Interval:
         """The first of the headlines, with its interval."""
         for headline in self.headlines():
@@ -81,6 +95,44 @@ class RunResult(Result):
     def _verdict(self) -> Verdict | None:
         """What a protocol that judges overrides, cached: page, index and `repr` all ask for it."""
         return None
+
+    @property
+    def reply_warnings(self) -> tuple[str, ...]:
+        """What is probably wrong with answers or servers, to be read before the numbers."""
+        return ()
+
+    def sentences(self) -> tuple[str, ...]:
+        """What a command prints between the verdict and the tables."""
+        return ()
+
+    @property
+    def exit_code(self) -> int:
+        """What a command that made the result exits with: 1 where something is left to do."""
+        return 0
+
+    def headline_table(self) -> pl.DataFrame:
+        """The numbers to read first, as a command prints them; the baseline is chance, or the same without looking."""
+        rows = [
+            (one.label, one.cell, "" if baseline is None else number_text(baseline, one.unit))
+            for one in self.headlines()
+            for baseline in (one.chance if one.unseeing is None else one.unseeing,)
+        ]
+        table = pl.DataFrame(rows, schema=dict.fromkeys(("number", "value", "baseline"), pl.String), orient="row")
+        return table if any(table["baseline"]) else table.drop("baseline")
+
+    def to_json(self) -> dict[str, Any]:
+        """The verdict, the numbers and the notes as plain values, for `--json`."""
+        verdict = self.verdict()
+        numbers = [
+            {"key": one.key, "label": one.label, **one.interval.to_json(), "chance": one.chance}
+            for one in self.headlines()
+        ]
+        return {"name": self.name, "verdict": verdict.to_json() if verdict else None, "numbers": numbers,
+                "notes": list(self.notes)}  # fmt: skip
+
+    def json_details(self) -> dict[str, Any]:
+        """What `--json` prints beside `to_json`, for example whole tables."""
+        return {}
 
     def __repr__(self) -> str:
         numbers = "; ".join(f"{headline.label} {headline.cell}" for headline in self.headlines()[:3])
@@ -101,6 +153,26 @@ class RecordedResult(RunResult):
         return self.record.config
 
 
+class MeasuredResult(RecordedResult):
+    """A result whose numbers are the `measures` of its `cases`, which have a column `cluster` (the video)."""
+
+    cases: pl.DataFrame
+
+    @cached_property
+    def numbers(self) -> Mapping[str, Interval]:
+        """Every measure that the cases define, with its interval over videos."""
+        return measure_intervals(self.measures, self.cases)
+
+    def headlines(self) -> tuple[Headline, ...]:
+        """The measures to read first, each with its baseline."""
+        return headlines_of(self.measures, self.numbers)
+
+    @property
+    def tables(self) -> Mapping[str, pl.DataFrame]:
+        """`numbers`: a row per measure."""
+        return {"numbers": numbers_table(self.measures, self.numbers, settings=self.settings)}
+
+
 class FinishedRun(Result):
     """What a `run_…` hands back: how it went (`summary`), with the tables and figures of the run that it left."""
 
@@ -112,6 +184,21 @@ class FinishedRun(Result):
     def loaded(self) -> RunResult:
         """The run, as `load_run` gives it."""
         raise NotImplementedError
+
+    @property
+    def scored(self) -> RunResult | None:
+        """The run, as `load_run` gives it; None while it has no scores."""
+        return self.loaded
+
+    @property
+    def exit_code(self) -> int:
+        """What the command exits with: 1 where a case failed or something else is left to do."""
+        return self.summary.exit_code or (self.scored.exit_code if self.scored is not None else 0)
+
+    def to_json(self) -> dict[str, Any]:
+        """The run's numbers, and what failed, for `--json`."""
+        numbers = self.scored.to_json() if self.scored is not None else {}
+        return {**numbers, "failures": self.summary.to_frame().to_dicts()}
 
     @property
     def tables(self) -> Mapping[str, pl.DataFrame]:
@@ -162,7 +249,7 @@ class CaseRow(StoredTable, name="cases.parquet"):
     @classmethod
     def check(cls, table: pl.DataFrame, path: str | Path) -> pl.DataFrame:
         """The declared columns of a table; values that no case has because all of them failed are null."""
-        if "status" in table.columns and not (table["status"] == "ok").any():
+        if table.schema.get("status") == pl.String and not (table["status"] == "ok").any():
             absent = [name for name in cls.columns() if name not in table.columns]
             table = table.with_columns(pl.lit(None).alias(name) for name in absent)
         return super().check(table, path)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -31,6 +32,7 @@ from surgeval.pages import (
     write_page,
 )
 from surgeval.protocols.contract import Headline
+from surgeval.protocols.recipes import recipe_table
 from surgeval.protocols.result import RunResult, names_on_page
 from surgeval.protocols.verdict import Reason, Verdict
 from surgeval.stats import Measure, NumberUnit, number_text
@@ -86,23 +88,24 @@ class RunPage:
         """
         one = self.results[0] if len(self.results) == 1 else None
         verdicts = {run.name: run.verdict() for run in self.results}
+        recipes = recipe_table({run.name: run.recipes for run in self.results})
         first = () if one is not None else (_models(self.results, verdicts),)
         chapters = (
             *first,
             *finding_sections(verdicts, notes, findings),
             *(section for section in sections if _filled(section)),
-            Section("How it was computed", method),
+            Section("How it was computed", method, tables=recipes),
         )
         return write_page(
             self.out / "report.html", title or " and ".join(self.names), chapters, kind=self.results[0].protocol,
             lead=" · ".join(filter(None, facts)), warnings=[f"Warning: {as_sentence(text)}" for text in warnings],
             scorecard=None if one is None else scorecard_of(one, pictures), details=details,
-            measures=self.results[0].measures,
+            measures=tuple(measure for run in self.results for measure in run.measures),
         )  # fmt: skip
 
 
 def _filled(section: Section) -> bool:
-    return any((section.tables, section.figures, section.images, section.cards, section.evidence, section.facts,
+    return any((section.tables, section.figures, section.images, section.cards, section.evidence,
                 section.findings, section.links))  # fmt: skip
 
 
@@ -243,9 +246,6 @@ def _models(results: Sequence[RunResult], verdicts: Mapping[str, Verdict | None]
     runs = [(run.name, verdicts[run.name], run.headlines()) for run in results]
     labels = list(dict.fromkeys(headline.label for run in results for headline in run.headlines()[:_COMPARED]))
     frame, bars = numbers_table(runs, labels[:_COMPARED], "model")
-    because = [verdict.sentence if verdict is not None else "–" for verdict in verdicts.values()]
-    if any(verdicts.values()):
-        frame = frame.with_columns(pl.Series("because", list(map(unbroken, because))))
     return Section("Models", tables=(Table("Grade and first numbers", frame, claims(verdicts), bars=bars),))
 
 
@@ -268,7 +268,15 @@ def numbers_table(
         rows.append([name, *grade, *("–" if headline is None else headline.cell for headline in found)])
         for column, headline in zip(bars.values(), found, strict=True):
             column.append(None if headline is None else headline_bar(headline))
-    return pl.DataFrame(rows, schema=dict.fromkeys(heads, pl.String), orient="row"), bars
+    same = {name: _on_one_line(column) for name, column in bars.items()}
+    return pl.DataFrame(rows, schema=dict.fromkeys(heads, pl.String), orient="row"), same
+
+
+def _on_one_line(bars: Sequence[IntervalBar | None]) -> list[IntervalBar | None]:
+    """The bars of a column over the span of all of them."""
+    spans = [bar.span for bar in bars if bar is not None]
+    whole = (min(low for low, _ in spans), max(high for _, high in spans)) if spans else (0.0, 1.0)
+    return [None if bar is None else replace(bar, span=whole) for bar in bars]
 
 
 # Cases

@@ -21,6 +21,7 @@ from surgeval.pages import (
     write_page,
 )
 from surgeval.protocols.contract import Compared, Comparison
+from surgeval.protocols.recipes import recipe_table
 from surgeval.protocols.run_page import as_sentence, claims, side_by_side
 from surgeval.protocols.verdict import Verdict, listed
 from surgeval.results import counted
@@ -92,7 +93,8 @@ def write_comparison_page(
         Section("Every number", figures=tuple(plots.values()), tables=tuple(tables)),
         *comparison.sections,
         *((side_by_side(evidence),) if evidence else ()),
-        Section("How it was computed", "\n\n".join([_COMMON, *_methods(comparison)])),
+        Section("How it was computed", "\n\n".join([_COMMON, *_methods(comparison)]),
+                tables=recipe_table({"both": comparison.recipes})),
     )  # fmt: skip
     return write_page(
         out / "report.html", f"{comparison.a} and {comparison.b}", sections, kind=f"{comparison.protocol}, compared",

@@ -56,8 +56,9 @@ class Combine:
 class Measure:
     """One number of a protocol.
 
-    `ratio` is one `Ratio`, or several whose mean it is; or else `statistic(cases)` gives a function of how often each
-    video was drawn (resamples × videos in sorted order → one value per resample). Both see the cases whose column
+    `ratio` is one `Ratio`, or several whose mean it is, or a function of the cases that gives those (None: undefined)
+    where they depend on which kinds of cases there are; or else `statistic(cases)` gives a function of how often each
+    video was drawn (resamples × videos in sorted order → one value per resample). All see the cases whose column
     `task` is `task`, or all cases. `bounds` are the possible values, by default those of the ratio.
 
     `baseline` is a value, or the key of the measure that says what a model without skill reaches on the same cases.
@@ -82,7 +83,7 @@ class Measure:
     task: str = ""
     term: str = ""
     also: tuple[str, ...] = ()
-    ratio: Parts | None = None
+    ratio: Parts | Callable[[pl.DataFrame], Parts | None] | None = None
     statistic: Callable[[pl.DataFrame], Statistic] | None = None
 
     def __post_init__(self) -> None:
@@ -97,11 +98,11 @@ class Measure:
     @property
     def limits(self) -> Bounds:
         """The possible values."""
-        if self.bounds is not None or self.ratio is None:
-            return self.bounds or (0.0, 1.0)
         if isinstance(self.ratio, Ratio | MacroMean):
-            return self.ratio.bounds
-        return self.ratio[0].bounds
+            return self.bounds or self.ratio.bounds
+        if isinstance(self.ratio, Sequence):
+            return self.bounds or self.ratio[0].bounds
+        return self.bounds or (0.0, 1.0)
 
     def signature(self, settings: Mapping[str, Any] | None = None) -> str:
         """The recipe of the number in one line: how it combines, its convention, the settings that matter, the version.
@@ -155,7 +156,7 @@ def measure_intervals(measures: Sequence[Measure], cases: pl.DataFrame) -> dict[
     intervals: dict[str, Interval] = {}
     for task, part in task_cases(measures, cases).items():
         own = [measure for measure in measures if measure.task == task]
-        if wanted := _ratios_of(own):
+        if wanted := _ratios_of(own, part):
             intervals |= VideoSums.of(part, wanted).intervals()
         for measure in own:
             if measure.statistic is not None:
@@ -187,7 +188,7 @@ def measure_differences(
     first, second = task_cases(measures, a), task_cases(measures, b)
     for task in (task for task in first if task in second):
         own = [measure for measure in measures if measure.task == task]
-        if wanted := _ratios_of(own):
+        if wanted := _ratios_of(own, first[task]):
             sums = [VideoSums.of(part[task], wanted) for part in (first, second)]
             for key in wanted:
                 differences[key] = sums[0].difference(sums[1], key, resamples=resamples, seed=seed)
@@ -272,8 +273,9 @@ def measures_table(measures: Sequence[Measure]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
 
 
-def _ratios_of(measures: Sequence[Measure]) -> dict[str, Parts]:
-    return {measure.key: measure.ratio for measure in measures if measure.ratio is not None}
+def _ratios_of(measures: Sequence[Measure], cases: pl.DataFrame) -> dict[str, Parts]:
+    known = {measure.key: measure.ratio(cases) if callable(measure.ratio) else measure.ratio for measure in measures}
+    return {key: parts for key, parts in known.items() if parts is not None}
 
 
 def _statistic_difference(measure: Measure, a: pl.DataFrame, b: pl.DataFrame, resamples: int, seed: int) -> Difference:

@@ -50,10 +50,15 @@ class Ratio:
     of_whole: bool = False
     one_video: Literal["no interval", "wilson"] = "no interval"
 
+    @property
+    def parts(self) -> tuple[Ratio, ...]:
+        """Itself, as a mean has several."""
+        return (self,)
+
 
 @dataclass(frozen=True, slots=True)
 class MacroMean:
-    """The mean of several ratios, such as one per class or bucket.
+    """The mean of ratios, such as one per class or bucket.
 
     `weights` are equal unless given. A ratio without cases is `skipped` (the mean is over the others), or it leaves the
     whole mean `undefined`, which a mean with weights of its own always is.
@@ -75,6 +80,11 @@ class MacroMean:
         if any(weight < 0 for weight in self.weights):
             return EITHER_WAY
         return self.ratios[0].bounds
+
+    @property
+    def parts(self) -> tuple[Ratio, ...]:
+        """The ratios."""
+        return self.ratios
 
 
 Parts: TypeAlias = Ratio | Sequence[Ratio] | MacroMean
@@ -117,7 +127,7 @@ class VideoSums:
     """
 
     videos: tuple[str, ...]
-    means: Mapping[str, MacroMean]
+    made_of: Mapping[str, Ratio | MacroMean]
     over: Floats  # (videos, ratios)
     under: Floats
     cases: Ints  # rows behind each sum
@@ -125,8 +135,8 @@ class VideoSums:
     @classmethod
     def of(cls, cases: pl.DataFrame, wanted: Mapping[str, Parts]) -> VideoSums:
         """From cases with a column `cluster`."""
-        means = {name: _as_mean(parts) for name, parts in wanted.items()}
-        flat = [ratio for mean in means.values() for ratio in mean.ratios]
+        made_of = {name: _as_one(parts) for name, parts in wanted.items()}
+        flat = [ratio for one in made_of.values() for ratio in one.parts]
         videos, video_of = np.unique(cases["cluster"].to_numpy().astype(str), return_inverse=True)
         table = cases.select("cluster", *_columns(flat))
         over, under = (
@@ -134,12 +144,12 @@ class VideoSums:
             for name in ("over", "under")
         )
         counted = [np.bincount(video_of, table[f"under{n}"].to_numpy() != 0, len(videos)) for n in range(len(flat))]
-        return cls(tuple(videos.tolist()), means, over, under, np.stack(counted, 1).astype(np.int64))
+        return cls(tuple(videos.tolist()), made_of, over, under, np.stack(counted, 1).astype(np.int64))
 
     @property
     def names(self) -> tuple[str, ...]:
         """What the numbers are called, in their order."""
-        return tuple(self.means)
+        return tuple(self.made_of)
 
     def append_videos(self, other: VideoSums) -> VideoSums:
         """The videos of both runs, the other's after these: for numbers in which one run stands in for the other."""
@@ -151,13 +161,13 @@ class VideoSums:
     def only(self, name: str) -> VideoSums:
         """The sums of one number alone."""
         start = 0
-        for key, mean in self.means.items():
-            stop = start + len(mean.ratios)
+        for key, one in self.made_of.items():
+            stop = start + len(one.parts)
             if key == name:
-                return replace(self, means={name: mean}, over=self.over[:, start:stop],
+                return replace(self, made_of={name: one}, over=self.over[:, start:stop],
                                under=self.under[:, start:stop], cases=self.cases[:, start:stop])  # fmt: skip
             start = stop
-        raise BadInput(f"No number {name!r} here. Choose one of {', '.join(self.means)}.")
+        raise BadInput(f"No number {name!r} here. Choose one of {', '.join(self.made_of)}.")
 
     def of_videos(self, keep: Sequence[int] | Ints) -> VideoSums:
         """The sums of some videos, by their positions."""
@@ -169,45 +179,48 @@ class VideoSums:
         """(resamples, numbers) for how often each video was drawn, (resamples, videos); NaN where undefined."""
         below = drawn @ self.under
         value = np.divide(drawn @ self.over, below, out=np.full(below.shape, np.nan), where=below > 0)
-        return _combine(value, tuple(self.means.values()))
+        return _combine(value, tuple(self.made_of.values()))
 
     def interval(self, name: str) -> Interval:
         """One number with its interval over the videos that have a part in it; a NaN estimate where it is undefined."""
-        mean, own = self.means[name], self.only(name)
+        number, own = self.made_of[name], self.only(name)
         own = own.of_videos(np.flatnonzero((own.under > 0).any(axis=1)))
-        count, parts = len(own.videos), mean.ratios
+        count = len(own.videos)
         if not count:
             return Interval(estimate=math.nan, low=math.nan, high=math.nan, method="none", point="statistic", name=name,
                             note="the statistic is undefined on the data")  # fmt: skip
-        if len(parts) == 1 and parts[0].share and (count > 1 or parts[0].one_video == "wilson"):
+        if isinstance(number, Ratio) and number.share and (count > 1 or number.one_video == "wilson"):
             return share_interval(own.over[:, 0], own.under[:, 0], name=name)
         interval = bootstrap_statistic(
             lambda drawn: own.numbers(drawn)[:, 0], own.videos, batched=True, sizes=own.under.sum(axis=1), name=name,
-            bounds=mean.bounds,
+            bounds=number.bounds,
         )  # fmt: skip
         interval = replace(interval, n=int(own.cases.sum()))
-        if len(parts) > 1:
+        if isinstance(number, MacroMean):
             known = int((own.under.sum(axis=0) > 0).sum())
-            return widen_for_constant_parts(interval, own._constant_parts(), mean.bounds, count=known)
-        return drop_bound(interval) if parts[0].of_whole else interval
+            return widen_for_constant_parts(interval, own._constant_parts(number), number.bounds, count=known)
+        return drop_bound(interval) if number.of_whole else interval
 
     def intervals(self) -> dict[str, Interval]:
         """Every number with its interval."""
-        return {name: self.interval(name) for name in self.means}
+        return {name: self.interval(name) for name in self.made_of}
 
     def difference(self, other: VideoSums, name: str, *, resamples: int = RESAMPLES, seed: int = 0) -> Difference:
         """One number of this run minus that of another on the same videos, whose videos are exchanged for the test.
 
-        `clusters` of its interval counts the videos in which both runs have a part in it: a single one has no
-        interval, and fewer than six no test.
+        Videos in which neither has a part in the number are left out. `clusters` of its interval counts those in which
+        both have: a single one has no interval, and fewer than six no test.
         """
         if self.videos != other.videos:
             raise BadInput("The two runs have different videos: take those that both have with of_videos().")
         first, second = self.only(name), other.only(name)
+        part = np.flatnonzero((first.under + second.under > 0).any(axis=1))
+        if part.size:
+            first, second = first.of_videos(part), second.of_videos(part)
         both, sizes = first.append_videos(second), first.under.sum(axis=1)
         difference = paired_statistic(
-            lambda drawn: both.numbers(drawn)[:, 0], self.videos, batched=True, sizes=sizes if sizes.any() else None,
-            bounds=gap_bounds(self.means[name].bounds), resamples=resamples, seed=seed,
+            lambda drawn: both.numbers(drawn)[:, 0], first.videos, batched=True, sizes=sizes if sizes.any() else None,
+            bounds=gap_bounds(self.made_of[name].bounds), resamples=resamples, seed=seed, name=name,
         )  # fmt: skip
         videos = min(int((part.under > 0).any(axis=1).sum()) for part in (first, second))
         interval = replace(difference.interval, clusters=videos, n=int(first.cases.sum()))
@@ -215,12 +228,11 @@ class VideoSums:
             interval = replace(interval, low=math.nan, high=math.nan, note="one video has no interval")
         return replace(difference, interval=interval, p=difference.p if videos >= FEW_CLUSTERS else math.nan)
 
-    def _constant_parts(self) -> Iterator[tuple[float, Interval]]:
+    def _constant_parts(self, mean: MacroMean) -> Iterator[tuple[float, Interval]]:
         """The ratios of a mean that are the same in every video: weight, and interval as a share.
 
         Leaving out videos shows nothing of them, so they widen the interval of the mean by their own.
         """
-        (mean,) = self.means.values()
         defined = np.flatnonzero(self.under.sum(axis=0) > 0)
         for part in defined:
             top, bottom = self.over[:, part], self.under[:, part]
@@ -252,10 +264,11 @@ def gap_bounds(bounds: Bounds) -> Bounds:
     return (low - high, high - low) if math.isfinite(high - low) else UNBOUNDED
 
 
-def _as_mean(parts: Parts) -> MacroMean:
-    if isinstance(parts, MacroMean):
+def _as_one(parts: Parts) -> Ratio | MacroMean:
+    """Several ratios as their mean; one is itself."""
+    if isinstance(parts, Ratio | MacroMean):
         return parts
-    return MacroMean((parts,) if isinstance(parts, Ratio) else tuple(parts))
+    return parts[0] if len(parts) == 1 else MacroMean(tuple(parts))
 
 
 def _columns(flat: Sequence[Ratio]) -> list[pl.Expr]:
@@ -272,9 +285,10 @@ def _sums(column: pl.Series, video_of: Ints, videos: int) -> Floats:
     return sums
 
 
-def _combine(value: Floats, means: Sequence[MacroMean]) -> Floats:
+def _combine(value: Floats, numbers: Sequence[Ratio | MacroMean]) -> Floats:
     """The ratios (resamples, ratios) averaged; weights become whole numbers, so that six thirds of 1 are exactly 2."""
-    counts = [len(mean.ratios) for mean in means]
+    counts = [len(one.parts) for one in numbers]
+    means = [one if isinstance(one, MacroMean) else MacroMean(one.parts) for one in numbers]
     weights = np.zeros((sum(counts), len(means)))
     divisors = np.ones(len(means))
     for number, mean in enumerate(means):

@@ -116,5 +116,5 @@ def test_words_of_any_script_are_drawn_without_a_warning(recwarn: pytest.Warning
 
 def test_nothing_to_draw_is_said() -> None:
     shown = ShownWindow(np.zeros((4, 4, 3), np.uint8), (0, 0, 4, 4), 3, np.zeros((4, 4), bool))
-    with pytest.raises(BadInput, match="found none"):
+    with pytest.raises(BadInput, match="there are none"):
         draw_graphs(shown, [], {}, [])

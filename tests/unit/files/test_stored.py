@@ -96,6 +96,13 @@ def test_a_number_that_is_not_defined_is_null_in_the_file(tmp_path: Path) -> Non
         Score.load(tmp_path)
 
 
+def test_a_whole_number_that_json_does_not_hold_exactly_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, cases=2**53)
+    assert Receipt.load(tmp_path).cases == 2**53
+    write(tmp_path, cases=2**53 + 1)
+    assert load_error(tmp_path).sentence == "the number 9007199254740993 is too large"
+
+
 def test_a_missing_value_is_named(tmp_path: Path) -> None:
     (tmp_path / "receipt.json").write_text('{"format": 2, "status": "done"}')
     error = load_error(tmp_path)

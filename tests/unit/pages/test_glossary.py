@@ -9,11 +9,12 @@ import polars as pl
 import pytest
 
 from surgeval.figures import Estimate, Series, bars, estimates, heatmap
-from surgeval.pages import Fact, Section, Table, glossary, glossary_page, render_page
+from surgeval.pages import Measured, Scorecard, Section, Table, glossary, glossary_page, render_page
 from surgeval.pages.glossary import Glossary, Terms
 from surgeval.protocols.registry import descriptors
-from surgeval.protocols.surgxbench.numbers import MEASURES
+from surgeval.stats import glossary_entries
 
+MEASURES = [measure for protocol in descriptors().values() for measure in protocol.declared_measures()]
 WANTED = (
     "AC AA |A|/HW TP-AA TP-AC FP-AC RAS ARS lift chance bucket Copeland I V T IVT IV IT mAP50 mAP50:95 AP F1 coco ivtd "
     "ivtd-legacy IoU cluster two_level interval tau ood ICC kappa grounded P R AR"
@@ -31,8 +32,14 @@ def links(html: str) -> list[str]:
 
 def test_the_documentation_has_the_same_terms() -> None:
     written = PAGE.read_text(encoding="utf-8")
-    declared = [measure for protocol in descriptors().values() for measure in protocol.declared_measures()]
-    assert written == glossary_page(declared), "docs/glossary.md is what glossary_page() gives for every protocol"
+    assert written == glossary_page(MEASURES), "docs/glossary.md is what glossary_page() gives for every protocol"
+
+
+def test_a_declared_number_is_explained_nowhere_else() -> None:
+    words = {term.name: term.says for term in glossary()}
+    for protocol in descriptors().values():
+        for term, _, says in glossary_entries(protocol.declared_measures()):
+            assert words.get(term, says) == says, f"{protocol.name}: {term}"
 
 
 def test_terms_are_named_once_and_explained_in_a_sentence() -> None:
@@ -66,7 +73,8 @@ def test_whole_words_become_links(text: str, expected: list[str]) -> None:
 
 def test_a_page_lists_only_what_it_uses() -> None:
     table = Table("Numbers", pl.DataFrame({"F1": [0.5], "hook": [1.0]}))
-    html = render_page("Net", [Section("Result", "Its lift.", facts=(Fact("IoU", "0.5"),), tables=(table,))])
+    html = render_page("Net", [Section("Result", "Its lift.", tables=(table,))],
+                       scorecard=Scorecard(None, "It is right.", Measured("IoU", "0.5")))  # fmt: skip
     used = set(entries(html))
     assert {"lift", "iou", "f1"} <= used
     assert used - {"lift", "iou", "f1"} == {"chance", "precision", "recall"}  # words of those three sentences

@@ -20,7 +20,18 @@ from PIL import Image
 from surgeval.errors import BadInput
 from surgeval.figures import Figure, Series
 from surgeval.figures import bars as draw_bars
-from surgeval.pages import Fact, Finding, IntervalBar, Picture, Plot, Section, Table, render_page, write_page
+from surgeval.pages import (
+    Finding,
+    IntervalBar,
+    Measured,
+    Picture,
+    Plot,
+    Scorecard,
+    Section,
+    Table,
+    render_page,
+    write_page,
+)
 from surgeval.pages.glossary import Terms
 from surgeval.pages.safety import inline, script_data, seen
 from surgeval.pages.vega import library_name
@@ -86,7 +97,10 @@ def test_the_library_is_embedded_once_and_only_where_a_figure_needs_it() -> None
 def test_no_element_loads_anything_and_none_carries_a_handler_or_a_style() -> None:
     picture = Picture(np.zeros((4, 6, 3), np.uint8), EVIL)
     table = Table(EVIL, pl.DataFrame({EVIL: [EVIL]}), EVIL, "tables/a b.csv")
-    html = render_page(EVIL, [Section(EVIL, EVIL, (table,), (bars(EVIL),), (picture,), (Fact(EVIL, EVIL, EVIL),))])
+    evil = Measured(EVIL, EVIL, EVIL, IntervalBar(value=0.5, text=EVIL, baselines={EVIL: 0.1}))
+    html = render_page(
+        EVIL, [Section(EVIL, EVIL, (table,), (bars(EVIL),), (picture,))], scorecard=Scorecard("passes", EVIL, evil)
+    )
     elements = Elements(html)
     for tag, attrs in elements.tags:
         assert not any(name.startswith("on") or name == "style" for name in attrs), (tag, attrs)
@@ -211,7 +225,7 @@ def test_a_script_that_would_end_itself_is_refused(text: str) -> None:
 def test_no_name_adds_an_element_to_the_page(name: str) -> None:
     def tags(text: str) -> list[str]:
         table = Table(text, pl.DataFrame({"c": [text.encode("utf-8", "replace").decode()]}), note="n")
-        section = Section(text or "t", "p", (table,), (Plot(bars(text), "n"),), facts=(Fact(text, text),))
+        section = Section(text or "t", "p", (table,), (Plot(bars(text), "n"),))
         return [tag for tag, _ in Elements(render_page(text, [section], lead="l", details={"k": text})).tags]
 
     assume("<a" not in Terms().mark(name))  # a term of the glossary becomes a link,
@@ -220,9 +234,10 @@ def test_no_name_adds_an_element_to_the_page(name: str) -> None:
 
 
 def test_no_line_ends_inside_a_number() -> None:
-    facts, findings = (Fact("right", "97 %", "95 % interval 85.4 % to 99.4 %"),), (Finding("+9 points [−4, +13]."),)
+    findings = (Finding("+9 points [−4, +13]."),)
+    card = Scorecard(None, "It sees.", Measured("right", "97 %", "95 % interval 85.4 % to 99.4 %"))
     table = Table("A", pl.DataFrame({"number": ["25.0 points [-76.8, 100.0]"]}))
-    html = render_page("Page", [Section("One", facts=facts, findings=findings, tables=(table,))])
+    html = render_page("Page", [Section("One", findings=findings, tables=(table,))], scorecard=card)
     for whole in ("85.4\u00a0% to 99.4\u00a0%", "[−4,\u00a0+13]", "25.0\u00a0points [-76.8,\u00a0100.0]"):
         assert whole in html
     assert ">95 % interval</a>" in html, "a term is still one"

@@ -73,7 +73,7 @@ def make(theatre: MemoryDataset, good: pl.DataFrame, filmed: Path) -> Make:
 
     def surgxbench(out: Path) -> None:
         settings = replace(SurgXSettings(), occlusion=False, curves=0, sanity=0, tasks=("instruments",))
-        done = run_surgxbench(filmed, "phantom-clip", out=out, settings=settings, progress=False)
+        done = run_surgxbench(filmed, "phantom-clip", out=out, settings=settings, gallery=0, progress=False)
         assert repr(done) == f"SurgXRun of phantom-clip: {done.summary.cases} cases in {out}"
         offers_what_the_run_does(done, out)
 
@@ -106,10 +106,9 @@ def result(run: Path) -> RunResult:
 def test_a_protocol_has_its_rooms_and_every_part_that_it_names(name: str) -> None:
     package, parts = f"surgeval.protocols.{name}", OURS[name]
     rooms = ["method", "result", "tables", "figures", "page", "compare"]
-    rooms += ["command"] if parts.run or parts.score else []
     rooms += ["demo"] if parts.chapter else []
     assert [room for room in rooms if find_spec(f"{package}.{room}") is None] == []
-    for part in ("load", "page", "compare", "evaluate", "run", "score", "outcomes", "chapter"):
+    for part in ("load", "page", "pair", "evaluate", "run", "score", "outcomes", "chapter"):
         if getattr(parts, part):
             assert callable(parts.part(part))
     assert parts.question.endswith("?")
@@ -125,10 +124,10 @@ def test_the_documentation_lists_the_protocols_as_they_describe_themselves() -> 
 
 
 @pytest.mark.parametrize("name", sorted(OURS))
-def test_what_runs_and_compares_is_exported_and_reached_from_the_top_level(name: str) -> None:
+def test_what_runs_is_exported_and_reached_from_the_top_level(name: str) -> None:
     package = import_module(f"surgeval.protocols.{name}")
-    offered = {one for one in dir(package) if one.startswith(("run_", "compare_"))}
-    assert offered - {"run_ablation"} == {f"compare_{name}", *([f"run_{name}"] if OURS[name].evaluate else [])}
+    offered = {one for one in dir(package) if one.startswith("run_")}
+    assert offered - {"run_ablation"} == ({f"run_{name}"} if OURS[name].evaluate else set())
     if OURS[name].evaluate:
         assert OURS[name].part("evaluate") is getattr(package, f"run_{name}")
 
@@ -279,7 +278,7 @@ def test_gaps_in_any_table_of_a_run_are_harmless_or_named(run: Path, tmp_path: P
         try:
             result = load_run(out)
             result.headlines()
-            descriptors()[result.protocol].part("compare")(load_run(run), result)
+            surgeval.compare(load_run(run), result, resamples=20)
             loaded += 1
         except SurgevalError:
             refused += 1

@@ -15,7 +15,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from surgeval.engine import Manifest, load_record, save_scored
-from surgeval.errors import BadInput, DataError, RunError, SurgevalError
+from surgeval.errors import BadInput, DataError, NotScored, SurgevalError
 from surgeval.protocols.focus import FocusScores, admission_gate, load_focus, outcomes, run_focus, score_focus
 from surgeval.protocols.focus.page import focus_sections, write_page_of
 from surgeval.protocols.registry import load_run
@@ -181,32 +181,33 @@ def _replay(tmp_path: Path, contents: dict[str, str]) -> str:
     return f"replay:{tmp_path / 'answers.json'}"
 
 
-def test_a_run_that_asked_keeps_its_record_and_gets_scores_beside_it(tmp_path: Path) -> None:
+def test_a_run_that_needs_no_judge_is_scored_at_once_and_keeps_its_record(tmp_path: Path) -> None:
     model = _replay(tmp_path, {"q0": "3", "q2": "yes", "q5": "no"})
     files: dict[str, Any] = {"requests": tmp_path / "requests.json", "references": tmp_path / "references.json"}
     run = run_focus(None, model, tmp_path / "run", **files, progress=False)
-    with pytest.raises(RunError, match=r"run: found a run whose answers are not scored .* in the same folder$"):
-        load_focus(tmp_path / "run")
+    assert run.scores is not None and load_focus(tmp_path / "run").counts["missing"] == 2
     before = (tmp_path / "run" / "run.json").read_bytes()
-    score_focus(*run.sources, name="mine").save(tmp_path / "run")
+    score_focus(*run.sources, tmp_path / "run", name="mine")
     assert (tmp_path / "run" / "run.json").read_bytes() == before
-    assert load_focus(tmp_path / "run").counts["missing"] == 2
+    assert load_focus(tmp_path / "run").name == "mine"
     again = run_focus(None, model, tmp_path / "run", **files, progress=False)
     assert again.answers.equals(run.answers)
-    assert load_focus(tmp_path / "run").name == "mine"  # nothing changed, so the scores still hold
     assert repr(again) == f"FocusRun of {model}: 2 without a response, 3 answered"
     assert again.to_frame().equals(again.tables["answers"])
 
 
-def test_scores_of_other_answers_are_not_those_of_the_run(tmp_path: Path) -> None:
-    model = _replay(tmp_path, {"q0": "3"})
+def test_a_run_whose_answers_need_a_judge_waits_for_one(tmp_path: Path) -> None:
+    requests, references = asked(9)
+    numbers = [k for k in range(9) if FORMATS[k % 3] == "open_ended"]
+    for name, rows in (("requests", requests), ("references", references)):
+        (tmp_path / f"{name}.json").write_text(json.dumps([rows[k] for k in numbers]))
     files: dict[str, Any] = {"requests": tmp_path / "requests.json", "references": tmp_path / "references.json"}
-    run = run_focus(None, model, tmp_path / "run", **files, progress=False)
-    score_focus(*run.sources).save(tmp_path / "run")
-    (tmp_path / "run" / "responses.json").write_text("[]")  # as if answers had arrived since
-    run_focus(None, model, tmp_path / "run", **files, progress=False)
-    with pytest.raises(RunError, match="not scored"):
+    run = run_focus(None, "oracle", tmp_path / "run", **files, progress=False)
+    assert run.scores is None and "some answers need a judge" in str(run)
+    with pytest.raises(NotScored):
         load_focus(tmp_path / "run")
+    judged = run_focus(None, "oracle", tmp_path / "run", judge="exact", **files, progress=False)
+    assert judged.scores is not None and judged.scores.flat_accuracy == 1.0
 
 
 def test_scores_are_never_written_into_the_run_of_another_protocol(scores: FocusScores, tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from surgeval import compare
 from surgeval.errors import BadInput, DataError
-from surgeval.protocols.focus import FocusScores, compare_focus, load_focus, score_focus
+from surgeval.protocols.focus import FocusScores, load_focus, score_focus
 
 IDS = [f"q{k}" for k in range(10)]
 RIGHT = 7  # of the ten answers
@@ -113,8 +114,8 @@ def test_a_pooled_run_is_stored_and_compared_under_its_own_rule_only(tmp_path: P
     pooled = score([24.0] * 10, time="pooled")
     pooled.save(tmp_path / "run")
     assert load_focus(tmp_path / "run").time == pooled.time
-    with pytest.raises(BadInput, match="time pooled, 5 s for a question and none"):
-        compare_focus(pooled, score([1.0] * 10))
+    with pytest.raises(BadInput, match=r"time \(pooled, 5 s for a question and none\)"):
+        compare(pooled, score([1.0] * 10))
 
 
 def test_answers_that_are_all_late_ask_for_a_look_at_the_unit() -> None:

@@ -11,15 +11,16 @@ import polars as pl
 import pytest
 from tests.unit.protocols.intent_world import ANSWERERS, make_cases, make_items, scores_of, write_run
 
+from surgeval import compare
 from surgeval.cli.app import run as command
 from surgeval.errors import BadInput, DataError
 from surgeval.protocols.contract import by_key
 from surgeval.protocols.intent.ceiling import gaze_ceiling
-from surgeval.protocols.intent.compare import compare_intent
 from surgeval.protocols.intent.evidence import intent_evidence
-from surgeval.protocols.intent.page import _details, _facts, _tables, intent_sections, write_page_of
+from surgeval.protocols.intent.page import _details, _facts, _notes, _tables, intent_sections, write_page_of
 from surgeval.protocols.intent.page_tables import competency_tables, reading_tables, removal_tables
 from surgeval.protocols.intent.result import IntentScores, load_intent
+from surgeval.protocols.run_page import finding_sections
 from surgeval.records import Gaze, IntentQuestion
 from surgeval.stats import Interval
 
@@ -40,8 +41,9 @@ def words(*results: IntentScores) -> str:
     """Everything the page says outside its tables."""
     return "\n".join(
         " ".join((section.title, section.text, *(finding.text for finding in section.findings)))
-        for section in intent_sections(results, {})
-    )
+        for section in (*finding_sections({one.name: one.verdict() for one in results}, _notes(results)),
+                        *intent_sections(results, {}))
+    )  # fmt: skip
 
 
 def test_a_run_is_read_back_as_it_was_answered(runs: dict[str, Path], items: list[IntentQuestion]) -> None:
@@ -132,7 +134,7 @@ def test_a_subset_is_labelled(items: list[IntentQuestion], tmp_path: Path) -> No
     assert any(label in fact for fact in _facts([scores]))
     assert _details([scores])["Subset"] == label
     assert label in str(scores)
-    both = compare_intent(scores, replace(scores, name="again"))
+    both = compare(scores, replace(scores, name="again"))
     assert any(label in note for note in both.notes)
 
 
@@ -199,7 +201,7 @@ def test_the_gaze_ceiling_is_the_share_that_the_gaze_answers() -> None:
 
 
 def test_a_comparison_pairs_the_same_items(runs: dict[str, Path]) -> None:
-    both = compare_intent(runs["discriminating"], runs["sycophant"])
+    both = compare(runs["discriminating"], runs["sycophant"])
     overall, paired, gaze = (by_key(both.numbers, key).difference for key in ("overall", "paired", "gaze_gain"))
     assert overall.estimate == 0
     assert paired.told_apart
@@ -212,19 +214,19 @@ def test_a_comparison_pairs_the_same_items(runs: dict[str, Path]) -> None:
 
 def test_other_items_are_not_compared(runs: dict[str, Path], items: list[IntentQuestion]) -> None:
     ours = load_intent(runs["discriminating"])
-    with pytest.raises(BadInput, match="items that only one of them has"):
-        compare_intent(ours, scores_of(items[:27], ANSWERERS["oracle"]))
+    with pytest.raises(BadInput, match="only one of them has 189 of the items"):
+        compare(ours, scores_of(items[:27], ANSWERERS["oracle"]))
     changed = replace(ours, items=(replace(ours.items[0], question="Something else?"), *ours.items[1:]))
-    with pytest.raises(BadInput, match="other texts or answers under the same ids"):
-        compare_intent(ours, changed)
-    with pytest.raises(BadInput, match="other rules for unreadable replies"):
-        compare_intent(ours, replace(ours, invalid="drop"))
+    with pytest.raises(BadInput, match="texts or answers differ under the same ids"):
+        compare(ours, changed)
+    with pytest.raises(BadInput, match="the rule for unreadable replies"):
+        compare(ours, replace(ours, invalid="drop"))
 
 
 def test_pictures_that_differ_are_told(runs: dict[str, Path]) -> None:
     ours = load_intent(runs["discriminating"])
     other = replace(ours, name="other", answers=ours.answers.with_columns(shown=pl.lit('[{"sha256": "0"}]')))
-    assert any("other pictures were shown" in note for note in compare_intent(ours, other).notes)
+    assert any("other pictures were shown" in note for note in compare(ours, other).notes)
 
 
 @pytest.mark.parametrize(
@@ -327,5 +329,5 @@ def test_a_difference_of_two_skills_is_in_points(runs: dict[str, Path]) -> None:
         cells = [str(cell) for row in asymmetry for cell in row.values()]
         assert asymmetry and not any("%" in cell for cell in cells)
         assert sum(" points" in cell for cell in cells) >= 3
-    both = compare_intent(runs["discriminating"], runs["sycophant"])
+    both = compare(runs["discriminating"], runs["sycophant"])
     assert (by_key(both.numbers, "asymmetry").unit, by_key(both.numbers, "overall").unit) == ("points", "share")

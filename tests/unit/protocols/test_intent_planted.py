@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from tests.conftest import Once
 
+from surgeval import compare
 from surgeval.phantom import write_phantom
-from surgeval.protocols.intent import IntentScores, compare_intent, load_intent, run_intent
+from surgeval.protocols.intent import IntentScores, load_intent, run_intent
 from surgeval.protocols.intent.asking.conditions import Intervention
 
 pytestmark = pytest.mark.timeout(3600)  # the full count renders and asks about a hundred operations
@@ -51,9 +52,7 @@ def test_rejecting_everything_passes_the_traps_and_no_pair(asked: dict[str, Inte
 
 
 def test_on_plain_questions_the_sisters_are_alike(asked: dict[str, IntentScores], long: bool) -> None:
-    (difference,) = (
-        one.difference for one in compare_intent(asked[LOOKS], asked[PLEASES]).numbers if one.key == "overall"
-    )
+    (difference,) = (one.difference for one in compare(asked[LOOKS], asked[PLEASES]).numbers if one.key == "overall")
     margin = 0.05 if long else 0.25  # four short operations tell no more
     assert -margin < difference.interval.low and difference.interval.high < margin
     for model in (LOOKS, PLEASES):

@@ -20,7 +20,7 @@ MADE = "from surgeval.protocols.descriptor import Descriptor as C\n"
 
 def made(**fields: object) -> str:
     """The source of a module with a descriptor."""
-    usual = {"name": "bad", "question": "?", "load": "a:b", "page": "a:b", "compare": "a:b"}
+    usual = {"name": "bad", "question": "?", "load": "a:b", "page": "a:b"}
     return f"{MADE}D = C(**{usual | fields!r})\n"
 
 
@@ -51,9 +51,6 @@ def works_with_one_note(done: subprocess.CompletedProcess[str], said: str) -> No
         rare("bad:D", "raise SystemExit(3)", "SystemExit: 3"),
         ("bad:D", "class Panic(BaseException): pass\nraise Panic('one\\ntwo\\x1b')", r"Panic: one\ntwo\x1b"),
         rare("bad:D", made(order="x"), "whole number"),
-        ("bad:D", made(run="nomodule:run"), "nomodule"),
-        rare("bad:D", made(run=":run"), "ValueError: Empty module name"),
-        rare("bad:D", made(run=".x:run"), "run = '.x:run': TypeError"),
     ],
 )
 def test_a_broken_protocol_leaves_the_others_alone(tmp_path: Path, entry: str, module: str, said: str) -> None:
@@ -68,14 +65,29 @@ def test_a_broken_protocol_leaves_the_others_alone(tmp_path: Path, entry: str, m
         rare("raise SystemExit(3)", "SystemExit: 3"),
         rare("run = dict", "no signature"),
         rare("run = 5", "expected a function"),
-        rare("def run(x: 'NoSuch'): pass", "NameError"),
-        ("def run(x: dict[str, int] | list[complex] = None): pass", "bad_command:run"),
-        rare("def run(): pass\nrun.__doc__ = 5", "TypeError"),
+        rare("def run(x: 'NoSuch'): pass", "the command line cannot give x"),
+        ("def run(x: list[complex]): pass", "the command line cannot give x"),
     ],
 )
 def test_a_broken_command_leaves_the_others_alone(tmp_path: Path, source: str, said: str) -> None:
-    module = made(run="bad_command:run")
-    works_with_one_note(called(tmp_path, "surgeval.protocols", "bad = bad:D", module, command_module=source), said)
+    is_one_sentence(tmp_path, made(run="bad_command:run"), source, said)
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [("nomodule:run", "nomodule"), (":run", "ValueError: Empty module name"), (".x:run", "run = '.x:run': TypeError")],
+)
+def test_a_command_without_a_function_leaves_the_others_alone(tmp_path: Path, address: str, said: str) -> None:
+    is_one_sentence(tmp_path, made(run=address), "", said)
+
+
+def is_one_sentence(folder: Path, module: str, source: str, said: str) -> None:
+    """The command says in one sentence what is wrong with it; the help of all others is as ever."""
+    commands = [["run", "bad", "--help"], ["--help"], ["run", "--help"], ["run", "quality", "--help"]]
+    done = called(folder, "surgeval.protocols", "bad = bad:D", module, commands, source)
+    assert "[2, 0, 0, 0]" in done.stdout, done.stderr
+    (sentence,) = done.stderr.splitlines()
+    assert sentence.startswith("surgeval: ") and "bad" in sentence and said in sentence
 
 
 @pytest.mark.parametrize("text", ["[/nothing] seen", rare("[/bold] [bold"), rare("[bold]seen[/bold]"), "seen \x1b[2J"])
@@ -90,8 +102,9 @@ def test_questions_and_help_of_others_are_shown_whatever_they_hold(tmp_path: Pat
 
 def test_ctrl_c_is_not_kept_back(tmp_path: Path) -> None:
     module = made(run="bad_command:run")
-    done = called(tmp_path, "surgeval.protocols", "bad = bad:D", module, command_module="raise KeyboardInterrupt")
-    assert done.stderr.startswith("surgeval: interrupted") and "[0, 130, 0]" in done.stdout
+    commands = [["--help"], ["run", "bad", "--help"]]
+    done = called(tmp_path, "surgeval.protocols", "bad = bad:D", module, commands, "raise KeyboardInterrupt")
+    assert done.stderr.startswith("surgeval: interrupted") and "[0, 130]" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -21,16 +21,17 @@ from surgeval.records import Case
 from surgeval.vocab import load_labels
 
 rare = partial(pytest.param, marks=pytest.mark.long)  # another case of what the others show: a process each
-PARTS = ("load", "page", "compare", "outcomes", "chapter", "run")
+PARTS = ("load", "page", "pair", "outcomes", "chapter", "run")
 SOUND = """
 from pathlib import Path
 import polars as pl
 import typer
 from surgeval.engine import load_cases
 from surgeval.pages import Section, write_page
-from surgeval.protocols.contract import Chapter, Comparison, FolderKind, Headline
+from surgeval.protocols.comparison import Pair
+from surgeval.protocols.contract import Chapter, FolderKind, Headline
 from surgeval.protocols.result import RunResult
-from surgeval.stats import Interval
+from surgeval.stats import Interval, Measure, paired_difference
 
 class Result(RunResult):
     protocol, notes = "bad", ()
@@ -39,7 +40,10 @@ class Result(RunResult):
     def headlines(self): return (Headline("n", "number", Interval(estimate=1.0, low=1.0, high=1.0)),)
 def load(folder): return Result(folder.name)
 def page(results, out): return write_page(out / "report.html", results[0].name, [Section("All")], kind="bad")
-def compare(a, b): return Comparison(protocol="bad", a=a.name, b=b.name, numbers=())
+def pair(a, b):
+    measure = Measure(key="n", label="number", explanation="A number.")
+    gaps = {"n": paired_difference([1, 0], [0, 0], ["a", "b"])}
+    return Pair(measures=(measure,), differences=lambda resamples, seed: gaps)
 def outcomes(result):
     rows = {"qID": ["1", "2"], "video": ["a", "b"], "group": ["all"] * 2, "ood": [False] * 2, "correctness": [1, 0]}
     return pl.DataFrame(rows)
@@ -85,12 +89,12 @@ def test_the_stranger_of_these_tests_is_sound(runs: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("load = page = compare = outcomes = fails", r"RuntimeError: one\ntwo"),
+        ("load = page = pair = outcomes = fails", r"RuntimeError: one\ntwo"),
         rare("def load(folder): raise SystemExit(3)", "load = 'bad_command:load': SystemExit: 3"),
         rare("def load(folder): return None", "load = 'bad_command:load': found None, expected a RunResult"),
         ("class Panic(BaseException): pass\ndef load(*given): raise Panic", "Panic"),
         rare("class Odd(Exception):\n def __str__(self): raise ValueError\ndef load(*given): raise Odd", "Odd"),
-        ("def page(results, out): return None\ndef compare(a, b): return 5\ndef outcomes(result): return {}",
+        ("def page(results, out): return None\ndef pair(a, b): return 5\ndef outcomes(result): return {}",
          "expected a "),
     ],
 )  # fmt: skip
@@ -182,7 +186,7 @@ def test_a_chapter_that_fails_leaves_the_demo_the_others(
     name = f"stranger_{abs(hash(source))}"
     (tmp_path / f"{name}.py").write_text(SOUND + source)
     monkeypatch.syspath_prepend(tmp_path)
-    protocol = Descriptor(name="bad", question="?", load="a:b", page="a:b", compare="a:b", chapter=f"{name}:chapter")
+    protocol = Descriptor(name="bad", question="?", load="a:b", page="a:b", chapter=f"{name}:chapter")
     demo = Demo(dataset=MemoryDataset(load_labels("cholect50"), ()), edition="", out=tmp_path)
     told = told_or_left_out(protocol, demo)
     assert told.failed and isinstance(told.chapter, str) and said in told.chapter

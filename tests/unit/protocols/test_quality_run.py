@@ -11,12 +11,13 @@ import polars as pl
 import pytest
 from tests.figure_values import mark_rows
 
+from surgeval import compare
 from surgeval.cli.app import run as command
 from surgeval.datasets import QualityLimits
 from surgeval.errors import BadInput, DataError, RunError
 from surgeval.phantom import write_phantom
 from surgeval.protocols.contract import by_key, few_video_notes
-from surgeval.protocols.quality import compare_quality, load_quality, run_quality
+from surgeval.protocols.quality import load_quality, run_quality
 from surgeval.protocols.quality.page import write_page_of
 from surgeval.report import write_run_pages
 
@@ -101,7 +102,7 @@ def test_the_page_is_made_from_the_folder_alone(runs: tuple[Path, Path], tmp_pat
     page = write_run_pages([runs[1]], tmp_path).read_text("utf-8")
     assert "3 of 16 frames (" in page and "are unreadable or proposed to drop." in page
     assert "000025" in page and "Frames that could not be read" in page
-    titles = ("Frames to drop", "Each frame", "Overview", "Measures")
+    titles = ("Frames to remove", "Each frame", "Why", "Measures")
     assert sorted(titles, key=lambda title: page.index(f"<bdi>{title}</bdi></h2>")) == list(
         titles
     )  # what to do comes first
@@ -120,21 +121,21 @@ def test_runs_of_a_protocol_without_a_page_for_several_get_an_index(runs: tuple[
 
 
 def test_before_and_after_are_compared_video_by_video(runs: tuple[Path, Path]) -> None:
-    found = compare_quality(*runs)
+    found = compare(*runs)
     dropped = by_key(found.numbers, "dropped").difference
     assert dropped.estimate == pytest.approx(-2 / 15)
     assert dropped.interval.low < dropped.estimate < dropped.interval.high and not dropped.told_apart
-    for compared in compare_quality(runs[0], runs[0]).numbers:
+    for compared in compare(runs[0], runs[0]).numbers:
         assert compared.difference.estimate == 0 == compared.difference.interval.high
-    assert compare_quality(runs[0], runs[0]).notes == few_video_notes(2)
+    assert compare(runs[0], runs[0]).notes == few_video_notes(2)
     assert found.notes[1:] == ("the runs are of different data: videos are paired by their names alone",)
     other = replace(load_quality(runs[1]), limits=QualityLimits(black=10))
-    with pytest.raises(BadInput, match="different limits"):
-        compare_quality(runs[0], other)
+    with pytest.raises(BadInput, match="limit of black"):
+        compare(runs[0], other)
     renamed = load_quality(runs[1])
     renamed = replace(renamed, cases=renamed.cases.with_columns(pl.lit("Z9").alias("video")))
-    with pytest.raises(BadInput, match="no video in both"):
-        compare_quality(runs[0], renamed)
+    with pytest.raises(BadInput, match="share no video"):
+        compare(runs[0], renamed)
 
 
 def test_edited_runs_are_told_in_a_sentence(runs: tuple[Path, Path], tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def write_yolo(folder: Path, videos: tuple[str, ...]) -> Path:
 
 def test_sources_of_prostatd_are_known_by_the_names_of_its_videos(tmp_path: Path) -> None:
     dataset = open_dataset(write_yolo(tmp_path / "data", PUBLISHED), labels="prostatd")
-    scores = score_triplets(None, dataset, task="recognition", leave_source_out=True)
+    scores = score_triplets(None, dataset, constant=True, task="recognition", leave_source_out=True)
     assert scores.settings["scheme"]["groups"] == {
         "ESAD": ["esadv1", "esadv2"], "PSI-AVA": ["psiv1", "psiv4"], "PWH": ["pwhv1", "pwhv8"],
     }  # fmt: skip
@@ -101,7 +101,7 @@ def test_given_sources_go_before_those_of_the_dataset() -> None:
 def test_sources_that_nothing_uses_are_refused(tmp_path: Path) -> None:
     dataset = open_dataset(write_yolo(tmp_path / "data", PUBLISHED), labels="prostatd")
     with pytest.raises(BadInput, match="used only with leave_source_out"):
-        score_triplets(None, dataset, sources="*=one")
+        score_triplets(None, dataset, constant=True, sources="*=one")
     with pytest.raises(BadInput, match="used only with the folds named sources"):
         choose_folds(dataset.videos(), "videos", "*=one")
     with pytest.raises(BadInput, match="used only where a source is left out"):

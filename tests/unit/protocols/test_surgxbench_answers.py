@@ -163,8 +163,8 @@ def test_a_run_stands_beside_one_of_a_model_that_scores_prompts(
 ) -> None:
     folder = once("tiny-llava", lambda out: write_llava(out))
     settings = SurgXSettings(curves=2, sanity=1, max_tokens=6, threads=1)
-    done = run_surgxbench(filmed, str(folder), out=tmp_path / "words", settings=settings, progress=False)
-    scores = done.result(gallery=4)
+    done = run_surgxbench(filmed, str(folder), out=tmp_path / "words", settings=settings, gallery=4, progress=False)
+    scores = done.loaded
     assert {"classes", "four_way", "references", "occlusion", "sanity", "matches", "replies"} <= set(
         scores.detail_tables
     )
@@ -179,7 +179,7 @@ def test_a_run_stands_beside_one_of_a_model_that_scores_prompts(
     assert len(again.items) == len(scores.items) > 0
     clip = run_surgxbench(filmed, "phantom-clip", out=tmp_path / "clip",
                           settings=SurgXSettings(curves=0, sanity=0, threads=1, max_tokens=6),
-                          progress=False).result(gallery=0)  # fmt: skip
+                          gallery=0, progress=False).loaded  # fmt: skip
     page = write_page_of([clip, again], tmp_path / "both").read_text()
     assert "What it says" in page and "Asked: What surgical tools do you see?" in page
     evidence = again.evidence()

@@ -41,7 +41,7 @@ INSTRUMENTS = SurgXSettings(tasks=("instruments",), **FAST)
 
 
 def _run(data: Path, folder: Path, settings: SurgXSettings, model: str = "phantom-clip", **more: Any) -> SurgXRun:
-    return run_surgxbench(data, model, out=folder, settings=settings, progress=False, **more)
+    return run_surgxbench(data, model, out=folder, settings=settings, gallery=0, progress=False, **more)
 
 
 def _instruments(scores: SurgXScores) -> pl.DataFrame:

@@ -13,7 +13,7 @@ import torch
 from surgeval.explain.cleann import CausalSettings
 from surgeval.models import Generated, Preparation, Replayed
 from surgeval.protocols.surgxbench import SurgXSettings
-from surgeval.protocols.surgxbench.causal_table import CAUSAL_SCHEMA, causal_table
+from surgeval.protocols.surgxbench.causal_table import CausalCase, causal_table
 from surgeval.protocols.surgxbench.measuring.causal import causal_cases
 from surgeval.protocols.surgxbench.measuring.frames import PreparedFrame
 from surgeval.records import Box, Case, Frame, Instance, Triplet
@@ -110,7 +110,7 @@ def test_the_table_keeps_right_and_wrong_names_apart_and_compares_with_chance() 
         row | {"cluster": "v0", "present": False, "causal_tokens": 8, "causal_image": 2, "causal_near": None,
                "causal_expected": None}
     ]  # fmt: skip
-    table = causal_table(pl.DataFrame(rows, schema_overrides=CAUSAL_SCHEMA, infer_schema_length=None))
+    table = causal_table(pl.DataFrame(rows, schema_overrides=CausalCase.dtypes(), infer_schema_length=None))
     right, wrong = table.rows(named=True)
     assert (right["named"], right["names"], right["explaining_tokens"]) == ("rightly", 8, 80)
     assert (right["of_image"], right["near"], right["near_chance"]) == (0.5, 0.8, 0.2)

@@ -13,14 +13,9 @@ from pathlib import Path
 import pytest
 from tests.conftest import Once
 
+from surgeval import compare
 from surgeval.phantom import write_phantom
-from surgeval.protocols.surgxbench import (
-    SurgXScores,
-    SurgXSettings,
-    compare_surgxbench,
-    load_surgxbench,
-    run_surgxbench,
-)
+from surgeval.protocols.surgxbench import SurgXScores, SurgXSettings, load_surgxbench, run_surgxbench
 from surgeval.stats import Interval
 
 pytestmark = pytest.mark.timeout(1800)  # the full count renders and looks at 540 frames
@@ -49,7 +44,7 @@ def looks(once: Once, long: bool) -> dict[tuple[str, str], SurgXScores]:
         for model, tint in _asked(long):
             hide = long or tint == "by_instrument"
             settings = SurgXSettings(tasks=("instruments",), curves=0, sanity=0, occlusion=hide)
-            run_surgxbench(out / tint, model, out=out / f"{model}-{tint}", settings=settings, progress=False)
+            run_surgxbench(out / tint, model, out=out / f"{model}-{tint}", settings=settings, gallery=0, progress=False)
         torch.set_num_threads(threads)
 
     runs = once("planted", make)
@@ -69,7 +64,7 @@ def worded(once: Once, looks: dict[tuple[str, str], SurgXScores], long: bool) ->
             frames = out / "data"
             write_phantom(frames, seed=11, videos=108, seconds=60, fps_labels=1 / 15, split="test", processes=1)
         settings = SurgXSettings(tasks=("instruments",), curves=0, sanity=0, occlusion=False, causal=None)
-        run_surgxbench(frames, WORDED, out=out / "run", settings=settings, progress=False)
+        run_surgxbench(frames, WORDED, out=out / "run", settings=settings, gallery=0, progress=False)
         torch.set_num_threads(threads)
 
     assert looks
@@ -93,7 +88,9 @@ def test_an_untrained_model_gets_no_support(once: Once, tmp_path: Path) -> None:
     """The verdict of a run, not of made-up numbers: it sees the frames of the two that are trained."""
     data = once("planted", Path.mkdir) / "by_instrument"
     settings = SurgXSettings(tasks=("instruments",), curves=0, sanity=0, occlusion=True)
-    run_surgxbench(data, str(_untrained(tmp_path / "clip")), out=tmp_path / "run", settings=settings, progress=False)
+    run_surgxbench(
+        data, str(_untrained(tmp_path / "clip")), out=tmp_path / "run", settings=settings, gallery=0, progress=False
+    )
     untrained = load_surgxbench(tmp_path / "run").verdict()
     assert untrained is not None and untrained.grade in ("inconclusive", "fails")
 
@@ -158,7 +155,7 @@ def test_the_honest_model_does_not_care_about_the_tint(looks: dict[tuple[str, st
 
 
 def test_a_paired_comparison_says_which_of_them_is_grounded(looks: dict[tuple[str, str], SurgXScores]) -> None:
-    found = compare_surgxbench(looks[CLIP, "by_instrument"], looks[SHORTCUT, "by_instrument"])
+    found = compare(looks[CLIP, "by_instrument"], looks[SHORTCUT, "by_instrument"])
     said = {one.key: one.difference for one in found.numbers}
     assert 0 in said["accuracy"].interval
     for key in ("tp_ac", "tp_lift", "grounded_when_right", "lost_boxes_minus_moved"):

@@ -23,7 +23,7 @@ QUICK = SurgXSettings(tasks=("instruments",), occlusion=False, curves=0, sanity=
 
 
 def _run(data: Path, folder: Path, settings: SurgXSettings = QUICK, **more: Any) -> SurgXRun:
-    return run_surgxbench(data, "phantom-clip", out=folder, settings=settings, progress=False, **more)
+    return run_surgxbench(data, "phantom-clip", out=folder, settings=settings, gallery=0, progress=False, **more)
 
 
 @pytest.fixture
@@ -143,36 +143,14 @@ def test_weights_for_a_flow_that_needs_none_are_refused() -> None:
         SurgXSettings(flow="dis", flow_source="raft.pth")
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "field"),
-    [("classes", None, "config.classes"), ("classes", [5], r"config\.classes\[0\]"),
-     ("method", "rollout", "config.method"), ("keep_top", "0.2", "config.keep_top"),
-     ("tasks", [1], r"config\.tasks\[0\]"), ("model", "clip", "model.name"),
-     ("dataset", {}, "dataset.name")],
-)  # fmt: skip
-def test_an_edited_run_json_is_told_by_its_field(
-    finished: Path, tmp_path: Path, key: str, value: Any, field: str
-) -> None:
+def test_an_edited_identity_of_the_model_is_named(finished: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     shutil.copytree(finished, folder)
     record = json.loads((folder / "run.json").read_text())
-    (record if key in record else record["config"])[key] = value
-    (folder / "run.json").write_text(json.dumps(record))
-    with pytest.raises(DataError, match=rf"run\.json: {field}: found .*, expected"):
-        load_surgxbench(folder)
-
-
-def test_an_edited_table_of_cases_is_told(finished: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    shutil.copytree(finished, folder)
-    table = folder / "cases.parquet"
-    whole = table.read_bytes()
-    table.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(DataError, match=r"cases\.parquet: not a readable Parquet file"):
-        load_surgxbench(folder)
-    pl.read_parquet(whole).with_columns(pl.lit("much").alias("ac")).write_parquet(table)
-    with pytest.raises(DataError, match=r"cases\.parquet: found a table that cannot be read"):
-        load_surgxbench(folder)
+    for key, value, field in (("model", "clip", "model"), ("dataset", {}, "dataset.name")):
+        (folder / "run.json").write_text(json.dumps({**record, key: value}))
+        with pytest.raises(DataError, match=rf"run\.json: {field}: "):
+            load_surgxbench(folder)
 
 
 @pytest.fixture(scope="module")

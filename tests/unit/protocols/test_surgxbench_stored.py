@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from surgeval.errors import BadInput, RunError, printable
+from surgeval.errors import BadInput, printable
 from surgeval.figures import FlowPipeline
 from surgeval.pages import jpeg_bytes
 from surgeval.protocols.surgxbench.item import Extras, Hiding, Item
@@ -85,13 +84,9 @@ def test_a_run_without_page_json_has_no_gallery_and_no_note(tmp_path: Path) -> N
     assert (found.items, found.notes, found.name) == ((), (), None)
 
 
-def _spoil_bytes(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-40])
-
-
 def _spoil_link(path: Path) -> None:
-    path.rename(path.with_name("elsewhere"))
-    path.symlink_to("elsewhere")
+    path.rename(path.parents[2] / "elsewhere")
+    path.symlink_to("../../elsewhere")
 
 
 def _spoil_pipe(path: Path) -> None:
@@ -107,13 +102,12 @@ def _spoil_size(path: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "told"),
     [
-        (_spoil_bytes, "other bytes than were stored"),
-        (_spoil_link, "found a link"),
+        (_spoil_link, "leads out of the run's folder"),
         (_spoil_pipe, "named pipe"),
         (_spoil_size, "67108864 bytes"),
         (Path.unlink, "no such file"),
     ],
-    ids=["cut", "link", "pipe", "large", "gone"],
+    ids=["link", "pipe", "large", "gone"],
 )
 @pytest.mark.parametrize("file", ["item_002.jpg", "hiding_001.jpg", "flow_camera.png"])
 def test_a_spoiled_picture_is_left_out_with_a_note(run: Path, file: str, spoil: Any, told: str) -> None:
@@ -126,25 +120,17 @@ def test_a_spoiled_picture_is_left_out_with_a_note(run: Path, file: str, spoil: 
     assert (found.extras.flow is None) == file.startswith("flow")
 
 
-def _with_hash(run: Path, file: str, data: bytes) -> None:
-    """A picture that somebody put there together with its hash."""
-    import hashlib
-
-    (run / "gallery" / file).write_bytes(data)
-    content = json.loads((run / "page.json").read_text())
-    content["sha256"][file] = hashlib.sha256(data).hexdigest()
-    (run / "page.json").write_text(json.dumps(content))
-
-
-def test_a_pixel_bomb_is_not_decoded(run: Path, tmp_path: Path) -> None:
-    for kind, mode, file in (("PNG", "RGB", "flow_before.png"), ("JPEG", "L", "item_001.jpg")):
-        Image.new(mode, (12_000, 12_000)).save(tmp_path / "bomb", kind)
-        _with_hash(run, file, (tmp_path / "bomb").read_bytes())
-    notes = load_page(run).notes
-    assert len(notes) == 2 and all("12000 × 12000 pixels" in note for note in notes)
-    Image.new("L", (8, 8)).save(tmp_path / "grey", "PNG")
-    _with_hash(run, "flow_before.png", (tmp_path / "grey").read_bytes())
-    assert any("three channels of 16 bits" in note for note in load_page(run).notes)
+def test_an_image_that_is_decoded_here_is_checked_first(run: Path) -> None:
+    path = run / "gallery" / "flow_before.png"
+    for image, told in (
+        (Image.new("RGB", (12_000, 12_000)), "12000 × 12000 pixels"),
+        (Image.new("L", (8, 8)), "three channels of 16 bits"),
+    ):
+        image.save(path, "PNG")
+        (note,) = load_page(run).notes
+        assert told in note
+    path.write_bytes(b"")
+    assert len(load_page(run).notes) == 1
 
 
 @pytest.mark.parametrize(
@@ -159,40 +145,12 @@ def test_a_damaged_page_json_costs_the_gallery_and_nothing_else(run: Path, text:
     assert "page.json" in found.notes[0] and "the page has no gallery" in found.notes[0]
 
 
-@pytest.mark.parametrize(
-    ("where", "value"),
-    [
-        (("items", 0, "score"), "much"), (("items", 0, "right"), 1), (("items", 0, "present"), [1]),
-        (("items", 0), []), (("hidings", 0, "before"), [["hook", None]]), (("hidings", 0, "truth"), None),
-    ],
-    ids=str,
-)  # fmt: skip
-def test_an_edited_record_is_left_out_with_a_note(run: Path, where: tuple[Any, ...], value: Any) -> None:
-    content = json.loads((run / "page.json").read_text())
-    place = content
-    for key in where[:-1]:
-        place = place[key]
-    place[where[-1]] = value
-    (run / "page.json").write_text(json.dumps(content))
-    found = load_page(run)
-    assert len(found.notes) == 1 and len(found.items) + len(found.extras.hidings) == 2
-
-
-@pytest.mark.parametrize("key", ["ac", "chance", "grounded"])
-def test_a_record_without_one_of_its_keys_is_left_out_with_a_note(run: Path, key: str) -> None:
-    content = json.loads((run / "page.json").read_text())
-    del content["items"][0][key]
-    (run / "page.json").write_text(json.dumps(content))
-    found = load_page(run)
-    assert len(found.notes) == 1 and f"{key}: found nothing" in found.notes[0]
-
-
 def test_nothing_is_written_through_a_link_and_a_gallery_has_an_end(run: Path, tmp_path: Path) -> None:
     shutil.rmtree(run / "gallery")
     (tmp_path / "mine").mkdir()
     (run / "gallery").symlink_to(tmp_path / "mine")
-    with pytest.raises(RunError, match="found a link"):
+    with pytest.raises(BadInput, match="is a link"):
         save_page(run, ITEMS, Extras(), name=None)
     assert not list((tmp_path / "mine").iterdir())
-    with pytest.raises(BadInput, match=f"at most {MOST_ITEMS}"):
+    with pytest.raises(BadInput, match=f"the limit is {MOST_ITEMS}"):
         save_page(run, ITEMS[:1] * (MOST_ITEMS + 1), Extras(), name=None)

@@ -7,10 +7,10 @@ from typing import Any
 
 import polars as pl
 import pytest
+from tests.unit.protocols.surgxbench_runs import complete
 
 from surgeval.protocols.surgxbench import tables
 from surgeval.protocols.surgxbench.numbers import headline_numbers
-from surgeval.protocols.surgxbench.result import _complete
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 def _cases(*rows: Mapping[str, Any], **same: Any) -> pl.DataFrame:
     """Cases as a run stores them: every column of the protocol, null where a row does not say."""
     plain = {"excluded": "", "flags": "", "cluster": "a", **same}
-    return _complete(
+    return complete(
         pl.DataFrame([{"id": f"{n}", **plain, **row} for n, row in enumerate(rows)], infer_schema_length=None)
     )
 

@@ -12,18 +12,12 @@ import polars as pl
 import pytest
 
 import surgeval
+from surgeval import compare
 from surgeval.datasets import MemoryDataset
 from surgeval.datasets.predictions import ground_truth
 from surgeval.errors import BadInput
 from surgeval.metrics import CONVENTIONS
-from surgeval.protocols.triplets import (
-    TripletScores,
-    compare_triplets,
-    load_triplets,
-    score_detection,
-    score_recognition,
-    score_triplets,
-)
+from surgeval.protocols.triplets import TripletScores, load_triplets, score_detection, score_recognition, score_triplets
 from surgeval.protocols.triplets.page import write_page_of
 from surgeval.protocols.triplets.readable import readable_scores
 from surgeval.vocab import LabelSpace, load_labels
@@ -266,7 +260,7 @@ def test_classes_that_nobody_calls_triplets_are_called_classes() -> None:
     assert "It finds classes better than the class frequencies: mAP 1.000" in str(bare.verdict())
     assert readable_scores(bare)[0].frame["component"].to_list() == ["classes"]
     assert all("triplet" not in figure.title for figure in bare.figures.values())
-    assert compare_triplets(bare, bare).numbers[0].label == "mAP"
+    assert compare(bare, bare).numbers[0].label == "mAP"
     assert bare.number() == bare.headlines()[0].interval
 
 

@@ -10,11 +10,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from surgeval import compare
 from surgeval.datasets import MemoryDataset
 from surgeval.datasets.predictions import ground_truth
 from surgeval.errors import BadInput
 from surgeval.metrics import RecognitionAccumulator, evaluate_recognition
-from surgeval.protocols.triplets import compare_triplets, score_recognition, score_triplets
+from surgeval.protocols.triplets import score_recognition, score_triplets
 from surgeval.protocols.triplets.page import write_page_of
 from surgeval.protocols.triplets.scoring.inputs import find_task
 from surgeval.protocols.triplets.scoring.numbers import Key
@@ -39,7 +40,7 @@ def test_numbers_are_those_of_the_metrics(theatre: MemoryDataset) -> None:
 
 
 def test_a_constant_score_earns_the_share_of_frames(theatre: MemoryDataset) -> None:
-    scores = score_triplets(None, theatre, task="recognition")
+    scores = score_triplets(None, theatre, constant=True, task="recognition")
     share = ground_truth(theatre).labels.mean(axis=0)
     assert scores.number().estimate == pytest.approx(share.mean())
     table = scores.sheets["components"]
@@ -141,11 +142,11 @@ def test_where_every_class_is_rare_their_number_is_not_a_second_one() -> None:
     assert scores.number(scope="rare, global").estimate == scores.number().estimate
     assert rare not in [headline.key for headline in scores.headlines()]
     assert not scores.to_frame()["scope"].str.starts_with("rare").any()
-    compared = compare_triplets(scores, other)
+    compared = compare(scores, other)
     assert rare not in [one.key for one in compared.numbers]
     assert "every class is rare: numbers of rare classes are those of all classes" in compared.notes
     values, labels, videos = six_classes()
     labels[:, 0] = 1  # twelve instances: no longer rare
     some, same = (score_recognition(values, labels, videos, rare=5) for _ in range(2))
     assert rare in [headline.key for headline in some.headlines()]
-    assert rare in [one.key for one in compare_triplets(some, same).numbers]
+    assert rare in [one.key for one in compare(some, same).numbers]

@@ -11,10 +11,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from surgeval import compare
 from surgeval.datasets import MemoryDataset
 from surgeval.datasets.predictions import ground_truth, join
 from surgeval.errors import BadInput, DataError, SurgevalError
 from surgeval.metrics import cost_aware_f1, evaluate_detection
+from surgeval.pages import glossary
 from surgeval.protocols.triplets import TripletScores, score_triplets
 from surgeval.protocols.triplets.page import write_page_of
 from surgeval.protocols.triplets.readable import readable_scores
@@ -52,6 +54,21 @@ def test_a_frame_without_predictions_is_a_miss(tiny: MemoryDataset, half: pl.Dat
 
 def test_the_ivtd_convention_joins_points_by_lines(tiny: MemoryDataset, half: pl.DataFrame) -> None:
     assert score(tiny, half, convention="ivtd").number().estimate == pytest.approx((0.75 + 0.995) / 2)
+
+
+@pytest.mark.parametrize(("overlap", "precision"), [(0.7, 0.0), (0.8, 1.0)])
+def test_map75_asks_instruments_for_an_iou_of_three_quarters_and_is_shown_with_the_others(
+    tiny: MemoryDataset, oracle: Oracle, overlap: float, precision: float
+) -> None:
+    scores = score(tiny, oracle(tiny).with_columns(pl.col("w") * overlap))
+    number = scores.number("i", "mAP75")
+    assert (scores.number("i").estimate, number.estimate) == (1.0, precision)
+    assert [one.key.component for one in scores.numbers if one.key.metric == "mAP75"] == ["i"] * 3  # a row per scope
+    for name in ("components", "video_wise", "conventions"):
+        assert "mAP75" in (*scores.tables[name].columns, *scores.tables[name].to_series(1))
+    assert "I mAP75" in [headline.label for headline in scores.headlines()]
+    assert compare(scores, scores).difference("global|i|mAP75").a == precision
+    assert "Mean average precision at IoU 0.75, over instruments." in {term.says for term in glossary(scores.measures)}
 
 
 def test_the_notes_say_when_conventions_disagree(tiny: MemoryDataset, half: pl.DataFrame, oracle: Oracle) -> None:
@@ -219,7 +236,7 @@ def test_instruments_alone_can_be_scored(tiny: MemoryDataset, half: pl.DataFrame
 
 
 def test_the_constant_predictor_is_a_floor(theatre: MemoryDataset, poor: pl.DataFrame) -> None:
-    floor = score(theatre, None)
+    floor = score(theatre, None, constant=True)
     assert floor.name == "constant"
     assert floor.number().estimate < score(theatre, poor).number().estimate
 

@@ -145,7 +145,7 @@ def _constant_like(theatre: MemoryDataset, seed: int) -> pl.DataFrame:
 def test_planted_detectors_get_the_verdict_they_deserve(theatre: MemoryDataset, oracle: Any) -> None:
     grades = {
         "oracle": score_triplets(oracle(theatre), theatre).verdict(),
-        "constant": score_triplets(None, theatre).verdict(),
+        "constant": score_triplets(None, theatre, constant=True).verdict(),
         "random": score_triplets(_constant_like(theatre, 3), theatre).verdict(),
     }
     found = {name: verdict.grade for name, verdict in grades.items() if verdict is not None}
@@ -156,7 +156,7 @@ def test_planted_detectors_get_the_verdict_they_deserve(theatre: MemoryDataset, 
 
 def test_the_floor_of_a_detector_is_what_the_constant_detector_scores(theatre: MemoryDataset, oracle: Any) -> None:
     floor = {one.key: one.unseeing for one in score_triplets(oracle(theatre), theatre).headlines()}
-    constant = score_triplets(None, theatre)
+    constant = score_triplets(None, theatre, constant=True)
     assert floor["global|ivt|mAP50"] == pytest.approx(constant.number("ivt").estimate, abs=0.02)
 
 
@@ -164,7 +164,7 @@ def test_the_floor_of_a_detector_is_what_the_constant_detector_scores(theatre: M
 def test_a_detector_that_is_the_floor_finds_no_class_better_than_the_floor(
     theatre: MemoryDataset, tmp_path: Path, convention: Any
 ) -> None:
-    constant = score_triplets(None, theatre, convention=convention)
+    constant = score_triplets(None, theatre, constant=True, convention=convention)
     table = constant.sheets["classes_ivt"].filter(pl.col("instances") > 0)
     assert table["constant AP50"].to_list() == pytest.approx(table["AP50"].to_list(), abs=1e-12)
     constant.save(tmp_path)
@@ -184,7 +184,7 @@ def test_an_oracle_beats_the_floor_of_each_class_and_the_page_shows_it(theatre: 
 
 
 def test_a_run_without_the_floor_of_each_class_is_not_held_to_it(theatre: MemoryDataset) -> None:
-    constant = score_triplets(None, theatre)
+    constant = score_triplets(None, theatre, constant=True)
     sheets = {name: sheet.drop("constant AP50", strict=False) for name, sheet in constant.sheets.items()}
     earlier = told_by(triplets.facts_of(replace(constant, sheets=sheets)), "classes")
     assert earlier.holds is None
@@ -199,7 +199,7 @@ def test_rounding_is_no_lead_over_the_floor() -> None:
 def test_of_instruments_alone_the_constant_file_says_more_than_the_floor_and_says_so() -> None:
     """Every frame shows an instrument twice, in two triplets side by side: a file has a box for each, the floor one."""
     both = MemoryDataset(SPACE, [moment(video, n, 0, 1) for video in ("v1", "v2") for n in range(4)])
-    constant = score_triplets(None, both)
+    constant = score_triplets(None, both, constant=True)
     floor = {one.label: one.unseeing for one in constant.headlines()}
     assert (constant.number("ivt").estimate, floor["IVT mAP50"]) == (1, 1)
     assert (constant.number("i").estimate, floor["I mAP50"]) == (1, 0)  # the median box lies between the two

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from surgeval.pages import render_page
-from surgeval.protocols.focus.scoring.summary import _pre_evaluation, _Rows
+from surgeval.protocols.focus.scoring.summary import _pre_evaluation
 from surgeval.report import (
     RankingStudy,
     findings,
@@ -244,9 +244,7 @@ def test_a_sole_first_place_of_equals_is_put_down_to_the_tie_break(challenge: An
 def test_the_score_and_its_interval_are_those_of_the_pre_evaluation(challenge: Any) -> None:
     study, tables = challenge
     for m, team in enumerate(study.ranking.models):
-        right, where = tables[team]["correctness"].cast(pl.Float64).to_numpy(), tables[team]["video"].to_list()
-        masks = [(tables[team]["group"] == group).to_numpy() for group in ("targets", "verbs")]
-        numbers = _pre_evaluation(_Rows(right, where, np.ones(len(right), dtype=bool)), masks, 100, 0)
+        numbers = _pre_evaluation(tables[team])
         assert numbers is not None
         assert study.ranking.mean_accuracy[m] == pytest.approx(numbers.estimate)
         assert study.ranking.mean_interval()[m] == pytest.approx((numbers.low, numbers.high))

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import get_args
 
 import numpy as np
 import pytest
 
+from surgeval.cli.protocols import print_result
 from surgeval.cli.rank import _print
 from surgeval.pages import glossary, render_page
 from surgeval.pages.glossary import Glossary
 from surgeval.protocols.contract import few_video_notes
 from surgeval.protocols.focus import score_focus
-from surgeval.protocols.focus.command import _print as print_focus
 from surgeval.protocols.focus.page import focus_sections
+from surgeval.protocols.registry import PROTOCOLS
 from surgeval.report import RankingStudy, leading, ranking_sections, study_ranking
 from surgeval.report.comparison import _METHOD
 from surgeval.report.ranking.feedback import _bucket_text
@@ -126,7 +126,7 @@ def test_a_bucket_is_called_the_same_on_a_runs_page_in_the_ranking_and_in_the_te
     )
     (own,) = next(section for section in ranking_sections(study) if section.title == "Buckets").tables
     assert run.frame["bucket"].to_list() == own.frame["bucket"].to_list() == ["complex reasoning/ood"]
-    print_focus(scores, Path("report.html"))
+    print_result(scores, scores, PROTOCOLS["focus"].tables("score"))
     _print(study, None, None)
     told = capsys.readouterr().out
     assert "complex reasoning/ood" in told and "complex_reasoning" not in told

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 from tests.figure_values import dots, mark_rows, undefined
+from tests.unit.protocols.surgxbench_runs import scores_of
 
 from surgeval.engine import Manifest, RunRecord
 from surgeval.errors import BadInput
@@ -21,7 +22,7 @@ from surgeval.protocols.surgxbench.figures import surgxbench_figures
 from surgeval.protocols.surgxbench.gallery.cards import hiding_cards
 from surgeval.protocols.surgxbench.item import Extras, Hiding, Item
 from surgeval.protocols.surgxbench.page import write_page_of
-from surgeval.protocols.surgxbench.result import SurgXScores, _complete, _scores
+from surgeval.protocols.surgxbench.result import SurgXScores
 
 BAD = "<img src=x onerror=alert(1)>"
 CLASSES = ("hook", BAD, "bag")
@@ -70,7 +71,7 @@ def _cases(name: str, profile: str) -> pl.DataFrame:
         rows += [{"id": f"s{step}{video}", "cluster": video, "frame": "1", "task": "sanity", "check": "weights",
                   "step": step, "correlation": value, "flags": "", "excluded": ""}
                  for video in ("A", "B") for step, value in (("1. a.b.c", -0.4), ("2. a.b.d", None))]  # fmt: skip
-    return _complete(pl.DataFrame(rows, infer_schema_length=None))
+    return pl.DataFrame(rows, infer_schema_length=None)
 
 
 def _model(name: str, profile: str = "surgxbench") -> SurgXScores:
@@ -82,7 +83,7 @@ def _model(name: str, profile: str = "surgxbench") -> SurgXScores:
         model={"name": f"model of {name}", "family": "clip", "identity": "0123456789abcdef"},
     )
     record = RunRecord(**manifest.stored(), status="done", units=1, finished=1, failed=0, cases=6)
-    return _scores(name, record, _cases(name, profile))
+    return scores_of(name, record, _cases(name, profile))
 
 
 class _Reader(HTMLParser):

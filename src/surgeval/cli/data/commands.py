@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from surgeval.cli.group import command_group
+from surgeval.cli.protocols import print_result
 from surgeval.console import claim_folder, open_named, print_json, print_table, progress_bar, rich_console
 from surgeval.console.options import BoxesOption, FormatOption, JsonOption, LabelsOption, MappingOption
 from surgeval.console.panels import READING, RUNNING, grouped
 from surgeval.errors import BadInput, visible
+from surgeval.protocols.registry import PROTOCOLS
 from surgeval.results import counted
 
 if TYPE_CHECKING:
@@ -130,9 +132,7 @@ def check(
         listing.show()
         _print_check(report, accepted)
         if drops is not None:
-            from surgeval.protocols.quality.command import print_quality
-
-            print_quality(drops)
+            print_result(drops, drops.scores, PROTOCOLS["quality"].tables("run"))
     if listing.errors or (strict and listing.found):
         return 2
     return drops.summary.exit_code if drops else 0
@@ -242,9 +242,7 @@ def _check_json(path: Path, report: CheckReport, listing: _Listing, drops: Quali
     }
     if drops is None:
         return value
-    from surgeval.protocols.quality.command import quality_json
-
-    return {**value, **quality_json(drops)}
+    return {**value, **{name: measured for name, measured in drops.to_json().items() if name in ("drop", "verdict")}}
 
 
 def _print_check(report: CheckReport, accepted: frozenset[str]) -> None:

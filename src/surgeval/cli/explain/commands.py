@@ -9,8 +9,8 @@ import typer
 
 from surgeval.cli.explain.causes import is_own_picture, save_picture, say_unknown, show_causes
 from surgeval.cli.explain.options import ExplainOptions
-from surgeval.console import print_json, print_table, progress_bar, require_models, rich_console, takes
-from surgeval.console.panels import CAUSES, MAPS, grouped
+from surgeval.console import print_json, print_table, progress_bar, require_models, rich_console
+from surgeval.console.commands import with_options
 from surgeval.errors import BadInput, visible
 
 if TYPE_CHECKING:
@@ -22,13 +22,7 @@ def register(app: typer.Typer) -> None:
     app.command()(explain)
 
 
-@grouped(
-    {
-        MAPS: "method order start_layer score_scale words keep_top",
-        CAUSES: "causal box heads radius learner head_rule sink",
-    }
-)
-@takes(ExplainOptions)
+@with_options(ExplainOptions)
 def explain(asked: ExplainOptions) -> None:
     """Show where a model looks for a prompt: the picture darkens what the model never saw and outlines its top pixels.
 
@@ -45,10 +39,10 @@ def explain(asked: ExplainOptions) -> None:
     with progress_bar("pictures") as bar:
         bar.phase(f"loading {asked.model}")
         from surgeval.protocols.surgxbench import Explained, explain_image
-        from surgeval.protocols.surgxbench.command import heatmap_method
+        from surgeval.protocols.surgxbench.options import choose_map
     from surgeval.results import percent
 
-    method = heatmap_method(asked.method, asked.order, asked.start_layer, asked.score_scale, asked.words)
+    method = choose_map(asked.method, asked.order, asked.start_layer, asked.score_scale, asked.words)
     with progress_bar("pictures") as bar:
         bar.phase("looking")
         shown = explain_image(

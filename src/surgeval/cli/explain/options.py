@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
-import typer
-
-from surgeval.console.options import JsonOption, MethodOption, OrderOption, StartLayerOption, WordsName
+from surgeval.console.commands import Help
+from surgeval.console.panels import CAUSES, MAPS
 
 __all__ = ["ExplainOptions"]
 
+MapName: TypeAlias = Literal["auto", "rollout", "gradcam", "cross", "token-gradcam"]
+WordsName: TypeAlias = Literal["mean", "first", "max"]  # how the maps of a name's tokens become one
 LearnerName: TypeAlias = Literal["ordered", "icd"]
 HeadRuleName: TypeAlias = Literal["image_over_text", "max_image"]
 SinkName: TypeAlias = Literal["keep", "remove", "centre"]
@@ -21,32 +22,28 @@ SinkName: TypeAlias = Literal["keep", "remove", "centre"]
 class ExplainOptions:
     """The options of `explain`."""
 
-    image: Annotated[Path, typer.Argument(help="An image file.", show_default=False)]
-    model: Annotated[str, typer.Option(help="As in `surgeval models list`.", show_default=False)]
-    prompt: Annotated[
-        list[str], typer.Option(help="What to look for, or what to ask (repeatable).", show_default=False)
-    ]
-    out: Annotated[Path | None, typer.Option(help="The picture. Default: IMAGE-heatmap.png in this folder.")] = None
-    method: MethodOption = "auto"
-    order: OrderOption = "chefer"
-    start_layer: StartLayerOption = 0
-    score_scale: Annotated[str, typer.Option(help="cosine, logits or a factor.")] = "cosine"
-    words: Annotated[
-        WordsName, typer.Option(help="A word of several tokens: their mean map, the first, the maximum.")
-    ] = "mean"
-    keep_top: Annotated[float, typer.Option(help="Share of pixels outlined as attended.")] = 0.2
-    max_tokens: Annotated[int, typer.Option(min=1, max=512, help="Of a reply, at most.")] = 64
-    causal: Annotated[
-        bool, typer.Option("--causal", help="Causal graphs behind each generated token, in place of heatmaps.")
-    ] = False
-    box: Annotated[list[str] | None, typer.Option(help="The relevant area: x1,y1,x2,y2 in pixels (repeatable).")] = None
-    heads: Annotated[int, typer.Option(min=1, help="Heads per token: those most on the image.")] = 5
-    radius: Annotated[int, typer.Option(min=1, help="Steps from the token in its graph.")] = 3
-    learner: Annotated[LearnerName, typer.Option(help="The order of the tokens is causal, or not.")] = "ordered"
-    head_rule: Annotated[HeadRuleName, typer.Option(help="What makes a head look at the image.")] = "image_over_text"
-    sink: Annotated[SinkName, typer.Option(help="A token that all attend to: keep, remove, centre.")] = "keep"
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 …")] = "cpu"
-    json: JsonOption = False
+    image: Annotated[Path, Help("An image file.", argument=True)]
+    model: Annotated[str, Help("As in `surgeval models list`.")]
+    prompt: Annotated[list[str], Help("What to look for, or what to ask (repeatable).")]
+    out: Annotated[Path | None, Help("The picture. Default: IMAGE-heatmap.png in this folder.")] = None
+    method: Annotated[MapName, Help("Default: what the tower allows.", MAPS)] = "auto"
+    order: Annotated[str, Help("Rollout: chefer or seed.", MAPS)] = "chefer"
+    start_layer: Annotated[int, Help("Rollout: first block; -1 = the last only.", MAPS)] = 0
+    score_scale: Annotated[str, Help("cosine, logits or a factor.", MAPS)] = "cosine"
+    words: Annotated[WordsName, Help("A word of several tokens: their mean map, the first, the maximum.", MAPS)] = (
+        "mean"
+    )
+    keep_top: Annotated[float, Help("Share of pixels outlined as attended.", MAPS)] = 0.2
+    max_tokens: Annotated[int, Help("Of a reply, at most.", least=1, most=512)] = 64
+    causal: Annotated[bool, Help("Causal graphs behind each generated token, in place of heatmaps.", CAUSES)] = False
+    box: Annotated[list[str] | None, Help("The relevant area: x1,y1,x2,y2 in pixels (repeatable).", CAUSES)] = None
+    heads: Annotated[int, Help("Heads per token: those most on the image.", CAUSES, least=1)] = 5
+    radius: Annotated[int, Help("Steps from the token in its graph.", CAUSES, least=1)] = 3
+    learner: Annotated[LearnerName, Help("The order of the tokens is causal, or not.", CAUSES)] = "ordered"
+    head_rule: Annotated[HeadRuleName, Help("What makes a head look at the image.", CAUSES)] = "image_over_text"
+    sink: Annotated[SinkName, Help("A token that all attend to: keep, remove, centre.", CAUSES)] = "keep"
+    device: str = "cpu"
+    json: bool = False
 
     @property
     def place(self) -> Path:

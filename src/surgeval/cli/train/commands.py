@@ -7,20 +7,12 @@ import typer
 from surgeval.cli.group import command_group
 from surgeval.cli.train.options import RTDetrOptions, TrainOptions
 from surgeval.cli.train.training import train
-from surgeval.console import takes
-from surgeval.console.panels import READING, RUNNING, grouped
+from surgeval.console.commands import with_options
 
 app = command_group(
     "Train a detector; the same command again goes on with a training that was stopped.",
     "surgeval train tdnet --data prostatd --fold 1 --device cuda --out runs/tdnet-1",
 )
-
-VIDEOS, LEARNING = "Which videos", "Advanced: learning"
-_PANELS = {
-    VIDEOS: "fold folds all_folds leave_source_out sources val_videos split",
-    READING: "task format labels",
-    RUNNING: "workers compile evaluate_every",
-}
 
 
 def register(root: typer.Typer) -> None:
@@ -29,8 +21,7 @@ def register(root: typer.Typer) -> None:
 
 
 @app.command()
-@grouped({**_PANELS, LEARNING: "aux student preset rate weights fusion sampling seed set"})
-@takes(TrainOptions)
+@with_options(TrainOptions)
 def tdnet(options: TrainOptions) -> None:
     """Train TDnet: a detector of triplets with heads for instrument, verb and target, and its distilled student.
 
@@ -44,8 +35,7 @@ def tdnet(options: TrainOptions) -> None:
 
 
 @app.command()
-@grouped({**_PANELS, LEARNING: "aux rate weights sampling seed set"})
-@takes(RTDetrOptions)
+@with_options(RTDetrOptions)
 def rtdetr(options: RTDetrOptions) -> None:
     """Train RT-DETR, the second baseline: transformers' network with a ResNet, not the paper's rtdetr-l.
 

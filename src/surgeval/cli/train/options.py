@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
-import typer
-
-from surgeval.console.options import FormatOption, JsonOption, LabelsOption, SourcesOption
+from surgeval.console.commands import NO_OPTION, Help, common
+from surgeval.console.panels import READING, RUNNING
 
 __all__ = ["RTDetrOptions", "TrainOptions"]
 
@@ -16,6 +15,7 @@ SamplingName: TypeAlias = Literal["all", "repeat-factor", "balanced"]
 PresetName: TypeAlias = Literal["scratch", "paper"]
 TaskName: TypeAlias = Literal["triplets", "instruments"]
 
+VIDEOS, LEARNING = "Which videos", "Advanced: learning"
 _SETTINGS = (
     "size", "epochs", "minutes", "batch", "image_size", "device", "aux", "preset", "rate", "fusion", "sampling", "seed",
     "workers", "compile", "evaluate_every",
@@ -26,62 +26,52 @@ _SETTINGS = (
 class TrainOptions:
     """The options of `train tdnet`."""
 
-    data: Annotated[Path, typer.Option(help="A dataset with boxes.", show_default=False)]
-    out: Annotated[Path, typer.Option(help="Folder of the training; met again, it goes on.", show_default=False)]
-    size: Annotated[str, typer.Option(help="p, n, s, m or l.")] = "n"
-    epochs: Annotated[int | None, typer.Option(min=1, help="Passes over the frames. Default: 100.")] = None
-    minutes: Annotated[
-        float | None, typer.Option(help="End after so long, in an orderly way: epochs follow from the rate.")
-    ] = None
-    batch: Annotated[int, typer.Option(min=1, help="Pictures at once.")] = 16
-    image_size: Annotated[int, typer.Option(help="Side of the pictures, a multiple of 32.")] = 640
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 …")] = "cpu"
-    aux: Annotated[bool, typer.Option("--aux/--no-aux", help="Heads for instrument, verb and target.")] = True
-    student: Annotated[bool, typer.Option("--student/--no-student", help="Self-distillation at the end.")] = True
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Count and draw the labels, learn one batch by heart, and stop.")
-    ] = False
+    data: Annotated[Path, Help("A dataset with boxes.")]
+    out: Annotated[Path, Help("Folder of the training; met again, it goes on.")]
+    size: Annotated[str, Help("p, n, s, m or l.")] = "n"
+    epochs: Annotated[int | None, Help("Passes over the frames. Default: 100.", least=1)] = None
+    minutes: Annotated[float | None, Help("End after so long, in an orderly way: epochs follow from the rate.")] = None
+    batch: Annotated[int, Help("Pictures at once.", least=1)] = 16
+    image_size: Annotated[int, Help("Side of the pictures, a multiple of 32.")] = 640
+    device: str = "cpu"
+    aux: Annotated[bool, Help("Heads for instrument, verb and target.", LEARNING)] = True
+    student: Annotated[bool, Help("Self-distillation at the end.", LEARNING)] = True
+    dry_run: Annotated[bool, Help("Count and draw the labels, learn one batch by heart, and stop.")] = False
     fold: Annotated[
-        str | None, typer.Option(help="Learn from this published fold (1, 2 …); its test videos stay unseen.")
+        str | None, Help("Learn from this published fold (1, 2 …); its test videos stay unseen.", VIDEOS)
     ] = None
     folds: Annotated[
-        str | None, typer.Option(help="The scheme: prostatd, prostatd-noval, cholect50-cv …, or a JSON file of folds.")
+        str | None, Help("The scheme: prostatd, prostatd-noval, cholect50-cv …, or a JSON file of folds.", VIDEOS)
     ] = None
-    all_folds: Annotated[
-        bool, typer.Option("--all-folds", help="Train every fold and score them together, as `run training` does.")
-    ] = False
-    leave_source_out: Annotated[str | None, typer.Option(help="Learn from every source (hospital) but this one.")] = (
-        None
-    )
-    sources: SourcesOption = None
-    val_videos: Annotated[str | None, typer.Option(help="Videos that choose the best epoch, with commas.")] = None
-    split: Annotated[
-        bool | None, typer.Option("--split/--no-split", help="The dataset's own split. Default: where it has one.")
-    ] = None
-    preset: Annotated[PresetName, typer.Option(help="From random weights at 0.01, or from given ones at 0.0001.")] = (
-        "scratch"
-    )
-    rate: Annotated[float | None, typer.Option(help="Highest learning rate. Default: the preset's.")] = None
-    weights: Annotated[str | None, typer.Option(help="A detector to begin with.")] = None
-    fusion: Annotated[float, typer.Option(help="The teacher's share in what the student learns.")] = 0.8
-    sampling: Annotated[
-        SamplingName, typer.Option(help="Show frames of rare classes more often, or classes alike.")
-    ] = "all"
-    seed: Annotated[int, typer.Option(min=0, help="Seed of weights and of everything drawn.")] = 0
-    set: Annotated[list[str] | None, typer.Option(help="Any other setting, as NAME=VALUE.")] = None
-    task: Annotated[
-        TaskName | None, typer.Option(help="What is learnt. Default: triplets where the labels have some.")
-    ] = None
-    format: FormatOption = None
-    labels: LabelsOption = None
-    workers: Annotated[
-        int | None, typer.Option(min=0, help="Threads (beside a GPU: processes) that prepare pictures.")
-    ] = None
-    compile: Annotated[bool, typer.Option("--compile", help="Compile the network first (CUDA, long trainings).")] = (
+    all_folds: Annotated[bool, Help("Train every fold and score them together, as `run training` does.", VIDEOS)] = (
         False
     )
-    evaluate_every: Annotated[int, typer.Option(min=1, help="Epochs from one evaluation to the next.")] = 1
-    json: JsonOption = False
+    leave_source_out: Annotated[str | None, Help("Learn from every source (hospital) but this one.", VIDEOS)] = None
+    sources: Annotated[list[str] | None, common("sources", panel=VIDEOS)] = None
+    val_videos: Annotated[str | None, Help("Videos that choose the best epoch, with commas.", VIDEOS)] = None
+    split: Annotated[bool | None, Help("The dataset's own split. Default: where it has one.", VIDEOS)] = None
+    preset: Annotated[PresetName, Help("From random weights at 0.01, or from given ones at 0.0001.", LEARNING)] = (
+        "scratch"
+    )
+    rate: Annotated[float | None, Help("Highest learning rate. Default: the preset's.", LEARNING)] = None
+    weights: Annotated[str | None, Help("A detector to begin with.", LEARNING)] = None
+    fusion: Annotated[float, Help("The teacher's share in what the student learns.", LEARNING)] = 0.8
+    sampling: Annotated[SamplingName, Help("Show frames of rare classes more often, or classes alike.", LEARNING)] = (
+        "all"
+    )
+    seed: Annotated[int, Help("Seed of weights and of everything drawn.", LEARNING, least=0)] = 0
+    set: Annotated[list[str] | None, Help("Any other setting, as NAME=VALUE.", LEARNING)] = None
+    task: Annotated[TaskName | None, Help("What is learnt. Default: triplets where the labels have some.", READING)] = (
+        None
+    )
+    format: str | None = None
+    labels: str | None = None
+    workers: Annotated[
+        int | None, Help("Threads (beside a GPU: processes) that prepare pictures.", RUNNING, least=0)
+    ] = None
+    compile: Annotated[bool, Help("Compile the network first (CUDA, long trainings).", RUNNING)] = False
+    evaluate_every: Annotated[int, Help("Epochs from one evaluation to the next.", RUNNING, least=1)] = 1
+    json: bool = False
 
     def settings(self) -> dict[str, Any]:
         """The settings of the training that were chosen."""
@@ -93,13 +83,13 @@ class TrainOptions:
 class RTDetrOptions(TrainOptions):
     """The options of `train rtdetr`: there is no student, and so neither its preset nor its fusion."""
 
-    size: Annotated[str, typer.Option(help="tiny, r18 or r50 (the backbone).")] = "r18"
-    epochs: Annotated[int | None, typer.Option(min=1, help="Passes over the frames. Default: 200.")] = None
-    aux: Annotated[bool, typer.Option("--aux/--no-aux", help="Heads for instrument, verb and target: ours.")] = False
-    student: bool = False
-    preset: PresetName = "scratch"
-    weights: Annotated[str | None, typer.Option(help="A folder or hub name with an RT-DETR to begin with.")] = None
-    fusion: float = 0.8
+    size: Annotated[str, Help("tiny, r18 or r50 (the backbone).")] = "r18"
+    epochs: Annotated[int | None, Help("Passes over the frames. Default: 200.", least=1)] = None
+    aux: Annotated[bool, Help("Heads for instrument, verb and target: ours.", LEARNING, name="--aux/--no-aux")] = False
+    student: Annotated[bool, NO_OPTION] = False
+    preset: Annotated[PresetName, NO_OPTION] = "scratch"
+    weights: Annotated[str | None, Help("A folder or hub name with an RT-DETR to begin with.", LEARNING)] = None
+    fusion: Annotated[float, NO_OPTION] = 0.8
 
     def settings(self) -> dict[str, Any]:
         """As above; what was not chosen is the model's own, but epochs are as many as fit where minutes are given."""

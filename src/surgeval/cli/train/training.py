@@ -88,9 +88,9 @@ def _all_folds(model: ModelName, options: TrainOptions) -> None:
     ):  # fmt: skip
         if value:
             raise BadInput(f"--all-folds and {name}: expected one of them")
-    from json import dumps
-
-    from surgeval.protocols.training.command import run
+    from surgeval.cli.protocols import call_protocol
+    from surgeval.protocols.registry import PROTOCOLS
+    from surgeval.protocols.training.settings import read_settings
     from surgeval.protocols.training.single import usual_scheme
 
     scheme = options.folds
@@ -98,14 +98,16 @@ def _all_folds(model: ModelName, options: TrainOptions) -> None:
         space = open_named(options.data, options.format, options.labels).space.name
         scheme = "sources" if options.leave_source_out else usual_scheme(space)
         if scheme is None:
-            raise BadInput(f"--all-folds: found no published folds for {space}, expected --folds with a scheme")
+            raise BadInput(f"--all-folds: no folds are published for {space}. Name a scheme with --folds.")
     settings = options.settings()
-    own = [f"{name}={dumps(value)}" for name, value in settings.items() if name not in ("device", "seed")]
-    run(
-        data=options.data, out=options.out, detector=model, folds=scheme, sources=options.sources,
-        set=[*own, *(options.set or [])], device=options.device, seed=options.seed,
-        format=options.format, labels=options.labels, json=options.json,
-    )  # fmt: skip
+    own = {name: value for name, value in settings.items() if name not in ("device", "seed")}
+    arguments = {
+        "data": options.data, "out": options.out, "detector": model, "folds": scheme, "sources": options.sources,
+        "changes": {**own, **read_settings(options.set or [])}, "device": options.device, "seed": options.seed,
+        "format": options.format, "labels": options.labels,
+    }  # fmt: skip
+    protocol = PROTOCOLS["training"]
+    call_protocol(protocol, "run", protocol.part("run"), arguments, options.json)
 
 
 def _rehearse(train: TrainingSet, out: Path, settings: TrainSettings) -> Rehearsal:

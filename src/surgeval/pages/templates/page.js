@@ -4,9 +4,9 @@
 
   // What of a figure depends on its width, as `fitting` in figures/theme.py says it for paper.
   const fitting = (meta, width) => {
-    const config = { axisYDiscrete: { labelLimit: Math.max(90, Math.round(0.36 * width)) } };
+    const config = { axisYDiscrete: { labelLimit: Math.max(150, Math.round(0.36 * width)) } };
     if (meta.legend) {
-      const room = width - Math.min(meta.legend.aside, Math.round(0.36 * width) + 20);
+      const room = width - Math.min(meta.legend.aside, Math.max(150, Math.round(0.36 * width)) + 20);
       config.legend = { columns: Math.min(Math.max(1, Math.floor(room / meta.legend.width)), meta.legend.entries) };
     }
     const upright = width < (meta.upright ?? 0);
@@ -27,25 +27,27 @@
 
   const plots = [...document.querySelectorAll("figure.plot")].map((figure) => ({
     canvas: figure.querySelector(".canvas"),
+    alt: figure.querySelector(".canvas").getAttribute("aria-label"),
     spec: JSON.parse(figure.querySelector("script").textContent),
     view: null,
   }));
   const drawn = plots.length > 0 && typeof vegaEmbed === "function";
   const themes = drawn ? JSON.parse(document.getElementById("themes").textContent) : {};
   const draw = async (plot, dark) => {
-    const { canvas, spec } = plot;
+    const { canvas, alt } = plot;
+    const spec = { ...plot.spec, description: alt }; // Vega takes it for the label of the canvas
     const width = canvas.clientWidth;
     const meta = spec.usermeta ?? {};
     const sized = spec.vconcat
       ? { ...spec, vconcat: spec.vconcat.map((part) => ({ ...part, width: Math.max(120, width - meta.inset) })) }
       : { ...spec, width, autosize: { type: "fit-x", contains: "padding" } };
-    const page = { background: null, padding: { left: 2, top: 4, right: 12, bottom: 2 }, font: getComputedStyle(document.body).fontFamily };
+    const page = { background: null, padding: { left: 2, top: 4, right: meta.numbers ? 20 : 12, bottom: 2 }, font: getComputedStyle(document.body).fontFamily };
     const config = merge(merge(themes[dark ? "dark" : "light"], page), fitting(meta, width));
     plot.view?.finalize();
     // `ast`: Vega reads its expressions with an interpreter, because the page's policy forbids `eval`.
     const made = await vegaEmbed(canvas, sized, {
       mode: "vega-lite", renderer: "svg", actions: false, ast: true, defaultStyle: false, config,
-      tooltip: { disableDefaultStyle: true, theme: "page" }, logLevel: vega.Error,
+      tooltip: { disableDefaultStyle: true, theme: "page" },
     });
     plot.view = made.view;
   };

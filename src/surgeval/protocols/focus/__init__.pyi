@@ -2,7 +2,6 @@ import surgeval.protocols.descriptor
 
 from .asking.run import FocusRun as FocusRun
 from .asking.run import run_focus as run_focus
-from .compare import compare_focus as compare_focus
 from .method import RESAMPLES as RESAMPLES
 from .method import score_focus as score_focus
 from .reading.files import FocusProblems as FocusProblems

@@ -127,16 +127,16 @@ def chapter(demo: Demo) -> Chapter:
 
 def _sentences(scored: Mapping[str, FocusScores]) -> tuple[str, str]:
     """Who is told apart from whom, by paired differences over the same videos."""
+    from surgeval.protocols.comparison import compare
     from surgeval.protocols.contract import by_key
-    from surgeval.protocols.focus.compare import compare_focus
 
-    numbers = compare_focus(scored["keen"], scored["vague"], resamples=RESAMPLES).numbers
+    numbers = compare(scored["keen"], scored["vague"], resamples=RESAMPLES).numbers
     buckets = [number.difference for number in numbers if number.key.startswith("bucket/")]
     ahead = sum(bucket.told_apart and bucket.estimate > 0 for bucket in buckets)
     behind = sum(bucket.told_apart and bucket.estimate < 0 for bucket in buckets)
 
     def beats(name: str, baseline: str) -> bool:
-        against = compare_focus(scored[name], scored[baseline], resamples=RESAMPLES).numbers
+        against = compare(scored[name], scored[baseline], resamples=RESAMPLES).numbers
         return by_key(against, "pre_evaluation_score").difference.interval.low > 0
 
     better = [name for name in scored if name not in BASELINES and all(beats(name, other) for other in BASELINES)]

@@ -10,23 +10,54 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
 
 import polars as pl
 
+from surgeval.console import progress_bar
+from surgeval.console.commands import NO_OPTION, Help, common
+from surgeval.console.panels import JUDGING, READING, SCORING
+from surgeval.engine import load_cases, load_record
 from surgeval.errors import BadInput, printable
+from surgeval.protocols.asked import count_models
 from surgeval.protocols.focus.reading.files import FocusFiles, FocusProblems, Source, read_focus
 from surgeval.protocols.focus.reading.ood import mark_ood, note_ood
 from surgeval.protocols.focus.reading.records import FocusQuestion, FocusResponse
-from surgeval.protocols.focus.result import FocusScores
+from surgeval.protocols.focus.reading.sources import DataSets, scored_sources
+from surgeval.protocols.focus.result import (
+    FocusScores,
+    admission_gate,
+    load_focus,
+    pictured_in,
+)
 from surgeval.protocols.focus.scoring.floor import without_looking
 from surgeval.protocols.focus.scoring.judge import Judged, Judging, Progress, ask_judges
+from surgeval.protocols.focus.scoring.panel import Judges, Prices, open_panel, read_prices
 from surgeval.protocols.focus.scoring.pooled import Batches, apply_budgets, read_batches
 from surgeval.protocols.focus.scoring.rules import STATUSES, Outcome, TimeRule, off_track_groups, outcome, time_limit
 from surgeval.protocols.focus.scoring.summary import ResultRow, SaidRow, Scheme, focus_numbers, small_buckets
-from surgeval.qa import FlagPolicy, check_compat
+from surgeval.protocols.focus.stored import SCORES
+from surgeval.protocols.pictures import load_pictures
+from surgeval.protocols.result import check_output
+from surgeval.qa import FlagPolicy, Panel, TiePolicy, check_compat, read_verdicts
 from surgeval.results import counted
 
-__all__ = ["RESAMPLES", "results_table", "score_focus"]
+__all__ = ["JUDGE", "OOD", "PREFIX", "RESAMPLES", "SPLIT", "Track", "folder_name", "results_table", "score_focus"]
+
+Track: TypeAlias = Literal["frame", "segment", "procedure"]  # whose latency limit applies: 5, 15 or 30 seconds
+Flags: TypeAlias = Literal["report", "incorrect", "disqualify", "off"]
+# Shared by `run_focus` and `score_focus`.
+JUDGE = Help(
+    "exact, openai:MODEL@URL, hf:PATH, table:FILE (qID → true/false/null) or manual; several make a panel.",
+    metavar="SPEC",
+)
+SPLIT = Help("Of a dataset: train, test, … or all. Default: test of published rows that have one.", READING)
+PREFIX = Help("Goes before the ids of a dataset, one for each --data, in their order.", READING, metavar="TEXT")
+OOD = Help(
+    "Questions out of distribution: data:NAME, procedure:TEXT or list:FILE (repeatable).", READING, metavar="SPEC"
+)
 
 RESAMPLES = 2000
 _LONGEST = 2000  # characters of an answer that a run keeps beside its score
@@ -34,39 +65,80 @@ JUDGE_ERRORS = 0.01  # of the judged answers; with more missing verdicts a rank 
 
 
 def score_focus(
-    responses: Source,
-    requests: Source,
-    references: Source,
+    responses: Annotated[Source, Help("The answers: JSON, or a .eval log of Inspect AI.")],
+    requests: Annotated[Source | None, Help("The questions (JSON list).")] = None,
+    references: Annotated[Source | None, Help("Their references.")] = None,
+    out: Annotated[str | Path | None, Help("Folder for report.html, tables, scores.", required=True)] = None,
     *,
-    judge: Judging | None = None,
-    track: str | None = None,
-    max_latency: float | None = None,
-    time: TimeRule = "question",
-    batches: Batches | None = None,
-    ood: Sequence[str] = (),
-    compat: str | None = None,
-    strict: bool = False,
-    flags: FlagPolicy | None = FlagPolicy.REPORT,
-    max_judge_errors: float = JUDGE_ERRORS,
-    scheme: Scheme | None = None,
+    data: Annotated[
+        DataSets | None, Help("In place of these two: a dataset, as for run (repeatable).", kind=list[str])
+    ] = None,
+    split: Annotated[str | None, SPLIT] = None,
+    prefix: Annotated[Sequence[str], PREFIX] = (),
+    ood: Annotated[Sequence[str], OOD] = (),
+    judge: Annotated[Judges | None, JUDGE] = None,
+    track: Annotated[Track | None, Help("Sets the latency limit: 5, 15 or 30 s.")] = None,
+    max_latency: Annotated[float | None, Help("A latency limit in seconds.", SCORING)] = None,
+    time: Annotated[
+        TimeRule,
+        Help("question: a limit for each; pooled: 120 s + B × 5, 15 or 30 s for a batch of B questions.", SCORING),
+    ] = "question",
+    batches: Annotated[
+        Batches | None,
+        Help("batch.json of a batch (repeatable). Default: all questions are one batch.", SCORING, metavar="FILE"),
+    ] = None,
+    compat: Annotated[
+        str | None, Help("orena-focus-0.4: score and vote as the challenge's package does.", SCORING)
+    ] = None,
+    strict: Annotated[bool, Help("Refuse files with any problem, naming all.", SCORING)] = False,
+    retry: Annotated[bool, Help("Ask again what has no verdict; stored verdicts are never asked twice.")] = False,
+    flags: Annotated[FlagPolicy | Flags | None, Help("The cost of an answer that steers judges.", JUDGING)] = "report",
+    max_judge_errors: Annotated[
+        float, Help("Share of judged answers without a verdict that may be ranked.", JUDGING)
+    ] = JUDGE_ERRORS,
+    tie: Annotated[TiePolicy, Help("What an even vote of the panel means.", JUDGING)] = "judge_error",
+    quorum: Annotated[int | None, Help("Valid votes a verdict needs. Default: half.", JUDGING)] = None,
+    ask_all: Annotated[bool, Help("Ask every judge, to compare judges.", JUDGING)] = False,
+    baseline: Annotated[
+        Sequence[str | Path], Help("A scored run to be beaten for admission (repeatable).", metavar="DIR")
+    ] = (),
+    human: Annotated[
+        str | Path | None, Help("Verdicts of people (qID → true/false/null) to compare judges with.", JUDGING)
+    ] = None,
+    price: Annotated[
+        Prices | None,
+        Help("A judge's cost per million prompt and completion tokens.", JUDGING, metavar="JUDGE=P,C"),
+    ] = None,
+    cache: Annotated[
+        str | Path | None, Help("Folder of stored verdicts that runs share. Default: OUT.", JUDGING)
+    ] = None,
+    concurrency: Annotated[int, Help("Answers judged at a time.", JUDGING, least=1)] = 8,
+    scheme: Annotated[
+        Scheme | None, Help("What is resampled. Default: videos; with --compat two_level.", SCORING)
+    ] = None,
     resamples: int = RESAMPLES,
     seed: int = 0,
-    concurrency: int = 8,
-    progress: Progress | None = None,
-    name: str = "submission",
-    pictured: bool | None = None,
+    name: Annotated[str | None, common("name", panel=SCORING)] = None,
+    pictured: Annotated[bool | None, NO_OPTION] = None,
+    progress: bool = False,
 ) -> FocusScores:
-    """Score a submission; sources are paths of the challenge's JSON files or the lists they hold.
+    """Score answers as the FOCUS challenge does, with a status and a reason for every question.
 
-    `track` or `max_latency` sets the latency limit of a question; responses that all lack a latency have none. With
-    the time rule `pooled` the track sets a budget for each batch instead (`docs/focus.md`): `batches` are files or
-    objects with `qIDs`, and without them all questions are one batch. `ood` (data:NAME, procedure:TEXT or list:FILE)
-    says which questions are out of distribution, in place of the files. `strict` refuses files with any problem, naming
-    all. `flags` says what an answer that tries to steer the judges costs. When more than the share `max_judge_errors`
-    of the judged answers has no verdict, the submission is scored but not to be ranked. Intervals resample videos; the
-    scheme `two_level`, the default of compat mode, also the questions inside each. `concurrency` answers are judged at
-    a time, and `progress(done, all)` is called. `pictured` says whether the model saw pictures (None: not known). A
-    dataset's questions and a model's answers become sources by `as_sources`.
+    The questions are `requests` with their `references` (the challenge's JSON files, or the lists they hold), or those
+    of a dataset (`data`, with `split`, `prefix` and `ood` as in `run_focus`). With `out` the scores are saved there; in
+    the folder of a run they join its answers.
+
+    `judge` decides answers that no parser can: names (`exact`, `openai:MODEL@URL`, `hf:PATH`, `table:FILE`, `manual`),
+    several for a panel, or any `Judging`. Their verdicts are kept in the folder `cache`. `track` or `max_latency` sets
+    the latency limit of a question; responses that all lack a latency have none. With the time rule `pooled` the track
+    sets a budget for each batch instead (`docs/focus.md`): `batches` are files or objects with `qIDs`, and without them
+    all questions are one batch. `ood` (data:NAME, procedure:TEXT or list:FILE) says which questions are out of
+    distribution, in place of the files. `strict` refuses files with any problem, naming all. `flags` says what an
+    answer that tries to steer the judges costs. When more than the share `max_judge_errors` of the judged answers has
+    no verdict, the submission is scored but not to be ranked. Intervals resample videos; the scheme `two_level`, the
+    default of compat mode, also the questions inside each. `concurrency` answers are judged at a time. `pictured` says
+    whether the model saw pictures (None: not known). A dataset's questions and a model's answers become sources by
+    `as_sources`.
 
     >>> ask = [{"qID": "q1", "videoID": "v", "start_time": 0, "end_time": 0, "procedure_type": "", "question": "?"}]
     >>> truth = [{"qID": "q1", "primary": "3a", "format": "number", "answer": "3"}]
@@ -74,6 +146,64 @@ def score_focus(
     >>> scores.results.select("status", "correctness", "reason").row(0)
     ('invalid', False, "the answer cannot be read as number: 'three' is not a whole number in digits")
     """
+    folder = None if out is None else Path(out)
+    if folder is not None:
+        if retry and not (folder / SCORES).is_file():
+            raise BadInput(
+                f"{folder} has no scores to retry. Name a folder that was scored before, or leave retry out."
+            )
+        check_output(folder, "focus", own=SCORES)
+    people = read_verdicts(human) if human is not None else None
+    with open_panel(judge, cache=cache or folder, tie=tie, quorum=quorum, ask_all=ask_all, compat=compat) as panel:
+        judges = panel.judges if isinstance(panel, Panel) else ()
+        prices = read_prices(price, [one.name for one in judges])
+        shown = progress and not any(one.interactive for one in judges)  # a person needs the screen
+        with progress_bar("answers", show=shown) as bar:
+            bar.phase("reading")
+            *sources, notes = scored_sources(
+                data, requests, references, responses, track=track, split=split, prefix=prefix, ood=ood
+            )
+            known = pictured_in(folder, responses) if pictured is None and folder is not None else pictured
+            scores = _score(
+                *sources, judge=panel, track=track, max_latency=max_latency, time=time, batches=batches,
+                ood=() if data else ood, compat=compat, strict=strict,
+                flags=None if flags in (None, "off") else FlagPolicy(flags), max_judge_errors=max_judge_errors,
+                scheme=scheme, resamples=resamples, seed=seed, concurrency=concurrency, progress=bar.reach,
+                name=name or (folder_name(folder) if folder is not None else "submission"), pictured=known,
+            )  # fmt: skip
+    scores = replace(scores, notes=(*notes, *scores.notes), human=people, prices=prices)
+    if baseline:
+        scores = replace(scores, admission=admission_gate(scores, {str(run): load_focus(run) for run in baseline}))
+    if folder is not None:
+        if (folder / "parts").is_dir():  # what the model was shown when it was asked in this folder
+            scores = replace(scores, pictures=load_pictures(folder)[0], **_models_of(folder, responses))
+        scores.save(folder)
+    return scores
+
+
+def folder_name(folder: Path) -> str:
+    """What a run in this folder is called.
+
+    >>> folder_name(Path("runs/net"))
+    'net'
+    """
+    return folder.name or folder.resolve().name
+
+
+def _models_of(folder: Path, responses: Source) -> dict[str, Any]:
+    """The model that this run folder asked for, and answers by the model name that its server returned."""
+    if not isinstance(responses, str | Path) or Path(responses).resolve() != (folder / "responses.json").resolve():
+        return {}
+    model = load_record(folder, "focus").model
+    return {"asked_model": str(model), "answered_by": count_models(load_cases(folder).collect())}
+
+
+def _score(
+    responses: Source, requests: Source, references: Source, *, judge: Judging | None, track: str | None,
+    max_latency: float | None, time: TimeRule, batches: Batches | None, ood: Sequence[str], compat: str | None,
+    strict: bool, flags: FlagPolicy | None, max_judge_errors: float, scheme: Scheme | None, resamples: int, seed: int,
+    concurrency: int, progress: Progress, name: str, pictured: bool | None,
+) -> FocusScores:  # fmt: skip
     check_compat(compat)
     limit, pooled_limit = time_limit(track, max_latency, time, compat)
     if batches is not None and pooled_limit is None:

@@ -12,19 +12,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from surgeval.datasets import Problem
 from surgeval.engine import Manifest, load_record, scored_record
 from surgeval.errors import NotRankable, NotScored
-from surgeval.figures import Figure
-from surgeval.pages import Evidence
 from surgeval.protocols.asked import was_shown
-from surgeval.protocols.contract import Headline
-from surgeval.protocols.focus.evidence import focus_evidence
-from surgeval.protocols.focus.figures import focus_figures
+from surgeval.protocols.contract import Headline, headlines_of
+from surgeval.protocols.focus.numbers import MEASURES
 from surgeval.protocols.focus.scoring.admission import Admission, admission_gate
 from surgeval.protocols.focus.scoring.agreement import judge_agreement
 from surgeval.protocols.focus.scoring.pooled import PooledTime
@@ -42,12 +39,18 @@ from surgeval.protocols.reply_warnings import (
     named_models,
 )
 from surgeval.protocols.result import RunResult, check_output, write_run
-from surgeval.protocols.verdict import Verdict
 from surgeval.qa import PanelReport, PanelVerdict, Price, summarise_verdicts, vote_table
 from surgeval.results import counted
 from surgeval.stats import Interval
 
+if TYPE_CHECKING:
+    from surgeval.figures import Figure
+    from surgeval.pages import Evidence
+    from surgeval.protocols.verdict import Verdict
+
 __all__ = ["Admission", "FocusScores", "admission_gate", "load_focus", "outcomes", "pictured_in"]
+
+_LISTED = 10  # questions without a verdict that a command names
 
 SAID = ("when", "question", "answer", "reference")  # beside right and wrong, for a team that asks what it said
 
@@ -95,6 +98,7 @@ class FocusScores(RunResult):
     floor: Mapping[str, bool] | None = None
     pictured: bool | None = None
     time: PooledTime | None = None
+    measures = MEASURES
 
     @property
     def flat_accuracy(self) -> float:
@@ -169,17 +173,19 @@ class FocusScores(RunResult):
         What one reaches who never looked, the better of two blind answers to the same wording, stands beside them;
         chance is not known.
         """
-        known = (
-            ("pre_evaluation_score", "pre-evaluation score", self.pre_evaluation),
-            ("flat_accuracy", "flat accuracy", self.flat),
-            ("accuracy_mean_of_video_means", "mean of video means", self.video_mean),
-        )
-        floors = floors_of(self)
-        return tuple(
-            Headline(key, label, interval, unseeing=floors.get(key))
-            for key, label, interval in known
-            if interval is not None
-        )
+        return headlines_of(MEASURES, self.numbers, unseeing=floors_of(self))
+
+    @property
+    def recipe_settings(self) -> dict[str, Any]:
+        """What decides whether an answer is right."""
+        return {"max_latency": self.limit, "compat": self.compat, "track": self.track}
+
+    @property
+    def numbers(self) -> dict[str, Interval]:
+        """The headline numbers with their intervals, as far as anything could be scored."""
+        known = (self.pre_evaluation, self.flat, self.video_mean)
+        keys = (measure.key for measure in MEASURES)
+        return {key: interval for key, interval in zip(keys, known, strict=True) if interval is not None}
 
     @cached_property
     def _verdict(self) -> Verdict | None:
@@ -188,6 +194,8 @@ class FocusScores(RunResult):
 
     def evidence(self) -> Evidence | None:
         """A row per question: what was asked, answered and expected, and what became of it."""
+        from surgeval.protocols.focus.evidence import focus_evidence
+
         return focus_evidence(self)
 
     @property
@@ -198,6 +206,8 @@ class FocusScores(RunResult):
     @property
     def figures(self) -> dict[str, Figure]:
         """`buckets` and `leaves`; none when nothing could be scored."""
+        from surgeval.protocols.focus.figures import focus_figures
+
         return focus_figures(self)
 
     def to_json(self) -> dict[str, Any]:
@@ -219,17 +229,38 @@ class FocusScores(RunResult):
         judges = [tally.judge for tally in self.judges.judges]
         return Manifest("focus", {**rules, **self.settings, "judges": judges}, self.questions, self.name)
 
-    def __str__(self) -> str:
-        lines = [str(self._verdict)] if self._verdict else []
+    def json_details(self) -> dict[str, Any]:
+        """The rows of the results."""
+        return {"results": self.results.to_dicts()}
+
+    @property
+    def exit_code(self) -> int:
+        """1 when answers are left without a verdict."""
+        return 1 if self.counts["judge_error"] else 0
+
+    def sentences(self) -> tuple[str, ...]:
+        """How many questions were scored, what became of the others, and why the run is not to be ranked."""
         populated = f", in {counted(len(self.buckets), 'bucket')}" if self.buckets else ""
-        lines.append(f"{self.counts['scored']} of {self.counts['questions']} questions scored{populated}")
-        lines += [f"{headline.label} {headline.interval}" for headline in self.headlines()]
+        lines = [f"{self.counts['scored']} of {self.counts['questions']} questions scored{populated}"]
         shown = ("missing", "late", "invalid", "bad_reference", "flagged", "judge_error")
         odd = {name: self.counts[name] for name in shown}
         lines.append(", ".join(f"{count} {name}" for name, count in odd.items() if count) or "every answer was usable")
         if self.unrankable:
             lines.append(f"not to be ranked: {self.unrankable}")
-        return "\n".join(lines)
+        if self.admission is not None:
+            lines.append(f"{'admitted' if self.admission.admitted else 'not admitted'}: {self.admission.reason}")
+        unjudged = self.results.filter(pl.col("status") == "judge_error").select("qID", "reason")
+        lines += [f"no verdict: {qid}: {reason}" for qid, reason in unjudged.head(_LISTED).iter_rows()]
+        if unjudged.height > _LISTED:
+            lines.append(f"no verdict: … and {unjudged.height - _LISTED} more, in tables/results.csv")
+        if self.problems:
+            lines.append(f"{counted(len(self.problems), 'problem')} in the files, first: {self.problems[0]}")
+        return tuple(lines)
+
+    def __str__(self) -> str:
+        verdict = [str(self._verdict)] if self._verdict else []
+        headlines = [f"{headline.label} {headline.interval}" for headline in self.headlines()]
+        return "\n".join([*verdict, *headlines, *self.sentences()])
 
     def __repr__(self) -> str:
         waiting = self.counts["judge_error"]
@@ -267,8 +298,10 @@ def load_focus(folder: str | Path) -> FocusScores:
     return FocusScores(**{**fields, "notes": (*fields["notes"], *odd)}, pictures=pictures)
 
 
-def pictured_in(folder: str | Path, responses: str | Path) -> bool | None:
+def pictured_in(folder: str | Path, responses: Any) -> bool | None:
     """Whether the answers of a file were given to pictures: known where the run of this folder gave them, else None."""
+    if not isinstance(responses, str | Path):
+        return None
     folder, responses = Path(folder), Path(responses)
     if not _asked(folder) or responses.resolve() != (folder / "responses.json").resolve():
         return None

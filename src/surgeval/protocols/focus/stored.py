@@ -151,7 +151,7 @@ def read_scores(folder: Path) -> dict[str, Any]:
             for bucket in file.buckets
         ),
         "admission": file.admission and Admission(**file.admission.model_dump()),
-        "summary": SummaryRow.to_frame(file.summary),
-        "results": ResultRow.to_frame(file.results),
-        "said": None if file.said is None else SaidRow.to_frame(file.said),
+        "summary": SummaryRow.join_rows(file.summary),
+        "results": ResultRow.join_rows(file.results),
+        "said": None if file.said is None else SaidRow.join_rows(file.said),
     }  # fmt: skip

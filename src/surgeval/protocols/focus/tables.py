@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from surgeval.stats import Interval
+from surgeval.stats import Interval, shown_bucket
 
 if TYPE_CHECKING:
     from surgeval.protocols.focus.result import FocusScores
     from surgeval.protocols.focus.scoring.admission import Admission
     from surgeval.qa import PanelReport
 
-__all__ = ["focus_json", "focus_tables", "judge_table", "plain_interval"]
+__all__ = ["focus_json", "focus_tables", "judge_table", "plain_interval", "printed_tables"]
 
 
 def focus_tables(scores: FocusScores) -> dict[str, pl.DataFrame]:
@@ -30,6 +30,17 @@ def focus_tables(scores: FocusScores) -> dict[str, pl.DataFrame]:
     if scores.problems:
         tables["problems"] = pl.DataFrame([asdict(problem) for problem in scores.problems], infer_schema_length=None)
     return {name: table for name, table in tables.items() if table.width}
+
+
+def printed_tables(scores: FocusScores) -> dict[str, pl.DataFrame]:
+    """What the command prints: the headline numbers, the accuracy of each bucket, and the judges."""
+    buckets = [(shown_bucket(bucket.name), bucket.count, str(bucket.interval)) for bucket in scores.buckets]
+    schema = {"bucket": pl.String, "scored": pl.Int64, "accuracy": pl.String}
+    tables = {
+        "": scores.headline_table(),
+        "flat accuracy by bucket": pl.DataFrame(buckets, schema=schema, orient="row"),
+    }
+    return {**tables, "judges": judge_table(scores.judges)} if scores.verdicts else tables
 
 
 def focus_json(scores: FocusScores) -> dict[str, Any]:
@@ -56,6 +67,7 @@ def focus_json(scores: FocusScores) -> dict[str, Any]:
             "accuracy_mean_of_video_means": plain_interval(scores.video_mean),
             "pre_evaluation_score": plain_interval(scores.pre_evaluation),
         },
+        "recipes": scores.recipes,
         "counts": dict(scores.counts),
         "n_timed_out": scores.n_timed_out,
         "n_missing": scores.n_missing,

@@ -2,7 +2,6 @@ import surgeval.protocols.descriptor
 
 from .asking.run import IntentRun as IntentRun
 from .asking.run import run_intent as run_intent
-from .compare import compare_intent as compare_intent
 from .method import score_intent as score_intent
 from .result import IntentScores as IntentScores
 from .result import load_intent as load_intent

@@ -6,36 +6,28 @@ said: frames, prompts and the pictures themselves, by their recorded hashes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import polars as pl
 
 from surgeval.datasets import intent_record
 from surgeval.errors import BadInput, visible
-from surgeval.protocols.contract import Compared, Comparison, few_video_notes
+from surgeval.protocols.comparison import Pair, refuse_different
 from surgeval.protocols.intent.gallery import same_question_sections
-from surgeval.protocols.intent.result import IntentScores, load_intent
-from surgeval.protocols.intent.scoring.estimates import RESAMPLES, difference_of, gap_of
+from surgeval.protocols.intent.numbers import MEASURES
+from surgeval.protocols.intent.result import IntentScores
 from surgeval.protocols.intent.scoring.interventions import GAZE, replied_under
 from surgeval.protocols.intent.scoring.scores import PLAIN
-from surgeval.protocols.intent.scoring.weights import LABELS, NUMBERS, Weights, number_unit, weights_of
 
-__all__ = ["compare_intent"]
+__all__ = ["pair_intent"]
 
-_FIRST = ("overall", "paired", "reliability", "perceptual", "cognitive", "twin", "over_rejection")
-_LOWER, _NEITHER = ("over_rejection",), ("asymmetry",)
 _SHOWN = ("gaze", "sampling", "frames", "longest_edge", "jpeg_quality", "temperature", "max_tokens")
 
 
-def compare_intent(
-    a: IntentScores | str | Path, b: IntentScores | str | Path, *, resamples: int = RESAMPLES, seed: int = 0
-) -> Comparison:
-    r"""Differences a − b of competency, reliability, pairs, skills and the gain by gaze; run folders or loaded runs.
-
-    `resamples` is how many exchanges of videos are drawn at most; where there are no more, all of them are used.
+def pair_intent(first: IntentScores, second: IntentScores) -> Pair:
+    r"""Competency, reliability, pairs, skills and the gain by gaze, over the items that both answered.
 
     >>> import json, tempfile
+    >>> from pathlib import Path
+    >>> from surgeval import compare
     >>> from surgeval.protocols.intent import score_intent
     >>> item = {"scenario": "chest_xray", "media": [], "dimension": "spatial", "skill": "absolute",
     ...         "question": "Where is it?", "options": ["left", "right"], "answer": 1}
@@ -45,49 +37,29 @@ def compare_intent(
     ...     for name, letters in (("good", "BBBBBB"), ("poor", "BAABAA")):
     ...         said = [{"id": f"i{k}", "content": letter} for k, letter in enumerate(letters)]
     ...         _ = score_intent(said, folder, name=name).save(f"{folder}/{name}")
-    ...     compare_intent(f"{folder}/good", f"{folder}/poor")
+    ...     compare(f"{folder}/good", f"{folder}/poor")
     good − poor: competency 1.000 − 0.333 = 0.667 [0.000, 1.000], p = 0.1250
-    >>> compare_intent("runs/lvlm", "runs/sister")
-    Traceback (most recent call last):
-    surgeval.errors.DataError: runs/lvlm: no such folder
     """
-    first, second = (run if isinstance(run, IntentScores) else load_intent(run) for run in (a, b))
     _require_comparable(first, second)
-    numbers = tuple(_numbers(first, second, resamples=resamples, seed=seed))
-    if not numbers:
-        raise BadInput(visible(f"{first.name} and {second.name}: found no item that both answered, expected some"))
-    videos = max(number.difference.interval.clusters for number in numbers)
-    return Comparison(
-        protocol="intent", a=first.name, b=second.name, numbers=numbers,
-        settings={"invalid": first.invalid, "items": len(first.items), "subset": first.subset,
-                  "resamples": resamples, "seed": seed},
-        notes=(*few_video_notes(videos), *_notes(first, second)), sections=same_question_sections([first, second]),
+    cases = _shared_cases(first, second)
+    measures = [measure for measure in MEASURES if callable(measure.ratio) and measure.ratio(cases[0]) is not None]
+    if not measures:
+        raise BadInput(visible(f"{first.name} and {second.name} share no item that both answered."))
+    return Pair(
+        measures=measures, cases=cases,
+        settings={"invalid": first.invalid, "items": len(first.items), "subset": first.subset},
+        notes=lambda _numbers: _notes(first, second), sections=same_question_sections([first, second]),
     )  # fmt: skip
 
 
-def _numbers(first: IntentScores, second: IntentScores, **drawing: int) -> Iterator[Compared]:
-    for number in (*_FIRST, *(name for name in NUMBERS if name not in _FIRST)):
-        difference = difference_of(first.plain, second.plain, number, **drawing)
-        if difference is not None:
-            better = None if number in _NEITHER else number not in _LOWER
-            yield Compared(number, LABELS[number], difference, higher_is_better=better, unit=number_unit(number))
-    gain = _gain(first, second, **drawing)
-    if gain is not None:
-        yield gain
-
-
-def _gain(first: IntentScores, second: IntentScores, **drawing: int) -> Compared | None:
-    """The difference of the gains by gaze: a weighted mean over the cells of both conditions."""
-    key = ["item", "cell"]
-    both = _both_ways(first).join(_both_ways(second), on=key, how="inner", suffix="_b", maintain_order="left")
-    skills = weights_of("overall", {cell.partition("/")[2] for cell in both["cell"].unique()})
-    if not skills:
-        return None
-    weights: Weights = {
-        **{f"{GAZE}/{skill}": weight for skill, weight in skills.items()},
-        **{f"{PLAIN}/{skill}": -weight for skill, weight in skills.items()},
-    }
-    return Compared("gaze_gain", "gain by gaze", gap_of(both, weights, "gaze_gain", **drawing), unit="points")
+def _shared_cases(first: IntentScores, second: IntentScores) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The rows (item and cell) that both have, as asked first, and those asked with and without gaze."""
+    pairs = [
+        a.join(b, on=["item", "cell"], how="inner", suffix="_b", maintain_order="left")
+        for a, b in ((first.plain, second.plain), (_both_ways(first), _both_ways(second)))
+    ]
+    both = pl.concat([rows.select("cluster", "cell", "value", "value_b") for rows in pairs])
+    return both.drop("value_b"), both.drop("value").rename({"value_b": "value"})
 
 
 def _both_ways(scores: IntentScores) -> pl.DataFrame:
@@ -102,18 +74,17 @@ def _both_ways(scores: IntentScores) -> pl.DataFrame:
 
 def _require_comparable(first: IntentScores, second: IntentScores) -> None:
     names = f"{first.name} and {second.name}"
-    if first.invalid != second.invalid:
-        raise BadInput(visible(f"{names}: found other rules for unreadable replies ({first.invalid} and "
-                               f"{second.invalid}), expected the same"))  # fmt: skip
+    rules = ({"the rule for unreadable replies": run.invalid} for run in (first, second))
+    refuse_different(first, second, *rules, advice="Score both by the same rule.")
     ours, theirs = ({item.id: intent_record(item, []) for item in run.items} for run in (first, second))
     if ours.keys() != theirs.keys():
         odd = sorted(ours.keys() ^ theirs.keys())
-        raise BadInput(visible(f"{names}: found {len(odd)} items that only one of them has ({odd[0]!r:.60}), expected "
-                               "the same items"))  # fmt: skip
+        raise BadInput(visible(f"{names}: only one of them has {len(odd)} of the items, such as {odd[0]!r:.60}. "
+                               "Compare runs on the same items."))  # fmt: skip
     changed = [name for name in ours if ours[name] != theirs[name]]
     if changed:
-        raise BadInput(visible(f"{names}: found other texts or answers under the same ids ({changed[0]!r:.60}), "
-                               "expected the same items"))  # fmt: skip
+        raise BadInput(visible(f"{names}: texts or answers differ under the same ids, such as {changed[0]!r:.60}. "
+                               "Compare runs on the same items."))  # fmt: skip
 
 
 def _notes(first: IntentScores, second: IntentScores) -> tuple[str, ...]:

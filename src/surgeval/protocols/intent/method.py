@@ -9,12 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
+from surgeval.console.commands import Help, common
+from surgeval.console.panels import SCORING
 from surgeval.protocols.asked import UNKNOWN_MEDIA
 from surgeval.protocols.intent.asking.look import Eyes, Seeing
 from surgeval.protocols.intent.asking.responses import Responses, Source
-from surgeval.protocols.intent.asking.run import IntentRun, ask_items, run_intent
+from surgeval.protocols.intent.asking.run import INVALID, ITEMS, KEPT, IntentRun, ask_items, run_intent
 from surgeval.protocols.intent.items import open_items
 from surgeval.protocols.pictures import PICTURES
 
@@ -25,19 +27,24 @@ __all__ = ["IntentRun", "run_intent", "score_intent"]
 
 
 def score_intent(
-    responses: Source,
-    data: str | Path,
+    responses: Annotated[
+        Source,
+        Help("The replies: JSON lines with id, content and, where it is not plain, condition; or a .eval log."),
+    ],
+    data: Annotated[str | Path, ITEMS],
+    out: Annotated[str | Path | None, Help("Folder for report.html, tables, cases.", required=True)] = None,
     *,
-    invalid: Literal["wrong", "drop"] = "wrong",
-    name: str = "submission",
-    pictures: int = PICTURES,
+    invalid: Annotated[Literal["wrong", "drop"], INVALID] = "wrong",
+    name: Annotated[str | None, common("name", panel=SCORING)] = None,
+    pictures: Annotated[int, KEPT] = PICTURES,
     progress: bool = False,
 ) -> IntentScores:
-    """Score replies to the items of `data`: a file of JSON lines, or the objects (`id`, `content`, `condition`).
+    """Score replies to multiple-choice items that were made elsewhere.
 
-    A log of Inspect AI (`.eval`) is scored on the items that it asked. An item without a reply is `missing` and counts
-    as wrong; a reply to an unknown item is an error. `name` is what the model is called. `.save(folder)` makes the
-    scores a run.
+    `responses` are a file of JSON lines, or the objects (`id`, `content`, `condition`). With `out` the scores are
+    saved there as a run, as by `.save(folder)`. A log of Inspect AI (`.eval`) is scored on the items that it asked.
+    An item without a reply is `missing` and counts as wrong; a reply to an unknown item is an error. `name` is what
+    the model is called.
 
     >>> import json
     >>> from tempfile import mkdtemp
@@ -49,8 +56,12 @@ def score_intent(
     >>> scores.answers.select("condition", "choice", "strict", "right").row(0)
     ('plain', 1, None, True)
     """
-    from surgeval.protocols.intent.result import load_intent
+    from surgeval.protocols.intent.result import check_scores_folder, load_intent
 
+    folder = None if out is None else Path(out)
+    if folder is not None:
+        check_scores_folder(folder)
+    called = name or (folder.resolve().name if folder is not None else "submission")
     replies = Responses(responses)
     whole = open_items(data)
     replies.check_ids(whole)
@@ -65,10 +76,13 @@ def score_intent(
     }
     eyes = Eyes(item_set.dataset, item_set.items, Seeing())
     with TemporaryDirectory(prefix="surgeval-intent-") as scratch:
-        folder = Path(scratch) / "run"
+        run = Path(scratch) / "run"
         ask_items(
-            item_set, replies, folder, first=replies.asked(item_set), again=False, config=config, name=name,
+            item_set, replies, run, first=replies.asked(item_set), again=False, config=config, name=called,
             subset=subset, eyes=eyes, pictures=pictures, progress=progress,
         )  # fmt: skip
-        scores = load_intent(folder)
-    return replace(scores, notes=(*scores.notes, *whole.warnings))
+        scores = load_intent(run)
+    scores = replace(scores, notes=(*scores.notes, *whole.warnings))
+    if folder is not None:
+        scores.save(folder)
+    return scores

@@ -30,7 +30,7 @@ def write_page_of(results: Sequence[IntentScores], out: str | Path) -> Path:
     return page.write(
         intent_sections(results, page.plots), f"{words.METHOD}\n\n{words.METRIC}",
         title="The same questions" if several else "", facts=_facts(results), warnings=warnings,
-        notes=_warnings(results), pictures=case_pictures(results[0]), details=_details(results),
+        notes=_notes(results), pictures=case_pictures(results[0]), details=_details(results),
     )  # fmt: skip
 
 
@@ -107,7 +107,7 @@ def _facts(results: Sequence[IntentScores]) -> tuple[str, ...]:
     return counted(len(result.items), "item"), videos, replies if len(results) == 1 else "", unreadable, subset
 
 
-def _warnings(results: Sequence[IntentScores]) -> list[str]:
+def _notes(results: Sequence[IntentScores]) -> list[str]:
     subsets = {result.subset for result in results}
     warnings = [f"A subset of the items, not the set: {text}." for text in subsets if text and len(results) > 1]
     for result in results:

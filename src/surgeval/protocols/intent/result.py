@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from surgeval.engine import RunRecord, load_record
 from surgeval.errors import BadInput, printable
-from surgeval.figures import Figure
-from surgeval.pages import Evidence
 from surgeval.protocols.asked import UNKNOWN_MEDIA, count_models
-from surgeval.protocols.contract import Headline
+from surgeval.protocols.contract import Headline, headlines_of
 from surgeval.protocols.intent.cases import AnswerRow, load_answers
 from surgeval.protocols.intent.items import load_items, save_items
+from surgeval.protocols.intent.numbers import GAZE_GAIN, MEASURES
 from surgeval.protocols.intent.scoring.estimates import chance_of, estimate_of
 from surgeval.protocols.intent.scoring.interventions import (
     Moved,
@@ -31,18 +31,20 @@ from surgeval.protocols.intent.scoring.interventions import (
     under,
 )
 from surgeval.protocols.intent.scoring.scores import MISSING, PLAIN, Invalid, answers_of, scored_cells
-from surgeval.protocols.intent.scoring.weights import DIMENSIONS, LABELS, NUMBERS, SKILLS
+from surgeval.protocols.intent.scoring.weights import DIMENSIONS, NUMBERS, SKILLS
 from surgeval.protocols.pictures import load_pictures, save_pictures
 from surgeval.protocols.reply_warnings import find_one_answer, find_other_models
 from surgeval.protocols.result import RecordedResult, RunFiles, RunSettings, check_output, write_run
-from surgeval.protocols.verdict import Verdict
 from surgeval.records import IntentQuestion
 from surgeval.results import counted
 from surgeval.stats import Difference, Interval
 
-__all__ = ["IntentScores", "check_scores_folder", "load_intent", "outcomes"]
+if TYPE_CHECKING:
+    from surgeval.figures import Figure
+    from surgeval.pages import Evidence
+    from surgeval.protocols.verdict import Verdict
 
-_FIRST = ("overall", "paired", "reliability", "perceptual", "cognitive", "over_rejection")
+__all__ = ["IntentScores", "check_scores_folder", "load_intent", "outcomes"]
 
 
 class IntentSettings(RunSettings):
@@ -71,6 +73,7 @@ class IntentScores(RecordedResult):
     notes: tuple[str, ...] = ()
 
     protocol = "intent"
+    measures = MEASURES
 
     @cached_property
     def cells(self) -> pl.DataFrame:
@@ -196,15 +199,8 @@ class IntentScores(RecordedResult):
 
     def headlines(self) -> tuple[Headline, ...]:
         """Competency, paired accuracy, reliability, over-rejection and the gain by gaze, as far as they were asked."""
-        headlines = [
-            Headline(number, LABELS[number], self.numbers[number], chance=self.chances.get(number),
-                     higher_is_better=number != "over_rejection", unit="share")
-            for number in _FIRST if number in self.numbers
-        ]  # fmt: skip
-        if "overall" in self.gains:
-            gain = self.gains["overall"].interval
-            headlines.append(Headline("gaze_gain", "gain by gaze", gain, chance=0.0, unit="points"))
-        return tuple(headlines)
+        gain = {GAZE_GAIN.key: self.gains["overall"].interval} if "overall" in self.gains else {}
+        return headlines_of(MEASURES, {**self.numbers, **gain}, baselines=self.chances)
 
     @cached_property
     def _verdict(self) -> Verdict | None:
@@ -232,6 +228,27 @@ class IntentScores(RecordedResult):
         from surgeval.protocols.intent.figures import intent_figures
 
         return intent_figures([self])
+
+    def sentences(self) -> tuple[str, ...]:
+        """Which part of the items was asked, and what has no reply."""
+        subset = (f"a subset: {self.subset}",) if self.subset else ()
+        return (*subset, *(f"warning: {warning}" for warning in self.warnings))
+
+    @property
+    def exit_code(self) -> int:
+        """1 when an item has no reply."""
+        return 1 if self.failed or self.missing else 0
+
+    def to_json(self) -> dict[str, Any]:
+        """The numbers, and how many replies are missing, failed or unreadable."""
+        return {
+            **super().to_json(), "items": len(self.items), "cases": self.answers.height, "missing": self.missing,
+            "failed": self.failed, "invalid_rate": self.unreadable, "subset": self.subset,
+        }  # fmt: skip
+
+    def json_details(self) -> dict[str, Any]:
+        """The warnings."""
+        return {"warnings": [*self.reply_warnings, *self.warnings]}
 
     def save(self, folder: str | Path) -> Path:
         """Write the cases, the items and the pictures as a run that was scored; returns its folder.

@@ -7,19 +7,32 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from surgeval.protocols.intent.numbers import LABELS, MEASURES, number_unit
 from surgeval.protocols.intent.scoring.estimates import estimate_of
 from surgeval.protocols.intent.scoring.scores import MISSING, PLAIN, roles_of
-from surgeval.protocols.intent.scoring.weights import LABELS, NUMBERS, SKILLS
+from surgeval.protocols.intent.scoring.weights import NUMBERS, SKILLS
 from surgeval.records import IntentQuestion
-from surgeval.stats import Difference, Interval
+from surgeval.results import percent
+from surgeval.stats import Difference, Interval, find_measure, number_text
 
 if TYPE_CHECKING:
     from surgeval.protocols.intent.result import IntentScores
 
-__all__ = ["intent_tables", "reading_table", "reference_rows", "set_table"]
+__all__ = ["intent_tables", "printed_tables", "reading_table", "reference_rows", "set_table"]
 
 _ENDS = ("", "_low", "_high")
 _BY_SCENARIO = ("overall", "reliability", "paired")
+
+
+def printed_tables(scores: IntentScores) -> dict[str, pl.DataFrame]:
+    """What the command prints: every number with its interval and what guessing reaches."""
+    rows = []
+    for name, interval in scores.numbers.items():
+        unit, chance = number_unit(name), scores.chances.get(name)
+        guessing = "" if chance is None else percent(chance) if unit == "share" else number_text(chance, unit)
+        rows.append((LABELS[name], interval.cell(unit), guessing))
+    table = pl.DataFrame(rows, schema=dict.fromkeys(("number", "share", "guessing"), pl.String), orient="row")
+    return {"accuracy": table} if rows else {}
 
 
 def intent_tables(scores: IntentScores) -> dict[str, pl.DataFrame]:
@@ -59,10 +72,10 @@ def _numbers(scores: IntentScores) -> pl.DataFrame:
         {"number": number, "label": LABELS[number], **_ends("estimate", interval), "chance": scores.chances.get(number),
          "strict": scores.strict[number].estimate if number in scores.strict else None,
          "answers": scores.plain.filter(pl.col("cell").is_in(list(NUMBERS[number]))).height,
-         "videos": interval.clusters}
+         "videos": interval.clusters, "signature": find_measure(MEASURES, number).signature(scores.settings)}
         for number, interval in scores.numbers.items()
     ]  # fmt: skip
-    return _frame(rows, ("number", "label"), ("answers", "videos"))
+    return _frame(rows, ("number", "label", "signature"), ("answers", "videos"))
 
 
 def _gaze(scores: IntentScores) -> pl.DataFrame:

@@ -1,6 +1,5 @@
 import surgeval.protocols.descriptor
 
-from .compare import compare_quality as compare_quality
 from .method import QualityRun as QualityRun
 from .method import run_quality as run_quality
 from .result import QualityScores as QualityScores

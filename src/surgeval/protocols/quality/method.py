@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from surgeval.console.commands import Help, common
 from surgeval.datasets import QualityLimits, dataset_fingerprint, frame_quality, open_dataset, read_image
 from surgeval.engine import Manifest, RunSummary, Unit, run
 from surgeval.errors import DataError
@@ -50,6 +51,9 @@ class QualityRun(FinishedRun):
         """Can the frames be used? None without frames."""
         return self.scores.verdict()
 
+    def __str__(self) -> str:
+        return str(self.summary)
+
     def __repr__(self) -> str:
         measured, dropped = (counted(count, "frame") for count in (self.scores.cases.height, len(self.proposals)))
         return f"QualityRun of {self.scores.name}: {measured} measured, {dropped} to drop"
@@ -82,17 +86,19 @@ class _Measure:
 
 
 def run_quality(
-    data: str | Path,
+    data: Annotated[str | Path, Help("A dataset folder or file with frames.")],
     out: str | Path,
     *,
     format: str | None = None,
     labels: str | None = None,
     limits: QualityLimits | None = None,
-    processes: int = 1,
+    processes: Annotated[int, common("processes", "Processes that measure.")] = 1,
     retry: bool = False,
     progress: bool = True,
 ) -> QualityRun:
-    """Measure the frames of a dataset in a resumable run and propose which to drop.
+    """Measure every frame of a dataset and propose the ones to drop: black, dark, bright, out of body, blurred.
+
+    The run resumes where it was stopped; `limits` says when a frame is proposed.
 
     >>> import tempfile
     >>> from PIL import Image

@@ -9,23 +9,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 from pydantic import ConfigDict
 
 from surgeval.datasets import DropProposal, FrameQuality, QualityLimits, propose_drops
 from surgeval.engine import RunRecord
-from surgeval.figures import Figure
-from surgeval.pages import Evidence
 from surgeval.protocols.contract import Headline, headlines_of
 from surgeval.protocols.pictures import load_pictures
-from surgeval.protocols.quality.evidence import quality_evidence
-from surgeval.protocols.quality.figures import quality_figures
 from surgeval.protocols.quality.tables import GRADES, MEASURES, quality_tables
 from surgeval.protocols.quality.verdict import judge
-from surgeval.protocols.result import CaseRow, RunFiles, RunResult, RunSettings
-from surgeval.protocols.verdict import Verdict
+from surgeval.protocols.result import CaseRow, RecordedResult, RunFiles, RunSettings
 from surgeval.stats import Interval, measure_intervals
+
+if TYPE_CHECKING:
+    from surgeval.figures import Figure
+    from surgeval.pages import Evidence
+    from surgeval.protocols.verdict import Verdict
 
 __all__ = ["QualityScores", "load_quality"]
 
@@ -50,7 +51,7 @@ class FrameCase(CaseRow):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class QualityScores(RunResult):
+class QualityScores(RecordedResult):
     """The frames of a dataset, measured. `cases` has a row per frame that could be read, with column `dropped`."""
 
     name: str
@@ -76,12 +77,18 @@ class QualityScores(RunResult):
 
     def evidence(self) -> Evidence:
         """A row per frame with its grades."""
+        from surgeval.protocols.quality.evidence import quality_evidence
+
         return quality_evidence(self)
 
     @cached_property
     def _verdict(self) -> Verdict | None:
         """Can the frames be used? None without frames."""
         return judge(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """As of every result, and the frames to drop."""
+        return {**super().to_json(), "drop": self.tables["drop"].to_dicts()}
 
     @property
     def tables(self) -> Mapping[str, pl.DataFrame]:
@@ -97,6 +104,8 @@ class QualityScores(RunResult):
 
         `reasons` says why frames are proposed to drop, where some are.
         """
+        from surgeval.protocols.quality.figures import quality_figures
+
         return quality_figures(self)
 
 

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from surgeval.datasets import DropProposal
-from surgeval.stats import UNBOUNDED, Measure, mean_ratio, share_ratio
+from surgeval.results import counted
+from surgeval.stats import UNBOUNDED, Measure, mean_ratio, numbers_table, share_ratio
 
 if TYPE_CHECKING:
     from surgeval.protocols.quality.result import QualityScores
 
-__all__ = ["GRADES", "MEASURES", "drop_table", "quality_tables"]
+__all__ = ["GRADES", "MEASURES", "drop_table", "printed_tables", "quality_tables"]
 
 MEASURES = (
     Measure(
@@ -58,8 +59,15 @@ def quality_tables(scores: QualityScores) -> dict[str, pl.DataFrame]:
     # Video after video: what polars adds up in groups differs in its last digits with the number of cores.
     means = [frames.select(of_video) for frames in scores.cases.partition_by("video", maintain_order=True)]
     videos = pl.concat(means).sort("video") if means else scores.cases.clear().select(of_video).clear()
-    tables = {"drop": drop, "reasons": reasons, "videos": videos}
+    numbers = numbers_table(MEASURES, scores.numbers, settings=scores.settings)
+    tables = {"drop": drop, "reasons": reasons, "videos": videos, "numbers": numbers}
     return tables if scores.unreadable.is_empty() else {**tables, "unreadable": scores.unreadable}
+
+
+def printed_tables(scores: QualityScores) -> dict[str, pl.DataFrame]:
+    """What the command prints: the frames to drop."""
+    drop = drop_table(scores.proposals)
+    return {f"{counted(drop.height, 'frame')} to drop": drop} if drop.height else {}
 
 
 def drop_table(proposals: tuple[DropProposal, ...]) -> pl.DataFrame:

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import polars as pl
 
+from surgeval.protocols.result import CaseRow
 from surgeval.protocols.surgxbench.tables import masked, wide_row
 from surgeval.stats import EITHER_WAY, Ratio, ratio_intervals
 
-__all__ = ["CAUSAL_SCHEMA", "causal_table"]
+__all__ = ["CausalCase", "causal_table"]
 
-CAUSAL_SCHEMA: dict[str, pl.DataType] = {
-    "causal_graphs": pl.Int64(),
-    "causal_tokens": pl.Int64(),  # that explain the name
-    "causal_image": pl.Int64(),  # of these, of the image
-    "causal_near": pl.Int64(),  # of these, in or close to the relevant area; null where none of it was seen
-    "causal_expected": pl.Float64(),  # the same, had they been drawn blindly
-    "causal_attended": pl.Int64(),  # image tokens in the graphs, whether they explain or not
-    "causal_attended_near": pl.Int64(),
-    "causal_stopped": pl.Int64(),  # graphs whose search ended early
-    "causal_sink": pl.Float64(),  # mean share of the token that all attend to
-}
+
+class CausalCase(CaseRow):
+    """What causal graphs of a name in a reply hold; of other cases null."""
+
+    causal_graphs: int | None = None
+    causal_tokens: int | None = None  # that explain the name
+    causal_image: int | None = None  # of these, of the image
+    causal_near: int | None = None  # of these, in or close to the relevant area; null where none of it was seen
+    causal_expected: float | None = None  # the same, had they been drawn blindly
+    causal_attended: int | None = None  # image tokens in the graphs, whether they explain or not
+    causal_attended_near: int | None = None
+    causal_stopped: int | None = None  # graphs whose search ended early
+    causal_sink: float | None = None  # mean share of the token that all attend to
+
+
 _ROWS = {"rightly": pl.col("present"), "wrongly": ~pl.col("present")}
 
 

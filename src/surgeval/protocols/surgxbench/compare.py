@@ -1,26 +1,24 @@
-"""Two runs on the same frames: paired differences of the headline numbers, exchanged video by video.
+"""Two runs on the same frames. Only the model may differ, and with it the kind of heatmap and the precision of numbers.
 
-Only the model may differ, and with it the kind of heatmap and the precision of its numbers. Whatever else changes what
-a number means is named and refused.
+Whatever else changes what a number means is named and refused.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Sequence
 
 import polars as pl
 
 from surgeval.errors import BadInput
-from surgeval.protocols.contract import Compared, Comparison, few_video_notes
+from surgeval.protocols.comparison import Pair, refuse_different
+from surgeval.protocols.contract import Compared
 from surgeval.protocols.surgxbench.area import area_is_set
 from surgeval.protocols.surgxbench.numbers import MEASURES
-from surgeval.protocols.surgxbench.result import SurgXScores, load_surgxbench
+from surgeval.protocols.surgxbench.result import SurgXScores
 from surgeval.protocols.surgxbench.tables import attended_areas
-from surgeval.stats import measure_differences, task_cases
 
-__all__ = ["RESAMPLES", "compare_surgxbench"]
+__all__ = ["pair_surgxbench"]
 
-RESAMPLES = 2000
 _MODELS_OWN = ("method", "dtype", "questions", "max_tokens", "causal")
 _UNUSED = ("tasks", "motion", "curves", "sanity", "split", "videos")  # frames and tasks are compared themselves
 _MOTION = ("flow", "flow_source", "flow_gap", "fit", "motion_top", "motion_floor")  # only RAS depends on these
@@ -31,68 +29,32 @@ _OWN_ANSWERS = (
 )
 
 
-def compare_surgxbench(
-    a: SurgXScores | str | Path, b: SurgXScores | str | Path, *, resamples: int = RESAMPLES, seed: int = 0
-) -> Comparison:
-    """Differences a − b of every headline number that both runs have; run folders or loaded runs.
-
-    `resamples` is how many exchanges of videos are drawn at most; where there are no more, all of them are used.
-
-    The example of `run_surgxbench` compares two.
-
-    >>> compare_surgxbench("runs/clip", "runs/shortcut")
-    Traceback (most recent call last):
-    surgeval.errors.DataError: runs/clip: no such folder
-    """
-    first, second = (run if isinstance(run, SurgXScores) else load_surgxbench(run) for run in (a, b))
-    _require_comparable(first, second)
-    cases = [run.cases for run in (first, second)]
-    parts, others = (task_cases(MEASURES, own) for own in cases)
-    for task in (task for task in parts if task in others):
-        _require_same_frames(task, first, second)
-    named = [own.get("instruments", first.cases.clear()) for own in (parts, others)]
-    fixed = ["area"] if all(area_is_set(attended_areas(own)) for own in named) else []
-    shared = [
+def pair_surgxbench(first: SurgXScores, second: SurgXScores) -> Pair:
+    """Every headline number that both runs have, on the same frames; the example of `run_surgxbench` compares two."""
+    refuse_different(first, second, *(_settings_of(run, second if run is first else first) for run in (first, second)))
+    tasks = [set(run.cases["task"].unique()) for run in (first, second)]
+    measures = [
         measure for measure in MEASURES
         if measure.headline and measure.key in first.numbers and measure.key in second.numbers
-        and measure.key not in fixed
     ]  # fmt: skip
-    differences = measure_differences(shared, *cases, resamples=resamples, seed=seed)
-    numbers = [Compared.of(measure, differences[measure.key]) for measure in shared]
-    if not numbers:
-        raise BadInput(
-            f"{first.name} and {second.name}: found no number that both have, expected runs of the same task"
-        )
-    videos = {number.difference.interval.clusters for number in numbers}
-    own = (_OWN_ANSWERS,) if len(videos) > 1 else ()
-    return Comparison(
-        protocol="surgxbench", a=first.name, b=second.name, numbers=tuple(numbers),
-        measures=MEASURES, settings={"resamples": resamples, "seed": seed},
-        notes=(*few_video_notes(max(videos)), *own, *_notes(first, second)),
+    for task in dict.fromkeys(measure.task for measure in measures):
+        if task in tasks[0] & tasks[1]:
+            _require_same_frames(task, first, second)
+    instruments = [run.cases.filter(pl.col("task") == "instruments") for run in (first, second)]
+    if all(area_is_set(attended_areas(cases)) for cases in instruments):
+        measures = [measure for measure in measures if measure.key != "area"]
+    return Pair(
+        measures=measures, cases=(first.cases, second.cases), notes=lambda numbers: _notes(first, second, numbers)
     )  # fmt: skip
 
 
-def _require_comparable(first: SurgXScores, second: SurgXScores) -> None:
-    names = f"{first.name} and {second.name}"
-    if first.classes != second.classes:
-        raise BadInput(f"{names}: found different instruments, expected runs on the same label space")
-    known = [dict(run.settings) for run in (first, second)]
-    without = {*_MODELS_OWN, *_UNUSED}
-    if not all("triplets" in settings["tasks"] for settings in known):
-        without |= set(_MOTION)
-    keys = sorted((known[0].keys() | known[1].keys()) - without)
-    other = [f"{key} ({known[0].get(key)} and {known[1].get(key)})" for key in keys
-             if known[0].get(key) != known[1].get(key)]  # fmt: skip
-    if (
-        "triplets" in known[0]["tasks"]
-        and "triplets" in known[1]["tasks"]
-        and (known[0].get("motion") != known[1].get("motion"))
-    ):
-        other.append("ways to find motion")
-    if first.record.dataset != second.record.dataset:
-        other.append("data")
-    if other:
-        raise BadInput(f"{names}: found different {', '.join(other)[:300]}, expected the same data and settings")
+def _settings_of(run: SurgXScores, other: SurgXScores) -> dict[str, object]:
+    """What must be the same: instruments, data, and all settings but those of the model."""
+    triplets = all("triplets" in scores.settings["tasks"] for scores in (run, other))
+    without = {*_MODELS_OWN, *_UNUSED, *(() if triplets else _MOTION)}
+    settings = {key: value for key, value in run.settings.items() if key not in without}
+    motion = {"ways to find motion": run.settings.get("motion")} if triplets else {}
+    return {"instruments": run.classes, **settings, **motion, "data": run.record.dataset}
 
 
 def _require_same_frames(task: str, first: SurgXScores, second: SurgXScores) -> None:
@@ -102,12 +64,12 @@ def _require_same_frames(task: str, first: SurgXScores, second: SurgXScores) -> 
     for own, other, rows in ((first, second, alone[0]), (second, first, alone[1])):
         if rows.height:
             video, frame = rows.row(0)
-            raise BadInput(f"{own.name} and {other.name}: found {rows.height} frames that only {own.name} has "
-                           f"({video}/{frame}), expected the same frames")  # fmt: skip
+            raise BadInput(f"{own.name} and {other.name}: only {own.name} has {rows.height} of the frames of task "
+                           f"{task!r}, such as {video}/{frame}. Compare runs on the same frames.")  # fmt: skip
 
 
-def _notes(first: SurgXScores, second: SurgXScores) -> tuple[str, ...]:
-    notes = []
+def _notes(first: SurgXScores, second: SurgXScores, numbers: Sequence[Compared]) -> tuple[str, ...]:
+    notes = [_OWN_ANSWERS] if len({number.difference.interval.clusters for number in numbers}) > 1 else []
     methods = [run.settings["method"] for run in (first, second)]
     if methods[0] != methods[1]:
         names = " and ".join(str(method["name"]) for method in methods)

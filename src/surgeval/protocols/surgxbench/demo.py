@@ -93,8 +93,8 @@ def look(data: Path, out: Path, name: str) -> None:
     tasks = ("instruments", "triplets") if name == MODELS[0] else ("instruments",)
     settings = profile_settings("surgxbench", tasks=tasks, curves=CHECKED, sanity=CHECKED)
     with forwarded(lambda *step: report(step)):
-        run = run_surgxbench(data, name, out=out / name, settings=settings, progress=False)
-    write_page_of([run.result(gallery=12)], out / name)
+        run = run_surgxbench(data, name, out=out / name, settings=settings, gallery=12, progress=False)
+    write_page_of([run.loaded], out / name)
 
 
 def _table(scores: list[SurgXScores]) -> pl.DataFrame:

@@ -18,7 +18,7 @@ from surgeval.stats import NumberUnit, find_measure, number_text, with_ends
 if TYPE_CHECKING:
     from surgeval.protocols.surgxbench.result import SurgXScores
 
-__all__ = ["TITLES", "joint", "layer", "overview", "own", "readable_table", "tables_to_save"]
+__all__ = ["TITLES", "joint", "layer", "overview", "own", "printed_tables", "readable_table", "tables_to_save"]
 
 TITLES = {
     "classes": "Each instrument",
@@ -45,6 +45,14 @@ _NOTES = {
     "missed predictions of all instruments before it divides.",
     "occlusion_triplets": "Lost: none of the top answers is a labelled triplet of the frame any more (the paper's "
     "number). Best match lost: the triplet whose region was hidden is not among them; another one may be.",
+}
+_PRINTED = {
+    "classes": ("class", "frames", "predicted", "f1", "tp_ac", "tp_chance", "tp_lift", "fp_ac"),
+    "matches": ("match", "triplets", "share", "ras", "chance"),
+    "replies": ("question", "replies", "names", "unparsed", "naming_nothing", "cut_off"),
+    "causal": ("named", "names", "of_image", "near", "near_attended", "near_chance"),
+    "table1": ("video", "frames", "ac", "aa", "chance"),
+    "table2": ("video", "frames", "ars", "valid", "zero"),
 }
 _FOLDED = ("videos", "flags", "table1", "table2", "unparsed")
 _JOINT = {
@@ -244,3 +252,19 @@ def _heading(column: str) -> str:
     if column in ("ac", "aa", "ars", "ras", "f1"):
         return column.upper()
     return _HEADINGS.get(column, column.replace("_", " "))
+
+
+def printed_tables(scores: SurgXScores) -> dict[str, pl.DataFrame]:
+    """What the command prints: the headline numbers, and what was measured of each class, match, reply or video."""
+    numbers = [
+        (measure.label, interval.cell(measure.unit), interval.clusters)
+        for key, interval in scores.numbers.items()
+        for measure in (find_measure(MEASURES, key),)
+    ]
+    schema = {"number": pl.String, "value": pl.String, "videos": pl.Int64}
+    shown = {
+        TITLES[key]: readable_table(scores.tables[key].select(columns))
+        for key, columns in _PRINTED.items()
+        if key in scores.tables
+    }
+    return {"": pl.DataFrame(numbers, schema=schema, orient="row"), **shown}

@@ -6,51 +6,119 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import polars as pl
+from pydantic import Field, create_model
 
-from surgeval.engine import RunRecord, check_filled, load_cases, load_record
-from surgeval.errors import BadInput, DataError, printable
-from surgeval.figures import Figure
+from surgeval.engine import RunRecord
+from surgeval.errors import BadInput, DataError
+from surgeval.files import check_stored
 from surgeval.metrics.grounding import FLAGS, prediction_sets
-from surgeval.pages import Evidence
 from surgeval.protocols.contract import Headline, headlines_of
-from surgeval.protocols.result import RecordedResult
+from surgeval.protocols.result import CaseRow, RecordedResult, RunFiles, RunSettings
 from surgeval.protocols.surgxbench import tables
-from surgeval.protocols.surgxbench.causal_table import CAUSAL_SCHEMA, causal_table
-from surgeval.protocols.surgxbench.evidence import surgxbench_evidence
-from surgeval.protocols.surgxbench.figures import surgxbench_figures
+from surgeval.protocols.surgxbench.causal_table import CausalCase, causal_table
 from surgeval.protocols.surgxbench.item import NO_EXTRAS, Extras, Item
 from surgeval.protocols.surgxbench.numbers import MEASURES, guessing, headline_numbers, shares_shown
 from surgeval.protocols.surgxbench.stored import load_page
 from surgeval.protocols.surgxbench.tables import CONTROLS, MOTION_FLAGS
 from surgeval.protocols.surgxbench.verdict import judge
-from surgeval.protocols.verdict import Verdict
 from surgeval.stats import Interval, find_measure, numbers_table
+
+if TYPE_CHECKING:
+    from surgeval.figures import Figure
+    from surgeval.pages import Evidence
+    from surgeval.protocols.verdict import Verdict
 
 __all__ = ["SurgXScores", "join_runs", "load_surgxbench", "outcomes"]
 
 _APART = ("split", "videos")  # in which folds differ
 
 _CURVES = ("deletion", "insertion", "deletion_random", "insertion_random")
-_SCHEMA: dict[str, pl.DataType] = {
-    "task": pl.String(), "frame": pl.String(), "class": pl.String(), "score": pl.Float64(), "best": pl.Boolean(),
-    "predicted": pl.Boolean(), "present": pl.Boolean(), "shown": pl.Int64(), "ac": pl.Float64(), "aa": pl.Float64(),
-    "chance": pl.Float64(), "chance_class": pl.Float64(), "area": pl.Float64(), "grounded": pl.Boolean(),
-    "flags": pl.String(), "excluded": pl.String(), "reference": pl.String(), "triplet": pl.String(),
-    "level": pl.String(), "prompt": pl.String(), "ras": pl.Float64(), "ras_chance": pl.Float64(), "valid": pl.Boolean(),
-    "ars": pl.Float64(), "check": pl.String(), "step": pl.String(), "correlation": pl.Float64(),
-    "asked": pl.String(), "reply": pl.String(), "named": pl.Int64(), "unparsed": pl.Int64(),
-    "unparsed_words": pl.String(), "finished": pl.Boolean(), "tokens": pl.Int64(),
-    "id": pl.String(), "cluster": pl.String(), "status": pl.String(), "reason": pl.String(),
-    **CAUSAL_SCHEMA,
-    **{f"match_{name}": pl.Boolean() for name in ("instrument", "verb", "target", "triplet")},
-    **{f"kept_{name}": pl.Boolean() for name in CONTROLS},
-    **{f"matched_{name}": pl.Boolean() for name in CONTROLS},
-    **{f"change_{name}": pl.Float64() for name in CONTROLS},
-    **{f"{kind}_area": pl.Float64() for kind in _CURVES},
-    **{kind: pl.List(pl.Float64()) for kind in _CURVES},
-}  # fmt: skip
+
+
+class _Case(CausalCase):
+    """What is known of a frame: of a class or prompt in it, of a reply, of a check. `task` says which."""
+
+    task: str
+    frame: str
+    class_name: Annotated[str | None, Field(alias="class")] = None
+    score: float | None = None
+    best: bool | None = None
+    predicted: bool | None = None
+    present: bool | None = None
+    shown: int | None = None
+    ac: float | None = None
+    aa: float | None = None
+    chance: float | None = None
+    chance_class: float | None = None
+    area: float | None = None
+    grounded: bool | None = None
+    flags: str | None = None
+    excluded: str | None = None
+    reference: str | None = None
+    triplet: str | None = None
+    level: str | None = None
+    prompt: str | None = None
+    top: list[str] | None = None
+    ras: float | None = None
+    ras_chance: float | None = None
+    valid: bool | None = None
+    ars: float | None = None
+    check_name: Annotated[str | None, Field(alias="check")] = None
+    step: str | None = None
+    correlation: float | None = None
+    asked: str | None = None
+    reply: str | None = None
+    named: int | None = None
+    unparsed: int | None = None
+    unparsed_words: str | None = None
+    finished: bool | None = None
+    tokens: int | None = None
+
+
+_FLAG, _NUMBER, _STEPS = (bool | None, None), (float | None, None), (list[float] | None, None)
+SurgXCase: type[CaseRow] = create_model(
+    "SurgXCase",
+    __base__=_Case,
+    __doc__="A case, with the values that there is one of for each control and each curve.",
+    **{f"match_{name}": _FLAG for name in ("instrument", "verb", "target", "triplet")},
+    **{f"{kind}_{name}": _FLAG for kind in ("kept", "matched") for name in CONTROLS},
+    **{f"change_{name}": _NUMBER for name in CONTROLS},
+    **{f"{kind}_area": _NUMBER for kind in _CURVES},
+    **dict.fromkeys(_CURVES, _STEPS),
+)  # type: ignore[call-overload]
+
+
+class _Named(RunSettings):
+    name: str
+
+
+class SurgXRunSettings(RunSettings):
+    """What tables and page take from the settings in run.json."""
+
+    profile: str
+    predict: str
+    over: str
+    region: str
+    geometry: str
+    delta: float
+    keep_top: float
+    threshold: float
+    every: float
+    tasks: tuple[str, ...]
+    classes: tuple[str, ...]
+    method: _Named
+
+
+class _RunModel(_Named):
+    family: str
+    identity: str
+
+
+class _RunDataset(_Named):
+    format: str
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -91,11 +159,15 @@ class SurgXScores(RecordedResult):
     @property
     def figures(self) -> Mapping[str, Figure]:
         """The figures of the page; `four_way` (right or wrong, grounded or not) stands first."""
+        from surgeval.protocols.surgxbench.figures import surgxbench_figures
+
         every = surgxbench_figures([self])
         return {name: every[name] for name in sorted(every, key=lambda name: name != "four_way")}
 
     def evidence(self) -> Evidence | None:
         """A row per frame: what was named, what is labelled, right or not, grounded or not."""
+        from surgeval.protocols.surgxbench.evidence import surgxbench_evidence
+
         return surgxbench_evidence(self)
 
     def headlines(self) -> tuple[Headline, ...]:
@@ -107,6 +179,19 @@ class SurgXScores(RecordedResult):
     def _verdict(self) -> Verdict | None:
         """Does it name instruments by looking at them? None for a run that did not name any."""
         return judge(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """The verdict, the settings, the headline numbers and every table."""
+        verdict = self.verdict()
+        numbers = {
+            key: {"estimate": one.estimate, "low": _plain(one.low), "high": _plain(one.high), "videos": one.clusters}
+            for key, one in self.numbers.items()
+        }
+        return {
+            "model": self.name, "verdict": None if verdict is None else verdict.to_json(),
+            "settings": dict(self.settings), "headline": numbers,
+            "tables": {key: table.to_dicts() for key, table in self.detail_tables.items()},
+        }  # fmt: skip
 
     def __str__(self) -> str:
         verdict = [] if self._verdict is None else [f"  {self._verdict}"]
@@ -135,26 +220,24 @@ def join_runs(folders: Sequence[str | Path], *, name: str | None = None) -> Surg
     Traceback (most recent call last):
     surgeval.errors.BadInput: runs: found none, expected at least one folder
     """
-    records = [load_record(folder, "surgxbench") for folder in folders]
-    if not records:
+    if not folders:
         raise BadInput("runs: found none, expected at least one folder")
-    for folder, record in zip(folders, records, strict=True):
-        file = Path(folder) / "run.json"
-        _check_record(file, record)
-        own, first = record.config, records[0].config
+    runs = [RunFiles.open(folder, "surgxbench", SurgXRunSettings) for folder in folders]
+    for run in runs:
+        file = run.folder / run.record.file_name
+        check_stored(_RunModel, run.record.model, file, "model")
+        check_stored(_RunDataset, run.record.dataset, file, "dataset")
+        own, first = run.record.config, runs[0].record.config
         other = sorted(key for key in own.keys() | first.keys() if key not in _APART and own.get(key) != first.get(key))
         if other:
             raise DataError(file, f"found other {', '.join(other)}, expected those of {folders[0]}", field="config")
-    every = pl.concat([_read(Path(folder)) for folder in folders], how="diagonal_relaxed")
+    every = pl.concat([_read(run.folder) for run in runs])
     if every["id"].n_unique() != every.height:
         raise DataError(Path(folders[-1]), "found frames that another run holds too, expected each frame in one run")
     failed = every.filter(pl.col("status") != "ok").group_by("status", "reason").len("cases").sort("status", "reason")
-    stored = [load_page(Path(folder)) for folder in folders]
-    first_page = stored[0]
+    stored = [load_page(run.folder) for run in runs]
     scores = _scores(
-        name or first_page.name or Path(folders[0]).resolve().name,
-        records[0],
-        every.filter(pl.col("status") == "ok"),
+        name or stored[0].name or runs[0].folder.resolve().name, runs[0], every.filter(pl.col("status") == "ok")
     )
     flow = next((page.extras.flow for page in stored if page.extras.flow is not None), None)
     return replace(
@@ -183,58 +266,29 @@ def outcomes(scores: SurgXScores) -> pl.DataFrame:
     )  # fmt: skip
 
 
-# What the tables and the page take from run.json's config, which anybody can have edited.
-_KINDS: Mapping[str, tuple[type | tuple[type, ...], tuple[str, ...]]] = {
-    "text": (str, ("profile", "predict", "over", "region", "geometry")),
-    "a number": ((int, float), ("delta", "keep_top", "threshold", "every")),
-    "a list": (list, ("tasks", "classes")),
-    "a map": (dict, ("method",)),
-}
-
-
-def _check_record(file: Path, record: RunRecord) -> None:
-    config = record.config
-    for expected, (kind, keys) in _KINDS.items():
-        for key in keys:
-            if not isinstance(config.get(key), kind):
-                raise DataError(file, f"found {repr(config.get(key))[:60]}, expected {expected}", field=f"config.{key}")
-    parts = {"model": (record.model, ("name", "family", "identity")),
-             "dataset": (record.dataset, ("name", "format"))}  # fmt: skip
-    names = {f"{part}.{key}": fields.get(key) if isinstance(fields, Mapping) else None
-             for part, (fields, keys) in parts.items() for key in keys}  # fmt: skip
-    names |= {f"config.{key}[{n}]": name for key in ("tasks", "classes") for n, name in enumerate(config[key])}
-    for field, value in {**names, "config.method.name": config["method"].get("name")}.items():
-        if not isinstance(value, str) or (field.startswith("config.") and printable(value) != value):
-            raise DataError(file, f"found {repr(value)[:60]}, expected text", field=field)
-
-
 def _read(folder: Path) -> pl.DataFrame:
-    """The cases of one run with every column of the protocol."""
-    file = folder / "cases.parquet"
-    try:
-        cases = load_cases(folder).collect()
-        nested = next((name for name, dtype in cases.schema.items() if isinstance(dtype, pl.Struct | pl.Array)), None)
-        if nested is not None:
-            raise DataError(file, "found a column of records, expected plain values or lists of them", field=nested)
-        cases = _complete(cases)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        trouble = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-        raise DataError(file, f"found a table that cannot be read ({trouble}), expected the cases of a run") from None
-    check_filled(cases, ("task", "frame"), file)
+    """The cases of one run."""
+    cases = SurgXCase.load(folder)
     lengths = cases.filter(pl.col("task") == "curves").select(pl.col(name).list.len() for name in _CURVES)
     sizes = {size for row in lengths.iter_rows() for size in row}
     if len(sizes) > 1 or sizes & {None, 0, 1}:
-        raise DataError(file, "found lists of other lengths, expected as many steps each", field="curves")
-    return cases
+        sentence = "expected lists of the same length, at least 2, in all cases of task curves"
+        raise DataError(folder / SurgXCase.file_name, sentence, field=_CURVES[0], code="wrong-shape")
+    return with_flags(cases)
 
 
-def _scores(name: str, record: RunRecord, cases: pl.DataFrame) -> SurgXScores:
-    config = record.config
-    classes = tuple(config["classes"])
-    if (config["predict"], config["over"]) == ("delta", "frames"):
-        cases = _over_frames(cases, float(config["delta"]))
+def with_flags(cases: pl.DataFrame) -> pl.DataFrame:
+    """The cases with a column per flag; cases.parquet keeps them as words in `flags`."""
+    raised = pl.col("flags").str.split(" ")
+    return cases.with_columns(raised.list.contains(name).alias(f"flag_{name}") for name in (*FLAGS, *MOTION_FLAGS))
+
+
+def _scores(name: str, run: RunFiles[SurgXRunSettings], cases: pl.DataFrame) -> SurgXScores:
+    record, config, classes = run.record, run.settings, run.settings.classes
+    if (config.predict, config.over) == ("delta", "frames"):
+        cases = _over_frames(cases, config.delta)
     table_of: dict[str, pl.DataFrame] = {}
-    if "instruments" in config["tasks"]:
+    if "instruments" in config.tasks:
         table_of["classes"] = tables.classes_table(cases, classes)
         table_of["four_way"] = tables.four_way_table(cases, classes)
         table_of["references"] = tables.reference_table(cases)
@@ -242,10 +296,10 @@ def _scores(name: str, record: RunRecord, cases: pl.DataFrame) -> SurgXScores:
         table_of["curves"] = tables.curves_table(cases)
         table_of["sanity"] = tables.sanity_table(cases)
         table_of["videos"] = tables.video_table(cases)
-    early = config["profile"] == "early"
-    if early and "instruments" in config["tasks"]:
+    early = config.profile == "early"
+    if early and "instruments" in config.tasks:
         table_of["table1"] = tables.early_instruments(cases)
-    if "triplets" in config["tasks"]:
+    if "triplets" in config.tasks:
         if early:
             table_of["table2"] = tables.early_triplets(cases)
         else:
@@ -258,18 +312,6 @@ def _scores(name: str, record: RunRecord, cases: pl.DataFrame) -> SurgXScores:
     details = {key: table for key, table in table_of.items() if not table.is_empty()}
     numbers = headline_numbers(cases)
     return SurgXScores(name=name, record=record, classes=classes, cases=cases, numbers=numbers, detail_tables=details)
-
-
-def _complete(cases: pl.DataFrame) -> pl.DataFrame:
-    """Every column of the protocol, null where no case had it, and one column per flag: cases.parquet keeps them as
-    words in `flags`.
-    """
-    full = cases.with_columns(
-        pl.col(name).cast(dtype) if name in cases.columns else pl.lit(None, dtype=dtype).alias(name)
-        for name, dtype in _SCHEMA.items()
-    )
-    raised = pl.col("flags").str.split(" ")
-    return full.with_columns(raised.list.contains(name).alias(f"flag_{name}") for name in (*FLAGS, *MOTION_FLAGS))
 
 
 def _over_frames(cases: pl.DataFrame, delta: float) -> pl.DataFrame:
@@ -298,3 +340,7 @@ def _flag_table(cases: pl.DataFrame) -> pl.DataFrame:
         .len("cases")
         .sort("task", "flag")
     )
+
+
+def _plain(value: float) -> float | None:
+    return None if value != value else value

@@ -5,7 +5,8 @@ from .ablation.result import ABLATIONS as ABLATIONS
 from .ablation.result import AblationScores as AblationScores
 from .ablation.result import Configuration as Configuration
 from .ablation.result import load_ablation as load_ablation
-from .compare import compare_training as compare_training
+from .all_folds import TrainedFolds as TrainedFolds
+from .all_folds import train_folds as train_folds
 from .curves import Training as Training
 from .curves import is_training as is_training
 from .curves import load_training_folder as load_training_folder

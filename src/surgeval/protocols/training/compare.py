@@ -5,68 +5,60 @@ Two ablations are compared row by row: a configuration with itself, each the mea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TypeAlias
 
 from surgeval.errors import BadInput
-from surgeval.protocols.contract import Compared, Comparison, few_video_notes
+from surgeval.protocols.comparison import Pair, refuse_different
 from surgeval.protocols.training.ablation.result import AblationScores, label_of
-from surgeval.protocols.training.result import TrainingScores, load_training
-from surgeval.protocols.triplets import RESAMPLES, compare_triplets
+from surgeval.protocols.training.result import TrainingScores
+from surgeval.protocols.triplets import pair_triplets
 from surgeval.results import counted
+from surgeval.stats import Combine, Measure
 
-__all__ = ["compare_training"]
+__all__ = ["pair_training"]
+
+Trained: TypeAlias = TrainingScores | AblationScores
 
 
-Trained: TypeAlias = TrainingScores | AblationScores | str | Path
-
-
-def compare_training(a: Trained, b: Trained, *, resamples: int = RESAMPLES, seed: int = 0) -> Comparison:
-    """Every number of a minus that of b; both must be folds, or both ablations, of the same data.
-
-    `resamples` is how many exchanges of videos are drawn at most; a comparison of ablations draws none.
-
-    The example of `run_training` compares two.
-
-    >>> compare_training("first", "second")
-    Traceback (most recent call last):
-    surgeval.errors.DataError: first: no such folder
-    """
-    first, second = (load_training(side) if isinstance(side, str | Path) else side for side in (a, b))
+def pair_training(first: Trained, second: Trained) -> Pair:
+    """Every number of two folders of folds, or of two ablations; the example of `run_training` compares two."""
     names = [side.folder.name if side.folder and first.name == second.name else side.name for side in (first, second)]
     if isinstance(first, TrainingScores) and isinstance(second, TrainingScores):
-        comparison = compare_triplets(first.scores, second.scores, resamples=resamples, seed=seed)
-        return replace(comparison, protocol="training", a=names[0], b=names[1])
+        return replace(pair_triplets(first.scores, second.scores), names=(names[0], names[1]))
     if isinstance(first, AblationScores) and isinstance(second, AblationScores):
-        return _ablations(first, second, names)
+        return replace(_pair_ablations(first, second), names=(names[0], names[1]))
     kinds = ["trained folds" if isinstance(side, TrainingScores) else "an ablation" for side in (first, second)]
     places = [str(side.folder or side.name) for side in (first, second)]
-    raise BadInput(f"{places[0]} and {places[1]}: found {kinds[0]} and {kinds[1]}, expected two of a kind")
+    raise BadInput(f"{places[0]} holds {kinds[0]}, {places[1]} {kinds[1]}. Compare two of a kind.")
 
 
-def _ablations(first: AblationScores, second: AblationScores, names: Sequence[str]) -> Comparison:
+def _pair_ablations(first: AblationScores, second: AblationScores) -> Pair:
     """Each configuration that both have with itself; their triplets first."""
     _require_same(first, second)
-    numbers = [
-        Compared(f"{row}|{column[0]}|{column[1]}", f"{row}: {label_of(column)}", difference)
+    differences = {
+        f"{row}|{column[0]}|{column[1]}": (f"{row}: {label_of(column)}", difference)
         for row in first.runs
         for column, difference in reversed(first.difference(row, second, row).items())
-    ]
+    }
+    measures = [
+        Measure(key=key, label=label, combine=Combine(classes="mean of present"),
+                explanation="A number of one configuration, the mean over its seeds.")
+        for key, (label, _) in differences.items()
+    ]  # fmt: skip
     seeds = f"means over {counted(len(first.seeds), 'seed')} and {counted(len(second.seeds), 'seed')}"
-    return Comparison(
-        protocol="training", a=names[0], b=names[1], numbers=tuple(numbers), settings={"table": first.table},
-        notes=(*few_video_notes(len(first.videos)), f"{seeds}: intervals are over videos, not over seeds"),
+    return Pair(
+        measures=measures, settings={"table": first.table},
+        differences=lambda _resamples, _seed: {key: difference for key, (_, difference) in differences.items()},
+        notes=lambda _numbers: (f"{seeds}: intervals are over videos, not over seeds",),
     )  # fmt: skip
 
 
 def _require_same(first: AblationScores, second: AblationScores) -> None:
-    both = f"{first.folder or first.name} and {second.folder or second.name}"
     if first.table != second.table:
-        found = f"the ablations {first.table} and {second.table}, which share no configuration"
-        raise BadInput(f"{both}: found {found}, expected two of the same")
+        raise BadInput(f"{first.folder or first.name} and {second.folder or second.name} are the ablations "
+                       f"{first.table} and {second.table}, which share no configuration. Compare two of the "
+                       "same.")  # fmt: skip
     ours, theirs = (side.runs[side.reference][0].settings for side in (first, second))
-    other = [name for name in ("data", "scheme", "convention", "ties", "components") if ours[name] != theirs[name]]
-    if other:
-        raise BadInput(f"{both}: found different {', '.join(other)}, expected ablations of the same data and videos")
+    names = ("data", "scheme", "convention", "ties", "components")
+    refuse_different(first, second, *({name: settings[name] for name in names} for settings in (ours, theirs)))

@@ -73,7 +73,8 @@ def run_training(
     >>> import tempfile
     >>> from surgeval.datasets import MemoryDataset
     >>> from surgeval.phantom import simulate_detector
-    >>> from surgeval.protocols.training import FoldDetections, TrainableDetector, compare_training, load_training
+    >>> from surgeval import compare
+    >>> from surgeval.protocols.training import FoldDetections, TrainableDetector, load_training
     >>> from surgeval.records import Box, Frame, Instance, Triplet
     >>> from surgeval.vocab import load_labels
     >>> space = load_labels("phantom")
@@ -89,7 +90,7 @@ def run_training(
     ...     again = load_training(folder)
     >>> folds.tables["folds"].select("fold", "test videos", "mAP50").rows()
     [('1', 2, 1.0), ('2', 2, 1.0), ('mean', None, 1.0), ('std', None, 0.0)]
-    >>> compare_training(folds, again).numbers[0].difference.estimate
+    >>> compare(folds, again).numbers[0].difference.estimate
     0.0
     >>> run_training("no/dataset", None, "out")
     Traceback (most recent call last):

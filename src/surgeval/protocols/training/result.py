@@ -10,16 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from surgeval.figures import Figure
-from surgeval.pages import Evidence
 from surgeval.protocols.contract import Headline
 from surgeval.protocols.result import RunFiles, RunResult
 from surgeval.protocols.training.ablation.result import AblationScores, load_ablation
 from surgeval.protocols.training.curves import Training, is_training, load_training_folder
-from surgeval.protocols.training.figures import fold_figures
 from surgeval.protocols.training.stored import (
     SCORES,
     TRAINING,
@@ -29,9 +27,14 @@ from surgeval.protocols.training.stored import (
     fold_home,
     load_fold,
 )
-from surgeval.protocols.training.tables import fold_table, paper_tables
+from surgeval.protocols.training.tables import convention_notes, fold_table, paper_tables
 from surgeval.protocols.triplets import TripletScores, load_triplets
-from surgeval.protocols.verdict import Verdict
+from surgeval.stats import Measure
+
+if TYPE_CHECKING:
+    from surgeval.figures import Figure
+    from surgeval.pages import Evidence
+    from surgeval.protocols.verdict import Verdict
 
 __all__ = ["TrainingScores", "load_folds", "load_training"]
 
@@ -54,6 +57,16 @@ class TrainingScores(RunResult):
         """`folds` or `sources`."""
         return str(self.scores.settings["scheme"]["kind"])
 
+    @property
+    def measures(self) -> tuple[Measure, ...]:  # type: ignore[override]
+        """Those of its scores."""
+        return self.scores.measures
+
+    @property
+    def recipe_settings(self) -> Mapping[str, Any]:
+        """Those of its scores."""
+        return self.scores.settings
+
     def headlines(self) -> tuple[Headline, ...]:
         """Those of its scores."""
         return self.scores.headlines()
@@ -67,6 +80,15 @@ class TrainingScores(RunResult):
         """Does it find more than the same answer in every frame would?"""
         return self.scores.verdict()
 
+    def sentences(self) -> tuple[str, ...]:
+        """Where the rows were scored under another convention than the paper's."""
+        return convention_notes(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """The notes and the tables."""
+        shown = {key: table.to_dicts() for key, table in self.tables.items() if not key.startswith("scores_")}
+        return {**super().to_json(), "tables": shown}
+
     @property
     def tables(self) -> dict[str, pl.DataFrame]:
         """Every fold, then the paper's tables (values and standard deviations in columns), then those of the scores."""
@@ -76,6 +98,8 @@ class TrainingScores(RunResult):
     @property
     def figures(self) -> dict[str, Figure]:
         """The mAP by epoch of every fold, each fold's number, and AP by class."""
+        from surgeval.protocols.training.figures import fold_figures
+
         return fold_figures(self)
 
 

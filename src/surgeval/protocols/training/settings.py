@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from surgeval.errors import BadInput
 from surgeval.files import BrokenJson, parse_json
 
-__all__ = ["setting_rows", "with_changes", "with_texts"]
+__all__ = ["read_settings", "setting_rows", "with_changes", "with_texts"]
 
 Settings = TypeVar("Settings")
 _LONGEST = 300
@@ -31,22 +31,31 @@ def with_changes(settings: Settings, changes: Mapping[str, Any]) -> Settings:
 
 
 def with_texts(settings: Settings, texts: Sequence[str]) -> Settings:
-    """The same from `name=value`; a value is JSON, or a word.
+    """The same from `name=value`.
 
     >>> from dataclasses import make_dataclass
     >>> with_texts(make_dataclass("Plan", ["epochs", "preset"])(3, "scratch"), ["epochs=5", "preset=paper"])
     Plan(epochs=5, preset='paper')
     """
+    return with_changes(settings, read_settings(texts))
+
+
+def read_settings(texts: Sequence[str]) -> dict[str, Any]:
+    """Values by name from `name=value`; a value is JSON, or a word.
+
+    >>> read_settings(["epochs=5", "preset=paper"])
+    {'epochs': 5, 'preset': 'paper'}
+    """
     changes: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals:
-            raise BadInput(f"setting {text[:60]!r}: found no '=', expected name=value")
+            raise BadInput(f"setting {text[:60]!r}: there is no '='. Write NAME=VALUE.")
         try:
             changes[name] = parse_json(value, finite=True)
         except BrokenJson:  # a word
             changes[name] = value
-    return with_changes(settings, changes)
+    return changes
 
 
 def setting_rows(value: Any, where: str = "", *, without: Sequence[str] = ()) -> list[tuple[str, str]]:

@@ -23,9 +23,10 @@ from surgeval.protocols.training.published import (
 )
 
 if TYPE_CHECKING:
+    from surgeval.protocols.training.ablation.result import AblationScores
     from surgeval.protocols.training.result import TrainingScores
 
-__all__ = ["PaperTable", "convention_note", "fold_table", "paper_tables"]
+__all__ = ["PaperTable", "convention_note", "convention_notes", "fold_table", "paper_tables", "printed_tables"]
 
 _COMPONENTS = ("i", "v", "t", "ivt")
 _COSTS = ("bbox", "i", "v", "t", "ivt")
@@ -218,3 +219,20 @@ def fold_table(result: TrainingScores) -> pl.DataFrame:
         })  # fmt: skip
     frame = pl.DataFrame(rows, infer_schema_length=None)
     return frame.with_columns(pl.selectors.float().fill_nan(None))
+
+
+def printed_tables(scores: TrainingScores | AblationScores) -> dict[str, pl.DataFrame]:
+    """What the command prints: the paper's tables with our rows only."""
+    return {f"As Table {table.paper.number}: {table.paper.title}": table.readable() for table in _own(scores)}
+
+
+def convention_notes(scores: TrainingScores | AblationScores) -> tuple[str, ...]:
+    """Where our rows were scored under another convention than the paper's."""
+    return tuple(dict.fromkeys(note for table in _own(scores) for note in table.other_conventions))
+
+
+def _own(scores: TrainingScores | AblationScores) -> tuple[PaperTable, ...]:
+    from surgeval.protocols.training.result import TrainingScores
+
+    tables = paper_tables([scores]) if isinstance(scores, TrainingScores) else (scores.paper(),)
+    return tuple(replace(table, paper=replace(table.paper, rows=())) for table in tables)

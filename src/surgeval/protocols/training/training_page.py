@@ -30,6 +30,7 @@ from surgeval.pages import (
 from surgeval.protocols.training.curves import Epoch, Training, load_training_folder
 from surgeval.protocols.training.figures import loss_lines, metric_lines, placed
 from surgeval.protocols.training.settings import setting_rows
+from surgeval.protocols.triplets import MEASURES
 from surgeval.results import Grade
 
 __all__ = ["training_findings", "write_training_page"]
@@ -107,7 +108,7 @@ def write_training_page(folder: str | Path, out: str | Path | None = None) -> Pa
     name = training.folder.resolve().name
     return write_page(
         home / "report.html", name, filled, kind="training", scorecard=_scorecard(training, findings[0]),
-        details={"Detector": training.record.model, "Status": _status(training)},
+        details={"Detector": training.record.model, "Status": _status(training)}, measures=MEASURES,
     )  # fmt: skip
 
 

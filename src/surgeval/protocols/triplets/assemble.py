@@ -20,20 +20,15 @@ from surgeval.metrics import (
     mean_along,
     mean_of,
 )
+from surgeval.protocols.triplets.metrics import NAMES, SCOPES, TOP, Key, detection_keys, recognition_keys
 from surgeval.protocols.triplets.result import TripletScores
 from surgeval.protocols.triplets.scoring.constant import constant_average_precision
 from surgeval.protocols.triplets.scoring.curves import component_curves, detection_precision, recognition_precision
-from surgeval.protocols.triplets.scoring.detection import SCOPES, DetectionPart, keys_of, pooled_shares, score_part
+from surgeval.protocols.triplets.scoring.detection import DetectionPart, pooled_shares, score_part
 from surgeval.protocols.triplets.scoring.groups import VideoGroups
 from surgeval.protocols.triplets.scoring.mixing import MOST_CELLS, RankedBoxes, ScoredFrames
-from surgeval.protocols.triplets.scoring.numbers import NAMES, Key, Progress, ScoreNumber, bootstrap, few_videos
-from surgeval.protocols.triplets.scoring.recognition import (
-    TOP,
-    FrameScores,
-    RecognitionPart,
-    recognition_keys,
-    score_frames,
-)
+from surgeval.protocols.triplets.scoring.numbers import Progress, ScoreNumber, bootstrap, few_videos
+from surgeval.protocols.triplets.scoring.recognition import FrameScores, RecognitionPart, score_frames
 from surgeval.protocols.triplets.tables import (
     association_table,
     class_labels,
@@ -165,12 +160,12 @@ def assemble_detection(
         ]  # fmt: skip
 
     parts = scored(convention, True)
-    keys = keys_of(
+    keys = detection_keys(
         tuple(n_classes), main, costs=parts[0].cost is not None, associations=parts[0].association is not None
     )
     sizes = plan.sizes(data.videos[data.targets.frame])
     numbers, replicates = plan.numbers(parts, keys, sizes)
-    bare = keys_of(tuple(n_classes), main, costs=False, associations=False)
+    bare = detection_keys(tuple(n_classes), main, costs=False, associations=False)
     ones = np.ones(len(plan.scheme.videos), np.int64)
     under: dict[str, Floats] = {}
     for name in CONVENTIONS:  # the others as if they had been named

@@ -1,62 +1,63 @@
-"""Two scores of the same videos: paired differences, each video left out of both in turn.
+"""Two scores of the same videos: numbers computed anew for exchanges of videos, from what is stored for that.
 
-Only scores of the same data under the same settings are compared; what differs otherwise is named and refused.
+Where too much was scored to be stored, and for numbers at each model's own score threshold, p is that of Student's t.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 from surgeval.arrays import Ints
 from surgeval.errors import BadInput, DataError
-from surgeval.protocols.contract import Compared, Comparison, by_key, few_video_notes
-from surgeval.protocols.triplets.result import TripletScores, load_triplets
+from surgeval.protocols.comparison import Pair, refuse_different
+from surgeval.protocols.triplets.metrics import Key
+from surgeval.protocols.triplets.result import TripletScores
 from surgeval.protocols.triplets.scoring.mixing import draws_of, mixture_of
-from surgeval.protocols.triplets.scoring.numbers import Key, StoredReplicates, reading_order
+from surgeval.protocols.triplets.scoring.numbers import StoredReplicates
 from surgeval.stats import Difference, paired_statistic, paired_vector
 
-__all__ = ["RESAMPLES", "TripletComparison", "compare_triplets"]
+__all__ = ["pair_triplets"]
 
-RESAMPLES = 1000
+_DRAWS = 1000
 _MANY_DRAWS = 199  # p from fewer exchanges is coarse
 _BOUNDS = (-1.0, 1.0)  # every number is a share
 _WORDS = {"data": "ground truth", "scheme": "scored groups of videos"}
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class TripletComparison(Comparison):
-    """a − b for every number of two scores, those to read first in front."""
-
-    def difference(self, component: str = "ivt", metric: str | None = None, scope: str = "global") -> Difference:
-        """One of them; `metric` is mAP50 (mAP for recognition) unless it is said."""
-        usual = "mAP50" if self.settings["task"] == "detection" else "mAP"
-        return by_key(self.numbers, Key(scope, component, metric or usual).text).difference
-
-
-def compare_triplets(
-    a: TripletScores | str | Path, b: TripletScores | str | Path, *, resamples: int = RESAMPLES, seed: int = 0
-) -> TripletComparison:
-    """Compare two scores of the same data, or two folders that hold them.
-
-    `resamples` is how many exchanges of videos are drawn at most; where there are no more, all of them are used.
+def pair_triplets(first: TripletScores, second: TripletScores) -> Pair:
+    """Every number of two scores of the same data, those to read first in front.
 
     >>> import numpy as np
-    >>> from surgeval import score_recognition
+    >>> from surgeval import compare, score_recognition
     >>> labels = np.eye(2)[[0, 1] * 6]
     >>> videos = [f"v{k // 2}" for k in range(12)]
     >>> right, wrong = (score_recognition(x, labels, videos) for x in (labels, 1 - labels))
-    >>> print(compare_triplets(right, wrong).difference())
+    >>> print(compare(right, wrong).difference())
     1.000 − 0.500 = 0.500 [0.000, 0.730], p = 0.0312
     """
-    first, second = (run if isinstance(run, TripletScores) else load_triplets(run) for run in (a, b))
     _require_same(first, second)
-    videos = first.settings["videos"]
+    exchanges = first.mixable is not None and second.mixable is not None
+    names = [run.folder.name if run.folder and first.name == second.name else run.name for run in (first, second)]
+    videos = len(first.settings["videos"])
+    drawn: list[int] = []
+
+    def differences(resamples: int, seed: int) -> dict[str, Difference]:
+        drawn.append(resamples)
+        return _differences(first, second, resamples, seed)
+
+    return Pair(
+        measures=first.measures, differences=differences, names=(names[0], names[1]), resamples=_DRAWS,
+        settings=first.settings,
+        notes=lambda _numbers: (*_tests(exchanges), *_few_draws(videos, drawn[-1]), *_all_rare(first)),
+    )  # fmt: skip
+
+
+def _differences(first: TripletScores, second: TripletScores, resamples: int, seed: int) -> dict[str, Difference]:
     exchanged = _exchanged(first, second, resamples, seed)
-    numbers = []
-    leading, others = reading_order(first.replicates.keys, first.main)
-    for key in (key for key in (*leading, *others) if key not in first.repeated):
+    videos = first.settings["videos"]
+    differences: dict[str, Difference] = {}
+    for key in first.replicates.keys:
         difference = exchanged.get(key)
         if difference is None:
             sides = [_Recalled(run.replicates, key, _where(run)) for run in (first, second)]
@@ -67,24 +68,17 @@ def compare_triplets(
                 mixed=False,
                 bounds=_BOUNDS,
             )
-        numbers.append(Compared(key.text, first.label_of(key), difference, higher_is_better=key.higher_is_better))
-    names = [run.folder.name if run.folder and first.name == second.name else run.name for run in (first, second)]
-    return TripletComparison(
-        protocol=first.protocol, a=names[0], b=names[1], numbers=tuple(numbers),
-        settings={**first.settings, "resamples": resamples, "seed": seed},
-        notes=(
-            *few_video_notes(len(videos)), *_tests(exchanged), *_few_draws(len(videos), resamples), *_all_rare(first),
-        ),
-    )  # fmt: skip
+        differences[key.text] = difference
+    return differences
 
 
-def _exchanged(first: TripletScores, second: TripletScores, resamples: int, seed: int) -> dict[Key, Difference]:
+def _exchanged(first: TripletScores, second: TripletScores, resamples: int, seed: int) -> Mapping[Key, Difference]:
     """The numbers that are computed anew for every exchange of videos; none where one side did not keep enough."""
     a, b = first.mixable, second.mixable
     if a is None or b is None:
         return {}
     if a.layout != b.layout:
-        raise BadInput(f"{_where(first)} and {_where(second)}: found different classes, expected the same")
+        raise BadInput(f"{_where(first)} and {_where(second)} have different classes. Compare scores of the same data.")
     settings = first.settings
     differences = paired_vector(
         mixture_of(a, b), settings["videos"], [key.text for key in a.keys], sizes=settings["sizes"],
@@ -109,12 +103,12 @@ def _all_rare(scores: TripletScores) -> tuple[str, ...]:
     return ("every class is rare: numbers of rare classes are those of all classes",) if scores.repeated else ()
 
 
-def _tests(exchanged: dict[Key, Difference]) -> tuple[str, ...]:
+def _tests(exchanges: bool) -> tuple[str, ...]:
     """What to know where no videos were exchanged."""
-    if exchanged:
+    if exchanges:
         return ()
-    return ("too much was scored to be kept for exchanges of videos: p is that of Student's t, which finds fewer "
-            "differences where videos are few or of unequal length",)  # fmt: skip
+    return ("The data were too large to store for the exchange test, so p is from a t-test, which has less power with "
+            "few or unequal videos.",)  # fmt: skip
 
 
 def _either(a: _Recalled, b: _Recalled, videos: int) -> Any:
@@ -146,20 +140,9 @@ def _where(scores: TripletScores) -> str:
 def _require_same(first: TripletScores, second: TripletScores) -> None:
     both = f"{_where(first)} and {_where(second)}"
     if first.task != second.task:
-        raise BadInput(f"{both}: found {first.task} and {second.task}, expected two scores of the same task")
-    names = [name for name in dict.fromkeys((*first.settings, *second.settings))
-             if first.settings.get(name) != second.settings.get(name)]  # fmt: skip
-    if names:
-        differing = [
-            _WORDS.get(name, f"{name} ({_shown(first.settings.get(name))} and {_shown(second.settings.get(name))})")
-            for name in names
-        ]
-        advice = ". Score both with the same ties" if names == ["ties"] else ""
-        raise BadInput(f"{both}: found different {', '.join(differing)}, expected the same data and settings{advice}")
+        raise BadInput(f"{both} are scores of {first.task} and of {second.task}. Compare two scores of the same task.")
+    ours, theirs = ({_WORDS.get(name, name): value for name, value in run.settings.items()} for run in (first, second))
+    same_but_ties = {**ours, "ties": theirs.get("ties")} == dict(theirs)
+    refuse_different(first, second, ours, theirs, advice="Score both with the same ties." if same_but_ties else "")
     if set(first.replicates.keys) != set(second.replicates.keys):
-        raise BadInput(f"{both}: found different numbers, expected scores of the same version of surgeval")
-
-
-def _shown(value: Any) -> str:
-    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return text if len(text) <= 60 else f"{text[:57]}…"
+        raise BadInput(f"{both} hold different numbers. Score both with the same version of surgeval.")

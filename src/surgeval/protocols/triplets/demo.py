@@ -102,9 +102,7 @@ def _about_network(scored: Mapping[str, TripletScores], missing: str) -> tuple[s
 
 def _neighbours(scored: Mapping[str, TripletScores]) -> tuple[str, ...]:
     """Each detector compared with the next worse one."""
-    from surgeval.protocols.triplets.compare import compare_triplets
+    from surgeval.protocols.comparison import compare
 
     order = sorted(scored, key=lambda name: -scored[name].number().estimate)
-    return tuple(
-        f"{a} − {b}, IVT mAP50: {compare_triplets(scored[a], scored[b]).difference()}" for a, b in pairwise(order)
-    )
+    return tuple(f"{a} − {b}, IVT mAP50: {compare(scored[a], scored[b]).difference()}" for a, b in pairwise(order))

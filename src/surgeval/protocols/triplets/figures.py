@@ -13,6 +13,7 @@ from surgeval.arrays import Ints
 from surgeval.figures import Cloud, Curve, Estimate, Figure, Series, estimates, heatmap, scatter
 from surgeval.figures import curves as draw_curves
 from surgeval.metrics import Confusion
+from surgeval.protocols.triplets.metrics import DETECTION
 from surgeval.stats import Interval
 
 __all__ = ["MOST_CLASSES", "TITLES", "score_figures", "title_of"]
@@ -74,7 +75,7 @@ def _by_frequency(task: str, settings: Mapping[str, Any], sheets: Mapping[str, p
 
 
 def _conventions(table: pl.DataFrame, intervals: Mapping[tuple[str, str, str], Interval]) -> Figure:
-    rows = table.filter(pl.col("metric").is_in(["mAP50", "mAP50:95", "F1"]))
+    rows = table.filter(pl.col("metric").is_in([metric.key for metric in DETECTION if metric.summary]))
     labels = tuple(f"{component.upper()} {metric}" for component, metric in rows.select("component", "metric").rows())
     names = [name for name in rows.columns if name not in ("component", "metric", "difference")]
     groups = []

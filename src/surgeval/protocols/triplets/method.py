@@ -7,19 +7,23 @@ with an interval over videos on every headline number. Boxes are scored under a 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import polars as pl
 
 from surgeval.arrays import Floats, Ints
+from surgeval.console import progress_bar
+from surgeval.console.commands import Help, common
+from surgeval.console.panels import READING, RUNNING, SCORING
 from surgeval.datasets import Dataset, OnProblem, Sources, name_sources, raise_errors
 from surgeval.datasets.predictions import GroundTruth, ground_truth
-from surgeval.errors import BadInput
+from surgeval.errors import BadInput, SurgevalError
 from surgeval.metrics import Convention, Ties, choose_convention, evaluate_detection, rare_classes
+from surgeval.protocols.pictures import PICTURES
 from surgeval.protocols.triplets.assemble import (
     ScoringPlan,
     assemble_detection,
@@ -52,41 +56,76 @@ DETECTION = ("i", "v", "t", "ivt")
 
 
 def score_triplets(
-    predictions: Source | None,
-    data: Dataset | str | Path,
+    predictions: Annotated[
+        Source | None,
+        Help("Predictions: CSV, Parquet, COCO results, YOLO lines, CholecT50 JSON, rows.", name="--pred --predictions"),
+    ],
+    data: Annotated[Dataset | str | Path, Help("The dataset folder or file.")],
+    out: Annotated[str | Path | None, Help("Folder for report.html, tables, figures, scores.")] = None,
     *,
-    task: Task | None = None,
-    convention: Convention | None = None,
-    ties: Ties | None = None,
-    components: Sequence[str] | None = None,
-    split: str | None = None,
-    folds: Folds | None = None,
-    leave_source_out: bool = False,
-    sources: Sources | None = None,
-    rare: int = 300,
-    rare_from: Literal["dataset", "train"] = "dataset",
-    threshold_from: str | Path | None = None,
-    name: str | None = None,
+    constant: Annotated[bool, Help("Score the constant baseline: the same prediction for every frame.")] = False,
+    task: Annotated[Task | None, Help("Default: seen from the predictions.")] = None,
+    convention: Annotated[
+        Convention | None, Help("How boxes are matched and averaged. Default: as coco.", SCORING)
+    ] = None,
+    ties: Annotated[
+        Ties | None,
+        Help(
+            "How equal scores are ranked. free: no number depends on the order of rows; reference: as the convention's "
+            "reference does. Default: reference if --convention is given and scores differ, else free.",
+            SCORING,
+        ),
+    ] = None,
+    components: Annotated[
+        Sequence[str] | str | None,
+        Help("Some of i,v,t,iv,it,vt,ivt. Default: all the labels have.", SCORING, kind=str),
+    ] = None,
+    split: Annotated[str | None, Help("Score only the videos of this split.")] = None,
+    folds: Annotated[
+        Folds | None, Help("prostatd, cholect50-cv, … or a JSON file of folds and test videos.", kind=str)
+    ] = None,
+    leave_source_out: Annotated[bool, Help("Score each source (hospital) alone.", SCORING)] = False,
+    sources: Annotated[Sources | None, common("sources", panel=SCORING)] = None,
+    rare: Annotated[int, Help("Classes with fewer instances are rare.", SCORING, least=1)] = 300,
+    rare_from: Annotated[Literal["dataset", "train"], Help("Where instances count.", SCORING)] = "dataset",
+    threshold_from: Annotated[
+        str | Path | None,
+        Help("Take P/R/F1's threshold from a scored folder or an unscored split.", SCORING, kind=str),
+    ] = None,
+    name: Annotated[str | None, Help("What to call the method. Default: the folder's name, or the file's.")] = None,
+    replace: Annotated[bool, Help("Write over scores of other predictions or settings in --out.", RUNNING)] = False,
+    pictures: Annotated[
+        int | None,
+        Help(f"Frames the page keeps a picture of, the worst first. Default: {PICTURES} with --out.", least=0,
+             most=20_000),
+    ] = None,
+    pred_format: Annotated[
+        str | None, Help("table, coco, yolo, cholect50, rows or json. Default: detected.", READING)
+    ] = None,
+    classes: Annotated[
+        Literal["triplet", "instrument"] | None,
+        Help("How to interpret a bare class ID in the predictions.", READING),
+    ] = None,
     format: str | None = None,
     labels: str | Path | None = None,
-    pred_format: str | None = None,
-    classes: Literal["triplet", "instrument"] | None = None,
-    pictures: int = 0,
-    progress: Progress | None = None,
+    progress: bool = False,
     on_problem: OnProblem = raise_errors,
-) -> TripletScores:
-    """Score predictions against a dataset; `predictions=None` scores the constant predictor, the floor of any model.
+) -> TripletScores:  # fmt: skip
+    """Score detected or recognised triplets, with an interval over videos on every headline number.
+
+    `predictions` is a file or a table; `constant` scores the constant baseline instead. With `out` the scores are saved
+    there as a run; scores of other predictions or settings in that folder are kept unless `replace` is set.
 
     Boxes are matched as under convention `coco` unless another is named. `ties` says how equal scores are ranked: with
     `free` no number depends on the order of videos, frames and rows, with `reference` they keep the order of the
     convention's reference. The default is `free` if no convention is named or all predictions have the same score.
 
     `folds` is a published scheme (`prostatd`, `cholect50-cv`, …), a JSON file or a mapping of folds to test videos.
-    `sources` says which videos are of which source for `leave_source_out`, where the dataset does not (`name_sources`).
-    `threshold_from` names where the score threshold of P/R/F1 comes from: a scored folder, or a split of the dataset
-    that is not scored. `rare` classes have fewer instances in the whole dataset, or in the training videos. `pictures`
-    of the worst frames are kept for the page. `on_problem` is called with each error and warning about the predictions;
-    warnings are also among the notes.
+    `sources` says which videos are of which source for `leave_source_out`, where the dataset does not
+    (`name_sources`). `threshold_from` names where the score threshold of P/R/F1 comes from: a scored folder, or a
+    split of the dataset that is not scored. `rare` classes have fewer instances in the whole dataset, or in the
+    training videos. `pictures` of the worst frames are kept for the page (by default only with `out`). `on_problem`
+    is called with each error and warning about the predictions; warnings are also among the notes.
 
     >>> import polars as pl
     >>> from surgeval.datasets import MemoryDataset
@@ -100,6 +139,49 @@ def score_triplets(
     >>> print(score_triplets(found, MemoryDataset(space, frames)).number("ivt", "mAP50"))
     0.505 [0.000, 1.000] (few clusters: 2)
     """
+    if (predictions is None) != constant:
+        raise BadInput("predictions or constant: give one of the two, and only one.")
+    folder = None if out is None else Path(out)
+    name = name or (folder.resolve().name if folder is not None else None)
+    kept = (0 if folder is None else PICTURES) if pictures is None else pictures
+    parts = tuple(components.split(",")) if isinstance(components, str) else components
+    with progress_bar("videos left out", show=progress) as bar:
+        bar.phase("reading and matching", None)
+        scores = _score(
+            predictions, data, task=task, convention=convention, ties=ties, components=parts, split=split, folds=folds,
+            leave_source_out=leave_source_out, sources=sources, rare=rare, rare_from=rare_from,
+            threshold_from=threshold_from, name=name, format=format, labels=labels, pred_format=pred_format,
+            classes=classes, pictures=kept, progress=bar.advance, on_problem=on_problem,
+        )  # fmt: skip
+    if folder is not None:
+        if not replace and (earlier := _other_scores(scores, folder)):
+            raise BadInput(f"{folder} holds {earlier}. Name a new folder, or set replace to write over them.")
+        scores.save(folder)
+    return scores
+
+
+def _other_scores(scores: TripletScores, out: Path) -> str | None:
+    """What finished scores of other predictions or settings are there; the same ones may be written again."""
+    if not (out / "run.json").is_file():
+        return None
+    try:
+        earlier = load_triplets(out)
+    except SurgevalError:  # damaged: not usable as a result
+        return None
+    if earlier.name != scores.name:
+        return f"the scores of {earlier.name}"
+    both = [run.to_json() for run in (earlier, scores)]  # NaN, which equals nothing, is None there
+    same = all(both[0][part] == both[1][part] for part in ("numbers", "settings"))
+    return None if same else "scores of other predictions or settings"
+
+
+def _score(
+    predictions: Source | None, data: Dataset | str | Path, *, task: Task | None, convention: Convention | None,
+    ties: Ties | None, components: Sequence[str] | None, split: str | None, folds: Folds | None, leave_source_out: bool,
+    sources: Sources | None, rare: int, rare_from: Literal["dataset", "train"], threshold_from: str | Path | None,
+    name: str | None, format: str | None, labels: str | Path | None, pred_format: str | None,
+    classes: Literal["triplet", "instrument"] | None, pictures: int, progress: Progress, on_problem: OnProblem,
+) -> TripletScores:  # fmt: skip
     choose_convention(convention, ties)
     if predictions is None and task is None:
         task = "detection"
@@ -186,7 +268,7 @@ def _cuts(scores: TripletScores, scheme: VideoGroups, component: str) -> Floats:
 
 
 def _with_evidence(scores: TripletScores, objects: pl.DataFrame, dataset: Dataset, pictures: int) -> TripletScores:
-    return replace(scores, objects=objects, pictures=kept_pictures(dataset, objects, pictures))
+    return dataclasses.replace(scores, objects=objects, pictures=kept_pictures(dataset, objects, pictures))
 
 
 def _title(predictions: Source) -> str:

@@ -21,9 +21,9 @@ from surgeval.errors import DataError
 from surgeval.files import StoredTable, write_parquet_file
 from surgeval.metrics import ASSOCIATION_COUNTS, Ranked
 from surgeval.metrics.ordinal import PARTS
+from surgeval.protocols.triplets.metrics import Key
 from surgeval.protocols.triplets.scoring.detection import CostSums
 from surgeval.protocols.triplets.scoring.mixing import MOST_CELLS, RankedBoxes, RankedGroup, ScoredFrames
-from surgeval.protocols.triplets.scoring.numbers import Key
 from surgeval.protocols.triplets.scoring.recognition import FrameScores
 from surgeval.protocols.triplets.stored import MOST_CLASSES, Confusions
 

@@ -9,18 +9,18 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from surgeval.protocols.triplets.metrics import DETECTION, NAMES, SCOPES
 from surgeval.protocols.triplets.result import TripletScores
-from surgeval.protocols.triplets.scoring.detection import SCOPES
-from surgeval.protocols.triplets.scoring.numbers import NAMES
 from surgeval.protocols.triplets.verdict import floors_of
 from surgeval.results import counted
 from surgeval.stats import with_ends
 
-__all__ = ["BASELINE", "Readable", "readable_scores"]
+__all__ = ["BASELINE", "Readable", "printed_tables", "readable_scores"]
 
 BASELINE = "constant baseline"  # heading of what it reaches
 _MOST = 20  # classes listed in a terminal
-_GROUPS = ("component", "group", "videos", "mAP50", "mAP50:95", "F1", "video-wise mAP50", "mAP", "video-wise mAP")
+_SUMMARY = tuple(metric.key for metric in DETECTION if metric.summary)
+_GROUPS = ("component", "group", "videos", *_SUMMARY, "video-wise mAP50", "mAP", "video-wise mAP")
 _CLASSES = ("name", "instances", "AP50", "video-wise AP50", "F1", "AP", "video-wise AP")
 
 
@@ -31,6 +31,12 @@ class Readable:
     name: str
     title: str
     frame: pl.DataFrame
+
+
+def printed_tables(scores: TripletScores) -> dict[str, pl.DataFrame]:
+    """What the command prints: the first of the readable tables."""
+    first, *_ = readable_scores(scores)
+    return {first.title: first.frame}
 
 
 def readable_scores(scores: TripletScores) -> list[Readable]:
@@ -72,7 +78,7 @@ def readable_scores(scores: TripletScores) -> list[Readable]:
         whole_first = scores.sheets[kind].sort(pl.col("component") != "ivt", maintain_order=True)
         tables.append(Readable(kind, f"By {kind[:-1]}", _rounded(_some(whole_first, _GROUPS))))
     if "conventions" in scores.sheets:
-        main_metrics = scores.sheets["conventions"].filter(pl.col("metric").is_in(["mAP50", "mAP50:95", "F1"]))
+        main_metrics = scores.sheets["conventions"].filter(pl.col("metric").is_in(_SUMMARY))
         tables.append(Readable("conventions", "The same predictions under three conventions", _rounded(main_metrics)))
     if "ties" in scores.sheets:
         title = "Numbers that the order of equal scores changes (no class: the mean over classes)"

@@ -18,27 +18,26 @@ import polars as pl
 from surgeval._version import __version__
 from surgeval.engine import Manifest, load_record, scored_record
 from surgeval.errors import BadInput, RunError
-from surgeval.figures import Curve, Figure
+from surgeval.figures import Curve
 from surgeval.files import check_stored
-from surgeval.pages import Evidence
-from surgeval.protocols.contract import Headline
+from surgeval.protocols.contract import Headline, headlines_of
 from surgeval.protocols.pictures import load_pictures, save_pictures
 from surgeval.protocols.result import RunResult, check_output, write_run
-from surgeval.protocols.triplets.evidence import triplet_evidence
-from surgeval.protocols.triplets.figures import score_figures
+from surgeval.protocols.triplets.metrics import NAMES, Key, number_of, reading_order
 from surgeval.protocols.triplets.mixing_files import Layout, read_mixable, write_mixable
 from surgeval.protocols.triplets.scoring.inputs import Task
 from surgeval.protocols.triplets.scoring.mixing import RankedBoxes, ScoredFrames
-from surgeval.protocols.triplets.scoring.numbers import NAMES, Key, ScoreNumber, StoredReplicates, reading_order
+from surgeval.protocols.triplets.scoring.numbers import ScoreNumber, StoredReplicates
 from surgeval.protocols.triplets.scoring.objects import ObjectRow
 from surgeval.protocols.triplets.stored import Confusions, DetailsFile, ReplicateRow, TripletsFile, check_sheets
 from surgeval.protocols.triplets.tables import confusion_table, headline_table
 from surgeval.protocols.triplets.verdict import floors_of, judge
-from surgeval.protocols.verdict import Verdict
-from surgeval.stats import Interval
+from surgeval.stats import Interval, Measure
 
 if TYPE_CHECKING:
     from surgeval.figures import Figure
+    from surgeval.pages import Evidence
+    from surgeval.protocols.verdict import Verdict
 
 __all__ = ["TripletScores", "load_triplets"]
 
@@ -104,14 +103,20 @@ class TripletScores(RunResult):
 
     def headlines(self) -> tuple[Headline, ...]:
         """The defined numbers to read first; of mAPs also what one reaches who never looks: the same answer always."""
-        intervals = {number.key: number.interval for number in self.numbers}
+        known = {number.key.text: number.interval for number in self.numbers}
+        defined = {key: interval for key, interval in known.items() if not math.isnan(interval.estimate)}
         metric = "mAP50" if self.task == "detection" else "mAP"
-        unseeing = {Key("global", component, metric): value for component, value in floors_of(self).items()}
+        unseeing = {Key("global", component, metric).text: value for component, value in floors_of(self).items()}
+        return headlines_of(self.measures, defined, unseeing=unseeing)
+
+    @cached_property
+    def measures(self) -> tuple[Measure, ...]:  # type: ignore[override]
+        """Every number, those to read first in front; none twice."""
+        first, others = reading_order([number.key for number in self.numbers], self.main)
         return tuple(
-            Headline(key.text, self.label_of(key), intervals[key], unseeing=unseeing.get(key))
-            for key in reading_order(intervals, self.main)[0]
-            if not math.isnan(intervals[key].estimate) and key not in self.repeated
-        )
+            number_of(key, self.label_of(key), headline=key in first)
+            for key in (*first, *others) if key not in self.repeated
+        )  # fmt: skip
 
     @cached_property
     def _verdict(self) -> Verdict | None:
@@ -123,11 +128,15 @@ class TripletScores(RunResult):
         """Every table by file name, first every headline number with its interval, none of them twice."""
         confusions = {f"confusion_{key}": confusion_table(*matrix) for key, matrix in self.confusions.items()}
         numbers = [number for number in self.numbers if number.key not in self.repeated]
-        return {"headline": headline_table(numbers), **self.sheets, **confusions}
+        signatures = {measure.key: measure.signature(self.settings) for measure in self.measures}
+        recipes = pl.Series("signature", [signatures[number.key.text] for number in numbers], dtype=pl.String)
+        return {"headline": headline_table(numbers).with_columns(recipes), **self.sheets, **confusions}
 
     @property
     def figures(self) -> dict[str, Figure]:
         """Every figure by file name; one with nothing to show is left out."""
+        from surgeval.protocols.triplets.figures import score_figures
+
         convention = self.settings.get("convention", "")
         known = {(convention, number.key.component, number.key.metric): number.interval
                  for number in self.numbers if number.key.scope == "global"}  # fmt: skip
@@ -135,6 +144,8 @@ class TripletScores(RunResult):
 
     def evidence(self) -> Evidence | None:
         """A row per frame: labelled, said, and what became of each."""
+        from surgeval.protocols.triplets.evidence import triplet_evidence
+
         return triplet_evidence(self)
 
     def plot(self, name: str | None = None) -> Figure:
@@ -154,6 +165,10 @@ class TripletScores(RunResult):
             "thresholds": dict(self.thresholds),
             "numbers": [number.to_json() for number in self.numbers],
         }
+
+    def json_details(self) -> dict[str, Any]:
+        """Every table."""
+        return {"tables": {key: table.to_dicts() for key, table in self.sheets.items()}}
 
     def save(self, folder: str | Path) -> Path:
         """Make the folder a run that `load_triplets` reads back."""

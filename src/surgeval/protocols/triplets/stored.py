@@ -26,8 +26,9 @@ from surgeval.errors import DataError
 from surgeval.figures import Curve
 from surgeval.files import NullableFloat, StoredFile, StoredPart, StoredTable
 from surgeval.metrics import CONVENTIONS, Confusion, Convention, Ties
+from surgeval.protocols.triplets.metrics import Key, check_metric
 from surgeval.protocols.triplets.scoring.inputs import Task
-from surgeval.protocols.triplets.scoring.numbers import Key, ScoreNumber, StoredReplicates
+from surgeval.protocols.triplets.scoring.numbers import ScoreNumber, StoredReplicates
 from surgeval.stats import Interval
 
 __all__ = ["MOST_CLASSES", "Component", "Confusions", "DetailsFile", "ReplicateRow", "TripletsFile", "check_sheets"]
@@ -58,7 +59,7 @@ class StoredNumber(StoredPart):
 
     scope: Word
     component: Component | Literal["bbox"]
-    metric: Word
+    metric: Annotated[str, AfterValidator(check_metric)]
     estimate: NullableFloat
     low: NullableFloat
     high: NullableFloat

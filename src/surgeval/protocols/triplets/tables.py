@@ -14,8 +14,9 @@ import polars as pl
 
 from surgeval.arrays import Floats, Ints
 from surgeval.metrics import ASSOCIATION_COUNTS, Confusion, mean_along, weighted_average_precision
-from surgeval.protocols.triplets.scoring.detection import METRICS, SCOPES, DetectionPart
-from surgeval.protocols.triplets.scoring.numbers import OUTCOMES, Key, ScoreNumber
+from surgeval.protocols.triplets.metrics import OUTCOMES, SCOPES, Key, detection_metrics
+from surgeval.protocols.triplets.scoring.detection import DetectionPart
+from surgeval.protocols.triplets.scoring.numbers import ScoreNumber
 from surgeval.protocols.triplets.scoring.recognition import FrameScores, RecognitionPart
 from surgeval.vocab import LabelSpace
 
@@ -100,7 +101,7 @@ def detection_classes(
     rankeds = [part.components[component].ranked for part in parts]
     instances = sum((ranked.truths.sum(axis=0) for ranked in rankeds), np.zeros(len(names), np.int64))
     predictions = sum((np.diff(ranked.start) for ranked in rankeds), np.zeros(len(names), np.int64))
-    overall, by_video = zip(*(part.per_class(component) for part in parts), strict=True)
+    overall, by_video = ([part.by_class(component) for part in parts], [part.video_wise(component) for part in parts])
     columns: dict[str, Any] = {
         "class": np.arange(len(names)),
         "name": list(names),
@@ -108,12 +109,13 @@ def detection_classes(
         "predictions": predictions,
         "videos": sum(((ranked.truths > 0).sum(axis=0) for ranked in rankeds), np.zeros(len(names), np.int64)),
     }
-    for field, metric in METRICS.items():
-        columns[metric.removeprefix("m")] = mean_along(np.stack([getattr(scores, field) for scores in overall]), 0)
-        columns |= {"constant AP50": floor} if metric == "mAP50" else {}
-    for field in ("AP", "AP_5095"):
-        metric = f"video-wise {METRICS[field].removeprefix('m')}"
-        columns[metric] = mean_along(np.stack([getattr(scores, field) for scores in by_video]), 0)
+    metrics = detection_metrics(component)
+    for metric in metrics:
+        columns[_of_class(metric.key)] = mean_along(np.stack([values[metric.key] for values in overall]), 0)
+        columns |= {"constant AP50": floor} if metric.key == "mAP50" else {}
+    for metric in (metric for metric in metrics if metric.by_video):
+        means = mean_along(np.stack([values[metric.key] for values in by_video]), 0)
+        columns[f"video-wise {_of_class(metric.key)}"] = means
     if totals is not None:
         columns["instances in dataset"] = totals
         columns["rare"] = np.isin(np.arange(len(names)), np.concatenate([part.rare for part in parts]))
@@ -177,14 +179,12 @@ def tie_table(
     """
     rows: list[dict[str, Any]] = []
     for component, classes in names.items():
-        for field, metric in METRICS.items():
-            by_class = [
-                np.stack([getattr(part.per_class(component)[0], field) for part in group])
-                for group in (parts, order_free)
-            ]
+        known = [[part.by_class(component) for part in group] for group in (parts, order_free)]
+        for metric in (metric.key for metric in detection_metrics(component)):
+            by_class = [np.stack([values[metric] for values in group]) for group in known]
             means = [float(mean_along(mean_along(values, 1), 0)) for values in by_class]
             single = [mean_along(values, 0).tolist() for values in by_class]
-            heads = [("", metric), *((name, metric.removeprefix("m")) for name in classes)]
+            heads = [("", metric), *((name, _of_class(metric)) for name in classes)]
             columns = [[mean, *values] for mean, values in zip(means, single, strict=True)]
             for (name, label), reference, free in zip(heads, *columns, strict=True):
                 rows.append({"component": component, "class": name, "metric": label, "reference": reference,
@@ -201,6 +201,11 @@ def confusion_table(confusion: Confusion, names: Sequence[str]) -> pl.DataFrame:
     schema = {"predicted": pl.String, "true": pl.String, "count": pl.Int64, "share of true": pl.Float64}
     cells = [(rows[p], columns[t], int(confusion.counts[p, t]), float(shares[p, t])) for p, t in pairs]
     return pl.DataFrame(cells, schema=schema, orient="row")
+
+
+def _of_class(metric: str) -> str:
+    """What a metric is called for one class: AP of a class, mAP of several."""
+    return metric.removeprefix("m")
 
 
 def _occurring(table: pl.DataFrame) -> pl.DataFrame:

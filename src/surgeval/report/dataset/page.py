@@ -193,7 +193,7 @@ def _overview(s: DatasetStatistics, shelf: _Shelf, sheet: Image | None, check: C
     usual = _USUAL_GAP if any(row.step for row in s.videos) else ""
     return Section(
         "Overview",
-        findings=dataset_findings(s, check),
+        findings=dataset_findings(s, check)[0 if check is None else 1 :],  # the scorecard has the first
         images=tuple(pictures),
         tables=(
             *shelf.table("splits", "Videos, frames and instances by split and source"),

@@ -18,6 +18,7 @@ import polars as pl
 
 from surgeval.files import DistinctNames, path_inside
 from surgeval.pages import Evidence, Link, Section, Table, save_tables, write_page
+from surgeval.protocols.registry import ranked_measures
 from surgeval.report.ranking.entries import TROUBLES, status_of
 from surgeval.report.ranking.study import RankingStudy
 from surgeval.report.ranking.tables import weakest_bucket
@@ -64,7 +65,7 @@ def write_feedback(
     baselines = ranking.gate.baselines if ranking.gate else ()
     teams = [m for m in ranking.order if ranking.models[m] not in baselines]
     names = DistinctNames("index.html")
-    rows, links = [], []
+    rows, links, measures = [], [], ranked_measures()
     for number, m in enumerate(teams):
         progress(number, len(teams))
         team = ranking.models[m]
@@ -76,6 +77,7 @@ def write_feedback(
             home / "feedback.html", team, _sections(study, m, answers), kind="feedback", lead=_place(study, m),
             details={"Entries": str(len(ranking.models)), "Questions": str(sum(ranking.questions)),
                      "Videos": str(len(ranking.outcomes.videos))},
+            measures=measures,
         )  # fmt: skip
         rows.append((place_span(ranking.final_rank, m), team, folder))
         links.append(Link(f"{team}: place {place_span(ranking.final_rank, m)}", f"{folder}/feedback.html"))

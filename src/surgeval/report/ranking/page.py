@@ -15,6 +15,7 @@ import polars as pl
 from surgeval.errors import BadInput
 from surgeval.files import failure_reason, write_atomically
 from surgeval.pages import Finding, Measured, Plot, Scorecard, Section, Table, save_tables, write_page
+from surgeval.protocols.registry import ranked_measures
 from surgeval.report.ranking.findings import equal_models, findings, leading
 from surgeval.report.ranking.study import RankingStudy
 from surgeval.report.ranking.tables import bucket_table, place_table, score_table, stability_table
@@ -63,6 +64,7 @@ def write_ranking_page(study: RankingStudy, out: str | Path, *, title: str = "Ra
         ranking_sections(study),
         kind="ranking",
         details=details,
+        measures=ranked_measures(),
         scorecard=ranking_card(study),
     )
 

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import polars as pl
-import typer
 
-from surgeval.console import rich_console
+from surgeval.console.commands import Help
 from surgeval.datasets import dataset_fingerprint, open_dataset
-from surgeval.engine import Manifest, Unit, load_cases
+from surgeval.engine import Manifest, Unit, load_cases, load_record
 from surgeval.engine import run as run_units
-from surgeval.pages import Section, Table, write_page
-from surgeval.protocols.contract import Chapter, Compared, Comparison, Demo, Headline
-from surgeval.protocols.result import RunResult
+from surgeval.pages import Section, Table
+from surgeval.protocols.comparison import Pair, pair_runs
+from surgeval.protocols.contract import Chapter, Demo
+from surgeval.protocols.result import MeasuredResult
+from surgeval.protocols.run_page import RunPage
 from surgeval.records import Case
-from surgeval.stats import bootstrap_mean, paired_difference
+from surgeval.stats import POSITIVE, Combine, Measure, mean_ratio, share_ratio
 
 
 @dataclass(frozen=True)
@@ -34,54 +36,64 @@ class Count:
             yield Case(f"{frame.video}/{frame.name}", frame.video, values={"instruments": shown})
 
 
-def run(
-    data: Annotated[Path, typer.Option("--data")], out: Annotated[Path, typer.Option("--out")], most: int = 9
-) -> None:
-    """Count instruments.
-
-    Example: [bold]surgeval run crowd --data phantom --out runs/crowd[/bold]
-    """
+def run_crowd(
+    data: str | Path,
+    out: str | Path,
+    *,
+    most: Annotated[int, Help("Count no more than so many in a frame.", least=1)] = 9,
+    progress: bool = True,
+) -> CrowdResult:
+    """Count the instruments of every frame."""
     dataset = open_dataset(data)
     units = [Unit(video.name, {"video": video.name}) for video in dataset.videos()]
     manifest = Manifest("crowd", {"most": most}, dataset_fingerprint(dataset))
-    run_units(units, Count(str(data), most), folder=out, manifest=manifest, progress=False)
-    rich_console().print(f"open {write_page_of([load_crowd(out)], out)}")
+    run_units(units, Count(str(data), most), folder=out, manifest=manifest, progress=progress)
+    return CrowdResult(Path(out))
 
 
-class CrowdResult(RunResult):
+def median_video(cases: pl.DataFrame) -> Callable[[Any], Any]:
+    """The median of the videos' means, as a function of how often each video was drawn."""
+    means = cases.sort("cluster").group_by("cluster", maintain_order=True).agg(pl.col("instruments").mean())
+    return lambda drawn: [np.median(np.repeat(means["instruments"], row)) for row in drawn]
+
+
+MEASURES = (
+    Measure(
+        key="mean", label="instruments in a frame", unit="measure", higher_is_better=None,
+        ratio=mean_ratio("instruments", bounds=POSITIVE), settings=("most",),
+        explanation="How many instruments a frame shows, up to the most that are counted.",
+    ),
+    Measure(
+        key="empty", label="empty frames", unit="share", higher_is_better=False,
+        ratio=share_ratio(pl.col("instruments") == 0), explanation="The share of frames without an instrument.",
+    ),
+    Measure(
+        key="median", label="instruments in the median video", unit="measure", higher_is_better=None, bounds=POSITIVE,
+        statistic=median_video, settings=("most",), combine=Combine(videos="median"),
+        explanation="The mean number of instruments in a frame, of the video in the middle.",
+    ),
+)  # fmt: skip
+
+
+class CrowdResult(MeasuredResult):
     """The counts of one run."""
 
-    protocol, notes = "crowd", ()
+    protocol, notes, measures = "crowd", (), MEASURES
 
-    def __init__(self, name: str, cases: pl.DataFrame) -> None:
-        self.name, self.cases = name, cases
-
-    @property
-    def tables(self) -> dict[str, pl.DataFrame]:
-        return {"frames": self.cases.select("id", "cluster", "instruments")}
-
-    def headlines(self) -> tuple[Headline, ...]:
-        mean = bootstrap_mean(self.cases["instruments"], self.cases["cluster"])
-        return (Headline("mean", "instruments in a frame", mean, higher_is_better=None),)
-
-
-def load_crowd(folder: Path) -> CrowdResult:
-    """A finished run."""
-    return CrowdResult(folder.name, load_cases(folder).collect())
+    def __init__(self, folder: Path) -> None:
+        self.name, self.record, self.cases = folder.name, load_record(folder), load_cases(folder).collect()
 
 
 def write_page_of(results: Sequence[CrowdResult], out: Path) -> Path:
-    """One table."""
-    section = Section("Frames", tables=(Table("Every frame", results[0].to_frame()),))
-    return write_page(out / "report.html", results[0].name, [section], kind="crowd")
+    """One table; scorecard, recipes and glossary come by themselves."""
+    page = RunPage(results, out, results[0].tables)
+    numbers = Table("Numbers", results[0].to_frame().drop("signature"), file="tables/numbers.csv", explained=True)
+    return page.write([Section("Frames", tables=(numbers,))], "The labelled boxes of every frame are counted.")
 
 
-def compare_crowd(a: CrowdResult, b: CrowdResult) -> Comparison:
-    """Paired by frame, over videos."""
-    pairs = a.cases.join(b.cases, on="id")
-    difference = paired_difference(pairs["instruments"], pairs["instruments_right"], pairs["cluster"])
-    number = Compared("mean", "instruments in a frame", difference, higher_is_better=None)
-    return Comparison(protocol="crowd", a=a.name, b=b.name, numbers=(number,))
+def pair(a: CrowdResult, b: CrowdResult) -> Pair:
+    """Runs that count up to another number are compared too."""
+    return pair_runs(a, b, apart=["most"])
 
 
 def outcomes(result: CrowdResult) -> pl.DataFrame:
@@ -95,8 +107,7 @@ def outcomes(result: CrowdResult) -> pl.DataFrame:
 
 def chapter(demo: Demo) -> Chapter:
     """One run on the phantom."""
-    run(demo.dataset.root, demo.out / "all")
-    result = load_crowd(demo.out / "all")
-    table = pl.DataFrame({"": ["instruments in a frame"], "mean": [result.headlines()[0].interval.cell()]})
-    page = demo.out / "all" / "report.html"
+    result = run_crowd(demo.dataset.root, demo.out / "all")
+    table = pl.DataFrame({"": ["instruments in a frame"], "mean": [result.headlines()[0].cell]})
+    page = write_page_of([result], demo.out / "all")
     return Chapter(title="how crowded its frames are", page=page, runs=(demo.out / "all",), table=table)

@@ -10,12 +10,12 @@ import polars as pl
 import pytest
 from tests.unit.protocols.training.conftest import simulated
 
+from surgeval import compare
 from surgeval.datasets import MemoryDataset
 from surgeval.errors import BadInput, RunError
 from surgeval.protocols.contract import by_key
 from surgeval.protocols.training.ablation.method import run_ablation
 from surgeval.protocols.training.ablation.result import ABLATIONS, AblationScores, Configuration, load_ablation
-from surgeval.protocols.training.compare import compare_training
 from surgeval.protocols.training.detectors import TrainableDetector
 from surgeval.protocols.training.method import run_training
 from surgeval.protocols.training.page import write_page_of
@@ -66,9 +66,9 @@ def test_the_page_shows_ours_beside_table_9(made: AblationScores, home: Path) ->
 
 
 def test_two_ablations_are_compared_row_by_row(made: AblationScores, home: Path) -> None:
-    assert {one.difference.estimate for one in compare_training(home, made).numbers} == {0.0}
+    assert {one.difference.estimate for one in compare(home, made).numbers} == {0.0}
     swapped = {**made.runs, "TDnet": made.runs["TDnet w/o self-distill"]}
-    both = compare_training(made, replace(made, name="other", runs=swapped))
+    both = compare(made, replace(made, name="other", runs=swapped))
     found = by_key(both.numbers, "TDnet|ivt|mAP50").difference
     expected = made.differences["TDnet w/o self-distill"]["ivt", "mAP50"]
     assert found.estimate == pytest.approx(-expected.estimate) and found.interval.clusters == 8
@@ -77,7 +77,7 @@ def test_two_ablations_are_compared_row_by_row(made: AblationScores, home: Path)
     fusion = replace(made, table="fusion", runs=dict.fromkeys(
         (row.name for row in ABLATIONS["fusion"].configurations), made.runs["TDnet"]))  # fmt: skip
     with pytest.raises(BadInput, match="ablations components and fusion, which share no configuration"):
-        compare_training(made, fusion)
+        compare(made, fusion)
 
 
 def test_an_ablation_is_not_compared_with_trained_folds(
@@ -85,8 +85,8 @@ def test_an_ablation_is_not_compared_with_trained_folds(
 ) -> None:
     folds = run_training(theatre, simulated("good"), tmp_path / "folds", scheme=EIGHT, pages=False)
     assert folds is not None
-    with pytest.raises(BadInput, match="found trained folds and an ablation, expected two of a kind"):
-        compare_training(folds, made)
+    with pytest.raises(BadInput, match="Compare two of a kind"):
+        compare(folds, made)
 
 
 def test_weights_that_differ_by_no_more_than_their_seeds_are_noise(made: AblationScores) -> None:

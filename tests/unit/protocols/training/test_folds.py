@@ -13,10 +13,10 @@ import polars as pl
 import pytest
 from tests.unit.protocols.training.conftest import FOLDS, simulated
 
+from surgeval import compare
 from surgeval.datasets import MemoryDataset
 from surgeval.errors import BadInput, RunError, SurgevalError
 from surgeval.phantom import simulate_detector
-from surgeval.protocols.training.compare import compare_training
 from surgeval.protocols.training.curves import load_training_folder
 from surgeval.protocols.training.method import run_training
 from surgeval.protocols.training.page import write_page_of
@@ -134,7 +134,7 @@ def test_a_run_is_loaded_compared_and_shown(good_run: TrainingScores, home: Path
     assert isinstance(loaded, TrainingScores) and worse is not None
     assert loaded.headlines()[0].interval == good_run.headlines()[0].interval
     assert loaded.verdict() is not None
-    compared = compare_training(loaded, worse)
+    compared = compare(loaded, worse)
     assert compared.protocol == "training" and compared.numbers[0].difference.estimate > 0
     page = write_page_of([loaded, worse], home / "both").read_text()
     for words in (

@@ -7,10 +7,12 @@ question whose model failed is not in it: until `retry` has asked it again, scor
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Annotated, Any
 
 import polars as pl
 
@@ -27,20 +29,25 @@ from surgeval.asking import (
     pictures,
     question_units,
 )
+from surgeval.console import require_models
+from surgeval.console.commands import Help, common
+from surgeval.console.panels import READING, RUNNING
 from surgeval.engine import Manifest, fingerprint, load_cases, run
 from surgeval.errors import BadInput, DataError, RunError, printable
 from surgeval.files import holds_bytes, write_atomically
 from surgeval.models.chat import ChatOptions
+from surgeval.progress import phases
 from surgeval.protocols.asked import NO_MEDIA, UNKNOWN_MEDIA, AskedRun, check_limit, was_shown
 from surgeval.protocols.focus.asking.prompt import PROMPT_VERSION, question_messages
-from surgeval.protocols.focus.method import score_focus
+from surgeval.protocols.focus.method import JUDGE, OOD, PREFIX, SPLIT, Track, folder_name, score_focus
 from surgeval.protocols.focus.reading.files import as_sources
 from surgeval.protocols.focus.reading.sources import DataSets, FocusSet, open_questions
 from surgeval.protocols.focus.result import FocusScores, load_focus
+from surgeval.protocols.focus.scoring.panel import Judges, check_judges
 from surgeval.protocols.focus.scoring.rules import latency_limit
 from surgeval.protocols.focus.stored import SCORES
-from surgeval.protocols.pictures import film_strip, save_pictures
-from surgeval.qa import load_answer_formats, public_name
+from surgeval.protocols.pictures import PICTURES, film_strip, save_pictures
+from surgeval.qa import ANSWERER_FORMS, load_answer_formats, public_name
 from surgeval.records import Answer, VqaQuestion
 from surgeval.results import counted
 
@@ -59,13 +66,15 @@ class FocusRun(AskedRun):
     """A finished run: one row per question in `answers` (`qID`, `video`, `status`, `reason`, `content`, `latency`, …).
 
     `media` says what the model saw (`none`; `unknown` of answers made elsewhere), `judged` whether some answers need
-    judges, `subset` which part of the questions was asked (empty: all), `track` which latency limit holds.
+    judges, `subset` which part of the questions was asked (empty: all), `track` which latency limit holds. `scores` are
+    those made after asking, None where a question has no answer yet or an answer needs a judge and none was named.
     """
 
     media: str
     judged: bool
     subset: str = ""
-    track: str | None = None
+    track: Track | None = None
+    scores: FocusScores | None = None
     look: Callable[[str], bytes | None] = field(default=lambda _question: None)
 
     @cached_property
@@ -74,6 +83,8 @@ class FocusRun(AskedRun):
 
         They are not to be had while questions wait for an answer, because each would count as wrong.
         """
+        if self.scores is not None:
+            return self.scores
         if (self.folder / SCORES).exists():
             return load_focus(self.folder)
         if self.unasked:
@@ -82,6 +93,30 @@ class FocusRun(AskedRun):
         return score_focus(
             *self.sources, track=self.track, name=self.folder.resolve().name, pictured=was_shown(self.media)
         )
+
+    @property
+    def scored(self) -> FocusScores | None:
+        """The scores made after asking."""
+        return self.scores
+
+    def to_json(self) -> dict[str, Any]:
+        """How the run went, the command that scores it, and its scores if there are any."""
+        return {
+            "folder": str(self.folder), "model": self.model, "media": self.media, "questions": self.answers.height,
+            "subset": self.subset, "counts": dict(self.counts), "usage": asdict(self.usage), "notes": list(self.notes),
+            "failures": self.summary.to_frame().to_dicts(), "responses": str(self.sources[0]),
+            "score_command": self.score_command, "scores": self.scores.to_json() if self.scores else None,
+        }  # fmt: skip
+
+    @property
+    def score_command(self) -> str:
+        """The command that scores this run, ready for a shell."""
+        words = ["surgeval", "score", "focus"]
+        for option, path in zip(("--responses", "--requests", "--references"), self.sources, strict=True):
+            words += [option, str(path)]
+        words += ["--track", self.track] if self.track else []
+        words += ["--judge", "SPEC"] if self.judged else []
+        return shlex.join([*words, "--out", str(self.folder)])
 
     @property
     def tables(self) -> dict[str, pl.DataFrame]:
@@ -112,39 +147,60 @@ class FocusRun(AskedRun):
         shown = {True: "frames shown", False: "no frames shown", None: "made elsewhere"}[was_shown(self.media)]
         subset = (f"a subset: {self.subset}",) if self.subset else ()
         said = f"{self.model}: {self.said}; {shown}"
-        return "\n".join((str(self.summary), said, *subset, *self.server_notes, *self.notes))
+        waiting: tuple[str, ...] = ()
+        if self.unasked:
+            count = counted(self.unasked, "question")
+            waiting = (f"not scored: {count} without an answer yet; the same with retry asks only those",)
+        elif self.scores is None:
+            waiting = (
+                "some answers need a judge (SPEC: openai:MODEL@URL, hf:PATH, table:FILE, exact or manual):",
+                f"  {self.score_command}",
+            )
+        return "\n".join((str(self.summary), said, *subset, *self.server_notes, *self.notes, *waiting))
 
 
 def run_focus(
-    data: DataSets | None,
-    model: str | Answerer[VqaQuestion],
+    data: Annotated[
+        DataSets | None,
+        Help("A phantom, a requests/references folder, published rows, or hub:OWNER/NAME (repeatable).",
+             kind=list[str]),
+    ],
+    model: Annotated[str | Answerer[VqaQuestion], Help(f"One of {', '.join(ANSWERER_FORMS)}.", metavar="SPEC")],
     out: str | Path,
     *,
-    requests: str | Path | None = None,
-    references: str | Path | None = None,
-    split: str | None = None,
-    prefix: Sequence[str] = (),
-    ood: Sequence[str] = (),
-    media: str | Path | None = None,
-    frames: int = 8,
-    overlay: bool = False,
-    track: str | None = None,
-    concurrency: int = 8,
-    limit: int | None = None,
-    seed: int = 0,
+    requests: Annotated[str | Path | None, Help("The questions, in place of --data.", READING)] = None,
+    references: Annotated[str | Path | None, Help("Their references.", READING)] = None,
+    split: Annotated[str | None, SPLIT] = None,
+    prefix: Annotated[Sequence[str], PREFIX] = (),
+    ood: Annotated[Sequence[str], OOD] = (),
+    media: Annotated[str | Path | None, Help("Folder with a video file for every video.")] = None,
+    frames: Annotated[int, Help("Frames a question may show.", RUNNING, least=1)] = 8,
+    overlay_time: Annotated[bool, Help("Burn the time (hh:mm:ss) into frames.", RUNNING)] = False,
+    track: Annotated[Track | None, Help("frame: one frame a question. Also sets the latency limit.")] = None,
+    concurrency: Annotated[int, Help("Questions at a time.", RUNNING, least=1, most=BLOCK)] = 8,
+    limit: Annotated[int | None, Help("Ask only so many, evenly from all videos.", least=1)] = None,
+    max_tokens: Annotated[int, Help("Longest reply of a chat model.", RUNNING, least=1)] = 512,
+    timeout: Annotated[float, Help("Seconds to wait for one reply.", RUNNING, least=0.1)] = 120.0,
     options: ChatOptions | None = None,
-    retry: bool = False,
+    judge: Annotated[Judges | None, JUDGE] = None,
+    pictures: Annotated[int, common("pictures", "Questions the page keeps a picture of, wrong first.")] = PICTURES,
+    seed: Annotated[int, common("seed", "Draws the questions of --limit.", RUNNING)] = 0,
+    retry: Annotated[bool, common("retry", "Ask again what failed; nothing else.", "")] = False,
     progress: bool = True,
-) -> FocusRun:
-    """Ask a model the questions of `data` (or of a requests and references pair) and write its responses to `out`.
+) -> FocusRun:  # fmt: skip
+    """Ask a model FOCUS questions and store every answer; stopped runs are resumed by the same command.
 
-    `model` is a name (`openai:MODEL@URL`, `hf:PATH`, `replay:FILE`, `prior[:TRAIN]`, `random[:SEED]`, `oracle`) or any
-    `Answerer`. Frames come from the dataset or from video files in `media`: one on the track `frame`, else up to
-    `frames`, with the time burnt in when `overlay` is set. `limit` asks only so many questions, drawn by `seed` evenly
-    from the videos. `data` may be several data sets, each with a `prefix` for its ids; of published rows the `split`
-    `test` is asked where there is one (`all`: every split), and `ood` says which questions are out of distribution:
-    data:NAME, procedure:TEXT or list:FILE. `retry` asks again what failed. The same call resumes a run that was
-    stopped; nothing stored is asked again.
+    The questions are those of `data`, or of a requests and references pair. `model` is a name (`openai:MODEL@URL`,
+    `hf:PATH`, `replay:FILE`, `prior[:TRAIN]`, `random[:SEED]`, `oracle`) or any `Answerer`. Frames come from the
+    dataset or from video files in `media`: one on the track `frame`, else up to `frames`, with the time burnt in when
+    `overlay_time` is set. `limit` asks only so many questions, drawn by `seed` evenly from the videos. `data` may be
+    several data sets, each with a `prefix` for its ids; of published rows the `split` `test` is asked where there is
+    one (`all`: every split), and `ood` says which questions are out of distribution: data:NAME, procedure:TEXT or
+    list:FILE. `max_tokens` and `timeout` hold for chat models, unless `options` has more to say. `retry` asks again
+    what failed. The same call resumes a run that was stopped; nothing stored is asked again.
+
+    The answers are scored at once, and the scores saved in `out`, when no answer needs a judge or `judge` names some
+    (as in `score_focus`). A run with a question that has no answer is not scored, because it would count as wrong.
 
     >>> from tempfile import mkdtemp
     >>> folder = Path(mkdtemp())
@@ -155,6 +211,41 @@ def run_focus(
     >>> run_focus(None, "oracle", folder / "run", **files, progress=False)
     FocusRun of oracle: 1 answered
     """
+    if isinstance(model, str) and model.startswith("hf:"):
+        require_models("model hf:…")
+    check_judges(judge)  # before hours of asking
+    with phases(show=progress) as shown:
+        shown.phase("reading questions")
+        asked = _ask(
+            data, model, Path(out), requests=requests, references=references, split=split, prefix=prefix, ood=ood,
+            media=media, frames=frames, overlay=overlay_time, track=track, concurrency=concurrency, limit=limit,
+            seed=seed, options=options or ChatOptions(max_tokens=max_tokens, timeout=timeout), retry=retry,
+            progress=progress,
+        )  # fmt: skip
+    if asked.unasked or (asked.judged and not judge):
+        asked.keep_pictures(pictures)
+        return asked
+    scores = score_focus(
+        *asked.sources, judge=judge or None, cache=asked.folder, track=track, name=folder_name(asked.folder),
+        pictured=was_shown(asked.media), progress=progress,
+    )  # fmt: skip
+    notes = [note for note in asked.notes if not note.startswith("warning: ")]  # the split, and what is ood
+    notes += [f"a subset was asked: {asked.subset}"] if asked.subset else []
+    scores = replace(
+        scores, notes=(*scores.notes, *notes), pictures=asked.pictures(pictures, scores.results),
+        asked_model=asked.model, answered_by=asked.answered_by,
+    )  # fmt: skip
+    scores.save(asked.folder)
+    return replace(asked, scores=scores)
+
+
+def _ask(
+    data: DataSets | None, model: str | Answerer[VqaQuestion], folder: Path, *, requests: str | Path | None,
+    references: str | Path | None, split: str | None, prefix: Sequence[str], ood: Sequence[str],
+    media: str | Path | None, frames: int, overlay: bool, track: Track | None, concurrency: int, limit: int | None,
+    seed: int, options: ChatOptions, retry: bool, progress: bool,
+) -> FocusRun:  # fmt: skip
+    """Ask what is not answered yet, and write responses beside requests and references."""
     if not 1 <= concurrency <= BLOCK:
         raise BadInput(f"concurrency: found {concurrency}, expected 1 to {BLOCK}")
     check_limit(limit)
@@ -181,7 +272,6 @@ def run_focus(
         "prompt": PROMPT_VERSION if answerer.costly else 0, **({"subset": subset} if subset else {}),
     }  # fmt: skip
     manifest = Manifest("focus", config, _fingerprint(questions), answerer.identity)
-    folder = Path(out)
     worker = Asking(
         answerer, {question.id: question for question in questions}, folder,
         look=partial(pictures, eyes, shown=shown) if eyes else None, concurrency=concurrency,

@@ -181,9 +181,9 @@ def _rows_of(data: str | Path, track: str | None) -> _DataSet:
 
 def scored_sources(
     data: DataSets | None,
-    requests: str | Path | None,
-    references: str | Path | None,
-    responses: Path,
+    requests: Source | None,
+    references: Source | None,
+    responses: Source,
     *,
     track: str | None = None,
     split: str | None = None,
@@ -200,10 +200,11 @@ def scored_sources(
             option = "split" if split is not None else "prefix"
             raise BadInput(f"{option}: applies to a dataset, and cannot be used with requests and references")
         return responses, requests, references, ()
-    known = open_questions(data, requests, references, track=track, split=split, prefix=prefix, ood=ood)
-    if not is_eval_log(responses):
+    files = [source if isinstance(source, str | Path) else None for source in (requests, references)]
+    known = open_questions(data, *files, track=track, split=split, prefix=prefix, ood=ood)
+    if not isinstance(responses, str | Path) or not is_eval_log(Path(responses)):
         return responses, *as_sources(known.questions, ())[1:], known.notes
-    log = read_eval_log(responses)
+    log = read_eval_log(Path(responses))
     asked = frozenset(log.asked)
     scored = [question for question in known.questions if question.id in asked]
     if not scored:
@@ -214,7 +215,7 @@ def scored_sources(
         )
     part = f"the log asked {len(scored)} of {len(known.questions)} questions; the others are not counted"
     notes = (*known.notes, part) if len(scored) < len(known.questions) else known.notes
-    return logged_responses(responses, log), *as_sources(scored, ())[1:], notes
+    return logged_responses(Path(responses), log), *as_sources(scored, ())[1:], notes
 
 
 def _of_dataset(dataset: Dataset) -> _DataSet:

@@ -8,31 +8,30 @@ without correctness (bad references, judge errors) are counted but take no part.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
 
-from surgeval.arrays import Bools, Floats, Ints
+from surgeval.arrays import Bools, Floats
 from surgeval.files import StoredTable
+from surgeval.protocols.focus.numbers import bucket_mean
 from surgeval.protocols.focus.scoring.rules import STATUSES, Status
 from surgeval.results import counted
 from surgeval.stats import (
     FEW_QUESTIONS,
     Interval,
-    bootstrap_mean,
     bootstrap_slices,
-    bootstrap_statistic,
     number_text,
+    ratio_intervals,
     shown_bucket,
-    widen_for_constant_parts,
 )
 from surgeval.vocab import capabilities
 
 __all__ = [
-    "BucketScore", "Numbers", "ResultRow", "SaidRow", "Scheme", "SummaryRow", "bucket_mean", "focus_numbers",
+    "BucketScore", "Numbers", "ResultRow", "SaidRow", "Scheme", "SummaryRow", "bucket_of_row", "focus_numbers",
     "small_buckets", "with_clusters",
 ]  # fmt: skip
 
@@ -151,7 +150,7 @@ def focus_numbers(
         if key.startswith("bucket/")
         for _, group, ood in [key.split("/")]
     )
-    score = _pre_evaluation(rows, [slices[f"bucket/{bucket.name}"] for bucket in buckets], resamples, seed)
+    score = _pre_evaluation(scored)
     table = [_row(key, count, flat.get(key), macro.get(key)) for key, count in _counts(results)]
     table += [{"level": "status", "name": name, "count": results["status"].eq(name).sum()} for name in STATUSES]
     if limit is not None:
@@ -197,12 +196,17 @@ def with_clusters(results: pl.DataFrame) -> pl.DataFrame:
     return results.with_columns(pl.coalesce("video", own).alias("video"))
 
 
+def bucket_of_row() -> pl.Expr:
+    """The bucket of a question: its capability group, in or out of distribution."""
+    return pl.col("group") + pl.when("ood").then(pl.lit("/ood")).otherwise(pl.lit("/id"))
+
+
 def _slices(frame: pl.DataFrame) -> Iterator[tuple[str, Bools]]:
     """Level/name → rows, from the whole to its parts."""
     yield "overall/MEAN", np.ones(len(frame), dtype=bool)
     robustness = frame["ood"].replace_strict({True: "ood", False: "id"}, return_dtype=pl.String)
     columns = {
-        "group": frame["group"], "leaf": frame["primary"], "bucket": frame["group"] + "/" + robustness,
+        "group": frame["group"], "leaf": frame["primary"], "bucket": frame.select(bucket_of_row()).to_series(),
         "robustness": robustness, "answer_format": frame["answer_format"],
         "clinical": frame["clinical"].replace_strict({True: "clinical", False: "other"}, return_dtype=pl.String),
     }  # fmt: skip
@@ -229,37 +233,17 @@ def _intervals(
     return {interval.name: interval for interval in intervals}
 
 
-def _pre_evaluation(rows: _Rows, buckets: list[Bools], resamples: int, seed: int) -> Interval | None:
-    """Mean of the buckets' flat accuracies; a resample in which a bucket has no video is left out."""
-    if not buckets:
+def _pre_evaluation(scored: pl.DataFrame) -> Interval | None:
+    """Mean of the buckets' flat accuracies; where a bucket has no video left, that one is left out."""
+    name = "pre_evaluation/SCORE"
+    rows = with_clusters(scored).select(
+        pl.col("video").alias("cluster"), bucket_of_row().alias("bucket"), pl.col("correctness").alias("right")
+    )
+    mean = bucket_mean(rows)
+    if mean is None:
         return None
-    videos, code = np.unique(np.array(rows.cluster), return_inverse=True)
-    interval = bootstrap_statistic(
-        bucket_mean(rows.right, code, len(videos), buckets), videos.tolist(), batched=True, resamples=resamples,
-        seed=seed, name="pre_evaluation/SCORE", sizes=np.bincount(code), bounds=(0.0, 1.0),
-    )  # fmt: skip
-    still = [mask for mask in buckets if np.ptp(rows.right[mask]) == 0]
-    parts = [(1 / len(buckets), bootstrap_mean(rows.right[mask], code[mask].tolist())) for mask in still]
-    return widen_for_constant_parts(interval, parts, (0.0, 1.0), count=len(buckets))
-
-
-def bucket_mean(right: Floats, video: Ints, videos: int, buckets: Sequence[Bools]) -> Callable[[Ints], Floats]:
-    """The mean of the buckets' flat accuracies as a function of how often each video was drawn (a row per resample).
-
-    >>> both = [np.array([True, True, False]), np.array([False, False, True])]
-    >>> mean = bucket_mean(np.array([1.0, 0.0, 1.0]), np.array([0, 1, 1]), 2, both)
-    >>> mean(np.array([[1, 1], [0, 2]])).tolist()
-    [0.75, 0.5]
-    """
-    correct = np.stack([np.bincount(video[mask], right[mask], videos) for mask in buckets], axis=1)
-    asked = np.stack([np.bincount(video[mask], minlength=videos) for mask in buckets], axis=1)
-
-    def mean(drawn: Ints) -> Floats:
-        total = drawn @ asked
-        share = np.divide(drawn @ correct, total, out=np.full(total.shape, np.nan), where=total > 0)
-        return np.asarray(share.mean(axis=1))
-
-    return mean
+    interval = ratio_intervals(rows, {name: mean})[name]
+    return replace(interval, n=interval.clusters)
 
 
 def _row(key: str, count: int, flat: Interval | None, macro: Interval | None) -> dict[str, object]:

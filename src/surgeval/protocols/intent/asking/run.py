@@ -7,18 +7,22 @@ so that everything after it needs neither model nor dataset.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import polars as pl
 
 from surgeval.asking import BLOCK, Answerer, Asking, FrameSampling, Shown, open_answerer, question_units
+from surgeval.console import require_models
+from surgeval.console.commands import Help, common
+from surgeval.console.panels import READING, RUNNING, SCORING
 from surgeval.engine import Manifest, RunSummary, Unit, fingerprint, run
 from surgeval.errors import BadInput, DataError, printable
 from surgeval.models.chat import ChatOptions, open_chat
+from surgeval.progress import phases
 from surgeval.protocols.asked import NO_MEDIA, UNKNOWN_MEDIA, AskedRun, check_limit
 from surgeval.protocols.intent.asking.conditions import (
     DEFAULT_INTERVENTIONS,
@@ -26,6 +30,7 @@ from surgeval.protocols.intent.asking.conditions import (
     Intervention,
     asked_again,
     asked_first,
+    chosen_interventions,
     has_gaze,
     numbers_asked,
     of_split,
@@ -43,13 +48,17 @@ from surgeval.protocols.intent.items import ItemSet, OpenedItems, open_items, sa
 from surgeval.protocols.intent.result import IntentScores, load_intent
 from surgeval.protocols.pictures import PICTURES, film_strip, save_pictures
 from surgeval.protocols.result import refuse_dataset
-from surgeval.qa import public_name
+from surgeval.qa import ANSWERER_FORMS, REJECTING_FORMS, public_name
 from surgeval.records import IntentQuestion
 
-__all__ = ["MAX_TOKENS", "IntentRun", "ask_items", "run_intent"]
+__all__ = ["INVALID", "ITEMS", "KEPT", "MAX_TOKENS", "IntentRun", "ask_items", "run_intent"]
 
 _BESIDE = 4  # frames of an item that its kept picture shows
 MAX_TOKENS = 1024  # of a reply: a model may reason before it chooses
+# Shared by `run_intent` and `score_intent`.
+ITEMS = Help("An items.jsonl, a folder that holds one, or a phantom.")
+INVALID = Help("What a reply without a readable choice counts as; both are printed.", SCORING)
+KEPT = common("pictures", "Items the page keeps a picture of, failed traps first.", SCORING)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -63,40 +72,70 @@ class IntentRun(AskedRun):
         """Competency, reliability and what the conditions show."""
         return load_intent(self.folder)
 
+    @property
+    def exit_code(self) -> int:
+        """1 when a question has no answer."""
+        return self.summary.exit_code
+
+    def to_json(self) -> dict[str, Any]:
+        """How the run went, and its scores."""
+        scores = self.loaded
+        return {
+            "folder": str(self.folder), "model": self.model, "questions": self.answers.height,
+            "counts": dict(self.counts), "usage": asdict(self.usage), "failures": self.summary.to_frame().to_dicts(),
+            "scores": scores.to_json(), "warnings": [*scores.reply_warnings, *scores.warnings],
+            "answered_by": dict(scores.answered_by), "notes": list(self.notes),
+        }  # fmt: skip
+
 
 def run_intent(
-    data: str | Path,
-    model: str | Answerer[IntentQuestion],
+    data: Annotated[str | Path, ITEMS],
+    model: Annotated[
+        str | Answerer[IntentQuestion],
+        Help(f"One of {', '.join((*ANSWERER_FORMS, *REJECTING_FORMS))}.", metavar="SPEC"),
+    ],
     out: str | Path,
     *,
-    interventions: Iterable[Intervention] = DEFAULT_INTERVENTIONS,
-    gaze: GazeMode = "mark",
-    frames: int = 8,
-    sampling: FrameSampling = "uniform",
-    longest_edge: int = 1024,
-    quality: int = 90,
-    split: str | None = None,
-    limit: int | None = None,
-    seed: int = 0,
-    invalid: Literal["wrong", "drop"] = "wrong",
-    concurrency: int = 8,
+    interventions: Annotated[
+        Iterable[Intervention] | str,
+        Help("gaze, text-only, again, order, wrong-gaze with commas; or all, or none.", kind=str, metavar="LIST"),
+    ] = ",".join(DEFAULT_INTERVENTIONS),
+    split: Annotated[str | None, Help("Only the items of the videos of this split.")] = None,
+    limit: Annotated[int | None, Help("Ask at most so many items, evenly from skills and traps.", least=1)] = None,
+    gaze: Annotated[GazeMode, Help("How gaze is shown: a circle, in words, both, or the path.", READING)] = "mark",
+    frames: Annotated[int, Help("Frames of a clip.", READING, least=1, most=100)] = 8,
+    sampling: Annotated[
+        FrameSampling, Help("Which frames: evenly spaced, around the gaze, or the last.", READING)
+    ] = "uniform",
+    longest_edge: Annotated[int, Help("Pixels; larger images are made smaller.", READING, least=32, most=8192)] = 1024,
+    jpeg_quality: Annotated[int, Help("Of the images sent.", READING, least=1, most=100)] = 90,
+    concurrency: Annotated[
+        int, Help("Questions at a time; local weights: one batch.", RUNNING, least=1, most=BLOCK)
+    ] = 8,
+    max_tokens: Annotated[int, Help("Longest reply of a chat model.", RUNNING, least=1)] = MAX_TOKENS,
+    timeout: Annotated[float, Help("Seconds to wait for one reply.", RUNNING, least=0.1)] = 120.0,
     options: ChatOptions | None = None,
-    reader: str | None = None,
-    pictures: int = PICTURES,
-    retry: bool = False,
+    retry: Annotated[bool, common("retry", "Ask again what failed; nothing else.")] = False,
+    invalid: Annotated[Literal["wrong", "drop"], INVALID] = "wrong",
+    reader: Annotated[
+        str | None, Help("A second model that reads replies in which no choice is found.", SCORING, metavar="SPEC")
+    ] = None,
+    pictures: Annotated[int, KEPT] = PICTURES,
+    seed: int = 0,
     progress: bool = True,
-    announce: Callable[[str], None] | None = None,
 ) -> IntentRun:
-    """Ask a model the items of `data` (an `items.jsonl`, a folder that holds one, or a phantom) and keep its answers.
+    """Ask a model what the clinician is doing and why, with traps; stopped runs are resumed by the same command.
 
-    `model` is a name (`openai:MODEL@URL`, `hf:PATH`, `replay:FILE`, `prior[:TRAIN]`, `random[:SEED]`, `oracle`,
-    `always-reject`, `always-accept`, an embedded model) or any `Answerer`. `interventions` says under which conditions
-    items are asked beside the plain one. `gaze` says how gaze is shown: a circle (`mark`), in words (`text`), `both`,
-    or as a path (`trail`). Of a clip up to `frames` frames are shown (`sampling`: `uniform`, around the `gaze`, or just
-    before the `question`), made smaller to `longest_edge` and sent as JPEGs of this `quality`. `split` asks only the
-    items of the videos of that split, `limit` only so many items, drawn evenly from skills and traps. `invalid` is what
-    a reply without a readable choice counts as; with `reader`, a second model reads those. `announce` is told how much
-    will be asked. The same call resumes a run that was stopped; `retry` asks again what failed.
+    `data` is an `items.jsonl`, a folder that holds one, or a phantom. `model` is a name (`openai:MODEL@URL`, `hf:PATH`,
+    `replay:FILE`, `prior[:TRAIN]`, `random[:SEED]`, `oracle`, `always-reject`, `always-accept`, an embedded model) or
+    any `Answerer`. `interventions` says under which conditions items are asked beside the plain one (`all`, `none`, or
+    their names). `gaze` says how gaze is shown: a circle (`mark`), in words (`text`), `both`, or as a path (`trail`).
+    Of a clip up to `frames` frames are shown (`sampling`: `uniform`, around the `gaze`, or just before the `question`),
+    made smaller to `longest_edge` and sent as JPEGs of quality `jpeg_quality`. `split` asks only the items of the
+    videos of that split, `limit` only so many items, drawn evenly from skills and traps. `invalid` is what a reply
+    without a readable choice counts as; with `reader`, a second model reads those. `max_tokens` and `timeout` hold for
+    chat models, unless `options` has more to say. The same call resumes a run that was stopped; `retry` asks again what
+    failed.
 
     >>> from tempfile import mkdtemp
     >>> folder = Path(mkdtemp())
@@ -106,15 +145,21 @@ def run_intent(
     >>> run_intent(folder, "oracle", folder / "run", progress=False)
     IntentRun of oracle: 1 answered
     """
+    if isinstance(model, str) and model.startswith(("hf:", "phantom-")):
+        require_models(f"model {model.partition(':')[0]}")
     _check(concurrency, limit, invalid)
+    if isinstance(interventions, str):
+        interventions = chosen_interventions(interventions)
     ordered = tuple(name for name in INTERVENTIONS if name in set(interventions))
-    shown = Shown(frames=frames, sampling=sampling, longest_edge=longest_edge, quality=quality)
+    shown = Shown(frames=frames, sampling=sampling, longest_edge=longest_edge, quality=jpeg_quality)
     seeing = Seeing(shown, gaze)
-    whole = open_items(data)
+    with phases(show=progress) as display:
+        display.phase("reading items")
+        whole = open_items(data)
     part, part_label = of_split(whole, split)
     item_set, drawn_label = stratified(part, limit, seed)
     subset = "; ".join(filter(None, (part_label, drawn_label)))
-    options = options or ChatOptions(max_tokens=MAX_TOKENS, timeout=120.0, seed=seed)
+    options = options or ChatOptions(max_tokens=max_tokens, timeout=timeout, seed=seed)
     answerer = _open(model, item_set, whole, gaze, options) if isinstance(model, str) else model
     eyes = Eyes(item_set.dataset, item_set.items, seeing)
     reading = ModelReader(open_chat(reader, options, role="reader"), Path(out)) if reader else None
@@ -127,19 +172,19 @@ def run_intent(
     config = {
         "prompt": PROMPT_VERSION if answerer.costly else 0, "interventions": list(ordered), "gaze": gaze,
         "gaze_style": asdict(seeing.style), "media": _media(answerer, eyes),
-        "sampling": sampling, "frames": frames, "longest_edge": longest_edge, "jpeg_quality": quality,
+        "sampling": sampling, "frames": frames, "longest_edge": longest_edge, "jpeg_quality": jpeg_quality,
         "temperature": options.temperature, "max_tokens": options.max_tokens, "seed": seed, "subset": subset,
         "split": split, "limit": limit, "invalid": invalid, "reader": reading.identity if reading else "",
     }  # fmt: skip
     name = public_name(model) if isinstance(model, str) else answerer.identity
-    if announce is not None:
-        announce(numbers_asked(first, len(item_set.traps), again=again))
     try:
-        return ask_items(
-            item_set, answerer, Path(out), first=first, again=again, config=config, name=name, subset=subset, eyes=eyes,
-            reader=reading, concurrency=concurrency, pictures=pictures, retry=retry, progress=progress,
-            notes=(*whole.warnings, *_notes(item_set, answerer, ordered)),
-        )  # fmt: skip
+        with phases(show=progress) as display:
+            display.note(f"asking {numbers_asked(first, len(item_set.traps), again=again)}")
+            return ask_items(
+                item_set, answerer, Path(out), first=first, again=again, config=config, name=name, subset=subset,
+                eyes=eyes, reader=reading, concurrency=concurrency, pictures=pictures, retry=retry, progress=progress,
+                notes=(*whole.warnings, *_notes(item_set, answerer, ordered)),
+            )  # fmt: skip
     finally:
         if reading is not None:
             reading.close()

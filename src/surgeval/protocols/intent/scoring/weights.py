@@ -12,10 +12,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import TypeAlias
 
-from surgeval.stats import NumberUnit
-
-__all__ = ["ASYMMETRY", "DIMENSIONS", "LABELS", "NUMBERS", "SKILLS", "TWINS", "Weights", "combine", "number_unit",
-           "weights_of"]  # fmt: skip
+__all__ = ["ASYMMETRY", "DIMENSIONS", "NUMBERS", "SKILLS", "TWINS", "Weights", "combine", "weights_of"]
 
 Weights: TypeAlias = Mapping[str, Fraction]
 
@@ -48,29 +45,6 @@ NUMBERS: Mapping[str, Weights] = MappingProxyType(
         ASYMMETRY: {"prospective": Fraction(1), "retrospective": Fraction(-1)},
     }
 )
-LABELS: Mapping[str, str] = MappingProxyType(
-    {
-        "overall": "competency",
-        **{name: f"{name} intent" for name in DIMENSIONS},
-        **{name: name for name in SKILLS},
-        "reliability": "average reliability",
-        "perceptual": "perceptual reliability",
-        "cognitive": "cognitive reliability",
-        "twin": "accuracy on twins",
-        "paired": "paired accuracy",
-        "over_rejection": "over-rejection",
-        ASYMMETRY: "prospective − retrospective",
-    }
-)
-
-
-def number_unit(number: str) -> NumberUnit:
-    """The unit in which a number is printed: a difference of two shares is in points.
-
-    >>> number_unit("overall"), number_unit(ASYMMETRY)
-    ('share', 'points')
-    """
-    return "points" if number == ASYMMETRY else "share"
 
 
 def weights_of(number: str, cells: Iterable[str]) -> Weights:

@@ -10,6 +10,7 @@ import polars as pl
 from surgeval.pages import Finding, Scorecard, Section, Table, figure_plots, save_tables, write_page
 from surgeval.protocols.run_page import as_sentence
 from surgeval.protocols.training.paper_page import paper_section
+from surgeval.protocols.triplets import MEASURES
 from surgeval.stats import with_ends
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def write_ablation_page(ablation: AblationScores, out: str | Path) -> Path:
         sections,
         kind="training",
         details=details,
+        measures=MEASURES,
         scorecard=Scorecard(None, ablation.finding),
     )
 

@@ -25,7 +25,7 @@ from surgeval.protocols.contract import Headline, few_video_notes
 from surgeval.protocols.result import RunResult
 from surgeval.protocols.training.published import PaperRow, published
 from surgeval.protocols.training.stored import SCORES, AblationFile, AblationName
-from surgeval.protocols.training.tables import PaperTable
+from surgeval.protocols.training.tables import PaperTable, convention_notes
 from surgeval.protocols.triplets import TripletScores, load_triplets
 from surgeval.stats import Difference, paired_vector
 
@@ -193,6 +193,15 @@ class AblationScores(RunResult):
             )
             ours.append(PaperRow(name, data, scores["convention"], values, spreads))
         return PaperTable(theirs, tuple(ours), first="configuration")
+
+    def sentences(self) -> tuple[str, ...]:
+        """Where the rows were scored under another convention than the paper's."""
+        return convention_notes(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """The notes and the tables."""
+        shown = {key: table.to_dicts() for key, table in self.tables.items() if not key.startswith("scores_")}
+        return {**super().to_json(), "tables": shown}
 
     @property
     def tables(self) -> dict[str, pl.DataFrame]:

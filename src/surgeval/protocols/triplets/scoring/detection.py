@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -19,29 +20,27 @@ from surgeval.metrics import (
     Confusion,
     Convention,
     DetectionSet,
-    Scores,
+    OperatingPoint,
     Ties,
     associate,
     confusion_matrix,
     cost_aware_f1,
+    mean_along,
     mean_of,
+    operating_point,
+    pooled,
     rank_detections,
     score_component,
+    video_pooled,
     visits,
 )
 from surgeval.metrics.ordinal import PARTS, WEIGHTS
-from surgeval.protocols.triplets.scoring.numbers import Key, ScoreNumber, bootstrap
+from surgeval.protocols.triplets.metrics import COST_PARTS, DetectionMetric, Key, Pool, detection_metrics
+from surgeval.protocols.triplets.scoring.numbers import ScoreNumber, bootstrap
 
-__all__ = ["COST_PARTS", "METRICS", "SCOPES", "CostSums", "DetectionPart", "keys_of", "pooled_shares",
-           "score_part"]  # fmt: skip
+__all__ = ["CostSums", "DetectionPart", "VideoValues", "numbers_of_pools", "pooled_shares", "score_part"]
 
 
-# What the tables call the fields of `metrics.Scores`.
-METRICS: Mapping[str, str] = {
-    "AP": "mAP50", "AP_5095": "mAP50:95", "AR": "AR", "precision": "P", "recall": "R", "F1": "F1",
-}  # fmt: skip
-SCOPES = ("global", "video (class-first)", "video (video-first)")
-COST_PARTS = ("bbox", "i", "v", "t", "ivt")
 _EPS = 1e-9
 
 
@@ -54,7 +53,7 @@ class CostSums:
     predictions: Ints  # (V, C)
     instances: Ints
 
-    def beside(self, other: CostSums) -> CostSums:
+    def append_videos(self, other: CostSums) -> CostSums:
         """The videos of two models, one after the other."""
         said, earned = (
             {part: np.concatenate([first[part], second[part]]) for part in PARTS}
@@ -94,25 +93,30 @@ class DetectionPart:
     rare: Ints
 
     def vector(self, multiplicity: Ints) -> Floats:
-        """The numbers of `keys_of`, for a resample in which scored video v occurs `multiplicity[v]` times."""
+        """The numbers of `detection_keys`, for a resample in which scored video v occurs `multiplicity[v]` times."""
         mine = multiplicity[self.videos]
-        values: list[float] = []
-        rare: list[float] = []
-        for component, result in self.components.items():
-            overall, by_class = result.resampled(mine), result.per_video.class_first(mine)
-            values += [overall.mean(field) for field in METRICS]
-            values += [by_class.mean(field) for field in METRICS]
-            by_video = result.per_video.video_first(mine)
-            values += [by_video[field] for field in METRICS]
-            if component == self.rare_of:
-                rare = [scores.mean("AP", self.rare) for scores in (overall, by_class)]
-        values += rare
+        pools = {component: self._pool(component, mine) for component in self.components}
+        values = numbers_of_pools(pools, self.per_video, mine, self.rare_of, self.rare)
         if self.cost is not None:
             values += self.cost.macro(mine)
         if self.association is not None:
             counts = mine @ self.association.counts
             values += (counts / counts.sum() if counts.sum() else np.full(len(counts), np.nan)).tolist()
         return np.array(values, dtype=np.float64)
+
+    def _pool(self, component: str, multiplicity: Ints) -> Pool:
+        """The classes of a component where each video counts so often; the score threshold is chosen anew."""
+        result = self.components[component]
+        ap, recall = pooled(result.ranked, multiplicity, result.style)
+        point = operating_point(
+            result.ranked, threshold=result.given_threshold, style=result.style, multiplicity=multiplicity
+        )
+        return Pool(result.ranked, ap, recall, point)
+
+    @cached_property
+    def per_video(self) -> Mapping[str, VideoValues]:
+        """By component, every metric inside each video."""
+        return {component: VideoValues.of(_video_pool(result)) for component, result in self.components.items()}
 
     @property
     def thresholds(self) -> dict[str, float]:
@@ -126,22 +130,60 @@ class DetectionPart:
             self.data, component, n_classes, min_score=threshold if threshold == threshold else -np.inf
         )
 
-    def per_class(self, component: str) -> tuple[Scores, Scores]:
-        """Global and video-wise (class-first) numbers of every class."""
-        return self.components[component].overall, self.components[component].video_wise
+    def by_class(self, component: str) -> dict[str, Floats]:
+        """Every metric of each class, over all videos."""
+        pool = self._pool(component, np.ones(len(self.videos), np.int64))
+        return {metric.key: metric.at(pool) for metric in detection_metrics(component)}
+
+    def video_wise(self, component: str) -> dict[str, Floats]:
+        """Every metric of each class, the mean over the videos that have it."""
+        means = mean_along(self.per_video[component].values, 1)
+        return {metric.key: means[k] for k, metric in enumerate(detection_metrics(component))}
 
 
-def keys_of(components: Sequence[str], rare_of: str, *, costs: bool, associations: bool) -> list[Key]:
-    """What the entries of `DetectionPart.vector` are."""
-    keys = [
-        Key(scope, component, metric) for component in components for scope in SCOPES for metric in METRICS.values()
-    ]
-    keys += [Key(f"rare, {scope}", rare_of, "mAP50") for scope in SCOPES[:2]]
-    if costs:
-        keys += [Key("cost-aware", part, "F1") for part in COST_PARTS]
-    if associations:
-        keys += [Key("association", "ivt", name) for name in ASSOCIATION_COUNTS]
-    return keys
+@dataclass(frozen=True, eq=False)
+class VideoValues:
+    """The metrics of one component inside each video: (metrics, videos, classes); `chosen` are their declarations."""
+
+    chosen: tuple[DetectionMetric, ...]
+    values: Floats
+
+    @classmethod
+    def of(cls, pool: Pool, *, exchangeable: bool = False) -> VideoValues:
+        """All metrics, or only those that need no score threshold."""
+        metrics = detection_metrics(pool.ranked.component)
+        chosen = tuple(metric for metric in metrics if metric.exchangeable or not exchangeable)
+        return cls(chosen, np.stack([metric.at(pool) for metric in chosen]))
+
+    @cached_property
+    def video_means(self) -> Floats:
+        """(metrics, videos): means over the classes of each video, the same in every resample."""
+        return mean_along(self.values, 2)
+
+
+def numbers_of_pools(
+    pools: Mapping[str, Pool], videos: Mapping[str, VideoValues], multiplicity: Ints, rare_of: str, rare: Ints
+) -> list[float]:
+    """The numbers of `detection_keys` that come from ranked boxes, where each video counts so often."""
+    values: list[float] = []
+    of_rare: list[float] = []
+    for component, pool in pools.items():
+        own = videos[component]
+        overall = [metric.at(pool) for metric in own.chosen]
+        by_class = mean_along(own.values, 1, multiplicity, any_order=True)
+        values += [mean_of(cells) for cells in (*overall, *by_class)]
+        values += mean_along(own.video_means, 1, multiplicity, any_order=True).tolist()
+        if component == rare_of:
+            for scope in (overall, by_class):
+                of_rare += [mean_of(scope[k][rare]) for k, metric in enumerate(own.chosen) if metric.rare]
+    return values + of_rare
+
+
+def _video_pool(result: ComponentResult) -> Pool:
+    """The classes of a component inside each video; a given score threshold holds in all of them."""
+    videos = result.per_video
+    point = OperatingPoint(float("nan"), result.given_threshold is None, videos.precision, videos.recall, videos.F1)
+    return Pool(result.ranked, *video_pooled(result.ranked, result.style), point)
 
 
 def pooled_shares(

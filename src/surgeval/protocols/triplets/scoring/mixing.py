@@ -14,19 +14,14 @@ from functools import cached_property
 import numpy as np
 
 from surgeval.arrays import Floats, Ints
-from surgeval.metrics import ASSOCIATION_COUNTS, Ranked, mean_along, mean_of, pooled, video_pooled
-from surgeval.protocols.triplets.scoring.detection import COST_PARTS, SCOPES, CostSums, DetectionPart
-from surgeval.protocols.triplets.scoring.numbers import Key, Statistic
-from surgeval.protocols.triplets.scoring.recognition import (
-    FrameScores,
-    RecognitionPart,
-    recognition_keys,
-    score_frames,
-)
+from surgeval.metrics import Ranked, mean_along, pooled, video_pooled
+from surgeval.protocols.triplets.metrics import Key, Pool, detection_keys, recognition_keys
+from surgeval.protocols.triplets.scoring.detection import CostSums, DetectionPart, VideoValues, numbers_of_pools
+from surgeval.protocols.triplets.scoring.numbers import Statistic
+from surgeval.protocols.triplets.scoring.recognition import FrameScores, RecognitionPart, score_frames
 
-__all__ = ["MIXED", "MOST_CELLS", "RankedBoxes", "RankedGroup", "ScoredFrames", "draws_of", "mixture_of"]
+__all__ = ["MOST_CELLS", "RankedBoxes", "RankedGroup", "ScoredFrames", "draws_of", "mixture_of"]
 
-MIXED = ("mAP50", "mAP50:95", "AR")  # the numbers of ranked boxes that a mixture of two models has
 MOST_CELLS = 20_000_000  # ranked boxes, or scores of frames, that are kept
 _LEAST_DRAWS, _WORK = 199, 60_000_000  # of a comparison: ranked boxes of both models times draws, about five seconds
 _FRAMES_PER_BOX = 8  # a score of a frame costs that much less
@@ -43,27 +38,15 @@ class RankedGroup:
     cost: CostSums | None
 
     @cached_property
-    def per_video(self) -> Mapping[str, Floats]:
-        """By component, `MIXED` inside each video (numbers, videos, classes)."""
-        return {component: np.stack(_three(*video_pooled(ranked), ranked)) for component, ranked in self.ranked.items()}
-
-    @cached_property
-    def video_means(self) -> Mapping[str, Floats]:
-        """By component, their mean over the classes of each video (numbers, videos)."""
-        return {component: mean_along(values, 2) for component, values in self.per_video.items()}
+    def per_video(self) -> Mapping[str, VideoValues]:
+        """By component, every exchangeable metric inside each video."""
+        return {component: VideoValues.of(Pool(ranked, *video_pooled(ranked)), exchangeable=True)
+                for component, ranked in self.ranked.items()}  # fmt: skip
 
     def vector(self, mine: Ints, rare_of: str) -> Floats:
         """The numbers of `RankedBoxes.keys` where the group's video v counts `mine[v]` times."""
-        values: list[float] = []
-        rare: list[float] = []
-        for component, ranked in self.ranked.items():
-            overall = _three(*pooled(ranked, mine), ranked)
-            by_class = mean_along(self.per_video[component], 1, mine, any_order=True)
-            values += [mean_of(precision) for precision in (*overall, *by_class)]
-            values += mean_along(self.video_means[component], 1, mine, any_order=True).tolist()
-            if component == rare_of:
-                rare = [mean_of(precision[self.rare]) for precision in (overall[0], by_class[0])]
-        values += rare
+        pools = {component: Pool(ranked, *pooled(ranked, mine)) for component, ranked in self.ranked.items()}
+        values = numbers_of_pools(pools, self.per_video, mine, rare_of, self.rare)
         if self.cost is not None:
             values += self.cost.macro(mine)
         if self.association is not None:
@@ -71,14 +54,14 @@ class RankedGroup:
             values += (counts / counts.sum() if counts.sum() else np.full(len(counts), np.nan)).tolist()
         return np.array(values, dtype=np.float64)
 
-    def beside(self, other: RankedGroup, n_videos: int) -> RankedGroup:
+    def append_videos(self, other: RankedGroup, n_videos: int) -> RankedGroup:
         """Both models' videos as those of one model, the other's numbered from `n_videos` on."""
         return RankedGroup(
             np.r_[self.videos, self.videos + n_videos],
             {component: _merged(ranked, other.ranked[component]) for component, ranked in self.ranked.items()},
             self.rare,
             _stacked(self.association, other.association),
-            None if self.cost is None or other.cost is None else self.cost.beside(other.cost),
+            None if self.cost is None or other.cost is None else self.cost.append_videos(other.cost),
         )
 
 
@@ -105,11 +88,10 @@ class RankedBoxes:
     def keys(self) -> tuple[Key, ...]:
         """The numbers of a mixture."""
         first = self.groups[0]
-        keys = [Key(scope, component, metric) for component in first.ranked for scope in SCOPES for metric in MIXED]
-        keys += [Key(f"rare, {scope}", self.rare_of, MIXED[0]) for scope in SCOPES[:2]]
-        keys += [Key("cost-aware", part, "F1") for part in COST_PARTS if first.cost is not None]
-        keys += [Key("association", "ivt", name) for name in ASSOCIATION_COUNTS if first.association is not None]
-        return tuple(keys)
+        costs, associations = first.cost is not None, first.association is not None
+        return tuple(
+            detection_keys(tuple(first.ranked), self.rare_of, costs=costs, associations=associations, exchangeable=True)
+        )
 
     @property
     def cells(self) -> int:
@@ -158,7 +140,7 @@ def mixture_of(a: RankedBoxes | ScoredFrames, b: RankedBoxes | ScoredFrames) -> 
     """The numbers as a function of how often each video of one model, then of the other, counts."""
     if isinstance(a, RankedBoxes) and isinstance(b, RankedBoxes):
         rare_of, pairs = a.rare_of, zip(a.groups, b.groups, strict=True)
-        both = [first.beside(second, a.n_videos) for first, second in pairs]
+        both = [first.append_videos(second, a.n_videos) for first, second in pairs]
         return lambda drawn: mean_along(np.stack([group.vector(drawn[group.videos], rare_of) for group in both]), 0)
     if isinstance(a, ScoredFrames) and isinstance(b, ScoredFrames):
         parts = _mixed_frames(a, b)
@@ -180,12 +162,6 @@ def _mixed_frames(a: ScoredFrames, b: ScoredFrames) -> list[RecognitionPart]:
         video=np.r_[first.video, second.video + a.n_videos], answered=np.r_[first.answered, second.answered],
     )  # fmt: skip
     return [score_frames("", np.r_[videos, videos + a.n_videos], both, a.components, rare) for videos, rare in a.groups]
-
-
-def _three(ap: Floats, recall: Floats, ranked: Ranked) -> tuple[Floats, ...]:
-    """`MIXED` by class, from average precisions and recalls by class and IoU threshold."""
-    columns = list(ranked.averaged)
-    return ap[..., 0], ap[..., columns].mean(axis=-1), recall[..., columns].mean(axis=-1)
 
 
 def _merged(a: Ranked, b: Ranked) -> Ranked:

@@ -6,26 +6,19 @@ so two scored folders are compared without reading a prediction again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from surgeval.arrays import Floats, Ints
-from surgeval.metrics.ordinal import WEIGHTS
+from surgeval.protocols.triplets.metrics import Key
 from surgeval.stats import FEW_CLUSTERS, Interval, bootstrap_vector, drop_bound
 
-__all__ = ["NAMES", "OUTCOMES", "Key", "ScoreNumber", "Statistic", "StoredReplicates", "bootstrap",
-           "few_videos", "reading_order"]  # fmt: skip
+__all__ = ["Key", "ScoreNumber", "Statistic", "StoredReplicates", "bootstrap", "few_videos"]
 
 
 Statistic: TypeAlias = Callable[[Ints], Floats]
 Progress: TypeAlias = Callable[[int], None]
-
-NAMES = {"i": "I", "v": "V", "t": "T", "iv": "IV", "it": "IT", "vt": "VT", "ivt": "IVT", "bbox": "box"}
-OUTCOMES = {
-    "lm": "localised and matched", "plm": "right triplet, box too far off", "ids": "identity switch",
-    "idm": "box right, triplet wrong", "mil": "right triplet, no overlap", "fp": "false positive", "fn": "missed",
-}  # fmt: skip
 
 
 def few_videos(count: int) -> tuple[str, ...]:
@@ -38,71 +31,6 @@ def few_videos(count: int) -> tuple[str, ...]:
         return ()
     reason = f"intervals over fewer than {FEW_CLUSTERS} videos cannot carry a claim about videos in general"
     return ("only 1 video: one video has no interval",) if count == 1 else (f"only {count} videos: {reason}",)
-
-
-class Key(NamedTuple):
-    """What a number is: `global` / `ivt` / `mAP50`."""
-
-    scope: str
-    component: str
-    metric: str
-
-    @property
-    def text(self) -> str:
-        """One string, for column names."""
-        return "|".join(self)
-
-    @property
-    def label(self) -> str:
-        """For readers.
-
-        >>> Key("global", "ivt", "mAP50").label, Key("video (class-first)", "i", "F1").label
-        ('IVT mAP50', 'I F1, video-wise')
-        """
-        if self.scope == "association":
-            return f"boxes: {OUTCOMES.get(self.metric, self.metric)}"
-        scopes = {"global": "", "video (class-first)": "video-wise", "video (video-first)": "video-wise (video-first)",
-                  "rare, global": "rare classes", "rare, video (class-first)": "rare classes, video-wise"}  # fmt: skip
-        scope = scopes.get(self.scope, self.scope)
-        return f"{NAMES[self.component]} {self.metric}{', ' if scope else ''}{scope}"
-
-    @property
-    def higher_is_better(self) -> bool:
-        """All but the shares of boxes that went wrong."""
-        return self.scope != "association" or self.metric == "lm"
-
-    @property
-    def most(self) -> float:
-        """The most it can be: a part of the cost-aware F1 adds no more than its weight.
-
-        >>> Key("cost-aware", "bbox", "F1").most, Key("cost-aware", "ivt", "F1").most, Key("global", "i", "F1").most
-        (0.1, 1.0, 1.0)
-        """
-        return WEIGHTS.get(self.component, 1.0) if self.scope == "cost-aware" else 1.0
-
-    @classmethod
-    def parse(cls, text: str) -> Key:
-        """The key of a column name."""
-        scope, component, metric = text.split("|")
-        return cls(scope, component, metric)
-
-
-def reading_order(keys: Collection[Key], main: str) -> tuple[list[Key], list[Key]]:
-    """The numbers to read first, in that order, and the rest; `main` is the component that matters most.
-
-    >>> keys = [Key("global", component, metric) for component in ("i", "ivt") for metric in ("AR", "mAP50", "F1")]
-    >>> [key.label for key in reading_order(keys, "ivt")[0]]
-    ['IVT mAP50', 'IVT F1', 'I mAP50']
-    """
-    wanted = [Key("global", main, metric) for metric in ("mAP50", "mAP", "mAP50:95", "F1")]
-    wanted += [Key("global", component, metric) for component in NAMES for metric in ("mAP50", "mAP")]
-    wanted += [Key(scope, main, metric) for scope in ("video (class-first)", "rare, global")
-               for metric in ("mAP50", "mAP")]  # fmt: skip
-    wanted += [Key("cost-aware", "ivt", "F1"), Key("association", "ivt", "lm")]
-    known = set(keys)
-    first = [key for key in dict.fromkeys(wanted) if key in known]
-    others = [key for key in keys if key not in first]
-    return first, sorted(others, key=lambda key: key.component != main)
 
 
 @dataclass(frozen=True, slots=True)

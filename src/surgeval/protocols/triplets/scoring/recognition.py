@@ -23,15 +23,13 @@ from surgeval.metrics import (
     video_average_precision,
     weighted_average_precision,
 )
-from surgeval.protocols.triplets.scoring.numbers import Key
+from surgeval.protocols.triplets.metrics import TOP
 from surgeval.vocab import LabelSpace
 
-__all__ = ["TOP", "FrameScores", "RecognitionPart", "recognition_keys", "score_frames"]
+__all__ = ["FrameScores", "RecognitionPart", "score_frames"]
 
 
 Scores: TypeAlias = Singles | Floats
-SCOPES = ("global", "video (class-first)", "video (video-first)")
-TOP = (5, 10, 20)
 
 
 @dataclass(frozen=True)
@@ -111,7 +109,7 @@ class RecognitionPart:
     n_classes: int  # of the columns
 
     def vector(self, multiplicity: Ints) -> Floats:
-        """The numbers of `recognition_keys`."""
+        """The numbers of `metrics.recognition_keys`."""
         mine = multiplicity[self.videos][self.with_frames]
         values: list[float] = []
         rare: list[float] = []
@@ -128,14 +126,6 @@ class RecognitionPart:
             measured = np.array(TOP) < self.n_classes  # all classes are always among as many of the highest scores
             top[measured] = (mine @ self.hits)[measured] / positives
         return np.array([*values, *rare, *top])
-
-
-def recognition_keys(components: Sequence[str], main: str) -> list[Key]:
-    """What the entries of `RecognitionPart.vector` are."""
-    keys = [Key(scope, component, "mAP") for component in components for scope in SCOPES]
-    if main in components:
-        keys += [Key(f"rare, {scope}", main, "mAP") for scope in SCOPES[:2]]
-    return keys + [Key("recall among the highest scores", main, f"top-{k}") for k in TOP]
 
 
 def score_frames(
