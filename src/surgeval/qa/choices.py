@@ -119,7 +119,7 @@ def read_choice(reply: str, options: Sequence[str]) -> Choice:
     >>> [read_choice(reply, options).reading for reply in ("", "I cannot tell.", "A or C", "14", "A surgeon operates.")]
     ['empty', 'refused', 'ambiguous', 'out_of_range', 'unreadable']
     """
-    known = _Options(options)
+    known = _OptionTexts(options)
     text = normalise_reply(remove_reasoning(reply) or reply)[-_LONGEST:]
     if not any(character.isalnum() for character in text):
         return Choice(None, "empty", None)
@@ -134,7 +134,7 @@ def read_choice(reply: str, options: Sequence[str]) -> Choice:
     return Choice(code, "ok", None)
 
 
-def _read_whole_reply(text: str, options: _Options) -> int | None:
+def _read_whole_reply(text: str, options: _OptionTexts) -> int | None:
     """The choice that is the whole text, or None."""
     head = _HEAD.match(text)
     for position in (0, head.end()) if head else (0,):
@@ -144,7 +144,7 @@ def _read_whole_reply(text: str, options: _Options) -> int | None:
     return None
 
 
-def _read_prose(text: str, options: _Options) -> int | None:
+def _read_prose(text: str, options: _OptionTexts) -> int | None:
     following = _NEXT_QUESTION.search(text)
     if following and following.start() > 0:  # base models continue with a question they invent
         text = text[: following.start()]
@@ -164,7 +164,7 @@ def _read_prose(text: str, options: _Options) -> int | None:
     return _read_mentions(text, options)
 
 
-def _read_lines(text: str, options: _Options) -> int | None:
+def _read_lines(text: str, options: _OptionTexts) -> int | None:
     """The choice that starts a line or ends the text."""
     starts: list[tuple[_Expression, _Statement]] = []
     position = 0
@@ -190,7 +190,7 @@ def _read_lines(text: str, options: _Options) -> int | None:
     return in_range.pop() if len(in_range) == 1 else _AMBIGUOUS if in_range else None
 
 
-def _read_mentions(text: str, options: _Options) -> int | None:
+def _read_mentions(text: str, options: _OptionTexts) -> int | None:
     """The only option that is mentioned and not ruled out, by letter or else by text."""
     letters = [(ord(match[1].upper()) - ord("A"), match) for match in BRACKETED.finditer(text)]
     by_letter = [Word(index, match.start(), match.end()) for index, match in letters if index < options.count]
@@ -252,7 +252,7 @@ class _Expression:
     texted: bool = False  # written with the option's own text
 
 
-class _Options:
+class _OptionTexts:
     """The options of one question, as a reply may write them.
 
     A letter counts only where it cannot be a word: "A surgeon", "I see", "C-arm" and "Answer" are not choices. Numbers
@@ -377,7 +377,7 @@ _JOINT = re.compile(r"\b(?:and|or|und|oder)(?: (?:also|the|my|final|maybe|perhap
 _REFUTED = re.compile(r" ?\?[ \n]?(?:no|not|nope|wrong|incorrect|hardly)\b", re.I)
 
 
-def _find_statements(text: str, options: _Options) -> list[_Statement]:
+def _find_statements(text: str, options: _OptionTexts) -> list[_Statement]:
     """Every stated choice of a normalised reply, ordered by where it ends."""
     every = [
         *_find_tagged(text, options),
@@ -436,7 +436,7 @@ def _is_list(text: str, answers: list[_Statement], count: int) -> bool:
     return count > 2 and listed >= set(range(count))
 
 
-def _find_answers(text: str, options: _Options) -> Iterator[_Statement]:
+def _find_answers(text: str, options: _OptionTexts) -> Iterator[_Statement]:
     for marker in ANSWER.finditer(text):
         if _is_unsaid(text, marker.start()) or (
             "would" in marker[0] and HYPOTHETICAL.search(_text_before(text, marker.start()))
@@ -452,7 +452,7 @@ def _find_answers(text: str, options: _Options) -> Iterator[_Statement]:
             yield _statement(text, marker.start(), choice, kind=_ANSWER)
 
 
-def _find_after_verbs(text: str, options: _Options) -> Iterator[_Statement]:
+def _find_after_verbs(text: str, options: _OptionTexts) -> Iterator[_Statement]:
     """Choices after a verb or "so": only letters that cannot be words."""
     for marker in VERB.finditer(text):
         choice = options.at(text, marker.end())
@@ -462,7 +462,7 @@ def _find_after_verbs(text: str, options: _Options) -> Iterator[_Statement]:
             yield _statement(text, marker.start(), choice, tentative=bool(marker["tentative"]))
 
 
-def _find_subjects(text: str, options: _Options) -> Iterator[_Statement]:
+def _find_subjects(text: str, options: _OptionTexts) -> Iterator[_Statement]:
     """Choices before a predicate: "C is correct", "Option C (forceps) is the best", "Forceps is right"."""
     reached = 0
     for mention in SUBJECT.finditer(text):
@@ -485,7 +485,7 @@ def _read_predicate(text: str, start: int, choice: _Expression) -> Iterator[_Sta
         yield _statement(text, start, choice, tentative=bool(condition))
 
 
-def _find_tagged(text: str, options: _Options) -> Iterator[_Statement]:
+def _find_tagged(text: str, options: _OptionTexts) -> Iterator[_Statement]:
     for tag in TAG.finditer(text):
         choice: _Expression | None = options.at(text, tag.end())
         if choice is None and tag[0].startswith("boxed"):
@@ -494,7 +494,7 @@ def _find_tagged(text: str, options: _Options) -> Iterator[_Statement]:
             yield _Statement(choice.index, tag.start(), choice.end, False, tag[0][:5])
 
 
-def _read_box_end(text: str, position: int, options: _Options) -> _Expression | None:
+def _read_box_end(text: str, position: int, options: _OptionTexts) -> _Expression | None:
     """A letter at the end of the boxed text."""
     close = text.find("}", position, position + 200)
     match = _BOX_END.search(text[position:close]) if close >= 0 else None
