@@ -86,7 +86,7 @@ def chapter(demo: Demo) -> Chapter:
     from surgeval.protocols.focus.method import score_focus
     from surgeval.protocols.focus.page import write_page_of
     from surgeval.protocols.focus.reading.files import as_sources
-    from surgeval.qa.judging import ExactJudge, Panel
+    from surgeval.qa import ExactJudge, Panel
     from surgeval.records import Answer, VqaQuestion
 
     out = demo.out

@@ -48,8 +48,7 @@ from surgeval.protocols.focus.scoring.rules import latency_limit
 from surgeval.protocols.focus.stored import SCORES
 from surgeval.protocols.pictures import PICTURES, film_strip, save_pictures
 from surgeval.protocols.result import CaseRow
-from surgeval.qa.chat import MODEL_SPECS, public_name
-from surgeval.qa.formats import answer_formats
+from surgeval.qa import ANSWERER_FORMS, load_answer_formats, public_name
 from surgeval.records import Answer, VqaQuestion
 from surgeval.results import counted
 
@@ -173,7 +172,7 @@ def run_focus(
         Help("A phantom, a requests/references folder, published rows, or hub:OWNER/NAME (repeatable).",
              kind=list[str]),
     ],
-    model: Annotated[str | Answerer[VqaQuestion], Help(f"One of {', '.join(MODEL_SPECS)}.", metavar="SPEC")],
+    model: Annotated[str | Answerer[VqaQuestion], Help(f"One of {', '.join(ANSWERER_FORMS)}.", metavar="SPEC")],
     out: str | Path,
     *,
     requests: Annotated[str | Path | None, Help("The questions, in place of --data.", READING)] = None,
@@ -293,7 +292,8 @@ def _ask(
     answers = _answers(folder, questions)
     _write(folder, questions, answers)
     judged = any(
-        question.format in answer_formats() and answer_formats()[question.format].judged for question in questions
+        question.format in load_answer_formats() and load_answer_formats()[question.format].judged
+        for question in questions
     )
     name = public_name(model) if isinstance(model, str) else answerer.identity
     return FocusRun(
