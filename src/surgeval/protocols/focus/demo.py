@@ -86,7 +86,7 @@ def chapter(demo: Demo) -> Chapter:
     from surgeval.protocols.focus.method import score_focus
     from surgeval.protocols.focus.page import write_page_of
     from surgeval.protocols.focus.reading.files import as_sources
-    from surgeval.qa.judging import ExactJudge, Panel
+    from surgeval.qa import ExactJudge, Panel
     from surgeval.records import Answer, VqaQuestion
 
     out = demo.out
@@ -110,7 +110,9 @@ def chapter(demo: Demo) -> Chapter:
             )
             if name not in SKILLS:
                 scored[name] = replace(scored[name], asked_model=name)
-            pages[name] = write_page_of([scored[name]], scored[name].save(out / name).parent)
+            folder = out / name
+            scored[name].save(folder)
+            pages[name] = write_page_of([scored[name]], folder)
     rows = [
         {"answerer": name, "accuracy": str(scores.flat), "score over buckets": str(scores.pre_evaluation)}
         for name, scores in scored.items()

@@ -50,7 +50,9 @@ def chapter(demo: Demo) -> Chapter:
         for name in bar.track(names, "scoring", len(names)):
             title = f"{name} (trained network)" if name == NETWORK else f"{name} (simulated)"
             scored[name] = score_triplets(out / f"{name}.parquet", sampled, name=title, pictures=_PICTURES)
-            pages[name] = write_page_of([scored[name]], scored[name].save(out / name).parent)
+            folder = out / name
+            scored[name].save(folder)
+            pages[name] = write_page_of([scored[name]], folder)
     rows = [
         {
             "detector": name,
