@@ -10,8 +10,7 @@ from PIL import Image
 
 from surgeval.figures.image_overlay import Sheet
 from surgeval.phantom import Footage, make_gaze, make_procedure, plan_videos
-from surgeval.questions import Draft, templates
-from surgeval.questions.checks import Facts, check_question
+from surgeval.questions import Draft, Facts, check_question, templates
 
 SECOND = 13
 SCENE = Facts(
