@@ -113,7 +113,7 @@ def test_a_server_of_web_pages_is_given_up_before_every_question_was_tried(
     server.script = lambda number, count: (200, "<html>Sign in</html>", {"Content-Type": "text/html"})
     write_pair(tmp_path / "D", 70)
     code, out, _ = quick("run", "focus", "--data", "D", "--model", server.model, "--out", "run")
-    assert code == 1 and "a body that is no JSON (<html>Sign in</html>)" in out
+    assert code == 1 and "a body that is not JSON (<html>Sign in</html>)" in out
     assert 3 <= sum(server.asked.values()) <= 12  # eight at a time
 
 
@@ -316,7 +316,7 @@ def test_bad_input_is_one_sentence(quick: Quick, tmp_path: Path) -> None:
         (("--data", "D", "--model", "replay:absent.json"), "absent.json: found no such file"),
         (("--data", "D", "--model", "replay:twice.json"), "question 'a': qID: found a second response"),
         (("--data", "D", "--model", "replay:null.json"), "content: found nothing, expected text"),
-        (("--data", "D", "--model", "hf:D"), "D: found no config.json"),
+        (("--data", "D", "--model", "hf:D"), "D: no config.json"),
         (("--data", "D", "--model", "oracle", "--judge", "gpt"), "Unknown judge 'gpt'"),
         (("--data", "D", "--model", "oracle", "--judge", "table:absent.json"), "absent.json: no such file"),
         (("--data", "D", "--model", "oracle", "--judge", "manual", "--json"), "--judge manual asks on the screen"),
@@ -428,5 +428,5 @@ def test_published_rows_come_from_a_folder_or_from_the_hub(
         absent = installed(*command, "--data", "hub:owner/absent", "--out", "no-run")
         hub.shutdown()
     assert absent.returncode == 2
-    assert "dataset 'hub:owner/absent': found no dataset of that name on the hub (" in absent.stderr
+    assert "dataset 'hub:owner/absent': the hub could not provide it: " in absent.stderr
     assert responses(tmp_path / "hub-run") == responses(tmp_path / "local-run") == {f"q{n}": str(n) for n in range(5)}

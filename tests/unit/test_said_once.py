@@ -12,7 +12,7 @@ import pytest
 import surgeval
 from surgeval.asking import open_answerer
 from surgeval.errors import MODEL_PACKAGES, BadInput
-from surgeval.models import EMBEDDED_GENERATIVE
+from surgeval.models import embedded_names
 from surgeval.protocols.focus import run_focus
 from surgeval.protocols.intent import run_intent
 from surgeval.qa import ANSWERER_FORMS, REJECTING_FORMS
@@ -26,7 +26,7 @@ def test_a_list_is_spelt_once(words: str) -> None:
 
 
 def test_help_and_errors_name_the_models_that_can_be_opened() -> None:
-    assert set(EMBEDDED_GENERATIVE) <= set(ANSWERER_FORMS)
+    assert set(embedded_names("generative")) <= set(ANSWERER_FORMS)
     said = {function: _help_of(function) for function in (run_focus, run_intent)}
     assert all(spec in text for text in said.values() for spec in ANSWERER_FORMS)
     assert all((spec in said[run_intent], spec in said[run_focus]) == (True, False) for spec in REJECTING_FORMS)

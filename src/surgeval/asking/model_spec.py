@@ -13,7 +13,7 @@ from surgeval.asking.chat_answerer import ChatAnswerer, Prompt
 from surgeval.asking.reference_rows import AlwaysAccept, AlwaysReject, Oracle, PriorAnswerer, RandomAnswerer
 from surgeval.asking.replay import Replay
 from surgeval.errors import BadInput
-from surgeval.models import EMBEDDED_GENERATIVE, embedded_folder
+from surgeval.models import EMBEDDED, embedded_names
 from surgeval.models.chat import ChatOptions, open_chat
 from surgeval.qa import ANSWERER_FORMS, REJECTING_FORMS, parse_model_name
 from surgeval.records import IntentQuestion, VqaQuestion
@@ -37,8 +37,8 @@ def open_answerer(
     'random seed=3'
     """
     kind, argument = parse_model_name(text, (*ANSWERER_FORMS, *REJECTING_FORMS))
-    if kind in EMBEDDED_GENERATIVE:
-        return ChatAnswerer(open_chat(f"hf:{embedded_folder(kind)}", options), prompt)
+    if kind in embedded_names("generative"):
+        return ChatAnswerer(open_chat(f"hf:{EMBEDDED[kind].path}", options), prompt)
     if kind in ("openai", "hf"):
         return ChatAnswerer(open_chat(text, options), prompt)
     if kind == "replay":

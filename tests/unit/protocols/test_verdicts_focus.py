@@ -89,7 +89,7 @@ def test_a_constant_answer_is_not_supported_where_answers_are_balanced(sharing: 
     yes = score_focus([{"qID": one["qID"], "content": "yes"} for one in ask], ask, truth, resamples=100)
     facts = focus.facts_of(yes)
     assert facts is not None and facts.whole is not None
-    assert (facts.whole.right, facts.whole.floor) == (0.5, 0.5)
+    assert (facts.whole.right, facts.whole.baseline) == (0.5, 0.5)
     assert answered(facts).grade == "inconclusive"
     oracle = score_focus([{"qID": one["qID"], "content": one["answer"]} for one in truth], ask, truth, resamples=100)
     verdict = oracle.verdict()
