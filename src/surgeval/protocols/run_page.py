@@ -223,8 +223,11 @@ def finding_sections(
 
 
 def _findings(verdict: Verdict) -> tuple[Finding, ...]:
+    graded = verdict.grade != "not applicable"  # nothing is claimed of a reference row
     return tuple(
-        Finding(unbroken(reason.text), reason.grade, unbroken(reason.rule.text), _reason_bar(reason))
+        Finding(
+            unbroken(reason.text), reason.grade if graded else None, unbroken(reason.rule.text), _reason_bar(reason)
+        )
         for reason in verdict.reasons
     )
 
