@@ -17,9 +17,9 @@ from typing import Any
 
 import torch
 
+from surgeval.explain.heatmaps import Method, heatmaps
 from surgeval.explain.paste import Paste
 from surgeval.explain.regions import box_masks, overlap, top_regions
-from surgeval.explain.rollout import rollout
 from surgeval.models.contrastive import TextBank
 
 SIZES = {  # width, blocks, heads, patch
@@ -152,7 +152,7 @@ def main() -> None:
     which = torch.zeros(batch, 1, dtype=torch.long)
 
     def maps() -> torch.Tensor:
-        return rollout(model, pixels, bank, which).values  # type: ignore[arg-type]  # no preparation: not needed here
+        return heatmaps(model, pixels, bank, which, Method("rollout")).values  # type: ignore[arg-type]  # no preparation: not needed here
 
     few = pixels[: min(batch, 4 if device == "cpu" else 16)]  # the slow way: enough to time it
     alone, together = per_image(model, few, texts), maps()[: len(few), 0].flatten(1)

@@ -170,7 +170,7 @@ def _fit(kind: str, images: Any, rows: Sequence[Any], chosen: Any, epochs: int, 
 def _build(kind: str) -> Any:
     from transformers import CLIPConfig, CLIPModel
 
-    from surgeval.models.networks.clip_resnet import PhantomClipResnet
+    from surgeval.models.clip import PhantomClipResnet
     from surgeval.phantom.training.prompts import BEGIN, END, LENGTH, PAD, vocabulary
 
     words = vocabulary()

@@ -11,7 +11,7 @@ import pytest
 from surgeval.errors import visible
 from surgeval.protocols.focus import score_focus
 from surgeval.protocols.focus.page import write_page_of
-from surgeval.qa.judging import ExactJudge, Panel
+from surgeval.qa import ExactJudge, Panel
 from surgeval.report import study_ranking, write_ranking_page
 from surgeval.stats import rank_outcomes, stream
 from surgeval.vocab import capabilities

@@ -112,7 +112,7 @@ def test_stopped_with_ctrl_c_it_says_how_to_go_on_and_does(quick: Quick, frames:
         (("--preset", "paper"), "preset paper: found no weights, expected a detector to begin with"),
         (("--size", "q"), "size: found 'q', expected one of p, n, s, m, l"),
         (("--size", "q", "--dry-run"), "size: found 'q', expected one of p, n, s, m, l"),
-        (("--device", "meta"), "device: found 'meta', which keeps no numbers, expected cpu"),
+        (("--device", "meta"), "Cannot use device 'meta': it stores no numbers. Use cpu"),
     ],
 )
 def test_what_cannot_be_trained_is_one_sentence(

@@ -114,7 +114,7 @@ def test_a_golden_model_is_explained_as_the_file_says(llava_folder: Path) -> Non
     import torch
 
     from surgeval.models import Generated, Preparation
-    from surgeval.models.networks.llava import Llava, load_network
+    from surgeval.models.llava import Llava, load_network
 
     facts = json.loads((llava_folder / "tokens.json").read_text("utf-8"))
     with np.load(llava_folder / "tokens.npz", allow_pickle=False) as stored:
@@ -123,7 +123,7 @@ def test_a_golden_model_is_explained_as_the_file_says(llava_folder: Path) -> Non
                   identity="golden", preparation=Preparation((facts["image_size"],) * 2))  # fmt: skip
     span = (facts["image_span"][0], facts["image_span"][1])
     asked = Generated("", (), (), facts["prompt_length"], tuple(facts["input_ids"]), (span,))
-    graphs = reply_graphs(model, [pixels], asked.forced(facts["generated"]), CausalSettings(heads=facts["n_heads"]))
+    graphs = reply_graphs(model, [pixels], asked.with_reply(facts["generated"]), CausalSettings(heads=facts["n_heads"]))
     made = {(graph.token, graph.head): graph for row in graphs for graph in row}
     used = {"learner": "ordered", "n": 128, "alpha": 1e-5, "kappa": 0.01}
     stored_graphs = _read(llava_folder.parent / "cleann_llava.json.gz")

@@ -15,7 +15,7 @@ import torch
 
 from surgeval.explain import Paste, joined_map, token_maps
 from surgeval.models import Generated, Preparation
-from surgeval.models.networks.llava import Llava, load_network
+from surgeval.models.llava import Llava, load_network
 
 LLAVA: dict[str, Any] = {"image_processor_type": "LlavaImageProcessor"}
 
@@ -58,7 +58,7 @@ def test_a_frame_becomes_the_golden_pixels_and_its_window_is_the_golden_one(fram
     inside = ((left - x1) * across, (top - y1) * down, (right - x1) * across, (bottom - y1) * down)
     np.testing.assert_allclose(inside, frame_case["frame_in_input_xyxy"], atol=1e-9)
     side = round(frame_case["tokens"] ** 0.5)
-    assert int(view.touched(side, side).sum()) == frame_case["tokens_touching_the_frame"]
+    assert int(view.frame_cells(side, side).sum()) == frame_case["tokens_touching_the_frame"]
     assert Paste.of(view, (side, side)).shape[0] <= height  # a window larger than the frame has no pixels beyond it
 
     pixels = prep(_picture(width, height, frame_case["s"])).astype(np.float64)
@@ -93,9 +93,9 @@ def test_a_golden_llava_generates_and_attends_as_expected(llava: Any) -> None:
     model, stored, facts = llava
     pixels = torch.from_numpy(stored["pixel_values"])
     question = _asked(facts)
-    tokens, _ = model._decoder.greedy(model._features([[pixels]]), [question], len(facts["generated"]), ())
+    tokens, _ = model._decoder.generate(model._features([[pixels]]), [question], len(facts["generated"]), ())
     assert tokens == [facts["generated"]]
-    reply = question.forced(facts["generated"])
+    reply = question.with_reply(facts["generated"])
     assert [reply.predicted_at(k) for k in range(len(reply.tokens))] == facts["predicting_rows"]
     seen = model.replay([[pixels]], [reply])
     np.testing.assert_allclose(seen.attention_of(0).numpy(), stored["attention"], atol=1e-5)
@@ -107,7 +107,7 @@ def test_token_maps_of_a_golden_llava_are_the_golden_ones(llava: Any) -> None:
     model, stored, facts = llava
     pixels = torch.from_numpy(stored["pixel_values"])
     runs = {"generated": facts["generated"], **{f"forced{n}": row for n, row in enumerate(facts["forced"], start=1)}}
-    replies = [_asked(facts).forced(tokens) for tokens in runs.values()]
+    replies = [_asked(facts).with_reply(tokens) for tokens in runs.values()]
     together = token_maps(model, [[pixels]] * len(replies), replies)  # replies of other lengths in one batch
     empty = {(one["run"], one["k"]): one["empty"] for one in facts["maps"]}
     for (run, tokens), maps, reply in zip(runs.items(), together, replies, strict=True):

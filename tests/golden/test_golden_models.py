@@ -15,9 +15,9 @@ import torch
 from PIL import Image
 
 from surgeval.models import Preparation, open_contrastive
-from surgeval.models.networks.clip import Clip
-from surgeval.models.networks.surgvlp import PREPARATION as SURGVLP
-from surgeval.models.networks.two_towers import unit
+from surgeval.models.clip import Clip
+from surgeval.models.surgvlp import PREPARATION as SURGVLP
+from surgeval.models.towers import unit
 
 CLIP = Preparation(224, (224, 224))
 

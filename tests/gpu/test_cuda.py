@@ -9,9 +9,8 @@ import pytest
 import torch
 
 from surgeval.explain.flow import open_flow
-from surgeval.explain.heatmaps import heatmaps, method_for
-from surgeval.explain.regions import box_masks, fixed_regions, overlap, top_regions
-from surgeval.explain.select import bracketed, count
+from surgeval.explain.heatmaps import choose_method, heatmaps
+from surgeval.explain.regions import box_masks, count_pixels, fixed_regions, overlap, select_by_bracket, top_regions
 from surgeval.models import open_contrastive
 from surgeval.phantom import write_phantom
 from surgeval.protocols.surgxbench import load_surgxbench, profile_settings, run_surgxbench
@@ -52,9 +51,9 @@ def test_regions_of_the_same_maps_are_the_same_pixels(kind: str, size: tuple[int
 def test_counts_selection_and_boxes_are_the_same() -> None:
     noise = torch.Generator().manual_seed(4)
     masks = torch.rand(5, 480 * 854, generator=noise) > 0.7
-    assert torch.equal(count(masks), count(masks.cuda()).cpu())
+    assert torch.equal(count_pixels(masks), count_pixels(masks.cuda()).cpu())
     rows = torch.randn(5, 480 * 854, generator=noise)
-    assert torch.equal(bracketed(rows, 321_000), bracketed(rows.cuda(), 321_000).cpu())
+    assert torch.equal(select_by_bracket(rows, 321_000), select_by_bracket(rows.cuda(), 321_000).cpu())
     corners = torch.rand(9, 6, 2, 2, generator=noise).mul(500).sort(dim=2).values.flatten(2)
     corners[:, 4:] = torch.nan
     here, there = (box_masks(boxes, (10, 20, 410, 340)) for boxes in (corners, corners.cuda()))
@@ -72,7 +71,7 @@ def test_maps_of_a_model_are_the_same(name: str) -> None:
         bank = model.texts(PROMPTS)
         pixels = torch.randn(6, 3, *model.preparation.input_size, generator=noise.manual_seed(5)).to(model.device)
         which = torch.arange(3).repeat(6, 1)
-        maps = heatmaps(model, pixels, bank, which, method_for(model))
+        maps = heatmaps(model, pixels, bank, which, choose_method(model))
         found.append((model.scores(pixels, bank).cpu(), maps.values.cpu()))
     (scores, maps_here), (scores_there, maps_there) = found
     assert torch.allclose(scores, scores_there, atol=2e-2)

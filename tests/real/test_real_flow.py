@@ -12,8 +12,7 @@ from tests.flow_fields import forward_backward_error
 from surgeval.datasets import open_video, read_image
 from surgeval.explain.camera import edge_motion, fit_camera_robust
 from surgeval.explain.flow import DisFlow, FlowPair
-from surgeval.explain.flow.view import round_field
-from surgeval.explain.motion import motion_from_flow
+from surgeval.explain.motion import motion_from_flow, round_field
 from surgeval.records import CameraMotion
 
 pytestmark = pytest.mark.real

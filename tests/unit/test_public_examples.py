@@ -14,14 +14,14 @@ import pytest
 
 import surgeval
 
-MODULES = ("surgeval.models.loading",)  # not a package, and yet what other packages import from
+MODULES = ("surgeval.models.weights",)  # not a package, and yet what other packages import from
 
 # Functions whose success no doctest can show, and why; most of their examples show what they refuse.
 NOT_SHOWN = {
     "surgeval.asking.eval_log.read_eval_log": "importing Inspect AI takes seconds, and it is an extra",
     "surgeval.cli.main": "it ends the process: its example starts it in one of its own",
     "surgeval.detector.inference.export.export_onnx": "tracing a network takes seconds",
-    "surgeval.models.io.hub.hub_folder": "it asks the hub, which no test may",
+    "surgeval.models.registry.hub_folder": "it asks the hub, which no test may",
     "surgeval.phantom.dataset.write.write_edition": "18 minutes of film; `write_phantom` shows a short one",
     "surgeval.phantom.training.embedded.train_embedded": "it trains",
     "surgeval.phantom.training.published.examine_embedded": "it renders minutes of film",
@@ -137,7 +137,7 @@ def test_an_example_that_only_raises_is_no_success() -> None:
 
 
 def test_lazily_exported_functions_are_among_them() -> None:
-    assert "surgeval.explain.baselines.baseline" in public_functions("surgeval.explain")
+    assert "surgeval.explain.reference_maps.baseline" in public_functions("surgeval.explain")
     assert "surgeval.stats.bootstrap.bootstrap_mean" in public_functions("surgeval.stats")
 
 

@@ -31,19 +31,26 @@ def list_models(json: JsonOption = False) -> None:
 
     Example: [bold]surgeval models list[/bold]
     """
-    from surgeval.models import EMBEDDED, EMBEDDED_DETECTORS, EMBEDDED_GENERATIVE, FAMILIES, PLACES
+    from surgeval.models import EMBEDDED, FAMILIES
 
     others = FAMILIES.plugins()
-    kinds = {name: FAMILIES[name].summary for name in FAMILIES if FAMILIES.is_builtin(name)}
-    embedded = EMBEDDED | EMBEDDED_GENERATIVE | EMBEDDED_DETECTORS
+    families = {name: FAMILIES[name] for name in FAMILIES if FAMILIES.is_builtin(name)}
+    kinds = {name: family.summary for name, family in families.items()}
+    types = dict.fromkeys(family.model_type for family in families.values() if family.model_type)
+    places = {
+        "FOLDER": f"a transformers folder whose config.json has one of the model types {', '.join(types)}",
+        "OWNER/NAME": "the same from the Hugging Face hub",
+        "FILE": "a SurgVLP checkpoint (.pth or zip)",
+    }
+    embedded = {name: model.summary for name, model in EMBEDDED.items()}
     if json:
-        print_json({"embedded": embedded, "places": PLACES, "kinds": kinds, "plugins": others})
+        print_json({"embedded": embedded, "places": places, "kinds": kinds, "plugins": others})
         return
     print_table("embedded", ["name", "what"], embedded.items())
     rich_console().print()
-    print_table("your own, written as", ["place", "what"], PLACES.items())
+    print_table("your own, written as", ["place", "what"], places.items())
     rich_console().print()
-    print_table("or with its kind, written KIND:PLACE", ["kind", "place"], kinds.items())
+    print_table("or with its family, written FAMILY:PLACE", ["family", "place"], kinds.items())
     if others:
         rich_console().print()
         print_table("other packages", ["name", "from"], others.items())
@@ -58,9 +65,9 @@ def check(
 
     Example: [bold]surgeval models check "surgvlp:SurgVLP.pth?vocab=vocab.txt"[/bold]
     """
-    from surgeval.models import EMBEDDED_DETECTORS, check_model
+    from surgeval.models import check_model, embedded_names
 
-    if path in EMBEDDED_DETECTORS and not Path(path).exists():
+    if path in embedded_names("detector") and not Path(path).exists():
         return _check_detector(path, json)
     result = check_model(path)
     if json:
@@ -71,7 +78,7 @@ def check(
 
 
 def _check_detector(name: str, json: bool) -> int:
-    """An embedded detector is loaded too, but another command uses it."""
+    """Load an embedded detector and name the command that uses it."""
     from surgeval.detector.inference import open_detector
 
     space = open_detector(name, device="cpu").classes.space.name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,6 +15,7 @@ from surgeval.detector.classes import Classes
 from surgeval.detector.network import SIZES, TDNet, empty_tdnet
 from surgeval.detector.state import StateFile, save_state
 from surgeval.errors import BadInput
+from surgeval.models.weights import check_finite, compare_weights
 
 __all__ = ["Loaded", "load_detector", "save_detector"]
 
@@ -91,8 +91,8 @@ def _shapes(size: str, classes: Classes, aux: bool) -> Mapping[str, torch.Size]:
 def load_detector(path: str | Path) -> Loaded:
     """Read what `save_detector` wrote; any other file is refused in one sentence, before its tensors get memory.
 
-    >>> from surgeval.models import embedded_detector
-    >>> loaded = load_detector(embedded_detector("tdnet-p"))
+    >>> from surgeval.models import EMBEDDED
+    >>> loaded = load_detector(EMBEDDED["tdnet-p"].path)
     >>> loaded.size, loaded.image_size, loaded.classes.main
     ('p', 320, 'ivt')
     >>> load_detector(Path("best.pt"))
@@ -106,10 +106,8 @@ def load_detector(path: str | Path) -> Loaded:
         network = empty_tdnet(size, classes, aux=aux)
         _compare(file, network, classes)
         tensors = {name: value.float() for name, value in file.tensors().items()}
+    check_finite(tensors, path)
     for name, value in tensors.items():
-        # A sum shows NaN and infinity and is the fastest pass; only a sum that overflowed needs the second look.
-        if not math.isfinite(value.sum()) and not bool(value.isfinite().all()):
-            raise file.refusal("NaN or infinity", "finite weights", field=name)
         if name.endswith("running_var") and bool((value < 0).any()):
             raise file.refusal("a variance below 0", "variances", field=name)
     network.load_state_dict(tensors, assign=True)
@@ -147,19 +145,7 @@ def _compare(file: StateFile, network: TDNet, classes: Classes) -> None:
         if last and last.shape[:1] != (count,):
             raise file.refusal(f"weights for {last.shape[0] if last.shape else 0} classes",
                                f"{count}, the number of its class names", field=f"head {head}")  # fmt: skip
-    complaints = [f"no {name}" for name in wanted if name not in file.entries]
-    complaints += [f"an unknown {name}" for name in file.entries if name not in wanted]
-    for name, entry in file.entries.items():
-        if name in wanted and entry.shape != tuple(wanted[name].shape):
-            complaints.append(f"{name} of shape {entry.shape} instead of {tuple(wanted[name].shape)}")
-        elif not entry.dtype.is_floating_point:
-            complaints.append(f"{name} of type {entry.dtype}".replace("torch.", ""))
-    if complaints:
-        others = len(complaints) - 1
-        more = f" and {others} more difference{'s' * (others > 1)}" if others else ""
-        raise file.refusal(
-            f"{complaints[0]}{more}", f"the {len(wanted)} tensors of TDnet-{network.size}", field="weights"
-        )
+    compare_weights(wanted, file.entries, file.path, f"TDnet-{network.size}")
 
 
 def _narrow(value: Tensor) -> Tensor:

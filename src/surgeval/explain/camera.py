@@ -1,8 +1,8 @@
 """Camera motion from optical flow: pan P, tilt T, zoom Z, roll R of the view between two frames.
 
 The model is u = −P − Zx + Ry, v = −T − Zy − Rx, in pixels about the middle ((W−1)/2, (H−1)/2) of the frame, x right
-and y down. "Pan +1" moves the picture's content one pixel to the left. A moving instrument biases the plain fit:
-leave its pixels out (`where`) or fit robustly.
+and y down. "Pan +1" moves the image's content one pixel to the left. A moving instrument biases the plain fit: exclude
+its pixels (`where`) or fit robustly.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ def fit_camera(forward: AnyFloats, backward: AnyFloats | None = None, *, where: 
     >>> fit_camera(pan).P
     2.0
     """
-    flow, used = _prepared(forward, backward, where)
+    flow, used = _prepare(forward, backward, where)
     y, x = _axes(*flow.shape[:2])
     return _solve(flow, x, y, used)
 
 
 @dataclass(frozen=True, slots=True)
 class RobustFit:
-    """A robust fit: the motion, the noise it found (σ per component, px), and how it ended."""
+    """The result of a robust fit; `scale` is the estimated noise (σ per component, px)."""
 
     motion: CameraMotion
     scale: float
@@ -55,21 +55,21 @@ def fit_camera_robust(
     forward: AnyFloats, backward: AnyFloats | None = None, *, where: Bools | None = None, tuning: float = 3.0,
     steps: int = 100,
 ) -> RobustFit:  # fmt: skip
-    """The camera motion of the larger part of the picture: whatever moves otherwise gets no weight.
+    """The camera motion of the larger part of the image; pixels that move differently get no weight.
 
-    Iteratively reweighted least squares: Huber's weights first, because they have one solution wherever one starts,
-    then Tukey's, which cut off at `tuning` times the noise. The noise is the median residual, so the fit holds as
-    long as clearly more than half of the pixels follow the camera.
+    Iteratively reweighted least squares: first with Huber's weights, whose solution does not depend on the start, then
+    with Tukey's, which are zero beyond `tuning` times the noise. The noise is the median residual, so the fit is valid
+    if clearly more than half of the pixels follow the camera.
 
     >>> flow = np.zeros((8, 10, 2)); flow[..., 0] = -2.0; flow[2:4, 3:6] = [9.0, 5.0]  # an instrument in a panning view
     >>> round(fit_camera(flow).P, 2), round(fit_camera_robust(flow).motion.P, 2)
     (1.18, 2.0)
     """
     if not (math.isfinite(tuning) and tuning > 0) or steps < 1:
-        raise BadInput(f"tuning={tuning}, steps={steps}: expected a positive number and at least one step")
-    flow, used = _prepared(forward, backward, where)
+        raise BadInput(f"tuning must be a positive number and steps at least 1, not {tuning} and {steps}.")
+    flow, used = _prepare(forward, backward, where)
     y, x = _axes(*flow.shape[:2])
-    flow, used, x, y = _thinned(flow, used, x, y)
+    flow, used, x, y = _thin_out(flow, used, x, y)
     height, width = np.shape(forward)[:2]
     inside = np.ones(flow.shape[:2], bool) if used is None else used
     motion = _solve(flow, x, y, used)
@@ -95,7 +95,7 @@ def fit_camera_robust(
 
 
 def camera_field(motion: CameraMotion, height: int, width: int) -> Floats:
-    """The flow (H, W, 2) that this camera motion alone would cause.
+    """The flow (H, W, 2) caused by this camera motion alone.
 
     >>> camera_field(CameraMotion(P=1.0, T=0.0, Z=0.0, R=0.0), 1, 2)[..., 0].tolist()
     [[-1.0, -1.0]]
@@ -108,7 +108,7 @@ def camera_field(motion: CameraMotion, height: int, width: int) -> Floats:
 
 
 def corrected_flow(forward: AnyFloats, motion: CameraMotion) -> AnyFloats:
-    """What moves besides the camera: the flow minus the camera's field, on every pixel.
+    """The flow minus the camera's field: the motion relative to the scene.
 
     >>> flow = np.zeros((4, 6, 2)); flow[..., 0] = -2.0; flow[1, 2] = [3.0, 1.0]
     >>> pan = fit_camera(flow, where=flow[..., 0] < 0)
@@ -120,9 +120,9 @@ def corrected_flow(forward: AnyFloats, motion: CameraMotion) -> AnyFloats:
 
 
 def edge_motion(motion: CameraMotion, height: int, width: int) -> float:
-    """How far (px) the parameters' parts move a corner of the picture at most.
+    """The largest motion (px) that one of the parameters causes at a corner of the frame.
 
-    Zoom and roll are per pixel from the middle, so a number of them alone says nothing without the frame's size.
+    Zoom and roll are per pixel from the middle, so their size means nothing without that of the frame.
 
     >>> edge_motion(CameraMotion(P=0.5, T=0.0, Z=0.01, R=0.0), 301, 401)  # the corner is 250 px from the middle
     2.5
@@ -136,25 +136,23 @@ def _axes(height: int, width: int) -> tuple[Floats, Floats]:
     return rows - (height - 1) / 2, columns - (width - 1) / 2
 
 
-def _prepared(forward: AnyFloats, backward: AnyFloats | None, where: Bools | None) -> tuple[AnyFloats, Bools | None]:
+def _prepare(forward: AnyFloats, backward: AnyFloats | None, where: Bools | None) -> tuple[AnyFloats, Bools | None]:
     """The field to fit, zero where it is not used; finite, and defined on at least two pixels."""
     if forward.ndim != 3 or forward.shape[2] != 2:
-        raise BadInput(f"flow: found an array of shape {forward.shape}, expected (height, width, 2)")
+        raise BadInput(f"A flow must have the shape (height, width, 2), not {forward.shape}.")
     if backward is not None and backward.shape != forward.shape:
-        raise BadInput(
-            f"backward flow: found shape {backward.shape}, expected that of the forward flow {forward.shape}"
-        )
+        raise BadInput(f"The backward flow {backward.shape} must have the shape of the forward flow {forward.shape}.")
     if where is not None and (where.shape != forward.shape[:2] or where.dtype != np.bool_):
         found = f"{where.dtype} of shape {where.shape}"
-        raise BadInput(f"pixels of the camera fit: found {found}, expected bool of shape {forward.shape[:2]}")
+        raise BadInput(f"The pixels of a camera fit must be bool of shape {forward.shape[:2]}, not {found}.")
     pixels = forward.shape[0] * forward.shape[1] if where is None else int(where.sum())
     if pixels < 2:
-        raise BadInput(f"camera fit: found {pixels} usable pixels, expected at least 2")
+        raise BadInput(f"A camera fit needs at least 2 pixels, not {pixels}.")
     flow = forward if backward is None else (forward - backward) / 2
     if where is not None:
         flow = np.where(where[..., None], flow, flow.dtype.type(0))
     if not np.isfinite(flow).all():
-        raise BadInput("flow: found values that are not finite, expected pixels per frame")
+        raise BadInput("The flow contains NaN or infinity.")
     return flow, where
 
 
@@ -178,16 +176,16 @@ def _solve(flow: AnyFloats, x: Floats, y: Floats, weights: AnyArray | None) -> C
     x, y = x - mx, y - my
     spread = float(heavy_x @ (x * x) + heavy_y @ (y * y))
     if not spread > 0:
-        raise BadInput("camera fit: found one usable place, expected at least 2 pixels")
+        raise BadInput("A camera fit needs pixels at two different places.")
     Z = -float(x @ by_column.real + y @ by_row.imag) / spread
     R = float(y @ by_row.real - x @ by_column.imag) / spread
     return CameraMotion(P=-mean.real - Z * mx + R * my, T=-mean.imag - Z * my - R * mx, Z=Z, R=R)
 
 
-def _thinned(
+def _thin_out(
     flow: AnyFloats, used: Bools | None, x: Floats, y: Floats
 ) -> tuple[AnyFloats, Bools | None, Floats, Floats]:
-    """A lattice of the pixels that is large enough; all of them where the lattice would miss the used ones."""
+    """A lattice of pixels that is large enough for a fit; all pixels if the lattice misses too many used ones."""
     pixels = x.size * y.size if used is None else int(used.sum())
     step = int(math.sqrt(pixels / _LATTICE))
     if step < 2 or (used is not None and used[::step, ::step].sum() * 2 < _LATTICE):

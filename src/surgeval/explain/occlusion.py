@@ -1,6 +1,6 @@
-"""Did the attended region matter? Black it out and score again, beside two controls of equal area.
+"""Occlusion: black out the attended region and score again, beside two controls of equal area.
 
-Everything happens in the model's own pixels: the map covers exactly them, so there is no second geometry to get wrong.
+Everything happens in the model's own pixels, which the map covers exactly, so no second geometry is needed.
 Controls: the region itself moved to a random place (same shape, same area, wrapped at the border) and the least
 attended pixels. Deletion and insertion curves do the same for growing areas.
 """
@@ -37,42 +37,42 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Occlusion:
-    """Scores (images, prompts) of the images as they are and with a region blacked out; `area` is its share."""
+    """Scores (images, prompts) of the images unchanged and with a region blacked out; `area` is its share."""
 
     before: torch.Tensor
     attended: torch.Tensor
     random: torch.Tensor
     least: torch.Tensor
     area: torch.Tensor  # (images,) the same for all three
-    empty: torch.Tensor  # (images,) the map has no region: nothing was blacked out
+    empty: torch.Tensor  # (images,) the map has no region, so nothing was blacked out
 
 
 @dataclass(frozen=True)
 class OcclusionCurves:
-    """Score of one prompt per image while the most attended pixels go (deletion) or come (insertion)."""
+    """Scores of one prompt per image as the most attended pixels are removed (deletion) or added (insertion)."""
 
     fractions: torch.Tensor  # (steps + 1,) from 0 to 1
     deletion: torch.Tensor  # (images, steps + 1)
     insertion: torch.Tensor
-    deletion_area: torch.Tensor  # (images,) trapezoids: low when the first pixels to go were the ones that counted
-    insertion_area: torch.Tensor  # high when the first pixels to come were
+    deletion_area: torch.Tensor  # (images,) by trapezoids; low if the pixels removed first mattered
+    insertion_area: torch.Tensor  # high if the pixels added first mattered
 
 
 def fill_colour(preparation: Preparation, fill: Literal["black", "mean"] = "black") -> torch.Tensor:
-    """The fill in the model's normalised pixels: black as a camera sees it, or the model's mean colour (zero).
+    """The fill in the model's normalised pixels: black, or the model's mean colour (zero).
 
     >>> from surgeval.models import open_contrastive
     >>> fill_colour(open_contrastive("phantom-clip").preparation, "mean").tolist()
     [0.0, 0.0, 0.0]
     """
     if fill not in ("black", "mean"):
-        raise BadInput(f"fill: found {fill!r}, expected black or mean")
+        raise BadInput(f"Unknown fill {fill!r}. Use black or mean.")
     mean, std = torch.tensor(preparation.mean), torch.tensor(preparation.std)
     return torch.zeros(3) if fill == "mean" else (-mean / std).float()
 
 
 def occlude(pixels: torch.Tensor, masks: torch.Tensor, colour: torch.Tensor) -> torch.Tensor:
-    """The images (images, 3, rows, columns) with the masked pixels (images, rows, columns) in one colour.
+    """Fill the masked pixels (images, rows, columns) of images (images, 3, rows, columns) with one colour.
 
     >>> image, hidden = torch.ones(1, 3, 1, 2), torch.tensor([[[True, False]]])
     >>> occlude(image, hidden, torch.tensor([0.0, 0.5, 0.0]))[0].tolist()
@@ -82,9 +82,9 @@ def occlude(pixels: torch.Tensor, masks: torch.Tensor, colour: torch.Tensor) -> 
 
 
 def shifted(masks: torch.Tensor, seed: int, names: Sequence[str]) -> torch.Tensor:
-    """Each region moved by its own random offset, wrapped at the border: same area and shape, elsewhere.
+    """Move each region by its own random offset, wrapped at the border: same area and shape, another place.
 
-    The offset depends on the seed and the image's name alone, not on its place in a batch.
+    The offset depends only on the seed and the image's name, not on its number in a batch.
 
     >>> region = torch.tensor([[[True, True, False, False], [False, False, False, False]]])
     >>> moved = shifted(region, 0, ["VID68 000016"])
@@ -92,7 +92,7 @@ def shifted(masks: torch.Tensor, seed: int, names: Sequence[str]) -> torch.Tenso
     (2, False)
     """
     if len(names) != len(masks):
-        raise BadInput(f"names: found {len(names)}, expected one for each of {len(masks)} images")
+        raise BadInput(f"{len(names)} names for {len(masks)} images. Give one name for each image.")
     height, width = masks.shape[1:]
     moved = []
     for mask, name in zip(masks, names, strict=True):
@@ -102,10 +102,10 @@ def shifted(masks: torch.Tensor, seed: int, names: Sequence[str]) -> torch.Tenso
 
 
 def attention_order(maps: torch.Tensor, seed: int = 0) -> torch.Tensor:
-    """The place of every pixel, 0 = most attended: (images, rows, columns) → the same shape, whole numbers.
+    """The rank of every pixel (images, rows, columns), 0 = most attended.
 
-    Equal values are ordered at random (by the seed, the same for all images), or the zeros of a sparse map would be
-    taken from its top left corner.
+    Equal values are ordered at random (by the seed, the same for all images): otherwise the zeros of a sparse map would
+    begin at its top left corner.
 
     >>> attention_order(torch.tensor([[[0.2, 0.9], [0.5, 0.1]]])).tolist()
     [[[2, 0], [1, 3]]]
@@ -120,15 +120,17 @@ def attention_order(maps: torch.Tensor, seed: int = 0) -> torch.Tensor:
 def least_attended(maps: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
     """The `sizes` pixels of each map (maps, rows, columns) with the lowest values.
 
-    Many maps are zero almost everywhere. Of equal pixels those with the lowest surroundings come first, so that what
-    is hidden is a place: the same number of scattered pixels would be a noise that disturbs any model.
+    Many maps are zero almost everywhere. Of equal pixels those with the lowest surroundings come first, so that the
+    hidden pixels are connected: the same number of scattered pixels would be noise that disturbs any model.
 
     >>> least_attended(torch.tensor([[[0.9, 0.5], [0.0, 0.1]]]), torch.tensor([2])).tolist()
     [[[False, False], [True, True]]]
     """
     height, width = maps.shape[1:]
     reach = max(1, min(height, width) // 8)
-    around = _averaged(_averaged(maps.float(), reach).mT, reach).mT  # rows, then columns: a square at once is slow
+    around = _average_along(
+        _average_along(maps.float(), reach).mT, reach
+    ).mT  # rows, then columns: a square at once is slow
     by_place = around.flatten(1).argsort(dim=1, stable=True)
     by_value = maps.flatten(1).gather(1, by_place).argsort(dim=1, stable=True)
     lowest = by_place.gather(1, by_value)
@@ -137,7 +139,7 @@ def least_attended(maps: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
     return (rank < sizes[:, None]).reshape(maps.shape)
 
 
-def _averaged(maps: torch.Tensor, reach: int) -> torch.Tensor:
+def _average_along(maps: torch.Tensor, reach: int) -> torch.Tensor:
     """The mean along the last axis over what lies within `reach` and inside the map."""
     flat = maps.flatten(0, 1)[:, None]
     return torch.nn.functional.avg_pool1d(
@@ -169,7 +171,7 @@ def occlusion(
     ((1, 2), 0.05, True)
     """
     pixels = pixels.to(model.device)
-    large = _enlarged(maps, pixels)
+    large = _enlarge(maps, pixels)
     regions = top_regions(large, keep_top, positive)
     masks = {
         "attended": regions.masks,
@@ -216,9 +218,9 @@ def score_curves(
     score: Callable[[torch.Tensor], torch.Tensor], pixels: torch.Tensor, maps: torch.Tensor, colour: torch.Tensor, *,
     steps: int = 20, seed: int = 0, inside: torch.Tensor | None = None,
 ) -> OcclusionCurves:  # fmt: skip
-    """The curves of any score of images (images, 3, rows, columns) → (images,); one map for each image.
+    """The curves of any `score` of images (images, 3, rows, columns) → (images,); one map for each image.
 
-    Pixels that are not `inside` (images, rows, columns) are padding: they stay as they are and count in no share.
+    Pixels that are not `inside` (images, rows, columns) are padding: they are not changed and not counted.
 
     >>> image, heat = torch.ones(1, 3, 2, 2), torch.tensor([[[4.0, 3.0], [2.0, 1.0]]])
     >>> found = score_curves(lambda images: images.mean(dim=(1, 2, 3)), image, heat, torch.zeros(3), steps=2)
@@ -226,8 +228,8 @@ def score_curves(
     ([[1.0, 0.5, 0.0]], [0.5])
     """
     if steps < 1:
-        raise BadInput(f"steps: found {steps}, expected at least 1")
-    large = _enlarged(maps, pixels)
+        raise BadInput(f"steps must be at least 1, not {steps}.")
+    large = _enlarge(maps, pixels)
     mask = torch.ones_like(large, dtype=torch.bool) if inside is None else inside.to(pixels.device)
     order = attention_order(torch.where(mask, large, -torch.inf), seed)
     area = mask.flatten(1).sum(dim=1)[:, None, None]
@@ -250,9 +252,9 @@ def score_curves(
     )
 
 
-def _enlarged(maps: torch.Tensor, pixels: torch.Tensor) -> torch.Tensor:
+def _enlarge(maps: torch.Tensor, pixels: torch.Tensor) -> torch.Tensor:
     if maps.ndim != 3 or pixels.ndim != 4 or len(maps) != len(pixels):
         found = f"maps {tuple(maps.shape)} and pixels {tuple(pixels.shape)}"
-        raise BadInput(f"occlusion: found {found}, expected one map (rows, columns) for each image (3, rows, columns)")
+        raise BadInput(f"Occlusion needs one map (rows, columns) for each image (3, rows, columns), not {found}.")
     height, width = pixels.shape[2:]
     return whole((maps.shape[1], maps.shape[2]), height, width).upsample_torch(maps.to(pixels.device))

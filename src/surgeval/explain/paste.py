@@ -1,8 +1,8 @@
-"""From a model's grid of patches to the pixels of the frame, through the part of the frame that the model saw.
+"""Upsample maps from a model's grid of patches to the pixels of the frame, in the window that the model saw.
 
-Bilinear, half-pixel centres, clamped at the border, so that a map over an uncropped, unresized image is what torch's
-`interpolate(align_corners=False)` gives. It is separable: two small matrices, two products, the same in numpy and on
-a device. Pixels whose centre lies outside the window were never seen by the model and have no value.
+Bilinear, half-pixel centres, clamped at the border: for an uncropped, unresized image the result is that of torch's
+`interpolate(align_corners=False)`. It is separable: two products with small matrices, in numpy or on a device. Pixels
+whose centres lie outside the window were not seen by the model and have no value.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ class Paste:
     def __post_init__(self) -> None:
         x1, y1, x2, y2 = self.window
         if not all(math.isfinite(edge) for edge in self.window) or x1 >= x2 or y1 >= y2:
-            raise BadInput(f"window: found {tuple(self.window)}, expected finite x1 < x2 and y1 < y2")
+            raise BadInput(f"A window must have finite x1 < x2 and y1 < y2, not {tuple(self.window)}.")
         if min(*self.frame, *self.grid) < 1:
-            raise BadInput(f"map: found grid {self.grid} and frame {self.frame}, expected at least one row and column")
+            raise BadInput(f"The grid {self.grid} and the frame {self.frame} need at least one row and one column.")
         rows, columns = self.visible
         if rows.start >= rows.stop or columns.start >= columns.stop:
-            raise BadInput(f"window: found {tuple(self.window)}, expected a pixel of the {self.frame} frame inside")
+            raise BadInput(f"The window {tuple(self.window)} contains no pixel of the frame {self.frame}.")
 
     @classmethod
     def of(cls, view: View, grid: tuple[int, int], mode: Literal["window", "stretch"] = "window") -> Paste:
-        """Through a model's view; `stretch` spreads the map over the whole frame, as the papers do (to replicate)."""
+        """A paste into a model's view; `stretch` spreads the map over the whole frame, to replicate the papers."""
         if mode not in ("window", "stretch"):
-            raise BadInput(f"geometry: found {mode!r}, expected window or stretch")
+            raise BadInput(f"Unknown geometry {mode!r}. Use window or stretch.")
         height, width = view.frame
         return cls((height, width), view.window if mode == "window" else (0.0, 0.0, float(width), float(height)), grid)
 
@@ -72,16 +72,16 @@ class Paste:
 
     @cached_property
     def rows(self) -> Singles:
-        """(visible rows, grid rows): each frame row as a mixture of grid rows."""
+        """Weights (visible rows, grid rows): each frame row is a mixture of grid rows."""
         return _weights(self.visible[0], self.window[1], self.window[3], self.grid[0])
 
     @cached_property
     def columns(self) -> Singles:
-        """(visible columns, grid columns)."""
+        """Weights (visible columns, grid columns)."""
         return _weights(self.visible[1], self.window[0], self.window[2], self.grid[1])
 
     def upsample(self, maps: npt.ArrayLike) -> AnyArray:
-        """(…, grid rows, grid columns) → (…, visible rows, visible columns)."""
+        """Upsample maps (…, grid rows, grid columns) to (…, visible rows, visible columns)."""
         values = np.asarray(maps)
         self._check(values.shape)
         if values.dtype != np.float64:
@@ -90,7 +90,7 @@ class Paste:
         return small
 
     def upsample_torch(self, maps: torch.Tensor) -> torch.Tensor:
-        """The same on the maps' device."""
+        """`upsample` on the maps' device."""
         import torch
 
         self._check(tuple(maps.shape))
@@ -99,18 +99,18 @@ class Paste:
         return torch.matmul(torch.matmul(rows, maps.to(wide)), columns)
 
     def full(self, seen: AnyArray, outside: float = np.nan) -> AnyArray:
-        """A visible rectangle (…, rows, columns) inside its frame; `outside` where the model saw nothing."""
+        """Put a visible rectangle (…, rows, columns) into its frame; `outside` is the value of unseen pixels."""
         frame = np.full((*seen.shape[:-2], *self.frame), outside, dtype=seen.dtype)
         frame[(..., *self.visible)] = seen
         return frame
 
     def _check(self, shape: tuple[int, ...]) -> None:
         if len(shape) < 2 or tuple(shape[-2:]) != tuple(self.grid):
-            raise BadInput(f"map: found shape {tuple(shape)}, expected {self.grid} in the last two places")
+            raise BadInput(f"A map of shape {tuple(shape)} does not end with the grid {self.grid}.")
 
 
 def whole(grid: tuple[int, int], height: int, width: int) -> Paste:
-    """A map over all of an image: what a model's own input is.
+    """A paste of a map that covers a whole image, such as a model's own input.
 
     >>> whole((1, 2), 1, 4).upsample([[0.0, 1.0]]).tolist()
     [[0.0, 0.25, 0.75, 1.0]]
@@ -139,7 +139,7 @@ def _weights(pixels: slice, low: float, high: float, cells: int) -> Singles:
 
 @lru_cache(maxsize=64)
 def _on_device(paste: Paste, device: str, dtype: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """The matrices where the maps are; a video's frames share one view, so they are sent once."""
+    """The matrices on a device; frames of a video share one view, so they are transferred once."""
     import torch
 
     kind = getattr(torch, dtype.removeprefix("torch."))

@@ -1,7 +1,7 @@
-"""Does a map depend on what it claims to explain? It must change with the model's weights and with the prompt.
+"""Sanity checks: a map must change with the model's weights and with the prompt.
 
-Weights are shuffled inside each tensor, block by block from the output down to the input, on a copy (Adebayo et al.
-2018); the map's rank correlation with the original must fall. A map that survives shows the image, not the model.
+Weights are shuffled inside each tensor, block by block from the output to the input, on a copy (Adebayo et al. 2018);
+the map's rank correlation with the original must fall. A map that does not change shows the image, not the model.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ import torch
 
 from surgeval.arrays import Floats
 from surgeval.errors import BadInput
-from surgeval.explain.heatmaps import Method, heatmaps, method_for
-from surgeval.models.contrastive import AttentionTower, ConvTower, CrossAttention
+from surgeval.explain.heatmaps import HEATMAP_METHODS, Method, choose_method, heatmaps
 from surgeval.stats import stream
 
 if TYPE_CHECKING:
@@ -30,21 +29,21 @@ __all__ = ["Cascade", "map_correlation", "prompt_randomisation", "shuffled_weigh
 
 @dataclass(frozen=True)
 class Cascade:
-    """Rank correlation with the original map after each block was shuffled, the ones above it staying shuffled."""
+    """Rank correlation with the original map after each block was shuffled in addition to those before it."""
 
     blocks: tuple[str, ...]  # from the output to the input
     correlation: Floats  # (blocks, images, chosen); NaN where a map is flat
 
 
 def map_correlation(first: npt.ArrayLike, second: npt.ArrayLike) -> Floats:
-    """Spearman's correlation of maps (…, rows, columns) with maps; NaN where one of them is flat.
+    """Spearman's correlation of pairs of maps (…, rows, columns); NaN if one of a pair is flat.
 
     >>> map_correlation([[[0, 1], [2, 3]]], [[[0, 10], [200, 3000]]]).tolist()
     [1.0]
     """
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if a.shape != b.shape or a.ndim < 2:
-        raise BadInput(f"maps: found shapes {a.shape} and {b.shape}, expected two equal ones")
+        raise BadInput(f"Maps of shapes {a.shape} and {b.shape} cannot be correlated: the shapes must be equal.")
     shape = (*a.shape[:-2], a.shape[-2] * a.shape[-1])
     ranks = [np.apply_along_axis(_ranks, -1, heat.reshape(shape)) for heat in (a, b)]
     left, right = (rank - rank.mean(axis=-1, keepdims=True) for rank in ranks)
@@ -55,7 +54,7 @@ def map_correlation(first: npt.ArrayLike, second: npt.ArrayLike) -> Floats:
 
 
 def _ranks(values: Floats) -> Floats:
-    """Ranks from 1 on, equal values sharing their mean rank; all NaN where one is (scipy.stats loads for a second)."""
+    """Ranks from 1, equal values with their mean rank; all NaN if one is (scipy.stats takes a second to import)."""
     _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
     ranks: Floats = (np.cumsum(counts) - (counts - 1) / 2)[group]
     return np.full_like(ranks, np.nan) if np.isnan(values).any() else ranks
@@ -72,8 +71,8 @@ def prompt_randomisation(
 ) -> Floats:
     """Correlation (images, chosen) of each map with the map of another prompt, drawn at random from the bank.
 
-    The draw depends on the seed and the image's name alone; without names its place in the batch stands for one.
-    Near 1 for all: the map does not depend on the prompt, and says nothing about the answer.
+    The draw depends only on the seed and the image's name; without names, on its number in the batch. If the
+    correlation is near 1 for all images, the map does not depend on the prompt and says nothing about the answer.
 
     >>> from surgeval.models import open_contrastive
     >>> clip = open_contrastive("phantom-clip-resnet")
@@ -82,11 +81,11 @@ def prompt_randomisation(
     (1, 1)
     """
     if len(texts) < 2:
-        raise BadInput(f"prompts: found {len(texts)}, expected at least two to exchange")
+        raise BadInput(f"Prompt randomisation needs at least two prompts, not {len(texts)}.")
     own = torch.as_tensor(which)
     names = [str(number) for number in range(len(own))] if names is None else names
     if len(names) != len(own):
-        raise BadInput(f"names: found {len(names)}, expected one for each of {len(own)} images")
+        raise BadInput(f"{len(names)} names for {len(own)} images. Give one name for each image.")
     drawn = np.reshape([stream(seed, "prompts", name).random(tuple(own.shape[1:])) for name in names], tuple(own.shape))
     step = torch.from_numpy(1 + (drawn * (len(texts) - 1)).astype(np.int64))
     other = torch.where(own.cpu() < 0, -1, (own.cpu() + step) % len(texts))
@@ -98,7 +97,7 @@ def weight_randomisation(
     model: Contrastive, pixels: torch.Tensor, texts: TextBank, which: object, method: Method | None = None,
     seed: int = 0,
 ) -> Cascade:  # fmt: skip
-    """The cascade over all blocks of the image tower; the given model is left as it is.
+    """The cascade over all blocks of the image tower; the given model is not changed.
 
     >>> from surgeval.models import open_contrastive
     >>> clip = open_contrastive("phantom-clip-resnet")
@@ -107,12 +106,13 @@ def weight_randomisation(
     >>> cascade.blocks[-1], cascade.correlation.shape
     ('network.vision_model.conv1', (7, 1, 1))
     """
-    method = method_for(model, method)
+    method = choose_method(model, method)
 
     def maps(net: Contrastive) -> torch.Tensor:
         return heatmaps(net, pixels, texts, which, method).values
 
-    return shuffled_weights(model, maps, lambda net: _passed(net, pixels[:1], texts), seed)
+    run = HEATMAP_METHODS[method.name].run or (lambda *_: None)
+    return shuffled_weights(model, maps, lambda net: run(net, pixels[:1], texts), seed)
 
 
 Model = TypeVar("Model", bound="Contrastive | Generative")
@@ -121,9 +121,9 @@ Model = TypeVar("Model", bound="Contrastive | Generative")
 def shuffled_weights(
     model: Model, maps: Callable[[Model], torch.Tensor], once: Callable[[Model], object], seed: int = 0
 ) -> Cascade:
-    """The cascade of any `maps` (images, chosen, rows, columns) of a model; `once` runs all its blocks that count.
+    """The cascade of any `maps` (images, chosen, rows, columns) of a model; `once` runs all blocks to be shuffled.
 
-    The given model is left as it is: a copy is shuffled.
+    The given model is not changed: a copy is shuffled.
 
     >>> from surgeval.models import open_contrastive
     >>> clip = open_contrastive("phantom-clip-resnet")
@@ -149,21 +149,11 @@ def shuffled_weights(
     return Cascade(tuple(blocks), np.stack(steps))
 
 
-def _passed(model: Contrastive, pixels: torch.Tensor, texts: TextBank) -> None:
-    """One image through the tower that is explained."""
-    if isinstance(model, CrossAttention):
-        model.cross(pixels, texts, torch.zeros(len(pixels), dtype=torch.long, device=pixels.device))
-    elif isinstance(model, AttentionTower):
-        model.attend(pixels)
-    elif isinstance(model, ConvTower):
-        model.head(model.trunk(pixels))
-
-
 def _blocks(model: Model, once: Callable[[Model], object]) -> dict[str, list[torch.nn.Module]]:
     """The modules with weights that one image passes through, by block, from the output to the input.
 
-    The order is the order of their calls, so no model needs to declare its layers; a text tower whose vectors are
-    already made is not called and so not shuffled (it could not change the map).
+    The order is that of their calls, so no model needs to declare its layers. A text tower is not called, because its
+    vectors are computed already, and so not shuffled (it could not change the map).
     """
     called: dict[str, list[torch.nn.Module]] = {}
     handles = []
@@ -185,7 +175,7 @@ def _blocks(model: Model, once: Callable[[Model], object]) -> dict[str, list[tor
         for handle in handles:
             handle.remove()
     if not called:
-        raise BadInput(f"{model.name}: found no torch modules to shuffle, expected the image tower's layers among them")
+        raise BadInput(f"{model.name} has no torch modules to shuffle.")
     return dict(reversed(called.items()))
 
 
@@ -198,7 +188,7 @@ def _modules(model: object) -> Iterator[tuple[str, torch.nn.Module]]:
 
 
 def _block_name(path: str) -> str:
-    """Parts of one numbered block are shuffled together.
+    """The block of a module: parts of one numbered block are shuffled together.
 
     >>> _block_name("vision.layers.3.mlp.fc1"), _block_name("layer4.0.downsample.1"), _block_name("visual_projection")
     ('vision.layers.3', 'layer4.0', 'visual_projection')

@@ -1,7 +1,7 @@
-"""Model loaders with their preprocessing geometry, and chat models (`models.chat`); embedded weights are package data.
+"""Load models with their image preprocessing, and ask chat models (`models.chat`).
 
-Start with `open_contrastive`, or `open_generative` for a model that answers in words. Names are imported when they are
-used, so importing this package imports no torch.
+Start with `open_contrastive`, or `open_generative` for a model that generates text. Names are imported on first use, so
+importing this package imports no torch.
 """
 
 import lazy_loader as _lazy

@@ -20,7 +20,7 @@ from surgeval.pages import (
     save_tables,
     write_page,
 )
-from surgeval.protocols.contract import Compared, Comparison
+from surgeval.protocols.comparison import Compared, Comparison
 from surgeval.protocols.recipes import recipe_table
 from surgeval.protocols.run_page import as_sentence, claims, side_by_side
 from surgeval.protocols.verdict import Verdict, listed

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from surgeval.errors import BadInput, visible
 from surgeval.files import leads_out
-from surgeval.models import EMBEDDED_DETECTORS
+from surgeval.models import embedded_names
 
 __all__ = ["Proposer", "ProposerKind", "offered_proposers", "path_in_project", "proposers"]
 
@@ -38,7 +38,7 @@ def offered_proposers(started: Sequence[str] = ()) -> tuple[Proposer, ...]:
     ['tdnet-p', '/models/best']
     """
     return (
-        *(Proposer("embedded", name) for name in EMBEDDED_DETECTORS),
+        *(Proposer("embedded", name) for name in embedded_names("detector")),
         *(Proposer("started", detector) for detector in started),
     )
 

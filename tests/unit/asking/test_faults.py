@@ -21,9 +21,7 @@ from surgeval.asking import Asking, ChatAnswerer, ShownFrame, question_units
 from surgeval.engine import Manifest, RunInterrupted, load_cases, run
 from surgeval.files.answers import AnswerLog
 from surgeval.models.chat import ChatOptions, OpenAIChat
-from surgeval.qa.answer_lines import ReplyLine
-from surgeval.qa.chat import Message
-from surgeval.qa.choices import read_choice
+from surgeval.qa import Message, ReplyLine, read_choice
 from surgeval.records import IntentQuestion
 
 ITEMS, STOPPED_AT, TIMEOUT = 1000, 333, 0.4
@@ -145,7 +143,7 @@ def test_a_thousand_items_survive_every_fault_and_none_is_paid_for_twice(
     failed = first.filter(first["status"] != "ok")
     assert len(failed) == failures[1] and set(failed["status"]) == {"model_error"} and set(failed["content"]) == {None}
     told = " ".join(failed["reason"].drop_nulls())
-    faults = ("HTTP 429", "HTTP 500", "no JSON", "broke off", "without choices", "has no text", "another encoding")
+    faults = ("HTTP 429", "HTTP 500", "not JSON", "bytes early", "without choices", "has no text", "compressed reply")
     assert all(words in told for words in faults)
 
 
@@ -153,4 +151,4 @@ def test_a_thousand_items_survive_every_fault_and_none_is_paid_for_twice(
 def test_a_fault_alone_is_told_in_words(fault: str) -> None:
     with Wire(FAULTS[fault]) as wire:
         said = wire.failure(timeout=TIMEOUT)
-    assert {"reset": "no connection", "gzip bomb": "another encoding", "slow headers": "no reply in"}[fault] in said
+    assert {"reset": "no connection", "gzip bomb": "compressed reply", "slow headers": "no reply in"}[fault] in said

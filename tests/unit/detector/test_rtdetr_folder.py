@@ -159,13 +159,13 @@ def test_a_strange_backbone_is_refused(folder: Path, field: str, value: object) 
 
 def test_sizes_that_make_no_network_are_one_sentence(folder: Path) -> None:
     rewrite(folder, lambda config: config["backbone_config"].update(layer_type="bottleneck", hidden_sizes=[1, 2, 3, 4]))
-    with pytest.raises(DataError, match=r"config\.json|model\.safetensors: weights: found"):
+    with pytest.raises(DataError, match=r"config\.json|model\.safetensors: weights: does not fit"):
         load_rtdetr(folder)
 
 
 def test_a_larger_network_than_its_weights_takes_no_memory(folder: Path) -> None:
     rewrite(folder, lambda config: config.update(d_model=2048, decoder_ffn_dim=16384, decoder_layers=24))
-    with pytest.raises(DataError, match=r"model\.safetensors: weights: found"):
+    with pytest.raises(DataError, match=r"model\.safetensors: weights: does not fit"):
         load_rtdetr(folder)
 
 
@@ -190,16 +190,16 @@ def test_other_classes_than_the_weights_have_are_refused(folder: Path) -> None:
 def test_weights_that_do_not_fit_are_named(folder: Path) -> None:
     tensors = load_file(folder / "model.safetensors")
     for change, complaint in (
-        ({"surgeval_parts.v.weight": torch.zeros(3, 64)}, "v.weight of shape"),
+        ({"surgeval_parts.v.weight": torch.zeros(3, 64)}, "v.weight has shape"),
         ({"model.enc_score_head.bias": torch.full((4,), torch.nan)}, "NaN or infinity"),
-        ({"model.strange": torch.zeros(1)}, "unknown model.strange"),
-        ({"model.enc_score_head.weight": torch.zeros(9, 64)}, "enc_score_head.weight of shape"),
+        ({"model.strange": torch.zeros(1)}, "model.strange is not part"),
+        ({"model.enc_score_head.weight": torch.zeros(9, 64)}, "enc_score_head.weight has shape"),
     ):
         save_file({**tensors, **change}, folder / "model.safetensors")
         with pytest.raises(DataError, match=complaint):
             load_rtdetr(folder)
     save_file({name: value for name, value in tensors.items() if "fc1" not in name}, folder / "model.safetensors")
-    with pytest.raises(DataError, match=r"found no .*fc1"):
+    with pytest.raises(DataError, match=r"fc1.* is missing"):
         load_rtdetr(folder)
 
 
@@ -207,10 +207,10 @@ def test_pickled_weights_are_not_read(folder: Path) -> None:
     tensors = load_file(folder / "model.safetensors")
     (folder / "model.safetensors").unlink()
     torch.save(tensors, folder / "pytorch_model.bin")
-    with pytest.raises(DataError, match=r"model\.safetensors: found no such file"):
+    with pytest.raises(DataError, match=r"model\.safetensors: no such file"):
         load_rtdetr(folder)
     (folder / "model.safetensors").write_bytes((folder / "pytorch_model.bin").read_bytes())
-    with pytest.raises(DataError, match="found a file that cannot be read"):
+    with pytest.raises(DataError, match="not a safetensors file"):
         load_rtdetr(folder)
 
 

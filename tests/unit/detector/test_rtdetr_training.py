@@ -136,9 +136,9 @@ def test_gradients_are_clipped_and_what_adam_remembers_comes_back() -> None:
     name = next(iter(kept)).rpartition(".")[0]
     shape = tuple(first.get_parameter(name).shape)
     for change, told in (
-        ({"strange.exp_avg": torch.zeros(1)}, r"strange\.exp_avg: found float32 of shape \(1,\), expected nothing"),
-        ({f"{name}.exp_avg": torch.zeros(7, 7)}, r"found float32 of shape \(7, 7\), expected float32 of shape"),
-        ({f"{name}.exp_avg": torch.zeros(shape, dtype=torch.int64)}, "found int64 of shape"),
+        ({"strange.exp_avg": torch.zeros(1)}, r"strange\.exp_avg is not part of the network"),
+        ({f"{name}.exp_avg": torch.zeros(7, 7)}, r"has shape \(7, 7\) instead of"),
+        ({f"{name}.exp_avg": torch.zeros(shape, dtype=torch.int64)}, "has type int64 instead of"),
         ({f"{name}.step": torch.tensor(-1.0)}, r"\.step: found others among them, expected finite numbers from 0"),
         ({f"{name}.exp_avg_sq": torch.full(shape, -1.0)}, r"_sq: found others among them, expected finite numbers fr"),
         ({f"{name}.exp_avg": torch.full(shape, torch.inf)}, r"exp_avg: found others among them, expected finite num"),
@@ -146,7 +146,7 @@ def test_gradients_are_clipped_and_what_adam_remembers_comes_back() -> None:
         with pytest.raises(DataError, match=f"momentum.*{told}"):
             AdamW(second).restore({**kept, **change}, "last.safetensors")
     for gone in ((f"{name}.exp_avg",), tuple(f"{name}.{kind}" for kind in ("step", "exp_avg", "exp_avg_sq"))):
-        with pytest.raises(DataError, match="found nothing, expected float32"):
+        with pytest.raises(DataError, match="is missing"):
             AdamW(second).restore({key: kept[key] for key in kept if key not in gone}, "last.safetensors")
 
 

@@ -164,8 +164,8 @@ def test_a_place_that_was_tampered_with_is_refused(tmp_path: Path) -> None:
     name = "network.backbone.down2.conv.weight"
     for spoilt, field in (
         ({**tensors, name: tensors[name][:1]}, "shape"),
-        ({key: value for key, value in tensors.items() if key != name}, "found nothing"),
-        ({**tensors, name: tensors[name] * float("nan")}, "found NaN or infinity"),
+        ({key: value for key, value in tensors.items() if key != name}, "is missing"),
+        ({**tensors, name: tensors[name] * float("nan")}, "contains NaN or infinity"),
     ):
         save_state(tmp_path / "last.safetensors", spoilt, place)
         with pytest.raises(DataError, match=field):
@@ -222,15 +222,15 @@ def test_momentum_that_is_no_number_is_refused(finished: Path, tmp_path: Path) -
     tensors, place = load_state(tmp_path / "run" / "last.safetensors")
     name = "momentum.backbone.down2.conv.weight"
     save_state(tmp_path / "run" / "last.safetensors", {**tensors, name: tensors[name] * float("inf")}, place)
-    assert refused(tmp_path / "run") == f"last.safetensors: {name}: found NaN or infinity, expected finite numbers"
+    assert refused(tmp_path / "run") == f"last.safetensors: {name}: contains NaN or infinity"
 
 
 @pytest.mark.parametrize(
     ("spoil", "told"),
     [
-        (lambda _value: None, "found nothing, expected float32 of shape (8, 3, 3, 3)"),
-        (lambda value: value.double(), "found float64 of shape (8, 3, 3, 3), expected float32 of shape (8, 3, 3, 3)"),
-        (lambda value: value[:1], "found float32 of shape (1, 3, 3, 3), expected float32 of shape (8, 3, 3, 3)"),
+        (lambda _value: None, "is missing"),
+        (lambda value: value.double(), "has type float64 instead of float32"),
+        (lambda value: value[:1], "has shape (1, 3, 3, 3) instead of (8, 3, 3, 3)"),
     ],
 )
 def test_momentum_that_is_missing_or_another_is_refused(
@@ -243,7 +243,7 @@ def test_momentum_that_is_missing_or_another_is_refused(
     spoilt = {**tensors, name: spoil(tensors[name])}
     kept = {key: value for key, value in spoilt.items() if value is not None}
     save_state(tmp_path / "run" / "last.safetensors", kept, place)
-    assert refused(tmp_path / "run") == f"last.safetensors: {name}: {told}"
+    assert refused(tmp_path / "run").endswith(f": {name} {told}")
 
 
 def test_momentum_of_no_parameter_is_refused(finished: Path, tmp_path: Path) -> None:
@@ -251,9 +251,7 @@ def test_momentum_of_no_parameter_is_refused(finished: Path, tmp_path: Path) -> 
     unfinished(tmp_path / "run")
     tensors, place = load_state(tmp_path / "run" / "last.safetensors")
     save_state(tmp_path / "run" / "last.safetensors", {**tensors, "momentum.other": torch.zeros(2)}, place)
-    assert refused(tmp_path / "run") == (
-        "last.safetensors: momentum.other: found float32 of shape (2,), expected nothing"
-    )
+    assert refused(tmp_path / "run").endswith("momentum.other is not part of the network")
 
 
 @pytest.mark.parametrize("tenth", range(0, 10, 1 if os.environ.get("SURGEVAL_LONG") else 4))

@@ -53,9 +53,9 @@ def test_every_baseline_is_finite_at_frame_resolution() -> None:
     for name in BASELINES:
         heat = baseline(name, _frame(), BOXES)
         assert heat.shape == (48, 64) and heat.dtype == np.float32 and np.isfinite(heat).all() and heat.min() >= 0
-    with pytest.raises(BadInput, match="expected one of uniform, centre, edge, oracle"):
+    with pytest.raises(BadInput, match="Use one of uniform, centre, edge, oracle"):
         baseline("magic", _frame())
-    with pytest.raises(BadInput, match="expected 8-bit RGB"):
+    with pytest.raises(BadInput, match="must be uint8"):
         baseline("edge", np.zeros((4, 4), np.uint8))
 
 
@@ -64,7 +64,7 @@ def test_map_correlation_is_spearmans() -> None:
     expected = [spearmanr(a.ravel(), b.ravel()).statistic for a, b in zip(first, second, strict=True)]
     assert map_correlation(first, second) == pytest.approx(expected)
     assert np.isnan(map_correlation(np.ones((1, 2, 2)), np.eye(2)[None])).all()
-    with pytest.raises(BadInput, match="expected two equal ones"):
+    with pytest.raises(BadInput, match="shapes must be equal"):
         map_correlation(np.ones((1, 2, 2)), np.ones((1, 3, 2)))
 
 
@@ -121,7 +121,7 @@ def test_a_map_that_only_shows_the_image_is_caught_by_both_checks() -> None:
 def test_a_prompt_is_never_exchanged_for_itself_and_none_stays_none() -> None:
     found = prompt_randomisation(small_conv(), images(4), bank(2), [[0, 1], [1, -1], [0, 0], [1, 1]], Method("gradcam"))
     assert np.isnan(found[1, 1])
-    with pytest.raises(BadInput, match="found 1, expected at least two"):
+    with pytest.raises(BadInput, match="at least two prompts"):
         prompt_randomisation(small_conv(), images(1), bank(1), [[0]])
 
 
@@ -136,7 +136,7 @@ def test_the_other_prompt_depends_on_the_images_name_and_not_on_its_batch() -> N
     assert np.concatenate(one_by_one) == pytest.approx(whole, abs=1e-3, nan_ok=True)
     renamed = prompt_randomisation(model, pixels, texts, which, seed=2, names=list("ghijkl"))
     assert not np.allclose(renamed, whole, equal_nan=True)
-    with pytest.raises(BadInput, match="names: found 1, expected one for each of 6 images"):
+    with pytest.raises(BadInput, match="1 names for 6 images"):
         prompt_randomisation(model, pixels, texts, which, names=["a"])
 
 

@@ -89,7 +89,7 @@ def test_fewer_than_two_pixels_are_no_fit(pixels: int) -> None:
     where = np.zeros((4, 4), bool)
     where[0, :pixels] = True
     for fit in (fit_camera, fit_camera_robust):
-        with pytest.raises(BadInput, match=f"found {pixels} usable pixels, expected at least 2"):
+        with pytest.raises(BadInput, match=f"at least 2 pixels, not {pixels}"):
             fit(np.zeros((4, 4, 2)), where=where)
 
 
@@ -104,7 +104,7 @@ def test_values_that_are_not_finite_are_refused_where_they_are_used() -> None:
     flow = np.zeros((4, 4, 2))
     flow[0, 0] = (np.inf, np.nan)
     where = np.ones((4, 4), bool)
-    with pytest.raises(BadInput, match="not finite"):
+    with pytest.raises(BadInput, match="NaN or infinity"):
         fit_camera(flow)
     where[0, 0] = False
     assert fit_camera(flow, where=where) == CameraMotion(0.0, 0.0, 0.0, 0.0)
@@ -112,9 +112,9 @@ def test_values_that_are_not_finite_are_refused_where_they_are_used() -> None:
 
 def test_shapes_that_do_not_fit_are_named() -> None:
     flow = np.zeros((4, 5, 2))
-    with pytest.raises(BadInput, match=r"shape \(2, 4, 5\)"):
+    with pytest.raises(BadInput, match=r"not \(2, 4, 5\)"):
         fit_camera(np.zeros((2, 4, 5)))
     with pytest.raises(BadInput, match="backward flow"):
         fit_camera(flow, flow[:3])
-    with pytest.raises(BadInput, match="expected bool"):
+    with pytest.raises(BadInput, match="must be bool"):
         fit_camera(flow, where=np.ones((4, 5), np.uint8))

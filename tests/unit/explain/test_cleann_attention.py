@@ -66,15 +66,15 @@ def test_padding_does_not_make_a_head_look_at_the_image() -> None:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: correlation(np.ones((2, 3))), "expected a square matrix"),
-        (lambda: correlation(np.array([[1.0, 0], [0, 0]])), "row 1 is empty"),
-        (lambda: correlation(np.array([[np.nan]])), "not finite"),
-        (lambda: correlation(np.eye(2), "drop"), "expected keep, remove or centre"),  # type: ignore[arg-type]
-        (lambda: choose_nodes(np.ones(4), (1, 3), 2), "expected an image before the target"),
+        (lambda: correlation(np.ones((2, 3))), "must be a square matrix"),
+        (lambda: correlation(np.array([[1.0, 0], [0, 0]])), "Row 1 of the attention"),
+        (lambda: correlation(np.array([[np.nan]])), "NaN or infinity"),
+        (lambda: correlation(np.eye(2), "drop"), "Use keep, remove or centre"),  # type: ignore[arg-type]
+        (lambda: choose_nodes(np.ones(4), (1, 3), 2), "must come before the target"),
         (lambda: choose_nodes(np.ones(4), (1, 3), 3, kappa=2), "kappa"),
         (lambda: rank_heads(np.ones((2, 4, 4)), 3, (1, 3), "mean"), "max_image or image_over_text"),  # type: ignore[arg-type]
-        (lambda: rank_heads(np.ones((4, 4)), 3, (1, 3)), "expected \\(heads, rows, rows\\)"),
-        (lambda: rank_heads(np.ones((2, 4, 4)), 3, (1, 3), padding=[1, 2]), "every image token"),
+        (lambda: rank_heads(np.ones((4, 4)), 3, (1, 3)), "shape \\(heads, rows, rows\\)"),
+        (lambda: rank_heads(np.ones((2, 4, 4)), 3, (1, 3), padding=[1, 2]), "All image tokens"),
     ],
 )
 def test_bad_input_is_said_in_one_sentence(call: object, words: str) -> None:

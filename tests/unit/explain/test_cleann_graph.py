@@ -91,11 +91,11 @@ def test_the_smallest_confirmed_sets_come_first_and_hold_their_way() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"learner": "pc"}, "learner: found 'pc'"),
-        ({"alpha": 0.0}, "alpha: found 0"),
-        ({"n": 3}, "n: found 3"),
-        ({"nodes": [0, 7]}, "expected rows of a square matrix"),
-        ({"corr": np.full((3, 3), np.nan)}, "not finite"),
+        ({"learner": "pc"}, "learner 'pc'"),
+        ({"alpha": 0.0}, "alpha must be"),
+        ({"n": 3}, "n must be at least 4"),
+        ({"nodes": [0, 7]}, "must be rows of a square matrix"),
+        ({"corr": np.full((3, 3), np.nan)}, "NaN or infinity"),
     ],
 )
 def test_bad_input_is_said_in_one_sentence(change: dict[str, object], words: str) -> None:

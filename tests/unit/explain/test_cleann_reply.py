@@ -16,13 +16,13 @@ from surgeval.explain.cleann import (
     Nodes,
     ShownWindow,
     causal_graphs,
+    count_tokens,
     draw_graphs,
     near_boxes,
     reply_graphs,
-    tally_tokens,
 )
 from surgeval.models import open_generative
-from surgeval.models.networks.llava import Llava
+from surgeval.models.llava import Llava
 
 SPAN = (3, 19)
 
@@ -64,7 +64,7 @@ def test_a_patch_is_near_where_it_overlaps_the_grown_box() -> None:
 def test_the_tally_leaves_padding_out_of_chance() -> None:
     near = np.array([[True, True], [False, False]])
     seen = np.array([[True, False], [True, True]])
-    counted = tally_tokens(Explanation(9, 3, {4: 1, 5: 2, 7: 1}), Nodes((4, 5, 6), (7,), 9), 4, near, seen)
+    counted = count_tokens(Explanation(9, 3, {4: 1, 5: 2, 7: 1}), Nodes((4, 5, 6), (7,), 9), 4, near, seen)
     assert (counted.nodes, counted.image, counted.near) == (3, 2, 1)
     assert counted.chance == pytest.approx(1 / 3)
 
@@ -73,7 +73,7 @@ def test_blind_explanations_reach_chance() -> None:
     rng = np.random.default_rng(0)
     near, seen = rng.random((8, 8)) < 0.3, np.ones((8, 8), bool)
     counts = [
-        tally_tokens(Explanation(99, 3, dict.fromkeys(picked, 1)), Nodes(tuple(picked), (), 99), 0, near, seen)
+        count_tokens(Explanation(99, 3, dict.fromkeys(picked, 1)), Nodes(tuple(picked), (), 99), 0, near, seen)
         for picked in (sorted(rng.choice(64, 6, replace=False).tolist()) for _ in range(2000))
     ]
     share = sum(count.near for count in counts) / sum(count.image for count in counts)

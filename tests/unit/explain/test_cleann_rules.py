@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from surgeval.arrays import Bools, Floats
 from surgeval.explain.cleann import learn_graph, skeleton
-from surgeval.explain.cleann.orient import ARROW, CIRCLE, NONE, TAIL, orient
-from surgeval.explain.cleann.tails import orient_selection, orient_tails
+from surgeval.explain.cleann.orientation import ARROW, CIRCLE, NONE, TAIL, orient, orient_selection, orient_tails
 
 LEFT = {"o": CIRCLE, "<": ARROW, "-": TAIL}
 RIGHT = {"o": CIRCLE, ">": ARROW, "-": TAIL}

@@ -13,9 +13,15 @@ from hypothesis import strategies as st
 from tests.unit.explain.small_models import bank, images, small_conv, small_vit
 
 from surgeval.errors import BadInput
-from surgeval.explain.rollout import rollout, rollout_rows
+from surgeval.explain.heatmaps import Maps, Method, heatmaps, rollout_rows
 
 VIT = small_vit()
+
+
+def rollout(
+    model: Any, pixels: torch.Tensor, texts: Any, which: Any, *, chunk: int | None = None, **settings: Any
+) -> Maps:
+    return heatmaps(model, pixels, texts, which, Method("rollout", **settings), chunk=chunk)
 
 
 @pytest.fixture
@@ -127,14 +133,14 @@ def test_what_made_a_map_is_recorded(vit: Any) -> None:
 
 
 def test_a_convolutional_tower_has_no_rollout() -> None:
-    with pytest.raises(BadInput, match=r"small: found no \[CLS\] token .* expected a ViT"):
+    with pytest.raises(BadInput, match=r"cannot explain small: it needs a ViT"):
         rollout(small_conv(), images(1), bank(), [[0]])
 
 
 def test_a_tower_without_a_cls_token_is_refused(vit: Any) -> None:
     pooled = small_vit()
     pooled.grid = (4, 5)
-    with pytest.raises(BadInput, match=r"found 17 tokens, expected 21: one \[CLS\]"):
+    with pytest.raises(BadInput, match=r"over 17 tokens instead of 21, one \[CLS\]"):
         rollout(pooled, images(1), bank(), [[0]])
 
 
@@ -142,16 +148,16 @@ def test_attention_outside_the_graph_is_refused() -> None:
     model = small_vit()
     inside = model.attend
     model.attend = lambda pixels: (inside(pixels)[0], tuple(a.detach() for a in inside(pixels)[1]))  # type: ignore[method-assign]
-    with pytest.raises(BadInput, match="found attention without gradients"):
+    with pytest.raises(BadInput, match="attention has no gradients"):
         rollout(model, images(1), bank(), [[0]])
 
 
 @pytest.mark.parametrize(
     ("which", "says"),
     [
-        ([[5]], "found prompt 5, expected -1"),
-        ([[-2]], "found prompt -2, expected -1"),
-        ([[0], [1]], "expected whole numbers of shape"),
+        ([[5]], "which has prompt 5"),
+        ([[-2]], "which has prompt -2"),
+        ([[0], [1]], "must be whole numbers of shape"),
         ([[0.5]], "float32 of shape"),
         ([0], "of shape \\(1,\\)"),
     ],
@@ -162,7 +168,7 @@ def test_a_wrong_choice_of_prompts_is_named(vit: Any, which: Any, says: str) -> 
 
 
 def test_a_block_that_does_not_exist_is_named(vit: Any) -> None:
-    with pytest.raises(BadInput, match="start_layer: found 3, expected a block from -3 to 2"):
+    with pytest.raises(BadInput, match="start_layer 3 is not a block: they are -3 to 2"):
         rollout(vit, images(1), bank(), [[0]], start_layer=3)
 
 

@@ -68,22 +68,22 @@ def test_the_gradient_reaches_every_position_before_the_last_layer_and_one_behin
 
 def test_a_name_of_several_tokens_is_their_mean_first_or_maximum(model: Generative) -> None:
     frames = _frames(1)
-    answer = model.forced(frames, [ASKED], ["a grasper and a hook"])
+    answer = model.force(frames, [ASKED], ["a grasper and a hook"])
     (maps,) = token_maps(model, frames, answer)
     tokens = answer[0].tokens_of(2, 13)
     assert tokens == (1, 2)
     torch.testing.assert_close(maps.of(tokens), maps.values[1:3].mean(0))
     torch.testing.assert_close(maps.of(tokens, "max"), maps.values[1:3].amax(0))
     torch.testing.assert_close(maps.of(tokens, "first"), maps.values[1])
-    with pytest.raises(BadInput, match="expected mean, first, max"):
+    with pytest.raises(BadInput, match="Use one of mean, first, max"):
         maps.of(tokens, "last")  # type: ignore[arg-type]
-    with pytest.raises(BadInput, match=r"expected some of \(0, 1"):
+    with pytest.raises(BadInput, match=r"maps of the tokens \(0, 1"):
         maps.of((9,))
 
 
 def test_a_map_without_anything_positive_is_flagged_empty(model: Generative) -> None:
     frames = _frames(1)
-    answers = model.forced(frames, [ASKED], ["a grasper hook bipolar scissors clipper irrigator liver gallbladder no"])
+    answers = model.force(frames, [ASKED], ["a grasper hook bipolar scissors clipper irrigator liver gallbladder no"])
     (maps,) = token_maps(model, frames, answers)
     assert maps.empty.tolist() == [bool((one <= 0).all()) for one in maps.values]
     assert (maps.values >= 0).all()
@@ -92,12 +92,12 @@ def test_a_map_without_anything_positive_is_flagged_empty(model: Generative) -> 
 def test_several_pictures_have_a_map_each_and_a_question_without_one_has_none(model: Generative) -> None:
     (first,), (second,) = _frames(2)
     replies = model.reply([[first, second]], [ASKED], 2)
-    maps = [token_maps(model, [[first, second]], replies, picture=number)[0].values for number in (0, 1)]
+    maps = [token_maps(model, [[first, second]], replies, image=number)[0].values for number in (0, 1)]
     assert not torch.allclose(*maps)
-    with pytest.raises(BadInput, match="found 2 pictures in its question, expected 3 to look at"):
-        token_maps(model, [[first, second]], replies, picture=2)
+    with pytest.raises(BadInput, match="has 2 images; there is no image 3"):
+        token_maps(model, [[first, second]], replies, image=2)
     blind = model.reply([[]], [ASKED], 2)
-    with pytest.raises(BadInput, match="found 0 pictures"):
+    with pytest.raises(BadInput, match="has 0 images"):
         token_maps(model, [[]], blind)
-    with pytest.raises(BadInput, match="expected 0 to 1"):
+    with pytest.raises(BadInput, match="they are 0 to 1"):
         token_maps(model, [[first, second]], replies, [[7]])

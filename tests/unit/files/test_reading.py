@@ -23,7 +23,7 @@ from surgeval.files import (
     read_json_lines,
     read_json_object,
 )
-from surgeval.models.loading import digest
+from surgeval.models.weights import digest
 
 WEIGHTS = b"\0\1weights\xff" * 100_000  # more than a chunk
 

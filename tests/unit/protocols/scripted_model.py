@@ -35,7 +35,7 @@ class Scripted:
         said = [self.say(text, self._pixels(pictures)) for text, pictures in zip(texts, images, strict=True)]
         return [self._generated(text) for text in said]
 
-    def forced(self, images: Sequence[Sequence[Any]], texts: Sequence[str], answers: Sequence[str]) -> list[Generated]:
+    def force(self, images: Sequence[Sequence[Any]], texts: Sequence[str], answers: Sequence[str]) -> list[Generated]:
         return [self._generated(answer) for answer in answers]
 
     def replay(self, images: Sequence[Sequence[Any]], replies: Sequence[Generated]) -> Replayed:

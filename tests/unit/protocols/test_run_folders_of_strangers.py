@@ -13,7 +13,7 @@ import surgeval
 from surgeval.cli.app import run as command
 from surgeval.errors import BadInput, RunError, SurgevalError
 from surgeval.files import folder_lock
-from surgeval.models.chat.secrets import HIDDEN, Secrets
+from surgeval.models.chat.client import HIDDEN, Secrets
 from surgeval.protocols.triplets import load_triplets
 from surgeval.protocols.triplets.page import write_page_of
 

@@ -280,7 +280,7 @@ def test_explain_refuses_prompts_that_the_model_reads_alike(
     path = picture(64, 64)
     assert run(["explain", str(path), "--model", "phantom-clip", "--prompt", "a zebra", "--prompt", "a lion"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert "'a zebra' and 'a lion'" in line and "has no 'zebra', 'lion'" in line
+    assert "'a zebra' and 'a lion'" in line and "lacks 'zebra', 'lion'" in line
     assert [path.name for path in tmp_path.iterdir()] == ["frame.png"]
 
 

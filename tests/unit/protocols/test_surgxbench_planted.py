@@ -76,7 +76,7 @@ def _untrained(folder: Path) -> Path:
     import torch
     from transformers import CLIPConfig, CLIPModel
 
-    shutil.copytree(files("surgeval.models") / "weights" / "phantom-clip", folder)  # type: ignore[arg-type]
+    shutil.copytree(files("surgeval.models") / "embedded_weights" / "phantom-clip", folder)  # type: ignore[arg-type]
     with torch.random.fork_rng():
         torch.manual_seed(3)
         CLIPModel(CLIPConfig.from_pretrained(folder)).save_pretrained(folder)

@@ -93,10 +93,10 @@ def test_stored_flow_of_another_layout_is_refused_before_the_run(filmed: Path, t
     video = _videos(filmed)[0]
     (tmp_path / "flow" / video).mkdir(parents=True)
     settings = SurgXSettings(flow="files", flow_source=str(tmp_path / "flow"), occlusion=False, curves=0, sanity=0)
-    with pytest.raises(DataError, match=r"found no \*\.flo, expected VIDEO/FRAME\.flo and VIDEO/FRAME\.back\.flo"):
+    with pytest.raises(DataError, match=r"no \*\.flo; stored flow is VIDEO/FRAME\.flo and VIDEO/FRAME\.back\.flo"):
         _run(filmed, tmp_path / "run", settings)
     write_flo(tmp_path / "flow" / video / "000000.flo", np.zeros((2, 2, 2), np.float32))
-    with pytest.raises(DataError, match=r"found no \*\.back\.flo"):
+    with pytest.raises(DataError, match=r"no \*\.back\.flo"):
         _run(filmed, tmp_path / "run", settings)
 
 

@@ -13,7 +13,7 @@ from tests.unit.protocols.planted_verdicts import near
 from surgeval.protocols.focus import verdict as focus
 from surgeval.protocols.focus.method import score_focus
 from surgeval.protocols.verdict import Reason, Verdict
-from surgeval.qa.judging import ExactJudge, Panel
+from surgeval.qa import ExactJudge, Panel
 
 # focus
 

@@ -21,8 +21,7 @@ from tests.loopback import Reply, Server, refused, said, serving
 from surgeval.errors import RunStopped
 from surgeval.models.chat import ChatOptions, OpenAIChat, open_chat
 from surgeval.models.chat.http import HttpError
-from surgeval.qa.chat import ChatError
-from surgeval.qa.judging import ChatJudge, JudgeItem, Panel, VerdictCache, open_judges, summarise_verdicts
+from surgeval.qa import ChatError, ChatJudge, JudgeItem, Panel, VerdictCache, open_judges, summarise_verdicts
 
 NUMBER = re.compile(r"\| question (\d+)\?")
 OPTIONS = ChatOptions(timeout=60.0, backoff=0.01, max_wait=0.05, tries=4)
@@ -72,18 +71,18 @@ DETERMINED = [
     (voted(""), "error", "the reply is empty", 2),
     (voted(None), "unparsed", "no text (content null)", 2),
     (voted("Not correct"), "unparsed", "“Not correct” is not one of", 2),
-    (voted([{"type": "text"}]), "error", "content is no text", 4),
-    ((200, '{"error": {"message": "overloaded"}}', {}), "error", "in place of a reply (overloaded)", 4),
-    ((200, '{"error": "overloaded"}', {}), "error", "in place of a reply (overloaded)", 4),
+    (voted([{"type": "text"}]), "error", "content is not text", 4),
+    ((200, '{"error": {"message": "overloaded"}}', {}), "error", "instead of a reply (overloaded)", 4),
+    ((200, '{"error": "overloaded"}', {}), "error", "instead of a reply (overloaded)", 4),
     ((200, '{"choices": []}', {}), "error", "a reply without choices", 4),
     ((200, '{"choices": [{}]}', {}), "error", "a choice without a message", 4),
     ((200, '{"choices": [7]}', {}), "error", "a choice without a message", 4),
-    ((200, "[]", {}), "error", "no JSON object", 3),
-    ((200, '{"choices": [{"message": {"con', {}), "error", "a body that is no JSON", 4),
+    ((200, "[]", {}), "error", "not a JSON object", 3),
+    ((200, '{"choices": [{"message": {"con', {}), "error", "a body that is not JSON", 4),
     (
         (200, "<html>gateway</html>", {"Content-Type": "text/html"}),
         "error",
-        "a body that is no JSON (<html>",
+        "a body that is not JSON (<html>",
         3,
     ),  # no server of a model
     (refused(500), "error", "HTTP 500 (sorry)", 4),
@@ -123,7 +122,7 @@ def test_a_server_whose_first_replies_are_web_pages_is_given_up_at_once(server: 
     verdicts = panel.judge_all([item(n) for n in range(40)], concurrency=1)
     assert sum(server.asked.values()) == 3
     assert {verdict.state for verdict in verdicts} == {"judge_error"}
-    assert f"tiny at {server.url}: a body that is no JSON (<!DOCTYPE html>)" in verdicts[5].reason
+    assert f"tiny at {server.url}: a body that is not JSON (<!DOCTYPE html>)" in verdicts[5].reason
 
 
 @pytest.mark.parametrize("answer", [(503, "<html>Bad Gateway</html>", {}), (200, '{"status": "ok"}', {})])
@@ -185,12 +184,12 @@ def test_a_dead_server_is_an_error_that_names_it() -> None:
 
 def test_a_server_that_was_there_is_waited_for(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     def gone(*_: object) -> None:
-        raise HttpError("no connection (refused)", nobody=True)
+        raise HttpError("no connection (refused)", refused=True)
 
     server.script = lambda number, count: voted("CORRECT")
     met = judge(server)
     assert met.vote(item(1)).state == "correct"
-    monkeypatch.setattr("surgeval.models.chat.openai.post", gone)
+    monkeypatch.setattr("surgeval.models.chat.client.post", gone)
     assert met.vote(item(2)).requests == 4
     assert judge(server).vote(item(3)).requests == 1
 
@@ -277,7 +276,7 @@ RUN = """
 import sys
 from surgeval.errors import RunStopped
 from surgeval.models.chat import ChatOptions, OpenAIChat
-from surgeval.qa.judging import ChatJudge, JudgeItem, Panel, VerdictCache
+from surgeval.qa import ChatJudge, JudgeItem, Panel, VerdictCache
 url, path, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 items = [JudgeItem(f"q{n}", f"question {n}?", "clip", "a clip") for n in range(count)]
 chat = OpenAIChat("tiny", url, ChatOptions(backoff=0.01))
@@ -317,5 +316,5 @@ def test_after_a_kill_no_stored_verdict_is_asked_again(server: Server, tmp_path:
 
 
 def test_a_name_that_is_no_model_is_refused() -> None:
-    with pytest.raises(Exception, match="expected openai or hf"):
+    with pytest.raises(Exception, match="Write openai:MODEL@URL or hf:PATH"):
         open_chat("table:x.json")

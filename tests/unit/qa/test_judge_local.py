@@ -10,7 +10,7 @@ import pytest
 
 from surgeval.errors import BadInput, DataError
 from surgeval.models.chat import open_chat
-from surgeval.qa.judging import ChatJudge, JudgeItem, Panel, judge_messages, open_judges
+from surgeval.qa import ChatJudge, JudgeItem, Panel, judge_messages, open_judges
 
 HAVE = importlib.util.find_spec("transformers") is not None and importlib.util.find_spec("torch") is not None
 needs_models = pytest.mark.skipif(not HAVE, reason="transformers and torch are not installed: surgeval[models]")
@@ -83,7 +83,7 @@ def test_other_weights_are_another_judge_and_a_copy_is_the_same(tmp_path: Path) 
 
 @needs_models
 def test_a_model_without_chat_template_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="without chat template"):
+    with pytest.raises(DataError, match="no chat template"):
         open_chat(f"hf:{make_model(tmp_path, None)}")
 
 
@@ -92,9 +92,9 @@ def test_a_model_without_chat_template_is_refused(tmp_path: Path) -> None:
     ("template", "reason"),
     [
         ("{{ ('clip' * 10**12) | length }}", "1024 MB of memory"),
-        (f"{'{% for a in range(9999) %}' * 4}{'{% endfor %}' * 4}", "no text within 2 s"),
-        ("{% if messages %}{% endif %} ", "a conversation without text"),
-        ("{{ 'clip' * 2000000 }}", "a conversation of 8000000 characters"),
+        (f"{'{% for a in range(9999) %}' * 4}{'{% endfor %}' * 4}", "computes for more than 2 s"),
+        ("{% if messages %}{% endif %} ", "an empty text"),
+        ("{{ 'clip' * 2000000 }}", "a text of 8000000 characters"),
     ],
 )
 def test_a_hostile_chat_template_is_an_error_not_a_machine_without_memory(
@@ -112,7 +112,7 @@ def test_a_prompt_longer_than_the_context_is_an_error_not_a_crash(tmp_path: Path
 
 
 def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"found no config\.json"):
+    with pytest.raises(DataError, match=r"no config\.json"):
         open_chat(f"hf:{tmp_path}")
 
 

@@ -11,8 +11,8 @@ from surgeval.detector.checkpoint import load_detector
 from surgeval.detector.inference.tdnet import Precision, TDNetDetector
 from surgeval.detector.interface import Network
 from surgeval.errors import BadInput
-from surgeval.models import EMBEDDED_DETECTORS, embedded_detector
-from surgeval.models.loading import digest
+from surgeval.models import EMBEDDED, embedded_names
+from surgeval.models.weights import digest
 
 __all__ = ["TRAINED", "detector_digest", "detector_files", "open_detector"]
 
@@ -20,7 +20,7 @@ TRAINED = "detector.safetensors"  # in a training folder
 _RTDETR = ("config.json", "model.safetensors", "surgeval.json")
 _EXPECTED = (
     "a detector: a .safetensors or .onnx file, a training folder, an RT-DETR folder, or the name of an embedded one "
-    f"({', '.join(EMBEDDED_DETECTORS)})"
+    f"({', '.join(embedded_names('detector'))})"
 )
 
 
@@ -79,8 +79,8 @@ def detector_files(spec: str | Path) -> tuple[Path, ...]:
     Traceback (most recent call last):
     surgeval.errors.BadInput: nowhere.safetensors: found no such file or folder, expected a detector: a .safetensors...
     """
-    if str(spec) in EMBEDDED_DETECTORS:
-        return (embedded_detector(str(spec)),)
+    if str(spec) in embedded_names("detector"):
+        return (EMBEDDED[str(spec)].path,)
     path = Path(spec)
     if path.is_dir():
         if (path / TRAINED).is_file():

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from surgeval.detector.training.optimiser import Updates, expect_same
+from surgeval.detector.training.optimiser import Updates
 from surgeval.errors import DataError
+from surgeval.models.weights import compare_weights
 
 if TYPE_CHECKING:
     from surgeval.detector.rtdetr.network import RTDetr
@@ -62,7 +63,7 @@ class AdamW(Updates):
     def restore(self, tensors: Mapping[str, torch.Tensor], file: object) -> None:
         """Go on with these; one that is missing would be forgotten in silence."""
         wanted = {f"{name}.{kind}": _start(kind, p) for name, p in self._places.items() for kind in _KEPT}
-        expect_same(tensors, wanted, file)
+        compare_weights(wanted, tensors, file, "the optimiser", same_type=True, prefix="momentum.")
         for full, tensor in wanted.items():
             name, _, kind = full.rpartition(".")
             value = tensors[full]

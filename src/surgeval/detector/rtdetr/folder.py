@@ -21,7 +21,7 @@ from surgeval.detector.rtdetr.network import RTDetr, bare_net, new_heads
 from surgeval.errors import BadInput, DataError
 from surgeval.files import make_folder, read_json_object, write_atomically
 from surgeval.models import hub_folder
-from surgeval.models.loading import build, read_config, read_safetensors
+from surgeval.models.weights import build_network, fit_weights, read_config, read_safetensors
 
 if TYPE_CHECKING:
     from surgeval.detector.classes import Classes
@@ -139,20 +139,12 @@ def load_rtdetr(folder: str | Path, *, aux: bool = True) -> RTDetr:
         raise DataError(
             path, f"found {ours['image_size']}, expected one that fits ({error})", field="image_size"
         ) from None
-    build(lambda: _Parts(network.parts), parts, root / WEIGHTS)  # compares; a part head of a wrong shape is named
-    network.parts.load_state_dict(parts)
+    fit_weights(network.parts, parts, root / WEIGHTS, prefix=_PARTS)
     if not aux:
         network.parts = nn.ModuleDict()
     network.name = root.name or network.name
     network.eval().requires_grad_(False)
     return network
-
-
-class _Parts(nn.ModuleDict):
-    """Part heads of the wanted shapes, for the comparison of weights."""
-
-    def __init__(self, like: nn.ModuleDict) -> None:
-        super().__init__({name: nn.Linear(layer.in_features, layer.out_features) for name, layer in like.items()})
 
 
 def _read_net(folder: Path) -> tuple[nn.Module, dict[str, Any], dict[str, torch.Tensor]]:
@@ -165,7 +157,7 @@ def _read_net(folder: Path) -> tuple[nn.Module, dict[str, Any], dict[str, torch.
     wanted = _names(config, path)
     tensors = {wanted.get(name, name): value for name, value in stored.items()
                if name in wanted or not name.endswith("num_batches_tracked")}  # fmt: skip
-    net, _ = build(lambda: bare_net(config), tensors, weights)
+    net, _ = build_network(lambda: bare_net(config), tensors, weights)
     return net, config, parts
 
 
@@ -206,7 +198,7 @@ def pretrained_rtdetr(
     'i'
     >>> pretrained_rtdetr("nowhere", new)
     Traceback (most recent call last):
-    surgeval.errors.BadInput: model 'nowhere': found no such file or folder, expected one or a hub name OWNER/NAME
+    surgeval.errors.BadInput: model 'nowhere': no such file or folder, and not a hub name OWNER/NAME
     """
     folder = weights_folder(where)
     if is_rtdetr(folder):

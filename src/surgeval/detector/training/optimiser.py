@@ -9,9 +9,9 @@ import torch
 from torch import nn
 
 from surgeval.detector.training.schedule import MOMENTUM, StepSettings
-from surgeval.errors import DataError
+from surgeval.models.weights import compare_weights
 
-__all__ = ["CLIP", "DECAY", "Optimiser", "Updates", "expect_same"]
+__all__ = ["CLIP", "DECAY", "Optimiser", "Updates"]
 
 DECAY = 5e-4
 CLIP = 10.0  # norm of the gradient
@@ -98,28 +98,9 @@ class Optimiser(Updates):
     def restore(self, tensors: Mapping[str, torch.Tensor], file: object) -> None:
         """Go on with this momentum; one that is missing would be forgotten in silence."""
         by_name = {self._names[id(p)]: p for p in self.parameters}
-        expect_same(tensors, by_name, file)
+        compare_weights(by_name, tensors, file, "the optimiser", same_type=True, prefix="momentum.")
         for name, parameter in by_name.items():
             self.torch_optimiser.state[parameter][_BUFFER] = torch.empty_like(parameter).copy_(tensors[name])
-
-
-def expect_same(loaded: Mapping[str, torch.Tensor], wanted: Mapping[str, torch.Tensor], file: object) -> None:
-    """Raise unless the same names stand for tensors of the same type and shape.
-
-    >>> expect_same({"bias": torch.zeros(3)}, {"bias": torch.zeros(3), "weight": torch.zeros(3, 1)}, "last.safetensors")
-    Traceback (most recent call last):
-    surgeval.errors.DataError: last.safetensors: momentum.weight: found nothing, expected float32 of shape (3, 1)
-    """
-    for name in sorted({*wanted, *loaded}):
-        found, expected = (_described(tensors.get(name)) for tensors in (loaded, wanted))
-        if found != expected:
-            raise DataError(file, f"found {found}, expected {expected}", field=f"momentum.{name}")
-
-
-def _described(tensor: torch.Tensor | None) -> str:
-    if tensor is None:
-        return "nothing"
-    return f"{str(tensor.dtype).removeprefix('torch.')} of shape {tuple(tensor.shape)}"
 
 
 def parameter_groups(network: nn.Module) -> dict[str, list[nn.Parameter]]:

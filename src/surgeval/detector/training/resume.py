@@ -16,6 +16,7 @@ from torch import nn
 
 from surgeval.detector.state import StateFile, save_state
 from surgeval.errors import DataError
+from surgeval.models.weights import check_finite, fit_weights
 
 __all__ = ["LAST", "Counters", "keep_place", "take_place"]
 
@@ -60,30 +61,16 @@ def take_place(
     with StateFile(path, expected=_EXPECTED) as file:
         counters = _counters(path, file.metadata, most_epochs)
         tensors = file.tensors()
-    _fill(path, network, tensors, "network.")
-    _fill(path, average, tensors, "average.")
-    momentum = {name.removeprefix(_MOMENTUM): value for name, value in tensors.items() if name.startswith(_MOMENTUM)}
-    for name, value in momentum.items():
-        if value.is_floating_point() and not bool(value.isfinite().all()):
-            raise DataError(path, "found NaN or infinity, expected finite numbers", field=f"{_MOMENTUM}{name}")
+    for module, prefix in ((network, "network."), (average, "average.")):
+        fit_weights(module, _select(tensors, prefix), path, in_place=True, prefix=prefix)
+    momentum = _select(tensors, _MOMENTUM)
+    check_finite(momentum, path, _MOMENTUM)
     return counters, momentum
 
 
-def _fill(path: Path, network: nn.Module, tensors: Mapping[str, torch.Tensor], prefix: str) -> None:
-    wanted = network.state_dict()  # shares the memory, and takes no gradients
-    stored = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
-    for name in sorted({*wanted, *stored}):
-        found = _kind(stored[name]) if name in stored else "nothing"
-        expected = _kind(wanted[name]) if name in wanted else "no such tensor"
-        if found != expected:
-            raise DataError(path, f"found {found}, expected {expected}", field=f"{prefix}{name}")
-        if stored[name].is_floating_point() and not bool(stored[name].isfinite().all()):
-            raise DataError(path, "found NaN or infinity, expected finite weights", field=f"{prefix}{name}")
-        wanted[name].copy_(stored[name])
-
-
-def _kind(tensor: torch.Tensor) -> str:
-    return f"{str(tensor.dtype).removeprefix('torch.')} of shape {tuple(tensor.shape)}"
+def _select(tensors: Mapping[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
+    """The tensors whose names begin with the prefix, without it."""
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
 
 
 def _counters(path: Path, metadata: Mapping[str, Any], most_epochs: int) -> Counters:

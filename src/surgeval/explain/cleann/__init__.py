@@ -1,8 +1,8 @@
 """CLEANN: causal graphs of the tokens behind a generated word, from attention (Rohekar et al. 2023; lvlm-interpret).
 
-Arrays in, graph out; no model is known here, and torch is not needed. `correlation` of a head, `choose_nodes` of the
-row that predicted the word, `learn_graph`, then `explain`: the tokens the word hangs on. `rank_heads` says which heads
-to look at; `causal_graphs` does all of it for a reply, `draw_graphs` draws it over the picture, `tally_tokens` counts.
+Functions take arrays and know no model; torch is not needed. `correlation` of a head, `choose_nodes` of the
+row that predicted the word, `learn_graph`, then `explain_node`: the tokens that explain the word. `rank_heads` chooses
+heads; `causal_graphs` does all of this for a reply, `draw_graphs` draws it over the image, `count_tokens` counts.
 
 >>> import numpy as np
 >>> weights = np.tril(np.random.default_rng(0).dirichlet(np.full(12, 0.3), size=12))
@@ -15,13 +15,36 @@ to look at; `causal_graphs` does all of it for a reply, `draw_graphs` draws it o
 
 from __future__ import annotations
 
-from surgeval.explain.cleann.choice import HeadRule, Nodes, RankedHeads, choose_nodes, rank_heads
-from surgeval.explain.cleann.correlation import Sink, SinkRule, attention_sink, correlation
-from surgeval.explain.cleann.explanation import Explanation, Tester, explain_node, smallest_explanations
-from surgeval.explain.cleann.graph import Edge, EdgeMark, Graph, Learner, learn_graph
-from surgeval.explain.cleann.ground import Tally, near_boxes, tally_tokens
+from surgeval.explain.cleann.explanation import (
+    CausalSettings,
+    Explanation,
+    HeadGraph,
+    Tester,
+    TokenCounts,
+    causal_graphs,
+    count_tokens,
+    explain_node,
+    near_boxes,
+    reply_graphs,
+    smallest_explanations,
+)
+from surgeval.explain.cleann.graph import (
+    Edge,
+    EdgeMark,
+    Graph,
+    HeadRule,
+    Learner,
+    Nodes,
+    RankedHeads,
+    Sink,
+    SinkRule,
+    attention_sink,
+    choose_nodes,
+    correlation,
+    learn_graph,
+    rank_heads,
+)
 from surgeval.explain.cleann.picture import ShownWindow, draw_graphs
-from surgeval.explain.cleann.reply import CausalSettings, HeadGraph, causal_graphs, reply_graphs
 
 __all__ = [
     "CausalSettings",
@@ -37,12 +60,13 @@ __all__ = [
     "ShownWindow",
     "Sink",
     "SinkRule",
-    "Tally",
     "Tester",
+    "TokenCounts",
     "attention_sink",
     "causal_graphs",
     "choose_nodes",
     "correlation",
+    "count_tokens",
     "draw_graphs",
     "explain_node",
     "learn_graph",
@@ -50,5 +74,4 @@ __all__ = [
     "rank_heads",
     "reply_graphs",
     "smallest_explanations",
-    "tally_tokens",
 ]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from surgeval.arrays import Bools, Image
 from surgeval.errors import BadInput, visible
-from surgeval.explain.cleann.reply import HeadGraph
+from surgeval.explain.cleann.explanation import HeadGraph
 from surgeval.figures.image_overlay import Point, Sheet, text_width
 
 __all__ = ["ShownWindow", "draw_graphs"]

@@ -11,7 +11,7 @@ import numpy as np
 
 from surgeval._jit import kernel
 from surgeval.arrays import AnyArray, Bools, Floats, Ints
-from surgeval.explain.cleann.orient import ARROW, NONE, TAIL
+from surgeval.explain.cleann.orientation import ARROW, NONE, TAIL
 
 __all__ = [
     "depths",

@@ -1,5 +1,5 @@
 """Chat models: any OpenAI-compatible server, or local transformers weights."""
 
-from surgeval.models.chat.openai import ChatOptions, OpenAIChat, open_chat
+from surgeval.models.chat.client import ChatOptions, OpenAIChat, open_chat
 
 __all__ = ["ChatOptions", "OpenAIChat", "open_chat"]

@@ -1,7 +1,8 @@
-"""One POST over HTTP, bounded: connecting, headers and body share one deadline and one limit of bytes.
+"""Send one POST over HTTP; connecting, headers and body share one deadline and one limit of bytes.
 
-Both are kept by the socket itself, so no way of dripping or flooding escapes them. Nothing is decoded (no encoding is
-asked for, and one that comes all the same is refused), no redirect is followed, and no proxy sees loopback traffic.
+The socket itself keeps both, so a server can neither send without end nor too slowly. Nothing is decompressed (no
+encoding is asked for, and a compressed reply is refused), no redirect is followed, and loopback traffic never goes
+through a proxy.
 """
 
 from __future__ import annotations
@@ -21,23 +22,23 @@ from urllib.request import getproxies, proxy_bypass
 
 __all__ = ["HttpError", "HttpReply", "is_loopback", "post", "proxy_of"]
 
-LONGEST = 32 * 2**20  # bytes on the wire; an honest reply of 100 000 tokens has about half a million
+LONGEST = 32 * 2**20  # bytes on the wire; a reply of 100 000 tokens has about half a million
 _PORTS = {"http": 80, "https": 443}
 _PIECE = 1 << 16
-_SAFE = "/?%!$&'()*+,;=:@~"  # what an address may hold as it is
+_SAFE = "/?%!$&'()*+,;=:@~"  # characters of an address that need no quoting
 
 
 class HttpError(Exception):
-    """No usable reply; `again` says whether it is worth asking again, `nobody` that no server listens there."""
+    """No usable reply. `transient`: asking again may help; `refused`: no server listens at this address."""
 
-    def __init__(self, problem: str, *, again: bool = True, nobody: bool = False) -> None:
+    def __init__(self, problem: str, *, transient: bool = True, refused: bool = False) -> None:
         super().__init__(problem)
-        self.again, self.nobody = again, nobody
+        self.transient, self.refused = transient, refused
 
 
 @dataclass(frozen=True, slots=True)
 class HttpReply:
-    """Status, headers (names in lower case) and body as they came."""
+    """Status, headers (names in lower case) and body of a reply."""
 
     status: int
     headers: Mapping[str, str]
@@ -45,7 +46,7 @@ class HttpReply:
 
 
 class _Bounded:
-    """What both kinds of socket share: every wait ends at `until`, and at most `left` bytes are received."""
+    """The part shared by both kinds of socket: every wait ends at `until`, and at most `left` bytes are received."""
 
     until: float
     left: int
@@ -58,7 +59,7 @@ class _Bounded:
         size: int = super().recv_into(*args, **options)  # type: ignore[misc]
         self.left -= size
         if self.left < 0:
-            raise HttpError(f"a reply of more than {LONGEST} bytes", again=False)
+            raise HttpError(f"a reply of more than {LONGEST} bytes", transient=False)
         return size
 
     def send(self, *args: Any, **options: Any) -> int:
@@ -80,46 +81,44 @@ class _TlsSocket(_Bounded, ssl.SSLSocket):
 
 
 def post(url: str, body: bytes, headers: Mapping[str, str], timeout: float) -> HttpReply:
-    """Send the body and read the reply, all of it within `timeout` seconds; `HttpError` where there is none."""
-    parts, until, begun = urlsplit(url), time.monotonic() + timeout, False
+    """Send the body and read the whole reply within `timeout` seconds; raises `HttpError` if there is none."""
+    parts, until, began = urlsplit(url), time.monotonic() + timeout, False
     connection = None
     try:
         connection, target, extra = _connect(parts, until)
         sent = {"Accept-Encoding": "identity", "Connection": "close", **headers, **extra}
         connection.request("POST", target, body, sent)
         reply = connection.getresponse()
-        begun = True
+        began = True
         encoding = reply.headers.get("Content-Encoding", "identity").strip().casefold()
         if encoding not in ("", "identity"):
-            raise HttpError(
-                f"a reply in another encoding than the plain one that was asked for ({encoding})", again=False
-            )
+            raise HttpError(f"a compressed reply ({encoding}), which was not asked for", transient=False)
         names = {name.casefold(): value for name, value in reply.headers.items()}
         return HttpReply(reply.status, names, _body(reply))
     except TimeoutError:
-        problem = f"a reply that did not end in {timeout:g} s" if begun else f"no reply in {timeout:g} s"
+        problem = f"a reply that did not end in {timeout:g} s" if began else f"no reply in {timeout:g} s"
         raise HttpError(problem) from None
     except ssl.SSLCertVerificationError as error:
-        raise HttpError(f"no connection ({error.verify_message})", again=False) from None
+        raise HttpError(f"no connection ({error.verify_message})", transient=False) from None
     except (OSError, UnicodeError) as error:
-        raise HttpError(f"no connection ({error})", nobody=isinstance(error, ConnectionRefusedError)) from None
+        raise HttpError(f"no connection ({error})", refused=isinstance(error, ConnectionRefusedError)) from None
     except (http.client.HTTPException, ValueError) as error:
-        raise HttpError(f"a reply that is no HTTP ({type(error).__name__} {error})") from None
+        raise HttpError(f"not an HTTP reply ({type(error).__name__} {error})") from None
     finally:
         if connection is not None:
             connection.close()
 
 
 def _body(reply: http.client.HTTPResponse) -> bytes:
-    """The whole body, in small pieces: asked for all at once, the claimed length would be allocated."""
+    """Read the whole body in small pieces: a single read would allocate the claimed length."""
     body = b"".join(iter(lambda: reply.read(_PIECE), b""))
     if reply.length:
-        raise HttpError(f"a reply that broke off {reply.length} bytes before its end")
+        raise HttpError(f"a reply that ended {reply.length} bytes early")
     return body
 
 
 def _connect(parts: SplitResult, until: float) -> tuple[http.client.HTTPConnection, str, dict[str, str]]:
-    """An open connection, what to ask it for, and the headers that a proxy wants."""
+    """An open connection, the target of the request, and the headers for a proxy."""
     host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
     target = quote(parts.path or "/", safe=_SAFE) + (f"?{quote(parts.query, safe=_SAFE)}" if parts.query else "")
     proxy = proxy_of(parts)
@@ -141,12 +140,12 @@ def _connect(parts: SplitResult, until: float) -> tuple[http.client.HTTPConnecti
     except BaseException:
         connection.close()
         raise
-    connection.sock.bound(until, LONGEST)  # type: ignore[union-attr]  # one of ours, plain or with TLS
+    connection.sock.bound(until, LONGEST)  # type: ignore[union-attr]  # a `_Socket` or a `_TlsSocket`
     return connection, target, login
 
 
 def _dial(host: str, port: int, until: float) -> _Socket:
-    """A connected socket; all addresses of a name share the deadline (looking the name up has the system's own)."""
+    """Connect a socket; all addresses of a name share the deadline (looking up the name has the system's own)."""
     failure: OSError = OSError("no address")
     for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
         dialled = _Socket(family, kind, protocol)
@@ -187,12 +186,13 @@ def proxy_of(parts: SplitResult) -> SplitResult | None:
         return None
     proxy = urlsplit(named if "://" in named else f"http://{named}")
     if proxy.scheme != "http" or not proxy.hostname:
-        raise HttpError(f"a proxy of the kind {proxy.scheme!r} in the environment, expected http", again=False)
+        sentence = f"the environment names a proxy of the kind {proxy.scheme!r}; only http proxies are supported"
+        raise HttpError(sentence, transient=False)
     return proxy
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine, in any of the spellings that a resolver takes.
+    """Whether a host is this machine, in any spelling that a resolver accepts.
 
     >>> [is_loopback(host) for host in ("localhost", "127.0.0.1", "127.1", "::1", "0.0.0.0", "10.0.0.1", "h.example")]
     [True, True, True, True, True, False, False]

@@ -39,8 +39,7 @@ from surgeval.protocols.reply_warnings import (
     named_models,
 )
 from surgeval.protocols.result import RunResult, check_output, write_run
-from surgeval.qa.chat import Price
-from surgeval.qa.judging import PanelReport, PanelVerdict, summarise_verdicts, vote_table
+from surgeval.qa import PanelReport, PanelVerdict, Price, summarise_verdicts, vote_table
 from surgeval.results import counted
 from surgeval.stats import Interval
 

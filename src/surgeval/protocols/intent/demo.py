@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from surgeval.console import progress_bar, require_models
-from surgeval.errors import BadInput, RunError
+from surgeval.errors import RunError
 from surgeval.processes import WorkerDied, WorkerPool
 from surgeval.protocols.contract import DEMO_IMPORTS, Chapter, Demo
 
@@ -77,20 +76,15 @@ def ask(data: Path, out: Path, split: str | None, name: str) -> None:
 
 def _embedded() -> tuple[str, ...]:
     """Those of the models whose weights this installation holds."""
-    from surgeval.models import embedded_folder
+    from surgeval.models import EMBEDDED
 
-    names = []
-    for name in MODELS:
-        with suppress(BadInput):
-            embedded_folder(name)
-            names.append(name)
-    return tuple(names)
+    return tuple(name for name in MODELS if EMBEDDED[name].installed)
 
 
 def _table(scores: Mapping[str, IntentScores]) -> pl.DataFrame:
     import polars as pl
 
-    from surgeval.protocols.intent.numbers import LABELS
+    from surgeval.protocols.intent.scoring.numbers import LABELS
 
     rows: Sequence[Mapping[str, str]] = [
         {"": LABELS[number], **{name: _cell(result, number) for name, result in scores.items()}} for number in _ROWS

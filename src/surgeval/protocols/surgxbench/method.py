@@ -178,10 +178,10 @@ def _few_threads(model: str) -> Iterator[None]:
     """The embedded networks are so small that a second thread doubles their time (measured on two cores)."""
     import torch
 
-    from surgeval.models import EMBEDDED, EMBEDDED_GENERATIVE
+    from surgeval.models import embedded_names
 
     before = torch.get_num_threads()
-    if model in EMBEDDED | EMBEDDED_GENERATIVE:
+    if model in embedded_names("contrastive", "generative"):
         torch.set_num_threads(1)
     try:
         yield
@@ -196,7 +196,7 @@ def _run(
 ) -> SurgXRun:  # fmt: skip
     """Measure the videos that are not measured yet."""
     from surgeval.explain.flow import StoredFlow
-    from surgeval.explain.heatmaps import method_for
+    from surgeval.explain.heatmaps import choose_method
     from surgeval.protocols.surgxbench.measuring.worker import VideoWorker
     from surgeval.protocols.surgxbench.settings import SurgXSettings
 
@@ -209,7 +209,7 @@ def _run(
     if isinstance(dataset, JoinedBoxes) and not set(names) & set(dataset.boxed):
         raise BadInput(f"{boxes}: found boxes of none of {_listed(names)} of {data}, expected boxes of one at least")
     look = VideoWorker(str(data), format, labels, model, device, dtype, settings, second, table)
-    method = method_for(look.net, settings.method)
+    method = choose_method(look.net, settings.method)
     look.rehearse()
     if isinstance(look.flow, StoredFlow):
         look.flow.check(names, backward=settings.motion.use_backward)

@@ -11,7 +11,7 @@ import torch
 from PIL import Image as Picture
 
 from surgeval.arrays import Image
-from surgeval.models import embedded_detector
+from surgeval.models import EMBEDDED
 
 torch.set_num_threads(1)
 Film: TypeAlias = Callable[..., Path]
@@ -28,7 +28,7 @@ def picture(box: tuple[int, int, int, int] | None, width: int = 96, height: int 
 @pytest.fixture(scope="session")
 def trained() -> Path:
     """The embedded TDnet-p, whose folder is one that training wrote."""
-    return embedded_detector("tdnet-p").parent
+    return EMBEDDED["tdnet-p"].path.parent
 
 
 @pytest.fixture

@@ -45,5 +45,5 @@ def test_weights_of_a_stranger_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_device_that_is_not_there_is_said(trained: Path) -> None:
-    with pytest.raises(BadInput, match="device: found 'cuda:7'"):
+    with pytest.raises(BadInput, match="Cannot use device 'cuda:7'"):
         open_detector(trained, device="cuda:7")

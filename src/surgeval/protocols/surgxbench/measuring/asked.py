@@ -15,7 +15,7 @@ import torch
 
 from surgeval.errors import BadInput
 from surgeval.explain import token_maps
-from surgeval.explain.heatmaps import method_for
+from surgeval.explain.heatmaps import choose_method
 from surgeval.metrics.grounding import Match, triplet_match
 from surgeval.models import Generative
 from surgeval.protocols.surgxbench.measuring.frames import PreparedFrame
@@ -37,7 +37,7 @@ from surgeval.protocols.surgxbench.measuring.triplets import (
     triplet_name,
 )
 from surgeval.protocols.surgxbench.settings import SurgXSettings
-from surgeval.qa.mentions import instrument_mentions, triplet_mentions
+from surgeval.qa import instrument_mentions, triplet_mentions
 from surgeval.records import UNKNOWN, Case, Triplet
 from surgeval.vocab import LabelSpace, format_class_name, tools_question, triplets_question
 
@@ -84,7 +84,7 @@ class AskedModel:
 
     def rehearse(self) -> None:
         """A black frame through everything that can refuse: told before hours of work, not after."""
-        method_for(self.net, self.settings.method)
+        choose_method(self.net, self.settings.method)
         black = torch.zeros(3, *self.net.preparation.input_size)
         for text in self.questions.values():
             replies = self.net.reply([[black]], [text], self.settings.max_tokens)
@@ -152,13 +152,13 @@ class AskedModel:
 
     def _named(self, pixels: torch.Tensor, numbers: Sequence[int], net: Generative) -> list[NamingReply[int]]:
         names = [format_class_name(self.space.instruments[number]).lower() for number in numbers]
-        replies = net.forced([[image] for image in pixels], [self.tools.text] * len(names), names)
+        replies = net.force([[image] for image in pixels], [self.tools.text] * len(names), names)
         return [NamingReply(reply, self.tools.read(""), (tuple(range(len(reply.tokens))),)) for reply in replies]
 
     @cached_property
     def method(self) -> Any:
         """Token Grad-CAM, with how a name's tokens become one map."""
-        return method_for(self.net, self.settings.method)
+        return choose_method(self.net, self.settings.method)
 
     def _asked(self, pixels: torch.Tensor, question: Question[Any]) -> list[NamingReply[Any]]:
         return ask(self.net, pixels, question, self.settings.max_tokens, self.settings.batch)

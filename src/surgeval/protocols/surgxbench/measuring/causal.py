@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from surgeval.arrays import Bools, Floats
-from surgeval.explain.cleann import CausalSettings, causal_graphs, near_boxes, tally_tokens
+from surgeval.explain.cleann import CausalSettings, causal_graphs, count_tokens, near_boxes
 from surgeval.records import Case, Frame
 
 if TYPE_CHECKING:
@@ -49,12 +49,12 @@ def _case(
 ) -> Case:  # fmt: skip
     reply, view = answer.reply, prepared.view
     own = _boxes(prepared.frame, number)
-    visible = view.touched(*net.grid)
+    visible = view.frame_cells(*net.grid)
     near = near_boxes(net.grid, view.window, own or _boxes(prepared.frame), settings.margin)
     rows = [reply.predicted_at(token) for token in tokens]
     graphs_of_rows = causal_graphs(attention, rows, reply.image_span, settings, padding_tokens(reply, visible))
     graphs = [graph for row in graphs_of_rows for graph in row]
-    counts = [tally_tokens(graph.explanation, graph.nodes, reply.image_span[0], near, visible) for graph in graphs]
+    counts = [count_tokens(graph.explanation, graph.nodes, reply.image_span[0], near, visible) for graph in graphs]
     known = bool((near & visible).any())
     values = {
         "task": "causal", "frame": prepared.frame.name, "class": classes[number], "predicted": True,

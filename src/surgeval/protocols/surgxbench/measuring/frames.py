@@ -13,9 +13,9 @@ from itertools import islice
 from surgeval.arrays import Bools, Image, Singles
 from surgeval.datasets import Dataset, OnProblem, read_image
 from surgeval.errors import BadInput, DataError
-from surgeval.explain.baselines import edges
 from surgeval.explain.flow import FlowMethod
 from surgeval.explain.motion import Motion, find_motion
+from surgeval.explain.reference_maps import edges
 from surgeval.metrics.grounding import box_mask
 from surgeval.models.preparation import Preparation, View
 from surgeval.protocols.surgxbench.settings import SurgXSettings

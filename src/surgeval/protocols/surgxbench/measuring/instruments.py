@@ -14,8 +14,8 @@ import numpy as np
 import torch
 
 from surgeval.arrays import Bools, Floats, Singles
-from surgeval.explain.baselines import BASELINES, baseline, edges
 from surgeval.explain.heatmaps import heatmaps
+from surgeval.explain.reference_maps import BASELINES, baseline, edges
 from surgeval.explain.regions import Regions
 from surgeval.metrics.grounding import EXCLUDED, Grounding, grounded, prediction_sets
 from surgeval.protocols.surgxbench.measuring.frames import PreparedFrame, by_size

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from surgeval.arrays import Ints
-from surgeval.explain import Paste, count
+from surgeval.explain import Paste, count_pixels
 from surgeval.explain.regions import Regions, box_masks, fixed_regions, top_regions
 from surgeval.metrics.grounding import Grounding, ground_counts, pixel_window
 from surgeval.protocols.surgxbench.measuring.frames import PreparedFrame
@@ -134,7 +134,7 @@ class LabelledScene:
         """(maps, 1 + targets or 1 + 2·targets): attended pixels, then hits of every target, without and with motion."""
         kinds = [targets for targets in (self.masks, self.moving) if targets is not None]
         if regions.masks.device.type != "cpu":
-            hits = [count((regions.masks & targets[owner, t]).flatten(1))[:, None]
+            hits = [count_pixels((regions.masks & targets[owner, t]).flatten(1))[:, None]
                     for targets in kinds for t in range(targets.shape[1])]  # fmt: skip
             return np.asarray(torch.cat([regions.sizes[:, None], *hits], dim=1).cpu().numpy(), dtype=np.int64)
         # On a CPU numpy counts bits ten times faster than torch sums them, and most classes are absent.
@@ -185,7 +185,7 @@ def _raised(regions: Regions) -> list[frozenset[str]]:
 
 def _pixels(masks: torch.Tensor) -> Ints:
     if masks.device.type != "cpu":
-        return np.asarray(count(masks.flatten(2)).cpu().numpy(), dtype=np.int64)
+        return np.asarray(count_pixels(masks.flatten(2)).cpu().numpy(), dtype=np.int64)
     return np.array([[np.count_nonzero(mask) for mask in frame] for frame in masks.numpy()], dtype=np.int64)
 
 

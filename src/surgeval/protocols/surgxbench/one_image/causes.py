@@ -17,11 +17,11 @@ from surgeval.explain.cleann import (
     CausalSettings,
     HeadGraph,
     ShownWindow,
-    Tally,
+    TokenCounts,
+    count_tokens,
     draw_graphs,
     near_boxes,
     reply_graphs,
-    tally_tokens,
 )
 from surgeval.models import Generated, Generative, open_generative
 from surgeval.protocols.surgxbench.measuring.causal import padding_tokens
@@ -81,7 +81,7 @@ def explain_causes(
     frame, causal = read_pixels(image), settings or CausalSettings()
     net = open_generative(model, device=device)
     view = net.preparation.view(*frame.shape[:2])
-    seen, near = view.touched(*net.grid), near_boxes(net.grid, view.window, boxes, causal.margin)
+    seen, near = view.frame_cells(*net.grid), near_boxes(net.grid, view.window, boxes, causal.margin)
     pixels = torch.from_numpy(net.preparation(frame)).to(net.device)
     width = frame.shape[1]
     frame = reduced(frame, _MOST_PIXELS)  # what is drawn
@@ -116,7 +116,7 @@ def _scale_corners(corners: Corners, scale: float) -> Corners:
 
 
 def _row(question: str, reply: Generated, graph: HeadGraph, near: Bools, seen: Bools) -> tuple[object, ...]:
-    counted: Tally = tally_tokens(graph.explanation, graph.nodes, reply.image_span[0], near, seen)
+    counted: TokenCounts = count_tokens(graph.explanation, graph.nodes, reply.image_span[0], near, seen)
     return (
         question, graph.token, reply.words[graph.token], graph.head, graph.score, len(graph.nodes.all),
         len(graph.graph.edges), counted.nodes, counted.image, counted.near, counted.chance, graph.sink.share,

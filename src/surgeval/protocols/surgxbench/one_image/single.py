@@ -16,7 +16,7 @@ from surgeval.arrays import Image, Singles
 from surgeval.datasets import read_image
 from surgeval.errors import BadInput, bounded
 from surgeval.explain import Method, Paste, token_maps
-from surgeval.explain.heatmaps import heatmaps, method_for
+from surgeval.explain.heatmaps import choose_method, heatmaps
 from surgeval.models import Contrastive, Generative, open_model
 from surgeval.models.preparation import View
 from surgeval.protocols.surgxbench.one_image.panels import attend, enlarged, most_pixels, panels, reduced
@@ -137,7 +137,7 @@ def explain_image(
         raise BadInput("prompt: found an empty one, expected a sentence such as 'The hook is in the image'")
     frame = read_pixels(image)
     net = open_model(model, device=device)
-    method = method_for(net, method)
+    method = choose_method(net, method)
     if isinstance(net, Generative):
         asked = tuple(dict.fromkeys(asked))
     view, pixels = net.preparation.view(*frame.shape[:2]), torch.from_numpy(net.preparation(frame)).to(net.device)
@@ -180,7 +180,7 @@ def _reply(
 ) -> ExplainedReply:  # fmt: skip
     images = [[pixels]] * len(asked)
     replies = net.reply(images, asked, max_tokens)
-    spelled = [reply.spelled()[:_MOST_WORDS] for reply in replies]
+    spelled = [reply.split_words()[:_MOST_WORDS] for reply in replies]
     wanted = [sorted({token for _, tokens in row for token in tokens}) for row in spelled]
     maps = token_maps(net, images, replies, wanted)
     named = [(b, word, tokens) for b, row in enumerate(spelled) for word, tokens in row]

@@ -1,1 +1,0 @@
-"""Words into a model and out of it: tokenizers and chat templates of strangers' folders, bounded."""
