@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from surgeval.qa.answer_lines import open_replies
+from surgeval.qa import open_replies
 
 ROUNDS = 3
 ALPHABET = "abcdefghijklmnopqrstuvwxyz     .,\nABCDEFGHé"

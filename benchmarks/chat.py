@@ -27,7 +27,7 @@ from typing import Any
 from surgeval.asking import Asking, ChatAnswerer, ShownFrame, question_units
 from surgeval.models.chat import OpenAIChat
 from surgeval.protocols.focus.asking.prompt import question_messages
-from surgeval.qa.chat import Message
+from surgeval.qa import Message
 from surgeval.records import VqaQuestion
 
 GOAL = 5.0  # CPU-milliseconds per call

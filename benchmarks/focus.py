@@ -23,7 +23,7 @@ import polars as pl
 
 from surgeval.protocols.focus import RESAMPLES, FocusScores, score_focus
 from surgeval.protocols.focus.scoring.summary import Scheme, focus_numbers
-from surgeval.qa.judging import Panel, TableJudge
+from surgeval.qa import Panel, TableJudge
 from surgeval.stats import stream
 from surgeval.vocab import capabilities
 

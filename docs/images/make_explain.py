@@ -7,19 +7,18 @@ the pictures are computed here.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import cv2
-import matplotlib.pyplot as plt
 import numpy as np
 import torch
-from matplotlib.patches import Rectangle
-from PIL import Image
+from PIL import Image as Picture
 
+from surgeval.arrays import Image
 from surgeval.explain import Method, Paste, map_correlation
 from surgeval.explain.heatmaps import heatmaps
+from surgeval.figures.image_overlay import Sheet, blend, heat_colours
 from surgeval.metrics.grounding import Grounding, Truth, fixed_region, ground, ground_region, top_region
 from surgeval.models import Contrastive, Preparation, TextBank, View, open_contrastive
 from surgeval.phantom import Footage, edition, make_procedure, plan_videos
@@ -50,21 +49,30 @@ class Subject:
         return heatmaps(self.model, pixels, self.texts, [[0]], method).values[0, 0].numpy()
 
 
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """A picture and what stands above it."""
+
+    picture: Image
+    title: str
+    note: str = ""
+
+
 def order_and_scale(subject: Subject) -> None:
     """The same score of the same image: two orders, three scales, and the last block alone."""
-    figure, axes = plt.subplots(2, 4, figsize=(10, 3.6), layout="constrained")
+    panels: list[list[Panel]] = [[], []]
     logits = subject.model.logit_scale
     scales = {"cosine": "cosine", f"logits (× {logits:.0f})": "logits", "cosine × 1000": 1000.0}
-    for column, (name, scale) in enumerate([*scales.items(), ("last block only", "last")]):
+    for name, scale in [*scales.items(), ("last block only", "last")]:
         first = None
         for row, order in enumerate(("chefer", "seed")):
             asked: dict[str, Any] = {"start_layer": -1} if scale == "last" else {"score_scale": scale}
             heat = subject.heat(Method("rollout", order=order, **asked))  # type: ignore[arg-type]
             note = "" if first is None else f", rank correlation {float(map_correlation(first, heat)):.2f}"
             first = heat if first is None else first
-            found = _show(axes[row, column], subject, _whole(subject, heat))
-            axes[row, column].set_title(f"{order}: {name}\nAC {found.AC:.2f}{note}", fontsize=8)
-    _save(figure, axes, "explain-order-scale.png")
+            picture, found = _show(subject, _whole(subject, heat))
+            panels[row].append(Panel(picture, f"{order}: {name}", f"AC {found.AC:.2f}{note}"))
+    _save(panels, "explain-order-scale.png")
 
 
 def threshold(subject: Subject) -> None:
@@ -79,74 +87,68 @@ def threshold(subject: Subject) -> None:
         "mostly zeros, positive=False": top_region(sparse, positive=False),
     }
     truth = Truth.of(subject.boxes, [0] * len(subject.boxes), *heat.shape)
-    figure, axes = plt.subplots(2, 3, figsize=(9, 4.1), layout="constrained")
-    _show(axes.flat[0], subject, heat)
-    axes.flat[0].set_title(f"the map: {PROMPT}", fontsize=9)
-    for axis, (name, region) in zip(axes.flat[1:], regions.items(), strict=True):
-        shown = subject.image.astype(float) / 255
-        shown[~region.mask] *= 0.3
-        axis.imshow(shown)
-        _boxes(axis, subject)
+    panels = [Panel(_show(subject, heat)[0], f"the map: {PROMPT}")]
+    for name, region in regions.items():
+        dim = blend(subject.image, np.zeros_like(subject.image), 0.7, ~region.mask)
         found = ground_region(region, truth, 0)
-        axis.set_title(f"{name}\n{region.fraction:.0%} of the frame, AC {found.AC:.2f}", fontsize=9)
-    _save(figure, axes, "explain-threshold.png")
+        panels.append(Panel(_boxed(dim, subject), name, f"{region.fraction:.0%} of the frame, AC {found.AC:.2f}"))
+    _save([panels[:3], panels[3:]], "explain-threshold.png")
 
 
 def crop(subject: Subject) -> None:
     """What each family would see, and its map in the window and stretched over the frame."""
     height, width = subject.image.shape[:2]
-    figure, axes = plt.subplots(2, 3, figsize=(9, 4.1), layout="constrained")
-    for column, (name, preparation) in enumerate(SEEN.items()):
+    panels: list[list[Panel]] = [[], []]
+    for name, preparation in SEEN.items():
         x1, y1, x2, y2 = (round(edge) for edge in preparation.view(height, width).window)
         view = View((height, width), (x1, y1, x2, y2))
         heat = subject.heat(window=(x1, y1, x2, y2))
         for row, mode in enumerate(("window", "stretch")):
             paste = Paste.of(view, heat.shape, mode)  # type: ignore[arg-type]
-            axis = axes[row, column]
-            found = _show(axis, subject, paste.upsample(heat), paste.pixels)
-            axis.add_patch(Rectangle((x1, y1), x2 - x1 - 1, y2 - y1 - 1, fill=False, color="cyan", lw=1.5))
+            picture, found = _show(subject, paste.upsample(heat), paste.pixels)
+            cv2.rectangle(picture, (x1, y1), (x2 - 1, y2 - 1), (0, 255, 255), 3)
             title = f"{name}, {view.fraction:.0%}" if mode == "window" else "the same map, stretched"
-            axis.set_title(f"{title}\nAC {found.AC:.2f}, chance {found.chance:.2f}", fontsize=9)
-    _save(figure, axes, "explain-crop.png")
+            panels[row].append(Panel(picture, title, f"AC {found.AC:.2f}, chance {found.chance:.2f}"))
+    _save(panels, "explain-crop.png")
 
 
 def _whole(subject: Subject, heat: Any) -> Any:
     return Paste.of(subject.model.preparation.view(*subject.image.shape[:2]), heat.shape).upsample(heat)
 
 
-def _show(axis: Any, subject: Subject, heat: Any, pixels: tuple[int, int, int, int] | None = None) -> Grounding:
-    """Frame, map, outline of the region, boxes."""
+def _show(subject: Subject, heat: Any, pixels: tuple[int, int, int, int] | None = None) -> tuple[Image, Grounding]:
+    """Frame, map, outline of the region, boxes; what the map of the part of the frame reaches."""
     height, width = subject.image.shape[:2]
     x1, y1, x2, y2 = pixels or (0, 0, width, height)
-    axis.imshow((subject.image * (0.45 if pixels else 1)).astype(np.uint8))
-    if pixels:
-        axis.imshow(subject.image[y1:y2, x1:x2], extent=(x1 - 0.5, x2 - 0.5, y2 - 0.5, y1 - 0.5))
-    axis.imshow(heat, cmap="turbo", alpha=0.45, extent=(x1 - 0.5, x2 - 0.5, y2 - 0.5, y1 - 0.5))
+    shown = (subject.image * (0.45 if pixels else 1)).astype(np.uint8)
+    shown[y1:y2, x1:x2] = blend(subject.image[y1:y2, x1:x2], heat_colours(heat), 0.45)
     outline, _ = cv2.findContours(top_region(heat).mask.astype(np.uint8), cv2.RETR_LIST, cv2.CHAIN_APPROX_NONE)
-    for line in outline:
-        points = np.vstack([line[:, 0], line[:1, 0]])
-        axis.plot(points[:, 0] + x1, points[:, 1] + y1, color="white", lw=0.8)
-    _boxes(axis, subject)
-    axis.set_xlim(-0.5, width - 0.5)
-    axis.set_ylim(height - 0.5, -0.5)
+    cv2.drawContours(shown, outline, -1, (255, 255, 255), 2, offset=(x1, y1))
     found: Grounding = ground(
         heat, subject.boxes, [0] * len(subject.boxes), 0, window=(x1, y1, x2, y2), frame=(height, width)
     )
-    return found
+    return _boxed(shown, subject), found
 
 
-def _boxes(axis: Any, subject: Subject) -> None:
+def _boxed(image: Image, subject: Subject) -> Image:
     for x1, y1, x2, y2 in subject.boxes:
-        axis.add_patch(Rectangle((x1, y1), x2 - x1, y2 - y1, fill=False, color="lime", lw=1))
+        cv2.rectangle(image, (round(x1), round(y1)), (round(x2), round(y2)), (0, 255, 0), 2)
+    return image
 
 
-def _save(figure: Any, axes: Any, name: str) -> None:
-    for axis in axes.flat:
-        axis.set_axis_off()
-    with BytesIO() as drawn:
-        figure.savefig(drawn, dpi=80)
-        few = Image.open(drawn).convert("RGB").quantize(96, dither=Image.Dither.NONE)  # a third of the bytes
-    plt.close(figure)
+def _save(rows: list[list[Panel]], name: str) -> None:
+    """Panels in rows, each under two lines of text."""
+    height, width = rows[0][0].picture.shape[:2]
+    wide, head, gap = 240, 40, 8
+    high = round(wide * height / width)
+    sheet = Sheet(max(map(len, rows)) * (wide + gap), len(rows) * (head + high + gap))
+    for r, row in enumerate(rows):
+        for c, panel in enumerate(row):
+            left, top = c * (wide + gap), r * (head + high + gap)
+            sheet.text((left + wide / 2, top + 4), panel.title, 12, anchor="ma")
+            sheet.text((left + wide / 2, top + 21), panel.note, 12, anchor="ma")
+            sheet.paste(panel.picture, left, top + head, wide, high)
+    few = Picture.fromarray(sheet.image()).quantize(96, dither=Picture.Dither.NONE)  # a third of the bytes
     few.save(HERE / name, optimize=True)
 
 

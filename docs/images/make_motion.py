@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
-from surgeval.figures.flow import FlowPipeline
+from PIL import Image
 
 from surgeval.explain.camera import camera_field
 from surgeval.explain.motion import find_motion
-from surgeval.figures import save_figure
+from surgeval.figures import FlowPipeline
 from surgeval.phantom import Footage, make_procedure
 
 SEED, LOOK = 104, "C"
@@ -24,12 +23,10 @@ def main() -> None:
     a, b = footage.shoot(index).image, footage.shoot(index + 1, like=index).image
     motion = find_motion(a, b)
     field = camera_field(motion.camera, *a.shape[:2])
-    figure = FlowPipeline(
+    panels = FlowPipeline(
         "What moves besides the camera", a, motion.flow.forward, field, motion.corrected, motion.moving.mask
     )
-    with tempfile.TemporaryDirectory() as folder:
-        _, png = save_figure(figure, Path(folder) / "motion")
-        Path(__file__).with_name("motion-pipeline.png").write_bytes(png.read_bytes())
+    Image.fromarray(panels.draw()).save(Path(__file__).with_name("motion-pipeline.png"), optimize=True)
 
 
 if __name__ == "__main__":

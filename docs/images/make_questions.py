@@ -6,16 +6,11 @@ import textwrap
 from dataclasses import replace
 from pathlib import Path
 
-import matplotlib
+from PIL import Image
 
-matplotlib.use("agg")
-import matplotlib.pyplot as plt
-from matplotlib.axes import Axes
-from matplotlib.patches import Circle
-
+from surgeval.figures.image_overlay import Sheet
 from surgeval.phantom import Footage, make_gaze, make_procedure, plan_videos
-from surgeval.questions import Draft, templates
-from surgeval.questions.checks import Facts, check_question
+from surgeval.questions import Draft, Facts, check_question, templates
 
 SECOND = 13
 SCENE = Facts(
@@ -45,36 +40,31 @@ def main() -> None:
     image = footage.shoot(SECOND * 25).image
     gaze = make_gaze(procedure, footage.width, footage.height)
     fixation = min(gaze, key=lambda fix: abs(fix.t + fix.duration / 2 - SECOND))
-    figure = plt.figure(figsize=(11, 5.0), dpi=100, facecolor="white")
-    left = figure.add_axes((0.01, 0.05, 0.42, 0.9))
-    left.imshow(image)
     height, width = image.shape[:2]
-    radius = 0.06 * (width**2 + height**2) ** 0.5
-    left.add_patch(
-        Circle((fixation.x * width, fixation.y * height), radius, fill=False, edgecolor="magenta", linewidth=2)
-    )
-    left.axis("off")
-    right = figure.add_axes((0.45, 0.02, 0.54, 0.96))
-    right.axis("off")
-    line = 1.0
+    wide = 460
+    scale = wide / width
+    sheet = Sheet(1100, 500)
+    top = (500 - height * scale) / 2
+    sheet.paste(image, 12, top, wide, height * scale)
+    radius = 0.06 * (width**2 + height**2) ** 0.5 * scale
+    sheet.ring((12 + fixation.x * wide, top + fixation.y * height * scale), radius, "#ff00ff", 2)
+    line = 14.0
     for title, draft in (("refused", FAULTY), ("accepted", SOUND)):
-        line = _written(right, title, draft, line) - 0.03
-    figure.savefig(Path(__file__).with_name("question-checks.png"))
+        line = _write_question(sheet, title, draft, line) + 14
+    Image.fromarray(sheet.image()).save(Path(__file__).with_name("question-checks.png"), optimize=True)
 
 
-def _written(axes: Axes, title: str, draft: Draft, line: float) -> float:
+def _write_question(sheet: Sheet, title: str, draft: Draft, top: float) -> float:
     faults = check_question(draft, templates()["perceptual_trap"].rules, SCENE, options=5)
     colour = "#b00020" if faults else "#00695c"
-    rows = [(title, colour, True), *((text, "black", False) for text in textwrap.wrap(draft.question, 80))]
+    rows = [(title, colour, True), *((text, "#000000", False) for text in textwrap.wrap(draft.question, 80))]
     rows += [(f"{'→' if k in draft.answers else '   '} {'ABCDE'[k]}. {option}  [{draft.labels[k]}]", "#333333", False)
              for k, option in enumerate(draft.options)]  # fmt: skip
     rows += [(part, colour, False) for fault in faults for part in textwrap.wrap(str(fault), 84)]
     for text, shade, bold in rows:
-        axes.text(
-            0, line, text, color=shade, fontsize=8.5, va="top", weight="bold" if bold else "normal", parse_math=False
-        )
-        line -= 0.0435
-    return line
+        sheet.text((492, top), text, 12, shade, bold=bold)
+        top += 21
+    return top
 
 
 if __name__ == "__main__":

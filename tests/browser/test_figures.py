@@ -94,3 +94,16 @@ def test_a_click_on_a_name_in_the_legend_fades_the_other_lines(opened: Any) -> N
     faded = "canvas => [...canvas.querySelectorAll('.mark-line > path')].map(p => p.getAttribute('opacity') ?? '1')"
     opened.page.wait_for_timeout(200)
     assert sorted(set(canvas.evaluate(faded))) == ["0.12", "1"]
+
+
+def test_before_printing_every_figure_is_drawn_anew_for_white_paper(visit: Any, page: Path) -> None:
+    opened = visit(page, dark=True)
+    # Added after the page's own listener, so it sees what is printed.
+    opened.page.evaluate("""() => addEventListener('beforeprint', () => {
+      const drawn = [...document.querySelectorAll('.canvas svg')].map(svg =>
+        [svg.getAttribute('width') <= 673, getComputedStyle(svg.querySelector('.role-axis-label text')).fill]);
+      document.title = JSON.stringify([...new Set(drawn.map(String))]);
+    })""")
+    assert opened.page.pdf(format="A4").startswith(b"%PDF")
+    assert opened.page.title() == '["true,rgb(60, 70, 82)"]'
+    assert opened.complaints == []

@@ -9,7 +9,20 @@ import polars as pl
 import pytest
 
 from surgeval.figures import Figure, Series, estimates
-from surgeval.pages import Card, LegendKey, Picture, Section, Table, jpeg_bytes, write_page
+from surgeval.pages import (
+    Card,
+    CardNumber,
+    Finding,
+    IntervalBar,
+    LegendKey,
+    Picture,
+    Scorecard,
+    Section,
+    Table,
+    jpeg_bytes,
+    write_page,
+)
+from surgeval.protocols.surgxbench.numbers import MEASURES
 
 pytestmark = pytest.mark.browser
 
@@ -30,7 +43,14 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         Section("Gallery", cards=(Card(picture, "hook"),), key=(LegendKey("heat", ("#30123b", "#7a0403")),
                                                                   LegendKey("line: attended region", ("#ffffff",)))),
     ]  # fmt: skip
-    return write_page(tmp_path_factory.mktemp("first") / "report.html", "net", sections, lead="Its chance is 25 %.")
+    bar = IntervalBar(value=0.97, low=0.85, high=0.99, text="97 % [85, 99]; always grasper 91 %",
+                      baselines={"chance 28 %": 0.28, "always grasper 91 %": 0.91})  # fmt: skip
+    card = Scorecard("passes", "It sees.", CardNumber("right", "97 %", "95 % interval 85 % to 99 %", bar),
+                     tuple(CardNumber(f"number {k}", "0.5", "a note", bar) for k in range(4)), (picture,))  # fmt: skip
+    sections.insert(0, Section("Findings", findings=(Finding("It is right.", "passes", "Right <often>.", bar),
+                                                     Finding("Unclear.", "inconclusive"))))  # fmt: skip
+    return write_page(tmp_path_factory.mktemp("first") / "report.html", "net", sections, lead="Its chance is 25 %.",
+                      scorecard=card, measures=MEASURES)  # fmt: skip
 
 
 def test_pointing_at_a_term_shows_its_sentence_and_leaving_hides_it(visit: Any, page: Path) -> None:
@@ -119,3 +139,43 @@ def test_a_short_table_hides_no_row_and_a_long_one_visibly_many(visit: Any, tmp_
     assert hidden[:3] == [0, 0, 0]
     assert hidden[3] > 300
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("width", [1366, 390])
+def test_the_bar_of_a_scorecard_lies_inside_it_and_its_labels_do_not_overlap(
+    visit: Any, page: Path, width: int
+) -> None:
+    opened = visit(page, width=width)
+    inside = """() => {
+        const svg = document.querySelector(".scorecard > div > svg.bar"), frame = svg.getBoundingClientRect();
+        const box = (one) => one.getBoundingClientRect();
+        const labels = [...svg.querySelectorAll("text")].map(box);
+        const apart = (a, b) => a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top;
+        return [[...svg.children].every((one) => box(one).left >= frame.left - 1 && box(one).right <= frame.right + 1),
+                apart(labels[0], labels[1]), svg.getAttribute("aria-label")];
+    }"""
+    assert opened.page.evaluate(inside) == [True, True, "97 % [85, 99]; always grasper 91 %"]
+    assert opened.page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    assert opened.page.locator(".findings .grade").all_inner_texts() == ["Passes", "Inconclusive"]
+
+
+def test_rules_unfold_and_stay_off_the_paper(visit: Any, page: Path) -> None:
+    opened = visit(page)
+    rule = opened.page.get_by_text("Right <often>.")
+    assert rule.is_hidden()
+    opened.page.get_by_text("How this is decided").click()
+    assert rule.is_visible()
+    opened.page.emulate_media(media="print")
+    opened.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    opened.page.wait_for_selector("html.paper")
+    assert rule.is_hidden() and opened.page.locator(".scorecard .grade").is_visible()
+    opened.page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+
+
+def test_grades_and_bars_follow_the_dark_screen(visit: Any, page: Path) -> None:
+    colours = """() => [".scorecard .grade", ".scorecard circle"].map((one) => {
+        const style = getComputedStyle(document.querySelector(one));
+        return one.endsWith("circle") ? style.fill : style.color;
+    })"""
+    light, dark = (visit(page, dark=dark).page.evaluate(colours) for dark in (False, True))
+    assert all(one != other for one, other in zip(light, dark, strict=True))

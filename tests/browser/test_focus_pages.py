@@ -11,7 +11,7 @@ import pytest
 from surgeval.errors import visible
 from surgeval.protocols.focus import score_focus
 from surgeval.protocols.focus.page import write_page_of
-from surgeval.qa.judging import ExactJudge, Panel
+from surgeval.qa import ExactJudge, Panel
 from surgeval.report import study_ranking, write_ranking_page
 from surgeval.stats import rank_outcomes, stream
 from surgeval.vocab import capabilities
@@ -85,7 +85,8 @@ def test_hostile_names_stand_there_and_do_nothing(visit: Any, report: Path) -> N
     opened.shot(f"{opened.page.title().rsplit(' ', 2)[-2]}-hostile")
     assert opened.complaints == []
     assert opened.requests == []
-    assert opened.page.locator("main img, main script[src], main a[href*='example'], main td *:not(bdi)").count() == 0
+    strange = "main img, main script[src], main a[href*='example'], main td *:not(bdi, .grade, svg.bar, svg.bar *)"
+    assert opened.page.locator(strange).count() == 0
     assert opened.page.locator("svg a").count() == 0
 
 

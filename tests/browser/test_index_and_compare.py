@@ -10,7 +10,7 @@ import pytest
 from surgeval import compare
 from surgeval.protocols.focus import score_focus
 from surgeval.protocols.focus.page import write_page_of
-from surgeval.qa.judging import ExactJudge, Panel
+from surgeval.qa import ExactJudge, Panel
 from surgeval.report import write_comparison_page, write_index
 from surgeval.vocab import capabilities
 

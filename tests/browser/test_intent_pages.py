@@ -43,7 +43,8 @@ def test_hostile_items_and_names_stand_there_and_do_nothing(opened: Any) -> None
     opened.shot("intent-hostile")
     assert opened.complaints == []
     assert opened.requests == []
-    made = opened.page.locator("main script[src], main td *:not(bdi):not(a), main b, main i, main svg[onload]")
+    cells = "main td *:not(bdi, a, .grade, svg.bar, svg.bar *)"
+    made = opened.page.locator(f"main script[src], {cells}, main b, main i, main svg[onload]")
     assert made.count() == 0
     text = opened.page.locator("main").text_content()
     assert all(part in text for part in (*MODELS, "<i>a part</i>", *list(ATTACKS.values())[1:]))

@@ -23,7 +23,7 @@ from surgeval.engine import load_cases
 from surgeval.errors import DataError
 from surgeval.protocols.focus import load_focus, run_focus, score_focus
 from surgeval.protocols.intent import load_intent, run_intent, score_intent
-from surgeval.qa.judging import Panel, open_judges
+from surgeval.qa import Panel, open_judges
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Quick

@@ -24,8 +24,7 @@ from tests.unit.questions.conftest import Loopback
 from tests.unit.questions.sound import SKILLS
 
 from surgeval.datasets import read_intent_items
-from surgeval.questions import open_set, read_records
-from surgeval.questions.inspect import claims
+from surgeval.questions import check_claims, open_set, read_source_records
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Quick
@@ -98,19 +97,19 @@ def test_the_page_can_be_followed(
         page = "\n".join(line for line in page.splitlines() if not line.startswith("$ surgeval run intent"))
     assert follow(page.replace(SERVER, address), tmp_path, quick) >= 10
     made, exported = open_set(tmp_path / "set"), list(read_intent_items(tmp_path / "benchmark" / "items.jsonl"))
-    scenes = list(read_records(tmp_path / "scenes" / "records.jsonl"))
+    scenes = list(read_source_records(tmp_path / "scenes" / "records.jsonl"))
     assert len(exported) == len(made.items) == 18 * len(scenes) > 0
     assert {len(item.options) for item in exported} == {4}
     assert all(len(item.review["verdicts"]) == 2 for item in exported if item.review)  # type: ignore[arg-type]
-    (xray,) = read_records(tmp_path / "xray-scenes" / "records.jsonl")
+    (xray,) = read_source_records(tmp_path / "xray-scenes" / "records.jsonl")
     assert xray.scene.locations == ("left base",)
     (tmp_path / "mine" / "frame.png").touch()
-    assert [record.id for record in read_records(tmp_path / "mine" / "records.jsonl")] == ["op1-3", "x1", "m1"]
+    assert [record.id for record in read_source_records(tmp_path / "mine" / "records.jsonl")] == ["op1-3", "x1", "m1"]
 
 
 def test_the_page_names_every_check_with_its_claim() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    for name, claim in claims().items():
+    for name, claim in check_claims().items():
         assert f"| `{name}` | {claim[0].lower()}{claim[1:].rstrip('.')} |" in page
 
 
@@ -129,8 +128,8 @@ def test_the_examples_of_the_page_run() -> None:
         (("make", "keyhole.jsonl", "--model", MODEL, "--out", "set"), "no template for the scenario 'laparoscopy'"),
         (("make", "r.jsonl", "--model", MODEL, "--out", "set", "--price", "1"), "--price '1'"),
         (("make", "r.jsonl", "--model", MODEL, "--out", "."), "found the folder of the records"),
-        (("check", "nowhere"), "found no items.jsonl"),
-        (("review", "items.jsonl", "--as", " "), "reviewer"),
+        (("check", "nowhere"), "it has no items.jsonl"),
+        (("review", "items.jsonl", "--as", " "), "a name has letters"),
         (("export", "items.jsonl", "--out", "."), "found the set itself"),
         (("records", "phases.csv", "--out", "scenes"), "expected --videos"),
     ],

@@ -20,7 +20,7 @@ import polars as pl
 import pytest
 from tests.loopback import Reply, Server, refused, said, serving
 
-from surgeval.qa.answer_lines import open_replies
+from surgeval.qa import open_replies
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Quick, Surgeval
@@ -309,15 +309,15 @@ def test_bad_input_is_one_sentence(quick: Quick, tmp_path: Path) -> None:
     (tmp_path / "null.json").write_text('[{"qID": "a\\u001b", "content": null}]')
     chat = "openai:vlm@http://127.0.0.1:9/v1"
     for arguments, words in (
-        (("--data", "D", "--model", "gpt"), "model 'gpt': found no known name, expected one of openai:MODEL@URL"),
-        (("--data", "D", "--model", "openai:vlm"), "model 'openai:vlm': found no server address"),
-        (("--data", "D", "--model", "openai:vlm@http://u:p@h/v1"), "model for h: found a password in the address"),
-        (("--data", "D", "--model", "random:x"), "found the seed 'x'"),
+        (("--data", "D", "--model", "gpt"), "Unknown model 'gpt'. Use one of openai:MODEL@URL"),
+        (("--data", "D", "--model", "openai:vlm"), "The model 'openai:vlm' has no valid server address"),
+        (("--data", "D", "--model", "openai:vlm@http://u:p@h/v1"), "The address of the model at h contains a password"),
+        (("--data", "D", "--model", "random:x"), "'random:x' is not a whole number"),
         (("--data", "D", "--model", "replay:absent.json"), "absent.json: found no such file"),
         (("--data", "D", "--model", "replay:twice.json"), "question 'a': qID: found a second response"),
         (("--data", "D", "--model", "replay:null.json"), "content: found nothing, expected text"),
         (("--data", "D", "--model", "hf:D"), "D: no config.json"),
-        (("--data", "D", "--model", "oracle", "--judge", "gpt"), "judge 'gpt': found no kind"),
+        (("--data", "D", "--model", "oracle", "--judge", "gpt"), "Unknown judge 'gpt'"),
         (("--data", "D", "--model", "oracle", "--judge", "table:absent.json"), "absent.json: no such file"),
         (("--data", "D", "--model", "oracle", "--judge", "manual", "--json"), "--judge manual asks on the screen"),
         (("--data", "D", "--model", chat, "--media", "films"), "films: video v0: found no such file, expected v0.mp4"),

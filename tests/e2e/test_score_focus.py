@@ -157,11 +157,11 @@ def test_a_panel_s_options_are_checked(quick: Quick, open_questions: list[str], 
     command = ("score", "focus", *open_questions, "--out", "run")
     judged = (*command, "--judge", "table:j.json")
     for more, words in (
-        ((*command, "--judge", "gpt"), "judge 'gpt': found no kind"),
+        ((*command, "--judge", "gpt"), "Unknown judge 'gpt'"),
         ((*command, "--judge", "manual", "--json"), "--judge manual asks on the screen"),
         ((*judged, "--price", "table:j.json=1"), "write JUDGE=PROMPT,COMPLETION"),
         ((*judged, "--price", "other=1,2"), "no judge is called 'other'"),
-        ((*judged, "--quorum", 2), "quorum: found 2"),
+        ((*judged, "--quorum", 2), "The quorum 2 is not"),
         ((*judged, "--compat", "orena"), "orena"),
         ((*judged, "--track", "frame", "--max-latency", 3), "expected one of the two"),
     ):

@@ -171,10 +171,7 @@ def test_scores_of_a_phantom_are_saved_reported_and_compared(
     assert again.returncode == 0
     refused = surgeval("compare", "good", "ivtd")
     assert refused.returncode == 2
-    assert refused.stderr.strip().splitlines()[-1] == (
-        "surgeval: good and ivtd: found different convention (coco and ivtd), ties (free and reference), expected the "
-        "same data and settings"
-    )
+    assert "differ in convention (coco and ivtd), ties (free and reference)" in refused.stderr
 
 
 def test_a_run_outlives_its_predictions_and_dataset(surgeval: Surgeval, tiny: Path, tmp_path: Path) -> None:

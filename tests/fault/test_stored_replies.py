@@ -20,7 +20,7 @@ from tests.e2e.test_run_focus import responses, write_pair
 from tests.fault.engine_runs import PATIENCE, wait_until
 from tests.loopback import Server, said, serving
 
-from surgeval.qa.answer_lines import open_replies
+from surgeval.qa import open_replies
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 
@@ -30,7 +30,7 @@ THREADS = 8
 # Stores replies `NAME COUNT` and writes each key to standard output once `put` has returned.
 WRITER = """
 import os, sys, threading
-from surgeval.qa.answer_lines import open_replies
+from surgeval.qa import open_replies
 folder, name, count, threads = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 log = open_replies(folder, "answer")
 numbers, lock = iter(range(count)), threading.Lock()
@@ -110,7 +110,7 @@ def test_processes_that_write_at_the_same_time_lose_nothing(tmp_path: Path) -> N
 
 FILLER = """
 import sys
-from surgeval.qa.answer_lines import open_replies
+from surgeval.qa import open_replies
 log = open_replies(sys.argv[1], "answer")
 try:
     for n in range(99):

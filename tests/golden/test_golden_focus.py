@@ -15,8 +15,7 @@ from tests.conftest import golden_folder
 from tests.golden.reading import load
 
 from surgeval.protocols.focus import FocusScores, score_focus
-from surgeval.qa.formats import ORENA_FOCUS, judge_format
-from surgeval.qa.judging import Panel, TableJudge
+from surgeval.qa import ORENA_FOCUS, Panel, TableJudge, judge_format
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surgeval.qa.choices import choice_prompt, letters, read_choice
+from surgeval.qa import choice_prompt, option_letters, read_choice
 
 WORDS = ("grasper", "hook", "scissors", "clip applier", "left hepatic duct", "the cystic plate", "fluid", "suction tip")
 option_sets = st.lists(st.sampled_from(WORDS), min_size=2, max_size=8, unique=True)
@@ -45,7 +45,7 @@ def test_brackets_and_frames_do_not_change_the_choice(
     options: list[str], data: st.DataObject, dress: str, frame: str
 ) -> None:
     index = data.draw(st.integers(0, len(options) - 1))
-    reply = frame.format(dress.format(letters(len(options))[index]))
+    reply = frame.format(dress.format(option_letters(len(options))[index]))
     assert read_choice(reply, options).index == index
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surgeval.qa.formats import ORENA_FOCUS, check_reference, judge_format
+from surgeval.qa import ORENA_FOCUS, check_reference, judge_format
 from surgeval.vocab import foreign_objects
 
 STRICT = ("binary", "number", "percentage", "fo_class", "time")

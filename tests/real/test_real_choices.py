@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from surgeval.qa.choices import letters, read_choice
+from surgeval.qa import option_letters, read_choice
 
 pytestmark = pytest.mark.real
 
@@ -31,7 +31,7 @@ def replies(real_data: Path) -> list[dict[str, Any]]:
 
 def _read(row: dict[str, Any]) -> str | None:
     index = read_choice(row["generated_text"], row["options"]).index
-    return None if index is None else letters(len(row["options"]))[index]
+    return None if index is None else option_letters(len(row["options"]))[index]
 
 
 def test_where_the_authors_find_a_choice_ours_is_the_same_unless_theirs_is_wrong(replies: list[dict[str, Any]]) -> None:

@@ -24,7 +24,7 @@ COMMANDS = "|".join(sorted(typer.main.get_command(app).commands))  # type: ignor
 COMMAND_WORDS = re.compile(rf"(?<![\w-])--[a-z][a-z-]*|\bsurgeval (?:{COMMANDS})\b")
 # Texts that are no messages, and why they may say what a command says.
 ALLOWED = {
-    ("questions/make.py", "surgeval questions"): "the mark that made questions carry in their files",
+    ("questions/generate.py", "surgeval questions"): "the mark that made questions carry in their files",
     **{
         ("protocols/focus/asking/run.py", flag): "the command line that scores a run"
         for flag in ("--judge", "--out", "--references", "--requests", "--responses", "--track")

@@ -51,7 +51,7 @@ def signatures() -> Iterator[tuple[str, str, Any]]:
 
 def test_retired_names_are_in_no_public_signature() -> None:
     every = list(signatures())
-    assert {"rank", "run_quality", "score_focus"} <= {name for _, name, _ in every}
+    assert {"rank", "run_focus", "score_focus"} <= {name for _, name, _ in every}
     found = {f"{package}.{name}({old}): {new}" for package, name, given in every for old, new in RETIRED.items()
              if old in given}  # fmt: skip
     assert found == set()

@@ -155,8 +155,8 @@ def test_questions_of_text_names(tmp_path: Path) -> None:
     record = questions.SourceRecord("a", "chest_xray", "p1", ("a.png",))
     (tmp_path / "a.png").touch()
     (tmp_path / "items.jsonl").touch()
-    questions.write_records(f"{tmp_path}/records.jsonl", [record])
-    assert [one.id for one in questions.read_records(f"{tmp_path}/records.jsonl")] == ["a"]
+    questions.write_source_records(f"{tmp_path}/records.jsonl", [record])
+    assert [one.id for one in questions.read_source_records(f"{tmp_path}/records.jsonl")] == ["a"]
     opened = questions.open_set(str(tmp_path), f"{tmp_path}/records.jsonl")
     assert (opened.folder, list(opened.records)) == (tmp_path, ["a"])
 

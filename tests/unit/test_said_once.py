@@ -15,7 +15,7 @@ from surgeval.errors import MODEL_PACKAGES, BadInput
 from surgeval.models import embedded_names
 from surgeval.protocols.focus import run_focus
 from surgeval.protocols.intent import run_intent
-from surgeval.qa.chat import MODEL_SPECS, REJECTING_SPECS
+from surgeval.qa import ANSWERER_FORMS, REJECTING_FORMS
 
 SOURCES = Path(surgeval.__file__).parent
 
@@ -26,16 +26,16 @@ def test_a_list_is_spelt_once(words: str) -> None:
 
 
 def test_help_and_errors_name_the_models_that_can_be_opened() -> None:
-    assert set(embedded_names("generative")) <= set(MODEL_SPECS)
+    assert set(embedded_names("generative")) <= set(ANSWERER_FORMS)
     said = {function: _help_of(function) for function in (run_focus, run_intent)}
-    assert all(spec in text for text in said.values() for spec in MODEL_SPECS)
-    assert all((spec in said[run_intent], spec in said[run_focus]) == (True, False) for spec in REJECTING_SPECS)
+    assert all(spec in text for text in said.values() for spec in ANSWERER_FORMS)
+    assert all((spec in said[run_intent], spec in said[run_focus]) == (True, False) for spec in REJECTING_FORMS)
     with pytest.raises(BadInput) as refused:
         open_answerer("nobody", lambda question, pictures: (), lambda place: ())
-    assert all(spec in str(refused.value) for spec in (*MODEL_SPECS, *REJECTING_SPECS))
+    assert all(spec in str(refused.value) for spec in (*ANSWERER_FORMS, *REJECTING_FORMS))
     for spec in ("random:3", "oracle", "always-reject:1", "always-accept"):
         assert open_answerer(spec, lambda question, pictures: (), lambda place: ()).identity
-        assert spec.partition(":")[0] in {re.split(r"[:\[]", one)[0] for one in (*MODEL_SPECS, *REJECTING_SPECS)}
+        assert spec.partition(":")[0] in {re.split(r"[:\[]", one)[0] for one in (*ANSWERER_FORMS, *REJECTING_FORMS)}
 
 
 def _help_of(function: Callable[..., object]) -> str:

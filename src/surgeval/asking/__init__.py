@@ -9,7 +9,6 @@ from surgeval.asking.blocks import BLOCK, Asking, question_units
 from surgeval.asking.chat_answerer import ChatAnswerer, Prompt
 from surgeval.asking.choices import Rejections, say_choice
 from surgeval.asking.eval_log import EvalAnswers, answer_of_output, is_eval_log, read_eval_log
-from surgeval.asking.guess import object_classes, options_of, random_answer
 from surgeval.asking.media import DatasetFrames, ItemFiles, Media, VideoFiles
 from surgeval.asking.model_spec import open_answerer
 from surgeval.asking.pictures import Decorate, Moment, moments, picture, pictures, shown_record
@@ -20,6 +19,7 @@ from surgeval.asking.reference_rows import (
     Oracle,
     PriorAnswerer,
     RandomAnswerer,
+    random_answer,
     reference_row,
 )
 from surgeval.asking.replay import Replay
@@ -58,9 +58,7 @@ __all__ = [
     "answer_of_output",
     "is_eval_log",
     "moments",
-    "object_classes",
     "open_answerer",
-    "options_of",
     "picture",
     "pictures",
     "question_units",

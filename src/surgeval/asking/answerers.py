@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 
 from surgeval.asking.question import Question
 from surgeval.errors import SurgevalError
-from surgeval.qa.chat import Finish
+from surgeval.qa import Finish
 
 __all__ = ["Answered", "Answerer", "Batching", "ShownFrame", "Unanswered"]
 

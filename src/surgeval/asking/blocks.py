@@ -9,22 +9,20 @@ only what was in flight, and `run.json` vouches for the model and the questions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic
+from typing import Any, Generic
 
 from surgeval.asking.answerers import Answered, Answerer, Batching, ShownFrame, Unanswered
 from surgeval.asking.pictures import shown_record
 from surgeval.asking.question import Asked, Question
 from surgeval.engine import Unit
 from surgeval.errors import DataError, RunStopped, SurgevalError, printable
+from surgeval.files import AnswerLog
 from surgeval.progress import advance
+from surgeval.qa import ReplyLine, open_replies, run_in_threads
 from surgeval.records import Case
-
-if TYPE_CHECKING:
-    from surgeval.files.answers import AnswerLog
-    from surgeval.qa.answer_lines import ReplyLine
 
 __all__ = ["BLOCK", "Asking", "question_units"]
 
@@ -89,8 +87,6 @@ class Asking(Generic[Question]):
     def setup(self) -> None:
         """Read the stored answers, if answers are worth storing; the run's folder exists by now."""
         if self._answerer.costly:
-            from surgeval.qa.answer_lines import open_replies
-
             self._log = open_replies(self._folder, "answer")
 
     def close(self) -> None:
@@ -105,13 +101,8 @@ class Asking(Generic[Question]):
             return [self._settled(question, self._answer(question, ()), None) for question in questions]
         cases: dict[str, Case] = {}
         threads = self._concurrency if self._batch == 1 else 1
-        with ThreadPoolExecutor(threads, thread_name_prefix="answer") as pool:
-            try:
-                begun = [pool.submit(self._asked, batch) for batch in self._unanswered(questions, cases)]
-                cases |= {case.id: case for future in begun for case in future.result()}
-            except BaseException:
-                pool.shutdown(cancel_futures=True)  # what is in flight ends by itself and is stored
-                raise
+        calls = (partial(self._asked, batch) for batch in self._unanswered(questions, cases))
+        cases |= {case.id: case for done in run_in_threads(calls, threads) for case in done}
         return [cases[question.id] for question in questions]
 
     def _unanswered(

@@ -7,15 +7,13 @@ answer (withheld, cut off, no text) fails alone: the server is there.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeAlias
 
 from surgeval.asking.answerers import Answered, ShownFrame, Unanswered
 from surgeval.asking.question import Question
 from surgeval.errors import printable
-from surgeval.qa.chat import FILTERED, BatchChat, ChatError, Message, Reply, SeeingChat
-from surgeval.qa.reasoning import remove_reasoning
+from surgeval.qa import FILTERED, BatchChat, ChatError, FailureCounter, Message, Reply, SeeingChat, remove_reasoning
 
 __all__ = ["ChatAnswerer", "Prompt", "final_text"]
 
@@ -25,7 +23,7 @@ Prompt: TypeAlias = Callable[[Question, Sequence[ShownFrame]], Sequence[Message]
 class ChatAnswerer(Generic[Question]):
     """Asks a chat model; safe to call from many threads when the model is. `prompt` puts a question into messages.
 
-    >>> from surgeval.qa.chat import Reply
+    >>> from surgeval.qa import Reply
     >>> from surgeval.records import VqaQuestion
     >>> class Polite:
     ...     identity, sees = "polite", False
@@ -39,8 +37,7 @@ class ChatAnswerer(Generic[Question]):
     costly = True
 
     def __init__(self, chat: SeeingChat, prompt: Prompt[Question], *, give_up_after: int = 20) -> None:
-        self._chat, self._prompt, self._give_up_after = chat, prompt, give_up_after
-        self._failures, self._lock = 0, threading.Lock()
+        self._chat, self._prompt, self._failures = chat, prompt, FailureCounter(give_up_after)
         self.identity, self.looks = chat.identity, chat.sees
         self.batches = isinstance(chat, BatchChat)
 
@@ -71,11 +68,11 @@ class ChatAnswerer(Generic[Question]):
         return [_tried(self._answered, reply) for reply in self._chat.complete_all(asked)]
 
     def _check(self) -> None:
-        if self._failures >= self._give_up_after:
-            raise Unanswered(f"not asked: the model failed {self._failures} times in a row")
+        if self._failures.reason:
+            raise Unanswered(self._failures.reason)
 
     def _answered(self, reply: Reply | ChatError) -> Answered:
-        self._count(failed=isinstance(reply, ChatError))
+        self._failures.count(failed=isinstance(reply, ChatError))
         if isinstance(reply, ChatError):
             raise Unanswered(str(reply))
         return Answered(
@@ -87,10 +84,6 @@ class ChatAnswerer(Generic[Question]):
             reply.model,
             reply.finish,
         )
-
-    def _count(self, *, failed: bool) -> None:
-        with self._lock:
-            self._failures = self._failures + 1 if failed else 0
 
 
 def _tried(answer: Callable[..., Answered], *asked: object) -> Answered | Unanswered:
@@ -105,7 +98,7 @@ def final_text(reply: Reply) -> str:
 
     Reasoning that never ends is kept, since the answer may stand in it.
 
-    >>> from surgeval.qa.chat import Reply
+    >>> from surgeval.qa import Reply
     >>> final_text(Reply("<think>a or b?</think> Answer: B"))
     'Answer: B'
     """

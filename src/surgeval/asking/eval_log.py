@@ -20,7 +20,7 @@ from surgeval.asking.answerers import Answered, Unanswered
 from surgeval.asking.chat_answerer import final_text
 from surgeval.errors import DataError, MissingExtra, printable
 from surgeval.files import open_regular
-from surgeval.qa.chat import Reply
+from surgeval.qa import Reply
 
 __all__ = ["EvalAnswers", "answer_of_output", "is_eval_log", "read_eval_log"]
 

@@ -15,14 +15,12 @@ from surgeval.asking.replay import Replay
 from surgeval.errors import BadInput
 from surgeval.models import EMBEDDED, embedded_names
 from surgeval.models.chat import ChatOptions, open_chat
-from surgeval.qa.chat import MODEL_SPECS, REJECTING_SPECS, close_kind, public_name
+from surgeval.qa import ANSWERER_FORMS, REJECTING_FORMS, parse_model_name
 from surgeval.records import IntentQuestion, VqaQuestion
 
 __all__ = ["open_answerer"]
 
 Kind = TypeVar("Kind", VqaQuestion, IntentQuestion)
-
-_EXPECTED = f"one of {', '.join((*MODEL_SPECS, *REJECTING_SPECS))}"
 
 
 def open_answerer(
@@ -38,30 +36,26 @@ def open_answerer(
     >>> open_answerer("random:3", lambda question, pictures: (), lambda place: ()).identity
     'random seed=3'
     """
-    if text in embedded_names("generative"):
-        return ChatAnswerer(open_chat(f"hf:{EMBEDDED[text].path}", options), prompt)
-    kind, colon, rest = text.partition(":")
-    if kind in ("openai", "hf", "replay") and colon and not rest:
-        raise BadInput(f"model {text!r}: found nothing after the colon, expected {_EXPECTED}")
-    if kind in ("openai", "hf") and colon:
+    kind, argument = parse_model_name(text, (*ANSWERER_FORMS, *REJECTING_FORMS))
+    if kind in embedded_names("generative"):
+        return ChatAnswerer(open_chat(f"hf:{EMBEDDED[kind].path}", options), prompt)
+    if kind in ("openai", "hf"):
         return ChatAnswerer(open_chat(text, options), prompt)
-    if kind == "replay" and colon:
-        return Replay(rest)
+    if kind == "replay":
+        return Replay(argument or "")
     if kind == "prior":
-        return PriorAnswerer(train(rest))
+        return PriorAnswerer(train(argument or ""))
     if kind == "random":
-        return RandomAnswerer(_seed(text, rest) if colon else 0)
+        return RandomAnswerer(_read_seed(text, argument))
     if kind in (AlwaysReject.name, AlwaysAccept.name):
         row = AlwaysReject if kind == AlwaysReject.name else AlwaysAccept
-        return row(asked, _seed(text, rest) if colon else 0)
-    if text == "oracle":
-        return Oracle()
-    found = f"the kind {kind!r}" if colon else "no known name"
-    close = close_kind(kind, (*MODEL_SPECS, *REJECTING_SPECS))
-    raise BadInput(f"model {public_name(text)!r}: found {found}, expected {_EXPECTED}{close}")
+        return row(asked, _read_seed(text, argument))
+    return Oracle()
 
 
-def _seed(text: str, rest: str) -> int:
-    if not (rest.isascii() and rest.isdigit() and len(rest) < 19):
-        raise BadInput(f"model {text!r}: found the seed {rest!r}, expected a whole number")
-    return int(rest)
+def _read_seed(text: str, argument: str | None) -> int:
+    if argument is None:
+        return 0
+    if not (argument.isascii() and argument.isdigit() and len(argument) < 19):
+        raise BadInput(f"The seed in the model name {text!r} is not a whole number.")
+    return int(argument)

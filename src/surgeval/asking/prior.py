@@ -10,8 +10,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping
 
-from surgeval.asking.guess import Option, options_of
 from surgeval.datasets import clock
+from surgeval.qa import Option, find_options, load_answer_formats
 from surgeval.records import VqaQuestion
 from surgeval.vocab import foreign_objects
 
@@ -20,8 +20,6 @@ __all__ = ["Prior"]
 _CLOCK = re.compile(r"\d{1,2}:\d\d(?::\d\d)?")
 _NUMBER = re.compile(r"\d+")
 _START = 3  # words
-# What is said where nothing was learnt: valid answers, so that the prior is never refused for its form.
-_DEFAULT = {"binary": "no", "number": "1", "percentage": "50%", "fo_class": "none"}
 
 
 class Prior:
@@ -43,18 +41,15 @@ class Prior:
                 self._own[question.video, key][_learnt(question)] += 1
 
     def answer(self, question: VqaQuestion) -> str:
-        """The most frequent answer of other videos at the finest wording that has one; a fixed one where none has."""
-        offered = options_of(question.text) if question.format == "multiple_choice" else ()
+        """The most frequent answer of other videos at the finest wording that has one; else the format's default."""
+        offered = find_options(question.text) if question.format == "multiple_choice" else ()
         for key in _keys(question):
             counts = self._all[key] - self._own[question.video, key] if key in self._all else Counter[str]()
             answer = _chosen(question, counts, offered)
             if answer is not None:
                 return answer
-        if offered:
-            return offered[0].whole
-        if question.format == "time":
-            return clock((question.start + question.end) / 2)
-        return _DEFAULT.get(question.format, "unknown")
+        format = load_answer_formats().get(question.format)
+        return "unknown" if format is None else format.default_answer(question)
 
 
 def _chosen(question: VqaQuestion, counts: Mapping[str, int], offered: tuple[Option, ...]) -> str | None:
@@ -72,7 +67,7 @@ def _chosen(question: VqaQuestion, counts: Mapping[str, int], offered: tuple[Opt
 def _learnt(question: VqaQuestion) -> str:
     """What is counted: the answer, an option's text without its letter, a time as percent of the window."""
     if question.format == "multiple_choice":
-        offered = {option.whole: option.text.casefold() for option in options_of(question.text)}
+        offered = {option.whole: option.text.casefold() for option in find_options(question.text)}
         return offered.get(question.answer.strip(), question.answer.strip())
     if question.format == "time":
         return _share_of_window(question)
@@ -99,7 +94,7 @@ def _median(counts: Mapping[int, int]) -> int | None:
 
 def _keys(question: VqaQuestion) -> tuple[Hashable, ...]:
     style = (question.format, str(question.format_options.get("pattern", "")))
-    offered = options_of(question.text)
+    offered = find_options(question.text)
     text = question.text[: question.text.find(offered[0].whole)] if offered else question.text
     text = " ".join(_NUMBER.sub("#", _CLOCK.sub("@", text.casefold())).split())
     return (

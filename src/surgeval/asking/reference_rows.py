@@ -14,11 +14,12 @@ from dataclasses import astuple
 from surgeval.asking.answerers import Answered, ShownFrame
 from surgeval.asking.choice_prior import ChoicePrior
 from surgeval.asking.choices import Rejections, say_choice
-from surgeval.asking.guess import random_answer
 from surgeval.asking.prior import Prior
+from surgeval.qa import load_answer_formats, object_classes
 from surgeval.records import IntentQuestion, Question, VqaQuestion
 
-__all__ = ["AlwaysAccept", "AlwaysReject", "Oracle", "PriorAnswerer", "RandomAnswerer", "reference_row"]
+__all__ = ["AlwaysAccept", "AlwaysReject", "Oracle", "PriorAnswerer", "RandomAnswerer", "random_answer",
+           "reference_row"]  # fmt: skip
 
 _ROWS = {
     "oracle": "It repeats the reference answers.",
@@ -52,6 +53,21 @@ class Oracle:
         """The reference."""
         answer = say_choice(question.answer) if isinstance(question, IntentQuestion) else question.answer
         return Answered(answer, 0.0)
+
+
+def random_answer(question: Question, generator: random.Random) -> str:
+    """A random answer that the question's format can read, or a random option of an item.
+
+    Only the request is used (text, window, format and its options), never the reference.
+
+    >>> question = VqaQuestion("q", "v", 10, 20, "", "When?", "temporal_localization", "time", "00:00:12")
+    >>> random_answer(question, random.Random(1))
+    '00:00:11'
+    """
+    if isinstance(question, IntentQuestion):
+        return say_choice(generator.randrange(len(question.options)))
+    format = load_answer_formats().get(question.format)
+    return generator.choice(object_classes(question)) if format is None else format.guess(question, generator)
 
 
 class RandomAnswerer:

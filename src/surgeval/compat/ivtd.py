@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from surgeval.arrays import Floats, Ints
-from surgeval.compat.ivtmetrics import PerVideo, Recognition
+from surgeval.compat.ivtmetrics import Recognition, VideoByVideo
 from surgeval.errors import BadInput
 from surgeval.metrics import (
     ASSOCIATION_COUNTS,
@@ -53,7 +53,7 @@ class _VideoRows:
     frames: dict[str, list[Ints]] = field(default_factory=lambda: {"targets": [], "predictions": []})
 
 
-class Detection(PerVideo[_VideoRows]):
+class Detection(VideoByVideo[_VideoRows]):
     """Detection and association metrics of surgical triplets, as ivtdmetrics computes them.
 
     >>> metric = Detection(num_class=89, num_tool=7)

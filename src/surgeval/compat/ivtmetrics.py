@@ -197,7 +197,7 @@ class _Counted(Protocol):
 V = TypeVar("V", bound=_Counted)
 
 
-class PerVideo(Generic[V]):
+class VideoByVideo(Generic[V]):
     """Base of both `Detection` classes: the mode, and one count per video.
 
     Videos are numbered from 1; the current one is last.
@@ -288,7 +288,7 @@ class _CountedVideo:
         self.truths = {name: [0] * size for name, size in self.sizes.items()}
 
 
-class Detection(PerVideo[_CountedVideo]):
+class Detection(VideoByVideo[_CountedVideo]):
     """Detection and association of surgical triplets, as ivtmetrics computes them.
 
     >>> metric = Detection()

@@ -24,6 +24,7 @@ from rich.markup import escape
 from surgeval.console.panels import READING, RUNNING, SCORING, shorten_option
 from surgeval.errors import BadInput
 from surgeval.files import BrokenJson, parse_json
+from surgeval.progress import phases
 
 __all__ = ["COMMON", "NO_OPTION", "Help", "OptionsOf", "command_from", "common", "load_function", "shared_option",
            "with_options"]  # fmt: skip
@@ -258,7 +259,9 @@ class _Options:
         for name in self._mappings & arguments.keys():
             arguments[name] = dict(_setting(name, text) for text in arguments[name])
         for name, inner in self._inner.items():
-            arguments[name] = inner.function(**inner.arguments(given))
+            with phases() as shown:  # the maker may import much
+                shown.phase("preparing")
+                arguments[name] = inner.function(**inner.arguments(given))
         missing = {name for name in own if name not in arguments}
         unset = inspect.signature(self.function).parameters
         return {**arguments, **{name: None for name in missing if unset[name].default is unset[name].empty}}

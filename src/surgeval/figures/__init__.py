@@ -4,25 +4,10 @@ A chart is a function (`bars`, `estimates`, `heatmap` …) that returns a `Figur
 notebook shows and `save` writes as SVG, PNG or PDF. Labels come from data files and are shown literally.
 """
 
-from surgeval.figures.charts import (
-    Cloud,
-    Curve,
-    Estimate,
-    Series,
-    Span,
-    bars,
-    bin_labels,
-    box,
-    curves,
-    estimates,
-    heatmap,
-    histogram,
-    lines,
-    picture,
-    scatter,
-    stacked,
-    timeline,
-)
+from surgeval.figures.charts import Span, bars, bin_labels, heatmap, histogram, picture, stacked, timeline
+from surgeval.figures.encodings import Series
+from surgeval.figures.intervals import Estimate, box, estimates
+from surgeval.figures.line_charts import Cloud, Curve, curves, lines, scatter
 from surgeval.figures.optical_flow import FlowPipeline
 from surgeval.figures.ranking import podium, rank_blobs, significance_map, stability_lines
 from surgeval.figures.theme import PALETTE, Figure, chart_config, colour, ink_on

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from surgeval.figures.theme import PALETTE, Spec, colour, layout, plain
+from surgeval.figures.theme import PALETTE, Spec, colour, layout, plain, require
 
 TOOLTIP: Spec = {"field": "tip", "type": "nominal"}
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])  # after eight lines the hues repeat
 SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "triangle-down")
+ROW = 22  # pixels of a horizontal bar
+_UPRIGHT = 280  # pixels of a figure with upright bars
 CHOSEN: Spec = {"name": "shown", "select": {"type": "point", "fields": ["series"]}, "bind": "legend"}
+
+
+class Series(NamedTuple):
+    """A name and one value per class."""
+
+    name: str
+    values: Sequence[Any]
 
 
 def fading() -> Spec:
@@ -100,3 +109,17 @@ def cell_grid(cells: Sequence[Spec], down: Sequence[str], along: Sequence[str], 
         )
     paper = min(640, max(380, 190 + 40 * len(along)))
     return {"layer": layers, "height": 28 * max(1, len(down)), "usermeta": layout(columns=len(along), paper=paper)}
+
+
+def bar_height(horizontal: bool, count: int, slots: float) -> Spec:
+    """Room for each class: rows of a horizontal chart, one height for upright bars."""
+    return {"height": max(14, round(ROW * slots)) * count if horizontal and count else _UPRIGHT}
+
+
+def require_series(title: str, labels: Sequence[str], series: Sequence[Series]) -> None:
+    """Refuse series that have not one value for each class."""
+    require(
+        bool(series) and all(len(row.values) == len(labels) for row in series),
+        f"Figure {title!r}: {[len(row.values) for row in series]} values for {len(labels)} classes; each series needs "
+        "one for each class.",
+    )

@@ -116,13 +116,9 @@ class Figure:
             raise BadInput(f"{path}: a figure is saved as .svg, .png or .pdf.")
         return path
 
-    def _repr_mimebundle_(self, **_options: object) -> dict[str, Any]:
-        """What a notebook shows: the specification where it can draw Vega-Lite, and the SVG."""
-        return {
-            "application/vnd.vegalite.v6+json": self.paper_spec(),
-            "image/svg+xml": self.svg(),
-            "text/plain": self.alt,
-        }
+    def _repr_mimebundle_(self, **_options: object) -> dict[str, str]:
+        """What a notebook shows: the drawing, without the specification, which would double the stored notebook."""
+        return {"image/svg+xml": self.svg(), "text/plain": self.alt}
 
 
 @cache

@@ -54,6 +54,8 @@ from .validate import Location as Location
 from .validate import OnProblem as OnProblem
 from .validate import Problem as Problem
 from .validate import as_float as as_float
+from .validate import describe_error as describe_error
+from .validate import format_field as format_field
 from .validate import format_value as format_value
 from .validate import keep_warnings as keep_warnings
 from .validate import raise_errors as raise_errors

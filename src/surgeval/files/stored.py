@@ -93,6 +93,10 @@ def check_stored(model: type[Model], value: object, path: str | Path, field: str
 
     `field` is where the value stands in the file.
 
+    >>> class Fold(StoredPart):
+    ...     test: tuple[str, ...]
+    >>> check_stored(Fold, {"test": ["VID01"]}, "folds.json")
+    Fold(test=('VID01',))
     >>> check_stored(StoredPart, {"colour": "red"}, "run.json", "config")
     Traceback (most recent call last):
     surgeval.errors.DataError: run.json: config.colour: unknown key

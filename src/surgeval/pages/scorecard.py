@@ -19,11 +19,11 @@ from surgeval.results import Grade
 if TYPE_CHECKING:
     from surgeval.pages.parts import Picture
 
-__all__ = ["Finding", "IntervalBar", "Measured", "Scorecard"]
+__all__ = ["CardNumber", "Finding", "IntervalBar", "Scorecard"]
 
 MOST_NUMBERS, MOST_PICTURES = 4, 2  # of a scorecard, beside the main number
 
-_NEAR = 0.5  # of the line: labels of baselines nearer than this stand below each other
+_LETTER = 2.4  # per cent of a bar 280 pixels wide that a letter of a label takes, so that labels fit on a phone
 _LEFT, _RIGHT = 0.3, 0.7  # of the line: a label beyond begins or ends at its tick
 _INSET = 2.0  # per cent of the width, so that a dot at an end is drawn whole
 
@@ -61,10 +61,14 @@ class IntervalBar:
             parts.append(Markup('<circle cx="{:.2f}%" cy="{}" r="5.5"/>').format(self._place(self.value), middle))
         height = 20
         if labelled:
-            rows = self._label_rows([value for _, value in ticks])
-            for (name, value), row in zip(ticks, rows, strict=True):
-                parts.append(_label(name, self._place(value), 32 + 15 * row))
-            height += 15 * (max(rows, default=-1) + 1)
+            ends: list[float] = []  # where the last label of each row ends
+            for name, value in ticks:
+                x = self._place(value)
+                anchor, start, end = _stretch(name, x)
+                row = next((row for row, taken in enumerate(ends) if taken < start), len(ends))
+                ends[row : row + 1] = [end]
+                parts.append(_label(name, x, 32 + 15 * row, anchor))
+            height += 15 * len(ends)
         opening = Markup('<svg class="bar" width="100%" height="{}" role="img" aria-label="{}">')
         return Markup("").join([opening.format(height, seen(self.text)), *parts, Markup("</svg>")])
 
@@ -73,26 +77,25 @@ class IntervalBar:
         share = (value - low) / (high - low) if high > low else 0.5
         return _INSET + min(max(share, 0.0), 1.0) * (100 - 2 * _INSET)
 
-    def _label_rows(self, values: list[float]) -> list[int]:
-        """A row of its own for each label that would run into the one before."""
-        rows: list[int] = []
-        for number, value in enumerate(values):
-            near = number and self._place(value) - self._place(values[number - 1]) < 100 * _NEAR
-            rows.append(rows[-1] + 1 if near else 0)
-        return rows
-
 
 def _line(kind: str, start: float, end: float, y: int) -> Markup:
     return Markup('<line class="{0}" x1="{1:.2f}%" x2="{2:.2f}%" y1="{3}" y2="{3}"/>').format(kind, start, end, y)
 
 
-def _label(text: str, x: float, y: int) -> Markup:
-    anchor = "start" if x < 100 * _LEFT else "end" if x > 100 * _RIGHT else "middle"
+def _stretch(text: str, x: float) -> tuple[str, float, float]:
+    """The anchor of a label at x per cent, and where it begins and ends on a phone."""
+    width = _LETTER * (len(text) + 1)
+    if x < 100 * _LEFT:
+        return "start", x, x + width
+    return ("end", x - width, x) if x > 100 * _RIGHT else ("middle", x - width / 2, x + width / 2)
+
+
+def _label(text: str, x: float, y: int, anchor: str) -> Markup:
     return Markup('<text x="{:.2f}%" y="{}" text-anchor="{}">{}</text>').format(x, y, anchor, seen(text))
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class CardNumber:
     """A number of a scorecard: what it is, as text, with a remark such as its interval, and drawn where it can be."""
 
     label: str
@@ -119,14 +122,14 @@ class Finding:
 class Scorecard:
     """The one answer of a page: grade, claim as a short sentence, the main number, and a few more.
 
-    >>> Scorecard("passes", "It sees.", Measured("right answers", "97 %")).claim
+    >>> Scorecard("passes", "It sees.", CardNumber("right answers", "97 %")).claim
     'It sees.'
     """
 
     grade: Grade | None
     claim: str
-    number: Measured | None = None
-    others: tuple[Measured, ...] = ()
+    number: CardNumber | None = None
+    others: tuple[CardNumber, ...] = ()
     pictures: tuple[Picture, ...] = ()
 
     def __post_init__(self) -> None:

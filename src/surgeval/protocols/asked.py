@@ -13,7 +13,7 @@ from surgeval.engine import RunSummary
 from surgeval.errors import BadInput
 from surgeval.protocols.reply_warnings import find_other_models
 from surgeval.protocols.result import FinishedRun
-from surgeval.qa.chat import Usage
+from surgeval.qa import Usage
 
 __all__ = ["NO_MEDIA", "UNKNOWN_MEDIA", "AskedRun", "check_limit", "count_models", "draw_evenly", "was_shown"]
 

@@ -7,26 +7,157 @@ cases of the videos that both have.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from surgeval.errors import BadInput, visible
-from surgeval.protocols.contract import Compared, Comparison, few_video_notes
-from surgeval.protocols.registry import PROTOCOLS, load_run
-from surgeval.protocols.result import FinishedRun, RunResult
-from surgeval.results import counted
-from surgeval.stats import Difference, Measure, measure_differences
+from surgeval.figures import Estimate, Figure, Series, estimates
+from surgeval.protocols.contract import by_key
+from surgeval.protocols.result import RunResult
+from surgeval.results import Result, counted
+from surgeval.stats import FEW_CLUSTERS, Difference, Measure, NumberUnit, gap_unit, measure_differences
 
 if TYPE_CHECKING:
     from surgeval.pages import Section
 
-__all__ = ["Pair", "compare", "compare_pair", "pair_runs", "refuse_different"]
+__all__ = ["Compared", "Comparison", "Pair", "compare_pair", "few_video_notes", "keep_shared_videos", "pair_runs",
+           "refuse_different", "shared_settings"]  # fmt: skip
 
 RESAMPLES = 2000
+_MOST_BARS = 24
+# Of 100 simulated comparisons (benchmarks/calibration.py): claims between equal models, and how often a difference is
+# claimed that 30 videos show in 63 to 84; by number of videos.
+_MEASURED = {6: (4, 4, 17), 12: (6, 28, 43)}
+_ENOUGH = 20
+
+
+def few_video_notes(videos: int) -> tuple[str, ...]:
+    """What a comparison over fewer than 20 videos can show, in one sentence; nothing from 20 videos on.
+
+    >>> few_video_notes(20), few_video_notes(5)
+    ((), ('only 5 videos: no test of so few can reach 0.05, so no difference is claimed',))
+    >>> print(*few_video_notes(13))  # doctest: +ELLIPSIS
+    only 13 videos: in simulations with 12, the next smaller number that was tried, equal models are told apart in...
+    """
+    if videos >= _ENOUGH:
+        return ()
+    if videos < FEW_CLUSTERS:
+        count = "1 video" if videos == 1 else f"{videos} videos"
+        return (f"only {count}: no test of so few can reach 0.05, so no difference is claimed",)
+    row = max(count for count in _MEASURED if count <= videos)
+    false, least, most = _MEASURED[row]
+    simulated = str(row) if row == videos else f"{row}, the next smaller number that was tried"
+    return (
+        f"only {videos} videos: in simulations with {simulated}, equal models are told apart in at most {false} of 100 "
+        f"comparisons, and a difference that 30 videos find in 63 to 84 of 100 is found in {least} to {most}",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One number of both runs, and a − b with its interval."""
+
+    key: str
+    label: str
+    difference: Difference
+    _: KW_ONLY
+    higher_is_better: bool | None = True
+    unit: NumberUnit = "score"
+
+    @classmethod
+    def of(cls, measure: Measure, difference: Difference) -> Compared:
+        """A measure's difference."""
+        return cls(measure.key, measure.label, difference, higher_is_better=measure.higher_is_better,
+                   unit=measure.unit)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Comparison(Result):
+    """Two runs of one protocol on the same videos; p-values are not adjusted for their number.
+
+    `sections` are chapters of the protocol's own for the page of the comparison.
+    """
+
+    protocol: str
+    a: str
+    b: str
+    numbers: tuple[Compared, ...]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    measures: Sequence[Measure] = ()
+    notes: tuple[str, ...] = ()
+    sections: tuple[Section, ...] = ()
+
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """`differences`: a row per number with both values, difference, interval and p (null below six videos)."""
+        rows = [
+            (number.key, number.label, d.a, d.b, d.estimate, d.interval.low, d.interval.high, d.p, d.interval.clusters,
+             d.interval.few_clusters, d.told_apart, d.interval.note)
+            for number in self.numbers
+            for d in (number.difference,)
+        ]  # fmt: skip
+        schema: dict[str, Any] = {
+            "number": pl.String, "label": pl.String, "a": pl.Float64, "b": pl.Float64, "difference": pl.Float64,
+            "low": pl.Float64, "high": pl.Float64, "p": pl.Float64, "clusters": pl.Int64, "few_clusters": pl.Boolean,
+            "told_apart": pl.Boolean, "note": pl.String,
+        }  # fmt: skip
+        frame = pl.DataFrame(rows, schema=schema, orient="row")
+        return {"differences": frame.with_columns(pl.selectors.float().fill_nan(None))}
+
+    @property
+    def figures(self) -> dict[str, Figure]:
+        """`differences` of scores, `differences_shares` in points: bars with intervals, the first of each unit."""
+        figures = {}
+        for shares, name, axis in (
+            (True, "differences_shares", "difference, points"),
+            (False, "differences", "difference"),
+        ):
+            drawn = [
+                number
+                for number in self.numbers
+                if (gap_unit(number.unit) == "points") is shares and math.isfinite(number.difference.estimate)
+            ]
+            if drawn:
+                labels = tuple(number.label for number in drawn[:_MOST_BARS])
+                bars = (Series("A − B", tuple(_bar(number) for number in drawn[:_MOST_BARS])),)
+                title = "Differences A − B of shares" if shares else "Differences A − B"
+                figures[name] = estimates(title, labels, bars, axis)
+        return figures
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        head = {"protocol": self.protocol, "a": self.a, "b": self.b, "settings": dict(self.settings)}
+        return {**head, "differences": self.to_frame().to_dicts(), "notes": list(self.notes)}
+
+    @property
+    def recipes(self) -> dict[str, str]:
+        """By label, how each number was combined, and the settings that change it, which both runs have."""
+        known = {number.key: number.label for number in self.numbers}
+        return {known[measure.key]: measure.signature(self.settings)
+                for measure in self.measures if measure.headline and measure.key in known}  # fmt: skip
+
+    def difference(self, key: str = "") -> Difference:
+        """The difference of a number, by its key; of the first one unless it is given."""
+        return by_key(self.numbers, key or self.numbers[0].key).difference
+
+    @property
+    def clusters(self) -> int:
+        """The videos both runs have."""
+        return max((number.difference.interval.clusters for number in self.numbers), default=0)
+
+    def __repr__(self) -> str:
+        first = f": {self.numbers[0].label} {self.numbers[0].difference}" if self.numbers else ""
+        return f"{self.a} − {self.b}{first}"
+
+
+def _bar(number: Compared) -> Estimate:
+    interval = number.difference.interval
+    scale = 100 if gap_unit(number.unit) == "points" else 1
+    return Estimate.of(interval.estimate, interval.low, interval.high, scale=scale)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,36 +177,6 @@ class Pair:
     notes: Callable[[Sequence[Compared]], Sequence[str]] = lambda _numbers: ()
     sections: Sequence[Section] = ()
     resamples: int = RESAMPLES
-
-
-def compare(
-    a: RunResult | FinishedRun | str | Path,
-    b: RunResult | FinishedRun | str | Path,
-    *,
-    resamples: int | None = None,
-    seed: int = 0,
-) -> Comparison:
-    """Paired differences a − b on the same videos, with intervals and a test, for two runs of any protocol.
-
-    Runs are folders or results. `resamples` is how many exchanges of videos are drawn at most (where there are no
-    more, all are used); the default is the protocol's own.
-
-    >>> from surgeval import score_recognition
-    >>> labels, videos = [[1, 0], [0, 1]] * 2, ["v1", "v1", "v2", "v2"]
-    >>> right, wrong = (score_recognition(scores, labels, videos) for scores in (labels, [[0, 1], [1, 0]] * 2))
-    >>> compare(right, wrong).numbers[0].difference.estimate
-    0.5
-    >>> compare("no/such/run", right)
-    Traceback (most recent call last):
-    surgeval.errors.DataError: no/such/run: no such folder
-    """
-    first, second = _result(a), _result(b)
-    if first.protocol != second.protocol:
-        raise BadInput(f"{first.name} is a run of {first.protocol}, {second.name} one of {second.protocol}: compare "
-                       "two runs of one protocol.")  # fmt: skip
-    protocol = PROTOCOLS[first.protocol]
-    pair: Pair = protocol.part("pair")(first, second) if protocol.pair else pair_runs(first, second)
-    return compare_pair(first, second, pair, resamples=resamples, seed=seed)
 
 
 def compare_pair(
@@ -111,7 +212,14 @@ def pair_runs(first: RunResult, second: RunResult, *, apart: Sequence[str] = ())
     shared, notes = keep_shared_videos(_cases_of(first), _cases_of(second))
     known = [{headline.key for headline in run.headlines()} for run in (first, second)]
     measures = [measure for measure in first.measures if measure.key in known[0] & known[1]]
-    return Pair(measures=measures, cases=shared, settings={}, notes=lambda _numbers: notes)
+    settings = shared_settings(first, second)
+    return Pair(measures=measures, cases=shared, settings=settings, notes=lambda _numbers: notes)
+
+
+def shared_settings(first: RunResult, second: RunResult) -> dict[str, Any]:
+    """The settings that are the same in both runs: the recipes of compared numbers may name them."""
+    theirs = second.recipe_settings
+    return {key: value for key, value in first.recipe_settings.items() if key in theirs and theirs[key] == value}
 
 
 def keep_shared_videos(
@@ -170,9 +278,3 @@ def _settings_of(run: RunResult, apart: Sequence[str]) -> dict[str, object]:
         return {"data": run.data_identity}
     settings = {key: value for key, value in record.config.items() if key not in apart}
     return {**settings, "data": run.data_identity or record.dataset}
-
-
-def _result(run: RunResult | FinishedRun | str | Path) -> RunResult:
-    if isinstance(run, str | Path):
-        return load_run(run)
-    return run.loaded if isinstance(run, FinishedRun) else run

@@ -1,4 +1,4 @@
-"""The functions that work for every protocol: `evaluate` runs one, `score_answers` scores a file of answers."""
+"""The functions that work for every protocol: `evaluate` runs one, `compare` takes two runs, `score_answers` a file."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from surgeval.errors import BadInput
-from surgeval.protocols.registry import PROTOCOLS, descriptors
+from surgeval.protocols.registry import PROTOCOLS, descriptors, load_run
 
 if TYPE_CHECKING:
+    from surgeval.protocols.comparison import Comparison, Pair
     from surgeval.protocols.focus import FocusRun, FocusScores
     from surgeval.protocols.intent import IntentRun, IntentScores
     from surgeval.protocols.quality import QualityRun
+    from surgeval.protocols.result import FinishedRun, RunResult
     from surgeval.protocols.surgxbench import SurgXRun
     from surgeval.protocols.training import TrainingScores
     from surgeval.results import Result
 
-__all__ = ["evaluate", "score_answers"]
+__all__ = ["compare", "evaluate", "score_answers"]
 
 Source: TypeAlias = str | Path | Sequence[Mapping[str, Any]]
 
@@ -60,6 +62,46 @@ def evaluate(protocol: str, data: Any, model: Any, out: str | Path, **settings: 
     arguments = (data, out) if model is None else (data, model, out)
     result: Result | None = descriptor.part("evaluate")(*arguments, **settings)
     return result
+
+
+def compare(
+    a: RunResult | FinishedRun | str | Path,
+    b: RunResult | FinishedRun | str | Path,
+    *,
+    resamples: int | None = None,
+    seed: int = 0,
+) -> Comparison:
+    """Paired differences a − b on the same videos, with intervals and a test, for two runs of any protocol.
+
+    Runs are folders or results. `resamples` is how many exchanges of videos are drawn at most (where there are no
+    more, all are used); the default is the protocol's own.
+
+    >>> from surgeval import score_recognition
+    >>> labels, videos = [[1, 0], [0, 1]] * 2, ["v1", "v1", "v2", "v2"]
+    >>> right, wrong = (score_recognition(scores, labels, videos) for scores in (labels, [[0, 1], [1, 0]] * 2))
+    >>> compare(right, wrong).numbers[0].difference.estimate
+    0.5
+    >>> compare("no/such/run", right)
+    Traceback (most recent call last):
+    surgeval.errors.DataError: no/such/run: no such folder
+    """
+    from surgeval.protocols.comparison import compare_pair, pair_runs
+
+    first, second = _result(a), _result(b)
+    if first.protocol != second.protocol:
+        raise BadInput(f"{first.name} is a run of {first.protocol}, {second.name} one of {second.protocol}: compare "
+                       "two runs of one protocol.")  # fmt: skip
+    protocol = PROTOCOLS[first.protocol]
+    pair: Pair = protocol.part("pair")(first, second) if protocol.pair else pair_runs(first, second)
+    return compare_pair(first, second, pair, resamples=resamples, seed=seed)
+
+
+def _result(run: RunResult | FinishedRun | str | Path) -> RunResult:
+    from surgeval.protocols.result import FinishedRun
+
+    if isinstance(run, str | Path):
+        return load_run(run)
+    return run.loaded if isinstance(run, FinishedRun) else run
 
 
 @overload

@@ -18,7 +18,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from surgeval.asking import ShownFrame, shown_record
 from surgeval.errors import BadInput, SurgevalError
-from surgeval.qa.chat import Message
+from surgeval.qa import Message
 
 __all__ = ["Pose", "asking", "chat_messages", "names_in", "one_sentence", "required"]
 

@@ -31,7 +31,7 @@ PROTOCOLS = Registry(
         "focus": "surgeval.protocols.focus:DESCRIPTOR",
         "intent": "surgeval.protocols.intent:DESCRIPTOR",
         "surgxbench": "surgeval.protocols.surgxbench:DESCRIPTOR",
-        "quality": "surgeval.protocols.quality:DESCRIPTOR",
+        "quality": "surgeval.protocols.declarations:QUALITY",
     },
     Descriptor,
     "protocol",

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from surgeval.qa.judging import PanelVerdict, Vote
+from surgeval.qa import PanelVerdict, Vote
 from surgeval.results import counted
 
 __all__ = ["find_odd_references", "find_one_answer", "find_one_verdict", "find_other_models", "find_reused_verdicts",

@@ -356,15 +356,15 @@ def write_run(folder: str | Path, record: RunRecord | None) -> Iterator[Path]:
     run.json is deleted first and written last, so that a folder with run.json is complete. The page is deleted: it
     would show the earlier result. Without a record run.json stays as it is, that of the run which asked the model.
     """
-    path = Path(folder)
+    home = Path(folder)
     try:
-        make_folder(path)
-        with folder_lock(path):
+        make_folder(home)
+        with folder_lock(home):
             if record is not None:
-                (path / record.file_name).unlink(missing_ok=True)
-            (path / "report.html").unlink(missing_ok=True)
-            yield path
+                (home / record.file_name).unlink(missing_ok=True)
+            (home / "report.html").unlink(missing_ok=True)
+            yield home
             if record is not None:
-                record.save(path)
+                record.save(home)
     except OSError as error:
-        raise BadInput(f"{path}: the result cannot be written: {failure_reason(error)}") from error
+        raise BadInput(f"{home}: the result cannot be written: {failure_reason(error)}") from error

@@ -1,47 +1,63 @@
-"""Making questions: source records, prompt templates, generation, automatic checks, probes, review and export.
+"""Make questions: source records, prompt templates, generation, automatic checks, probes, review and export.
 
-`make_questions` asks a chat model and keeps what passes every check, `ReviewDesk` is the desk at which people judge a
-set without seeing one another, `export_set` writes what they accepted. Neither knows a terminal.
+`generate_questions` asks a chat model and keeps the questions that pass every check. At a `ReviewDesk` a person judges
+the questions of a set without seeing other judgements, and `export_set` writes what the reviewers accepted.
 """
 
+from surgeval.questions.checks import (
+    Fault,
+    QuestionCheck,
+    check_claims,
+    check_question,
+    question_check,
+)
 from surgeval.questions.clips import ClipOptions, dataset_clips, table_clips
-from surgeval.questions.draft import Draft, UnreadableReply, read_drafts, reply_schema
-from surgeval.questions.export import Exported, export_set, skills_by_scenario
-from surgeval.questions.folder import QuestionSet, open_set
-from surgeval.questions.gaze_words import gaze_in_words
-from surgeval.questions.images import ImageRegion, dwell_by_region, image_records, regions_while_naming
-from surgeval.questions.inspect import SetReport, inspect_set
-from surgeval.questions.judgements import Judgement, item_fingerprint, read_judgements
-from surgeval.questions.kappas import AgreementRow, agreement
-from surgeval.questions.make import Made, Making, Refusal, make_questions
-from surgeval.questions.probe import Probed, ProbeRow, gaze_confirmed, guessable, probe_items, read_probe
-from surgeval.questions.records import Scene, SourceRecord, read_records, write_records
-from surgeval.questions.review import Adjudication, ItemDecision, ReviewDesk, decide
-from surgeval.questions.template import (
+from surgeval.questions.drafts import Draft, Facts, UnreadableReply, read_drafts, reply_schema
+from surgeval.questions.export import ExportResult, export_set, skills_by_scenario
+from surgeval.questions.generate import GenerationResult, GenerationSettings, Refusal, generate_questions
+from surgeval.questions.image_cases import (
+    ImageRegion,
+    dwell_by_region,
+    image_records,
+    off_frame_sentence,
+    regions_while_naming,
+)
+from surgeval.questions.probe import ProbeResult, ProbeRow, gaze_confirmed, guessable, probe_items, read_probe
+from surgeval.questions.prompt_templates import (
     Rules,
     Skill,
     Template,
-    assemble,
+    assemble_prompt,
+    describe_gaze,
     fitting_templates,
     open_template,
     repair_text,
     skills,
     templates,
 )
+from surgeval.questions.question_set import QuestionSet, item_fingerprint, open_set
+from surgeval.questions.review import Adjudication, ItemDecision, Judgement, ReviewDesk, decide, read_judgements
+from surgeval.questions.reviewer_agreement import AgreementRow, agreement, agreement_frame
+from surgeval.questions.set_checks import LongestBias, SetReport, check_batch, check_set, inspect_set, longest_bias
+from surgeval.questions.source_records import Scene, SourceRecord, read_source_records, write_source_records
 
 __all__ = [
     "Adjudication",
     "AgreementRow",
     "ClipOptions",
     "Draft",
-    "Exported",
+    "ExportResult",
+    "Facts",
+    "Fault",
+    "GenerationResult",
+    "GenerationSettings",
     "ImageRegion",
     "ItemDecision",
     "Judgement",
-    "Made",
-    "Making",
+    "LongestBias",
+    "ProbeResult",
     "ProbeRow",
-    "Probed",
+    "QuestionCheck",
     "QuestionSet",
     "Refusal",
     "ReviewDesk",
@@ -53,26 +69,34 @@ __all__ = [
     "Template",
     "UnreadableReply",
     "agreement",
-    "assemble",
+    "agreement_frame",
+    "assemble_prompt",
+    "check_batch",
+    "check_claims",
+    "check_question",
+    "check_set",
     "dataset_clips",
     "decide",
+    "describe_gaze",
     "dwell_by_region",
     "export_set",
     "fitting_templates",
     "gaze_confirmed",
-    "gaze_in_words",
+    "generate_questions",
     "guessable",
     "image_records",
     "inspect_set",
     "item_fingerprint",
-    "make_questions",
+    "longest_bias",
+    "off_frame_sentence",
     "open_set",
     "open_template",
     "probe_items",
+    "question_check",
     "read_drafts",
     "read_judgements",
     "read_probe",
-    "read_records",
+    "read_source_records",
     "regions_while_naming",
     "repair_text",
     "reply_schema",
@@ -80,5 +104,5 @@ __all__ = [
     "skills_by_scenario",
     "table_clips",
     "templates",
-    "write_records",
+    "write_source_records",
 ]

@@ -1,7 +1,7 @@
-"""Source records from video: clips along phase labels, each with a few evenly spaced frames and what is known of them.
+"""Source records from video: clips along phase labels, each with a few evenly spaced frames and their labels.
 
-The labels are those of a dataset that any reader opens, or a table `video,start,end,phase` beside video files. Times
-are those of the video; a record's `start` and `end` are the times of its first and last frame.
+The phases come from a dataset, or from a table `video,start,end,phase` beside video files. Times are those of the
+video; a record's `start` and `end` are the times of its first and last frame.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from surgeval.datasets.io import video_files
 from surgeval.errors import BadInput, DataError
 from surgeval.files import copy_atomically, path_inside, read_bounded, write_atomically
 from surgeval.progress import advance
-from surgeval.questions.records import Scene, SourceRecord, write_records
+from surgeval.questions.source_records import Scene, SourceRecord, write_source_records
 from surgeval.records import Frame, Gaze, ImageRef
 from surgeval.results import counted
 from surgeval.vocab import LabelSpace
@@ -37,7 +37,7 @@ _LARGEST_TABLE, _MOST_ROWS = 1 << 24, 100_000
 
 @dataclass(frozen=True, slots=True)
 class ClipOptions:
-    """How video becomes records: the scenario, frames per clip, shortest and longest clip in seconds, missing facts.
+    """Options for cutting video: scenario, frames per clip, shortest and longest clip in seconds, procedure and site.
 
     A clip lasts from its first frame to its last. With `all_fixations` a record also holds the fixations between the
     labelled frames of its clip, where the dataset knows them; else only those that are active at a labelled frame.
@@ -46,7 +46,7 @@ class ClipOptions:
     30.0
     >>> ClipOptions("open_surgery", frames=0)
     Traceback (most recent call last):
-    surgeval.errors.BadInput: frames: found 0, expected 1 to 64
+    surgeval.errors.BadInput: frames is 0; it must be between 1 and 64
     """
 
     scenario: str
@@ -59,9 +59,11 @@ class ClipOptions:
 
     def __post_init__(self) -> None:
         if not 1 <= self.frames <= 64:
-            raise BadInput(f"frames: found {self.frames}, expected 1 to 64")
+            raise BadInput(f"frames is {self.frames}; it must be between 1 and 64")
         if not 0 <= self.shortest <= self.longest < math.inf:
-            raise BadInput(f"clips: found {self.shortest:g} to {self.longest:g} s, expected the shorter first")
+            raise BadInput(
+                f"clips from {self.shortest:g} to {self.longest:g} s: the shortest must not exceed the longest"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +78,11 @@ class _Clip:
 
 
 @dataclass
-class _LeftOut:
-    """What of the material is in no record, counted while it is cut."""
+class _Omissions:
+    """Counts of material that is in no record."""
 
     frames: int = 0  # without a phase, a time or a picture
-    empty: int = 0  # stretches of a table in which the film has no frame
+    empty: int = 0  # rows of a table without a frame in the video
     short: int = 0
     known: dict[str, set[Gaze]] = field(default_factory=dict)  # fixations by video
     kept: dict[str, set[Gaze]] = field(default_factory=dict)
@@ -88,7 +90,7 @@ class _LeftOut:
     problems: list[Problem] = field(default_factory=list)
 
     def sentences(self, options: ClipOptions) -> list[str]:
-        """A sentence for each kind of material that was left out."""
+        """One sentence per kind of material that was left out."""
         count = {name: sum(map(len, by_video.values())) for name, by_video in
                  (("known", self.known), ("kept", self.kept), ("in_clips", self.in_clips))}  # fmt: skip
         between, outside = count["in_clips"] - count["kept"], count["known"] - count["in_clips"]
@@ -126,10 +128,10 @@ def dataset_clips(
     ...     dataset_clips(nothing, Path(folder), ClipOptions("open_surgery"))
     []
     """
-    out, left_out = Path(out), _LeftOut()
+    out, left_out = Path(out), _Omissions()
     clips = (
         clip for video in dataset.videos()
-        for clip in _runs(dataset, video.name, video.procedure, options, (gaze or {}).get(video.name), left_out)
+        for clip in _cut_phases(dataset, video.name, video.procedure, options, (gaze or {}).get(video.name), left_out)
     )  # fmt: skip
     return _write(clips, out, options, left_out, announce)
 
@@ -163,10 +165,10 @@ def table_clips(
     table, videos, out = Path(table), Path(videos), Path(out)
     rows = list(_rows(table))
     files = {file.stem: file for file in video_files(videos)}
-    clips, left_out = [], _LeftOut()
+    clips, left_out = [], _Omissions()
     for number, row in rows:
         if row["video"] not in files:
-            raise DataError(videos, "found no such file, expected its film", record=f"video {row['video'][:60]}")
+            raise DataError(videos, "no such file", record=f"video {row['video'][:60]}")
         start, end = (_seconds(row[key], table, number, key) for key in ("start", "end"))
         film = files[row["video"]]
         times = video_index(film).times
@@ -179,8 +181,13 @@ def table_clips(
     return _write(clips, out, options, left_out, announce)
 
 
-def _runs(
-    dataset: Dataset, video: str, procedure: str, options: ClipOptions, gaze: Sequence[Gaze] | None, left_out: _LeftOut
+def _cut_phases(
+    dataset: Dataset,
+    video: str,
+    procedure: str,
+    options: ClipOptions,
+    gaze: Sequence[Gaze] | None,
+    left_out: _Omissions,
 ) -> Iterator[_Clip]:
     """The clips of one video: runs of one phase, cut where they are too long."""
     every = getattr(dataset, "fixations", None)
@@ -195,35 +202,35 @@ def _runs(
             left_out.frames += 1
             continue
         if run and (frame.phase != run[0].phase or frame.time - (run[0].time or 0.0) >= options.longest):
-            yield _labelled(dataset.space, video, procedure, run, options, gaze)
+            yield _read_clip(dataset.space, video, procedure, run, options, gaze)
             run = []
         run.append(frame)
     if run:
-        yield _labelled(dataset.space, video, procedure, run, options, gaze)
+        yield _read_clip(dataset.space, video, procedure, run, options, gaze)
 
 
-def _labelled(
+def _read_clip(
     space: LabelSpace, video: str, procedure: str, run: Sequence[Frame], options: ClipOptions,
     gaze: Sequence[Gaze] | None,
 ) -> _Clip:  # fmt: skip
     shown = [run[k] for k in _spread(len(run), options.frames)]
     instruments = {i.triplet.instrument for frame in shown for i in frame.instances}
-    visible = {in_words(space.instruments[k]) for k in instruments if k >= 0}
+    visible = {split_label(space.instruments[k]) for k in instruments if k >= 0}
     visible |= {
-        re.sub(r" \d+$", "", in_words(name))
+        re.sub(r" \d+$", "", split_label(name))
         for frame in shown
         for name, state in frame.objects.items()
         if state == "visible"
     }
     ever = {i.triplet.instrument for frame in run for i in frame.instances}
-    absent = {in_words(name) for k, name in enumerate(space.instruments) if k not in ever} - visible
+    absent = {split_label(name) for k, name in enumerate(space.instruments) if k not in ever} - visible
     actions = {
-        f"{in_words(space.verbs[i.triplet.verb])} {in_words(space.targets[i.triplet.target])}"
+        f"{split_label(space.verbs[i.triplet.verb])} {split_label(space.targets[i.triplet.target])}"
         for frame in shown for i in frame.instances
         if i.triplet.verb >= 0 and i.triplet.target >= 0 and not space.verbs[i.triplet.verb].startswith("null")
     }  # fmt: skip
     looked = gaze if gaze is not None else dict.fromkeys(g for frame in run for g in frame.gaze)
-    phase = in_words(space.phases[run[0].phase or 0])
+    phase = split_label(space.phases[run[0].phase or 0])
     frames = [(frame.time or 0.0, frame.image) for frame in run if frame.image is not None]
     scene = Scene(tuple(sorted(visible)), tuple(sorted(absent)), tuple(sorted(actions)))
     return _Clip(video, phase, procedure, "", frames, scene, tuple(looked))
@@ -233,7 +240,7 @@ def _write(
     clips: Iterable[_Clip],
     out: Path,
     options: ClipOptions,
-    left_out: _LeftOut,
+    left_out: _Omissions,
     announce: Callable[[str], None] | None,
 ) -> list[SourceRecord]:
     out.mkdir(parents=True, exist_ok=True)
@@ -249,7 +256,7 @@ def _write(
             continue
         number = counts[clip.video] = counts.get(clip.video, 0) + 1
         shown = [clip.frames[k] for k in _spread(len(clip.frames), options.frames)]
-        media = tuple(_stored(ref, out, clip.video, time) for time, ref in shown)
+        media = tuple(_store_frame(ref, out, clip.video, time) for time, ref in shown)
         gaze = _within(clip.gaze, first, last)
         left_out.kept.setdefault(clip.video, set()).update(gaze)
         left_out.in_clips.setdefault(clip.video, set()).update(_within(left_out.known[clip.video], first, last))
@@ -260,7 +267,7 @@ def _write(
             )
         )  # fmt: skip
         advance("clips")
-    write_records(out / "records.jsonl", records)
+    write_source_records(out / "records.jsonl", records)
     if announce is not None:
         for sentence in left_out.sentences(options):
             announce(sentence)
@@ -268,17 +275,17 @@ def _write(
 
 
 def _within(gaze: Iterable[Gaze], first: float, last: float) -> tuple[Gaze, ...]:
-    """The fixations of a clip, with those just before and after it."""
+    """The fixations of a clip, including those just before and after it."""
     return tuple(g for g in gaze if g.t <= last + _SLACK and g.t + g.duration >= first - _SLACK)
 
 
-def _stored(ref: ImageRef, out: Path, video: str, time: float) -> str:
-    """Put a frame below `out/media` and say what it is called there."""
+def _store_frame(ref: ImageRef, out: Path, video: str, time: float) -> str:
+    """Store a frame below `out/media` and return its name there."""
     suffix = ref.path.suffix.lower() if ref.frame is None else ".jpg"
     target = path_inside(out, "media", video, f"{round(time * 1000):09d}{suffix}")
     target.parent.mkdir(parents=True, exist_ok=True)
     if ref.frame is None:
-        read_image(ref)  # a damaged picture is told now, not by the model that is shown it
+        read_image(ref)  # raises for a damaged image now, before a model is asked
         copy_atomically(ref.path, target)
     else:
         coded = cv2.imencode(".jpg", read_image(ref)[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY])[1]
@@ -291,16 +298,16 @@ def _spread(count: int, most: int) -> list[int]:
 
 
 def _pieces(start: float, end: float, options: ClipOptions) -> list[tuple[float, float]]:
-    """A phase in equal parts, none longer than allowed."""
+    """A phase cut into equal parts, none longer than allowed."""
     count = max(1, math.ceil((end - start) / options.longest)) if options.longest else 1
     step = (end - start) / count
     return [(start + k * step, start + (k + 1) * step) for k in range(count)]
 
 
-def in_words(name: str) -> str:
+def split_label(name: str) -> str:
     """A label as words.
 
-    >>> in_words("CalotTriangleDissection"), in_words("specimen_bag"), in_words("SICS phase")
+    >>> split_label("CalotTriangleDissection"), split_label("specimen_bag"), split_label("SICS phase")
     ('calot triangle dissection', 'specimen bag', 'SICS phase')
     """
     apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", re.sub(r"[_\-]+", " ", name))
@@ -313,21 +320,19 @@ def _rows(table: Path) -> Iterator[tuple[int, dict[str, str]]]:
         rows = csv.DictReader(io.StringIO(text, newline=""), strict=True)
         missing = [key for key in ("video", "start", "end", "phase") if key not in (rows.fieldnames or ())]
         if missing:
-            raise DataError(table, f"found no column {missing[0]}, expected video, start, end and phase")
+            raise DataError(table, f"no column {missing[0]}; the columns video, start, end and phase are required")
         for number, row in enumerate(rows, start=2):
             if number > _MOST_ROWS:
-                raise DataError(table, f"found more rows, expected at most {_MOST_ROWS}")
+                raise DataError(table, f"more than {_MOST_ROWS} rows")
             yield number, {str(key): str(value or "").strip() for key, value in row.items()}
     except UnicodeDecodeError:
-        raise DataError(table, "found bytes that are no text, expected a table of phases in UTF-8") from None
+        raise DataError(table, "not valid UTF-8") from None
     except csv.Error as error:
-        raise DataError(table, f"found {error}, expected a table of phases") from None
+        raise DataError(table, f"not valid CSV: {error}") from None
 
 
 def _seconds(text: str, table: Path, number: int, field: str) -> float:
     value = float(text) if _NUMBER.fullmatch(text) else math.inf
     if not math.isfinite(value):
-        raise DataError(
-            table, f"found {text[:60] or 'nothing'}, expected seconds", record=f"line {number}", field=field
-        )
+        raise DataError(table, f"{text[:60]!r} is not a number of seconds", record=f"line {number}", field=field)
     return value

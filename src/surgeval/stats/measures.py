@@ -258,18 +258,18 @@ def glossary_entries(measures: Sequence[Measure]) -> Iterator[tuple[str, tuple[s
 
 
 def measures_table(measures: Sequence[Measure]) -> pl.DataFrame:
-    """The declarations as a table for readers: key, label, explanation, unit, direction, baseline and how it combines.
+    """The declarations as a table for readers.
 
     >>> measures_table([Measure(key="f1", label="F1", explanation="2PR / (P + R)")]).row(0)
-    ('f1', 'F1', '2PR / (P + R)', 'score', 'higher', None, 'frames:pooled|videos:pooled')
+    ('f1', 'F1', '2PR / (P + R)', 'score', 'higher', None, 'right', 'frames:pooled|videos:pooled')
     """
     better = {True: "higher", False: "lower", None: "neither"}
     rows = [
         (measure.key, measure.label, measure.explanation, measure.unit, better[measure.higher_is_better],
-         None if measure.baseline is None else str(measure.baseline), measure.combine.text)
+         None if measure.baseline is None else str(measure.baseline), measure.question, measure.combine.text)
         for measure in measures
     ]  # fmt: skip
-    names = ("key", "label", "explanation", "unit", "better", "baseline", "combine")
+    names = ("key", "label", "explanation", "unit", "better", "baseline", "question", "combine")
     return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
 
 

@@ -22,7 +22,7 @@ from surgeval.questions import (
     ReviewDesk,
     agreement,
     decide,
-    gaze_in_words,
+    describe_gaze,
     item_fingerprint,
     open_set,
 )
@@ -82,14 +82,14 @@ class QuestionDesk:
         desk = self._desk(reviewer, role)
         item = self._find(desk, name)
         own = desk.mine.get(item.id)
-        judgements = desk.said(item.id) if isinstance(desk, Adjudication) else []
+        judgements = desk.judgements_of(item.id) if isinstance(desk, Adjudication) else []
         return {
             "id": item.id, "content": item_fingerprint(item), "scenario": item.scenario, "skill": item.skill,
             "dimension": item.dimension, "trap": item.trap, "source": item.source,
             "context": {str(key): str(value) for key, value in item.context.items() if key not in _MAKING},
             "question": item.question, "options": list(item.options), "answer": item.answer,
             "labels": [asdict(label) for label in item.labels],
-            "gaze": gaze_in_words(item.gaze, _SPOKEN) if item.gaze else "",
+            "gaze": describe_gaze(item.gaze, _SPOKEN) if item.gaze else "",
             "links": {kind: link for kind in ("untrapped", "twin") if (link := getattr(item, kind)) is not None},
             "mine": None if own is None else {"verdict": own.verdict, "answer": own.answer, "comment": own.comment},
             "said": [{"verdict": judgement.verdict, "answer": judgement.answer, "comment": judgement.comment}

@@ -22,8 +22,7 @@ from surgeval.asking import (
     question_units,
 )
 from surgeval.errors import DataError, RunStopped
-from surgeval.qa.answer_lines import open_replies
-from surgeval.qa.chat import Message, Price, Usage
+from surgeval.qa import Message, Price, Usage, open_replies
 
 
 @dataclass(frozen=True)

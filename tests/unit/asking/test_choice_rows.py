@@ -25,7 +25,7 @@ from surgeval.asking import (
 )
 from surgeval.errors import BadInput
 from surgeval.phantom import make_intent_questions
-from surgeval.qa.choices import read_choice
+from surgeval.qa import read_choice
 from surgeval.records import IntentQuestion, OptionLabel, VqaQuestion
 
 WHY = ("to seal the vessel", "nothing is being cut", "to open the duct", "to free the gut")
@@ -147,5 +147,5 @@ def test_rows_open_by_name_for_items(tmp_path: Path) -> None:
     assert said == {"oracle": say_choice(0), "always-reject": "Answer: B", "always-reject:3": "Answer: B"}
     assert row("always-accept:2").answer(TWIN).content != "Answer: B"
     assert row("prior").answer(TWIN).content.startswith("Answer: ")
-    with pytest.raises(BadInput, match="found the seed 'x'"):
+    with pytest.raises(BadInput, match="'always-accept:x' is not a whole number"):
         row("always-accept:x")

@@ -21,9 +21,7 @@ from surgeval.asking import Asking, ChatAnswerer, ShownFrame, question_units
 from surgeval.engine import Manifest, RunInterrupted, load_cases, run
 from surgeval.files.answers import AnswerLog
 from surgeval.models.chat import ChatOptions, OpenAIChat
-from surgeval.qa.answer_lines import ReplyLine
-from surgeval.qa.chat import Message
-from surgeval.qa.choices import read_choice
+from surgeval.qa import Message, ReplyLine, read_choice
 from surgeval.records import IntentQuestion
 
 ITEMS, STOPPED_AT, TIMEOUT = 1000, 333, 0.4

@@ -12,11 +12,10 @@ import pytest
 from tests.plugins import install_plugin
 
 FORMAT = """
-from surgeval.qa.formats import AnswerComparison
+from surgeval.qa import AnswerComparison, AnswerFormat, answer_format
 
-class Side:
-    name = "side"
-    judged = False
+@answer_format("side")
+class Side(AnswerFormat):
     def options(self, kwargs): return None
     def read(self, text, options): return text.strip().lower()
     def compare(self, reference, response, options): return AnswerComparison(reference == response, "compared")
@@ -35,7 +34,8 @@ def installed(tmp_path: Path) -> Path:
 
 
 def _check(data: Path, packages: Path | None) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, **({"PYTHONPATH": str(packages)} if packages else {})}
+    path = os.pathsep.join(filter(None, (str(packages or ""), os.environ.get("PYTHONPATH"))))
+    env = {**os.environ, "PYTHONPATH": path}
     command = [sys.executable, "-m", "surgeval", "data", "check", str(data), "--json"]
     return subprocess.run(command, capture_output=True, text=True, check=False, env=env)
 

@@ -12,7 +12,7 @@ import pytest
 from surgeval.datasets import Problem, keep_warnings, open_dataset, read_intent_items
 from surgeval.datasets.gaze import read_gaze
 from surgeval.protocols.intent import score_intent
-from surgeval.questions import read_records
+from surgeval.questions import read_source_records
 from surgeval.records import Gaze
 
 LOOKED = [
@@ -37,7 +37,7 @@ def from_items(folder: Path, problems: list[Problem]) -> Iterable[tuple[Gaze, ..
 
 def from_records(folder: Path, problems: list[Problem]) -> Iterable[tuple[Gaze, ...]]:
     path = write_lines(folder / "records.jsonl", {"scenario": "s", "cluster": "v", "media": ["a.png"]})
-    return [record.gaze for record in read_records(path, keep_warnings(problems))]
+    return [record.gaze for record in read_source_records(path, keep_warnings(problems))]
 
 
 def from_phantom(folder: Path, problems: list[Problem]) -> Iterable[tuple[Gaze, ...]]:

@@ -13,7 +13,7 @@ from surgeval.datasets import convert, open_dataset
 from surgeval.engine import load_record
 from surgeval.errors import SurgevalError, did_you_mean
 from surgeval.models import open_contrastive
-from surgeval.qa.judging import parse_judge
+from surgeval.qa import parse_judge
 from surgeval.stats import rank_outcomes
 from surgeval.vocab import load_labels
 

@@ -20,7 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from surgeval.errors import DataError, RunError, RunStopped
 from surgeval.files.answers import MAX_LINE, AnswerLog
-from surgeval.qa.answer_lines import ReplyLine, open_replies, open_verdicts
+from surgeval.qa import ReplyLine, open_replies, open_verdicts
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from tests.unit.models.tiny_chat import blind_model, picture, seeing_model
 from surgeval.asking import Asking, ChatAnswerer, ShownFrame
 from surgeval.models.chat import ChatOptions, open_chat
 from surgeval.models.chat.local import LocalChat
-from surgeval.qa.chat import ChatError, Message, Reply
+from surgeval.qa import ChatError, Message, Reply
 from surgeval.records import IntentQuestion
 
 HAVE = all(importlib.util.find_spec(name) for name in ("transformers", "torch"))

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from surgeval.models.chat import ChatOptions, OpenAIChat
-from surgeval.qa.chat import ChatError
+from surgeval.qa import ChatError
 
 
 class Endless(BaseHTTPRequestHandler):

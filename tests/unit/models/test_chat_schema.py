@@ -13,7 +13,7 @@ import pytest
 from tests.unit.models.wire import ASKED, Wire, read_request, reply, response
 
 from surgeval.models.chat import ChatOptions, OpenAIChat
-from surgeval.qa.chat import ChatError
+from surgeval.qa import ChatError
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False}
 

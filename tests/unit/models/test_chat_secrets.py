@@ -15,7 +15,7 @@ from tests.unit.models.wire import ASKED, Wire, reply, response
 from surgeval.errors import BadInput
 from surgeval.models.chat import OpenAIChat, open_chat
 from surgeval.models.chat.client import HIDDEN, Secrets
-from surgeval.qa.judging import open_judges, parse_judge
+from surgeval.qa import open_judges, parse_judge
 
 KEY = 'sk-Ab/12+"34'
 

@@ -15,7 +15,7 @@ from tests.unit.models.wire import ASKED, Wire, read_request, reply
 
 from surgeval.models.chat import ChatOptions, OpenAIChat
 from surgeval.models.chat.http import _context
-from surgeval.qa.chat import ChatError
+from surgeval.qa import ChatError
 
 pytestmark = pytest.mark.skipif(not shutil.which("openssl"), reason="needs openssl to make a certificate")
 OPTIONS = ChatOptions(timeout=60, tries=1)

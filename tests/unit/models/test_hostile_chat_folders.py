@@ -17,7 +17,7 @@ from tests.unit.models.tiny_chat import blind_model
 from surgeval.errors import DataError
 from surgeval.models import open_contrastive
 from surgeval.models.chat.local import LocalChat
-from surgeval.qa.chat import ChatError
+from surgeval.qa import ChatError
 
 ASKED = [{"role": "user", "content": "What is seen?"}]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Self
 
 from surgeval.models.chat import ChatOptions, OpenAIChat
-from surgeval.qa.chat import ChatError
+from surgeval.qa import ChatError
 
 Script = Callable[[socket.socket], None]
 

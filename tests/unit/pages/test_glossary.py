@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import polars as pl
 import pytest
+from tools.written_pages import main
 
 from surgeval.figures import Estimate, Series, bars, estimates, heatmap
-from surgeval.pages import Measured, Scorecard, Section, Table, glossary, glossary_page, render_page
+from surgeval.pages import CardNumber, Scorecard, Section, Table, glossary, render_page
 from surgeval.pages.glossary import Glossary, Terms
 from surgeval.protocols.registry import descriptors
 from surgeval.stats import glossary_entries
@@ -19,7 +19,6 @@ WANTED = (
     "AC AA |A|/HW TP-AA TP-AC FP-AC RAS ARS lift chance bucket Copeland I V T IVT IV IT mAP50 mAP50:95 AP F1 coco ivtd "
     "ivtd-legacy IoU cluster two_level interval tau ood ICC kappa grounded P R AR"
 )
-PAGE = Path(__file__).parents[3] / "docs" / "glossary.md"
 
 
 def entries(html: str) -> list[str]:
@@ -30,9 +29,8 @@ def links(html: str) -> list[str]:
     return re.findall(r'<a class="term" href="#term-([^"]+)"', html)
 
 
-def test_the_documentation_has_the_same_terms() -> None:
-    written = PAGE.read_text(encoding="utf-8")
-    assert written == glossary_page(MEASURES), "docs/glossary.md is what glossary_page() gives for every protocol"
+def test_the_documentation_has_the_same_terms_and_numbers() -> None:
+    assert main(["--check"]) == 0, "run python tools/written_pages.py"
 
 
 def test_a_declared_number_is_explained_nowhere_else() -> None:
@@ -74,7 +72,7 @@ def test_whole_words_become_links(text: str, expected: list[str]) -> None:
 def test_a_page_lists_only_what_it_uses() -> None:
     table = Table("Numbers", pl.DataFrame({"F1": [0.5], "hook": [1.0]}))
     html = render_page("Net", [Section("Result", "Its lift.", tables=(table,))],
-                       scorecard=Scorecard(None, "It is right.", Measured("IoU", "0.5")))  # fmt: skip
+                       scorecard=Scorecard(None, "It is right.", CardNumber("IoU", "0.5")))  # fmt: skip
     used = set(entries(html))
     assert {"lift", "iou", "f1"} <= used
     assert used - {"lift", "iou", "f1"} == {"chance", "precision", "recall"}  # words of those three sentences

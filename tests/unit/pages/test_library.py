@@ -50,7 +50,12 @@ def test_the_library_is_made_once_and_then_read(tmp_path: Path, monkeypatch: pyt
     import vl_convert
 
     made: list[str] = []
-    monkeypatch.setattr(vl_convert, "javascript_bundle", lambda snippet: made.append(snippet) or "window.vega = 1;")
+
+    def bundle(snippet: str) -> str:
+        made.append(snippet)
+        return "window.vega = 1;"
+
+    monkeypatch.setattr(vl_convert, "javascript_bundle", bundle)
     monkeypatch.setattr(vega, "__file__", str(tmp_path / "readonly" / "vega.py"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "readonly").touch()  # no folder can be made below a file

@@ -14,10 +14,11 @@ import polars as pl
 import pytest
 
 from surgeval.datasets import DropProposal, QualityLimits
+from surgeval.engine import Manifest, scored_record
 from surgeval.errors import DataError
 from surgeval.protocols.focus import load_focus, score_focus
 from surgeval.protocols.focus.page import write_page_of
-from surgeval.protocols.quality.evidence import quality_evidence
+from surgeval.protocols.quality import QualityScores
 from surgeval.protocols.result import RunResult
 from surgeval.protocols.surgxbench.evidence import surgxbench_evidence
 from surgeval.protocols.surgxbench.gallery.pictures import _shared
@@ -127,12 +128,13 @@ def test_models_on_the_same_frames_draw_the_same_ones() -> None:
 def test_a_frame_nobody_can_use_says_why() -> None:
     grades = {"brightness": 12.0, "sharpness": 9.0, "tissue": 0.5, "saturated": 0.0, "dark": 0.1}
     cases = pl.DataFrame([{"video": "v", "name": name, **grades} for name in ("1", "2")])
-    scores: Any = SimpleNamespace(
-        name="data", cases=cases,
+    record = scored_record(Manifest("quality"), cases=2)
+    scores = QualityScores(
+        name="data", record=record, cases=cases.with_columns(dropped=pl.col("name") == "1"),
         unreadable=pl.DataFrame([("v", "3", "cut off")], ["video", "frame", "reason"], orient="row"),
-        proposals=(DropProposal("v", "1", "black", "brightness", 12.0, 30.0),), pictures={}, limits=QualityLimits(),
+        proposals=(DropProposal("v", "1", "black", "brightness", 12.0, 30.0),), limits=QualityLimits(),
     )  # fmt: skip
-    shown = quality_evidence(scores)
+    shown = scores.evidence()
     assert shown.cases.select("id", "verdict", "reason").rows() == [
         ("v/1", "black", "brightness 12.0, limit 30.0"), ("v/3", "unreadable", "cut off"), ("v/2", "usable", ""),
     ]  # fmt: skip

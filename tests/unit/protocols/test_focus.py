@@ -14,7 +14,7 @@ import pytest
 
 from surgeval.errors import BadInput
 from surgeval.protocols.focus import FocusProblems, FocusScores, as_sources, score_focus
-from surgeval.qa.formats import ORENA_FOCUS
+from surgeval.qa import ORENA_FOCUS
 from surgeval.records import Answer, VqaQuestion
 
 Rows = list[dict[str, Any]]

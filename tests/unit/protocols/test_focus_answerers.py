@@ -13,12 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surgeval.asking import Oracle, PriorAnswerer, RandomAnswerer, Replay, Unanswered
-from surgeval.asking.guess import options_of, random_answer
-from surgeval.asking.pattern import text_matching
+from surgeval.asking import Oracle, PriorAnswerer, RandomAnswerer, Replay, Unanswered, random_answer
 from surgeval.errors import DataError
-from surgeval.qa.formats import answer_formats, judge_format
-from surgeval.qa.judging import ExactJudge, JudgeItem, Panel, open_judges
+from surgeval.qa import ExactJudge, JudgeItem, Panel, find_options, judge_format, load_answer_formats, open_judges
+from surgeval.qa.answer_formats.patterns import draw_text
 from surgeval.records import VqaQuestion
 
 PLACES = "Where is it? A) upper left B) upper right C) lower left D) lower right"
@@ -84,7 +82,7 @@ def test_the_prior_of_a_time_is_a_share_of_the_window() -> None:
 def test_random_answers_are_readable_near_chance_and_independent_of_what_else_is_asked() -> None:
     asked = [question(f"q{n}", text=PLACES, format="multiple_choice") for n in range(2000)]
     said = Counter(RandomAnswerer(1).answer(one).content for one in asked)
-    assert set(said) == {option.whole for option in options_of(PLACES)}
+    assert set(said) == {option.whole for option in find_options(PLACES)}
     assert all(abs(count / 2000 - 0.25) < 0.05 for count in said.values())
     yes = sum(RandomAnswerer(1).answer(question(f"q{n}")).content == "yes" for n in range(2000))
     assert abs(yes / 2000 - 0.5) < 0.05
@@ -96,7 +94,7 @@ def test_random_answers_are_readable_near_chance_and_independent_of_what_else_is
     assert [backwards[one.id] for one in asked[5:30]] != [RandomAnswerer(2).answer(one).content for one in asked[5:30]]
 
 
-@pytest.mark.parametrize("format", answer_formats())
+@pytest.mark.parametrize("format", load_answer_formats())
 def test_every_guess_can_be_read_by_its_format(format: str) -> None:
     options = {"pattern": r"[A-D]-\d(, [A-D]-\d){1,2}"} if format == "matching" else {}
     reference = {"binary": "yes", "number": "1", "percentage": "5", "fo_class": "clip", "time": "00:00:01",
@@ -112,23 +110,23 @@ def test_every_guess_can_be_read_by_its_format(format: str) -> None:
 @pytest.mark.parametrize("pattern", [r"A-[12], B-[12]", r"(yes|no){2,}", r"[^a-z]x?\d+\s\w", r"a{3}.b*", "", r"^A\Z"])
 def test_a_guess_matches_its_pattern(pattern: str) -> None:
     for seed in range(20):
-        assert re.fullmatch(pattern, text_matching(pattern, random.Random(seed)))
+        assert re.fullmatch(pattern, draw_text(pattern, random.Random(seed)))
 
 
 @pytest.mark.parametrize("pattern", ["(", r"(?=a)a", r"(a)\1", "a{1000}", "((a{99}){99}){99}", r"[^\x00-\U0010ffff]"])
 def test_a_hostile_pattern_gives_no_guess(pattern: str) -> None:
-    assert text_matching(pattern, random.Random(1)) == ""
+    assert draw_text(pattern, random.Random(1)) == ""
 
 
 @given(st.text())
 def test_options_are_parts_of_the_question(text: str) -> None:
-    for option in options_of(text):
+    for option in find_options(text):
         assert option.whole in text and option.whole.startswith(option.letter)
 
 
 def test_options_are_lettered_in_order() -> None:
-    assert options_of("Who? Vitamin B) and C) are no options") == ()
-    assert [option.text for option in options_of("Grade A. or so? A) one B) two")] == ["one", "two"]
+    assert find_options("Who? Vitamin B) and C) are no options") == ()
+    assert [option.text for option in find_options("Grade A. or so? A) one B) two")] == ["one", "two"]
 
 
 def test_a_file_without_a_response_is_missing_not_empty(tmp_path: Path) -> None:

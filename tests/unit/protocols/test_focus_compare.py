@@ -12,8 +12,7 @@ from surgeval import compare
 from surgeval.errors import BadInput
 from surgeval.protocols.contract import by_key
 from surgeval.protocols.focus import FocusScores, score_focus
-from surgeval.qa.judging import Panel, TableJudge
-from surgeval.qa.screening import FlagPolicy
+from surgeval.qa import FlagPolicy, Panel, TableJudge
 
 # Eight questions in three videos: video a has 4, b has 3, c has 1. Two buckets: number questions (3a, in distribution)
 # and binary ones (1a, out of distribution).

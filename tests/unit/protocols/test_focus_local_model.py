@@ -11,7 +11,7 @@ from tests.unit.models.tiny_chat import blind_model, picture, seeing_model
 from surgeval.asking.chat_answerer import ChatAnswerer
 from surgeval.models.chat.local import LocalChat
 from surgeval.protocols.focus.asking.prompt import question_messages
-from surgeval.qa.chat import ChatError
+from surgeval.qa import ChatError
 from surgeval.records import VqaQuestion
 
 HAVE = importlib.util.find_spec("transformers") is not None and importlib.util.find_spec("torch") is not None

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from tests.unit.protocols.test_focus import reference, request, response, score
 
-from surgeval.qa.formats import ORENA_FOCUS
+from surgeval.qa import ORENA_FOCUS
 
 
 def test_two_accuracies_have_two_names() -> None:

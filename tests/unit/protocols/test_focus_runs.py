@@ -19,8 +19,7 @@ from surgeval.errors import BadInput, DataError, NotScored, SurgevalError
 from surgeval.protocols.focus import FocusScores, admission_gate, load_focus, outcomes, run_focus, score_focus
 from surgeval.protocols.focus.page import focus_sections, write_page_of
 from surgeval.protocols.registry import load_run
-from surgeval.qa.chat import Price
-from surgeval.qa.judging import PanelVerdict, Vote
+from surgeval.qa import PanelVerdict, Price, Vote
 
 FORMATS = ("number", "open_ended", "binary")
 ANSWERS = {"number": "3", "open_ended": "to drain the bile", "binary": "yes"}

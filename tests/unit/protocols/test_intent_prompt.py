@@ -12,7 +12,7 @@ from surgeval.protocols.intent.asking.conditions import posed
 from surgeval.protocols.intent.asking.gaze import SENTENCES, GazePoint
 from surgeval.protocols.intent.asking.look import GazePicture
 from surgeval.protocols.intent.asking.prompt import item_messages
-from surgeval.qa.choices import choice_prompt
+from surgeval.qa import choice_prompt
 from surgeval.records import IntentQuestion, OptionLabel
 
 ITEM = IntentQuestion(

@@ -198,7 +198,7 @@ def test_a_defect_of_ours_is_not_hidden(tmp_path: Path, monkeypatch: pytest.Monk
     def defect(demo: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("surgeval.protocols.quality.page.write_page_of", defect)
+    monkeypatch.setattr("surgeval.protocols.quality.write_page_of", defect)
     with pytest.raises(ZeroDivisionError):
         descriptors()["quality"].part("page")([])
     with pytest.raises(ZeroDivisionError), descriptors()["quality"].answers_for("load"):

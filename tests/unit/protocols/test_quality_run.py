@@ -16,9 +16,9 @@ from surgeval.cli.app import run as command
 from surgeval.datasets import QualityLimits
 from surgeval.errors import BadInput, DataError, RunError
 from surgeval.phantom import write_phantom
-from surgeval.protocols.contract import by_key, few_video_notes
-from surgeval.protocols.quality import load_quality, run_quality
-from surgeval.protocols.quality.page import write_page_of
+from surgeval.protocols.comparison import few_video_notes
+from surgeval.protocols.contract import by_key
+from surgeval.protocols.quality import load_quality, run_quality, write_page_of
 from surgeval.report import write_run_pages
 
 pytestmark = pytest.mark.usefixtures("same_tissue")

@@ -87,6 +87,7 @@ def whole(file: type[StoredFile]) -> dict[str, Any]:
     content = example(file)
     if "convention" in content.get("settings", {}):  # needed by detection
         content["settings"] |= {"convention": "coco", "ties": "free"}
+        content["numbers"][0]["metric"] = "mAP50"
     return {"format": file.file_format, **content}
 
 
@@ -128,8 +129,11 @@ def damages(field: FieldInfo) -> Iterator[Callable[[dict[str, Any], str], None]]
     """Changes of a field that its declaration does not allow: taken away, null, of another type, out of range."""
     if field.is_required():
         yield lambda holder, key: holder.pop(key)
-    kind = TypeAdapter(Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation)
-    for value in (None, [{"odd": []}], {"odd": [{}]}, True, -(10**9), -1e300):
+    kind: TypeAdapter[Any] = TypeAdapter(
+        Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation  # type: ignore[arg-type]
+    )
+    odd: tuple[Any, ...] = (None, [{"odd": []}], {"odd": [{}]}, True, -(10**9), -1e300)
+    for value in odd:
         try:
             kind.validate_json(json.dumps(value), strict=True)
         except ValidationError:
@@ -145,7 +149,7 @@ def cell(column: Column) -> Any:
         return [cell(column.items)]
     if column.choices:
         return column.choices[0]
-    return {pl.String: TEXT, pl.Boolean: True, pl.Int64: 1, pl.Float64: 0.5, pl.Binary: b"a"}[type(column.dtype)]  # type: ignore[index]
+    return {pl.String: TEXT, pl.Boolean: True, pl.Int64: 1, pl.Float64: 0.5, pl.Binary: b"a"}[type(column.dtype)]
 
 
 def odd_cells(column: Column) -> Iterator[tuple[str, Any]]:

@@ -15,7 +15,7 @@ from surgeval.datasets import MemoryDataset
 from surgeval.datasets.predictions import join
 from surgeval.errors import SurgevalError
 from surgeval.metrics import mean_of, rank_detections, weighted_ap
-from surgeval.protocols.contract import few_video_notes
+from surgeval.protocols.comparison import few_video_notes
 from surgeval.protocols.triplets import score_triplets
 from surgeval.stats import paired_statistic
 

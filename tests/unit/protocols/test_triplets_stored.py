@@ -23,7 +23,7 @@ from surgeval.protocols.triplets.page import triplet_sections, write_page_of
 
 
 def scored(dataset: MemoryDataset, table: pl.DataFrame | None, **options: Any) -> TripletScores:
-    return score_triplets(table, dataset, **{"name": "mine", **options})
+    return score_triplets(table, dataset, constant=table is None, **{"name": "mine", **options})
 
 
 def same_numbers(a: TripletScores, b: TripletScores) -> bool:

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.protocols.planted_verdicts import rank_of
 
+from surgeval.protocols import quality
 from surgeval.protocols.focus import verdict as focus
 from surgeval.protocols.intent import verdict as intent
-from surgeval.protocols.quality import verdict as quality
 from surgeval.protocols.result import RunResult
 from surgeval.protocols.run_page import finding_sections
 from surgeval.protocols.surgxbench import verdict as surgx

@@ -13,7 +13,7 @@ from tests.unit.protocols.planted_verdicts import near
 from surgeval.protocols.focus import verdict as focus
 from surgeval.protocols.focus.method import score_focus
 from surgeval.protocols.verdict import Reason, Verdict
-from surgeval.qa.judging import ExactJudge, Panel
+from surgeval.qa import ExactJudge, Panel
 
 # focus
 
@@ -89,7 +89,7 @@ def test_a_constant_answer_is_not_supported_where_answers_are_balanced(sharing: 
     yes = score_focus([{"qID": one["qID"], "content": "yes"} for one in ask], ask, truth, resamples=100)
     facts = focus.facts_of(yes)
     assert facts is not None and facts.whole is not None
-    assert (facts.whole.right, facts.whole.floor) == (0.5, 0.5)
+    assert (facts.whole.right, facts.whole.baseline) == (0.5, 0.5)
     assert answered(facts).grade == "inconclusive"
     oracle = score_focus([{"qID": one["qID"], "content": one["answer"]} for one in truth], ask, truth, resamples=100)
     verdict = oracle.verdict()

@@ -25,7 +25,7 @@ from surgeval.protocols.verdict import Reason, Verdict, verdict_of
 # triplets
 
 TOLD = triplets.TripletFacts(
-    videos=9, subject="triplets", metric="mAP50", number=near(0.5), floor=0.01, without={"v1": 0.5, "v2": 0.48},
+    videos=9, subject="triplets", metric="mAP50", number=near(0.5), baseline=0.01, without={"v1": 0.5, "v2": 0.48},
     classes=[triplets.ClassScore("hook,cut,gut", 0.6, 0.0, 30), triplets.ClassScore("hook,cut,liver", 0.4, 0.0, 20)],
     boxes=triplets.BoxCounts(right=60, other_class=10, missed=30, unmatched=10, threshold=0.25),
 )  # fmt: skip
@@ -128,7 +128,7 @@ def test_the_claim_names_the_baseline() -> None:
     assert told(replace(TOLD, metric="mAP")).sentence.startswith(
         "It finds triplets better than the class frequencies: mAP 0.500 against 0.010"
     )
-    worse = told(replace(TOLD, number=near(0.1), floor=0.3))
+    worse = told(replace(TOLD, number=near(0.1), baseline=0.3))
     assert worse.grade == "fails"
     assert worse.sentence.startswith(f"It finds triplets worse than {boxes}")
 
@@ -154,14 +154,14 @@ def test_planted_detectors_get_the_verdict_they_deserve(theatre: MemoryDataset, 
     assert found["random"] == "fails"
 
 
-def test_the_floor_of_a_detector_is_what_the_constant_detector_scores(theatre: MemoryDataset, oracle: Any) -> None:
+def test_the_baseline_of_a_detector_is_what_the_constant_detector_scores(theatre: MemoryDataset, oracle: Any) -> None:
     floor = {one.key: one.unseeing for one in score_triplets(oracle(theatre), theatre).headlines()}
     constant = score_triplets(None, theatre, constant=True)
     assert floor["global|ivt|mAP50"] == pytest.approx(constant.number("ivt").estimate, abs=0.02)
 
 
 @pytest.mark.parametrize("convention", ["coco", "ivtd", "ivtd-legacy"])
-def test_a_detector_that_is_the_floor_finds_no_class_better_than_the_floor(
+def test_a_detector_that_is_the_baseline_finds_no_class_better_than_the_floor(
     theatre: MemoryDataset, tmp_path: Path, convention: Any
 ) -> None:
     constant = score_triplets(None, theatre, constant=True, convention=convention)
@@ -176,14 +176,14 @@ def test_a_detector_that_is_the_floor_finds_no_class_better_than_the_floor(
         assert rule.text.startswith(f"{table.height} of {table.height} classes that occur (100 %) are not found better")
 
 
-def test_an_oracle_beats_the_floor_of_each_class_and_the_page_shows_it(theatre: MemoryDataset, oracle: Any) -> None:
+def test_an_oracle_beats_the_baseline_of_each_class_and_the_page_shows_it(theatre: MemoryDataset, oracle: Any) -> None:
     looking = score_triplets(oracle(theatre), theatre)
     assert told_by(triplets.facts_of(looking), "classes").holds is True
     heads = {head for section in triplet_sections(looking, {}) for one in section.tables for head in one.frame.columns}
-    assert "AP50 of the same answer in every frame" in heads
+    assert "AP50 of the constant baseline" in heads
 
 
-def test_a_run_without_the_floor_of_each_class_is_not_held_to_it(theatre: MemoryDataset) -> None:
+def test_a_run_without_the_baseline_of_each_class_is_not_held_to_it(theatre: MemoryDataset) -> None:
     constant = score_triplets(None, theatre, constant=True)
     sheets = {name: sheet.drop("constant AP50", strict=False) for name, sheet in constant.sheets.items()}
     earlier = told_by(triplets.facts_of(replace(constant, sheets=sheets)), "classes")
@@ -196,7 +196,7 @@ def test_rounding_is_no_lead_over_the_floor() -> None:
     assert told_by(replace(TOLD, classes=[level]), "classes").holds is False
 
 
-def test_of_instruments_alone_the_constant_file_says_more_than_the_floor_and_says_so() -> None:
+def test_of_instruments_alone_the_constant_file_says_more_than_the_baseline_and_says_so() -> None:
     """Every frame shows an instrument twice, in two triplets side by side: a file has a box for each, the floor one."""
     both = MemoryDataset(SPACE, [moment(video, n, 0, 1) for video in ("v1", "v2") for n in range(4)])
     constant = score_triplets(None, both, constant=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from surgeval.errors import BadInput
-from surgeval.qa.choices import choice_prompt, letters, read_choice
+from surgeval.qa import choice_prompt, option_letters, read_choice
 
 OPTIONS = ["grasper", "hook", "scissors", "clip applier", "forceps"]
 
@@ -62,9 +62,9 @@ def test_what_only_looks_like_a_choice_is_none(reply: str) -> None:
 
 
 def test_letters_end_at_z() -> None:
-    assert letters(26)[-1] == "Z"
-    with pytest.raises(BadInput, match="found 27"):
-        letters(27)
+    assert option_letters(26)[-1] == "Z"
+    with pytest.raises(BadInput, match="27 options"):
+        option_letters(27)
 
 
 def test_the_prompt_shows_every_option_on_a_line_of_its_own() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from surgeval.qa.choices import read_choice
+from surgeval.qa import read_choice
 
 TABLE = json.loads((Path(__file__).parents[2] / "data" / "choice_replies.json").read_text(encoding="utf-8"))
 

@@ -10,15 +10,14 @@ import pytest
 from tests.plugins import install_plugin
 
 FORMAT = """
-from surgeval.qa.formats import AnswerComparison, Unreadable
+from surgeval.qa import AnswerComparison, AnswerFormat, Unreadable, answer_format
 
-class Side:
-    name = "side"
-    judged = False
+@answer_format("side")
+class Side(AnswerFormat):
     def options(self, kwargs): return None
     def read(self, text, options):
         if text.strip().lower() not in ("left", "right"):
-            raise Unreadable(f"found {text!r}, expected left or right")
+            raise Unreadable(f"{text!r} is neither left nor right")
         return text.strip().lower()
     def compare(self, reference, response, options):
         return AnswerComparison(reference == response, f"said {response}")
@@ -49,7 +48,7 @@ def test_the_original_does_not_know_it(tmp_path: Path) -> None:
         ("side = sides:Missing", "cannot be used: AttributeError"),
         ("side = ends:Side", "cannot be used: SystemExit: 3"),
         ("side = sides:__name__", "expected the AnswerFormat 'side', got 'sides'"),
-        ("binary = sides:Side", "surgeval.qa.formats.values:Binary has this name already"),
+        ("binary = sides:Side", "surgeval.qa.answer_formats.focus_formats:Binary has this name already"),
     ],
 )
 def test_a_format_that_cannot_be_used_leaves_the_others_alone(tmp_path: Path, entry: str, said: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from surgeval.qa.screening import screen
+from surgeval.qa import screen
 
 
 @pytest.mark.real

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from surgeval.errors import DataError, RunError, RunStopped
-from surgeval.qa.chat import ChatError, Message, Reply
-from surgeval.qa.judging import ChatJudge, JudgeItem, Panel, VerdictCache, Vote
+from surgeval.qa import ChatError, ChatJudge, JudgeItem, Message, Panel, Reply, VerdictCache, Vote
 
 
 class Scripted:
@@ -71,7 +70,7 @@ def test_failures_are_not_stored_so_the_next_run_asks_them_again(tmp_path: Path)
         panel = Panel([ChatJudge("judge", chat)], cache=cache)
         states = [panel.judge(item()).votes[0].state for _ in range(4)]
         assert states == ["error", "unparsed", "correct", "correct"] and len(cache) == 1
-        with pytest.raises(ValueError, match="only a verdict"):
+        with pytest.raises(ValueError, match="only valid votes"):
             cache.store("k", "q", Vote("judge", "error"))
 
 
@@ -87,7 +86,7 @@ def test_a_dead_server_is_given_up_after_a_run_of_failures() -> None:
     judge = ChatJudge("judge", chat, give_up_after=3)
     votes = [judge.vote(item()) for _ in range(10)]
     assert chat.asked == 3 and {vote.state for vote in votes} == {"error"}
-    assert votes[-1].reason == "given up after 3 failures in a row"
+    assert votes[-1].reason == "not asked: the model failed 3 times in a row"
 
 
 def test_one_success_starts_the_count_of_failures_anew() -> None:
@@ -112,7 +111,7 @@ def test_threads_share_a_cache_and_lose_nothing(tmp_path: Path) -> None:
 
 WRITER = """
 import sys
-from surgeval.qa.judging import VerdictCache, Vote
+from surgeval.qa import VerdictCache, Vote
 with VerdictCache(sys.argv[1]) as cache:
     for n in range(60):
         cache.store(f"{sys.argv[2]} {n}", f"q{n}", Vote("judge", "correct"))

@@ -21,8 +21,7 @@ from tests.loopback import Reply, Server, refused, said, serving
 from surgeval.errors import RunStopped
 from surgeval.models.chat import ChatOptions, OpenAIChat, open_chat
 from surgeval.models.chat.http import HttpError
-from surgeval.qa.chat import ChatError
-from surgeval.qa.judging import ChatJudge, JudgeItem, Panel, VerdictCache, open_judges, summarise_verdicts
+from surgeval.qa import ChatError, ChatJudge, JudgeItem, Panel, VerdictCache, open_judges, summarise_verdicts
 
 NUMBER = re.compile(r"\| question (\d+)\?")
 OPTIONS = ChatOptions(timeout=60.0, backoff=0.01, max_wait=0.05, tries=4)
@@ -277,7 +276,7 @@ RUN = """
 import sys
 from surgeval.errors import RunStopped
 from surgeval.models.chat import ChatOptions, OpenAIChat
-from surgeval.qa.judging import ChatJudge, JudgeItem, Panel, VerdictCache
+from surgeval.qa import ChatJudge, JudgeItem, Panel, VerdictCache
 url, path, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 items = [JudgeItem(f"q{n}", f"question {n}?", "clip", "a clip") for n in range(count)]
 chat = OpenAIChat("tiny", url, ChatOptions(backoff=0.01))

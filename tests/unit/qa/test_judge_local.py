@@ -10,7 +10,7 @@ import pytest
 
 from surgeval.errors import BadInput, DataError
 from surgeval.models.chat import open_chat
-from surgeval.qa.judging import ChatJudge, JudgeItem, Panel, judge_messages, open_judges
+from surgeval.qa import ChatJudge, JudgeItem, Panel, judge_messages, open_judges
 
 HAVE = importlib.util.find_spec("transformers") is not None and importlib.util.find_spec("torch") is not None
 needs_models = pytest.mark.skipif(not HAVE, reason="transformers and torch are not installed: surgeval[models]")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from surgeval.qa.judging import JudgeItem, ManualJudge, Panel, VerdictCache
+from surgeval.qa import JudgeItem, ManualJudge, Panel, VerdictCache
 
 
 def item(qid: str) -> JudgeItem:
@@ -51,7 +51,7 @@ def test_what_a_person_has_judged_is_kept_for_the_next_sitting(tmp_path: Path) -
 
 
 SITTING = """
-from surgeval.qa.judging import JudgeItem, ManualJudge
+from surgeval.qa import JudgeItem, ManualJudge
 judge = ManualJudge()
 hostile = "[bold red]a clip[/] \\x1b[2J\\x1b]0;owned\\x07 <&> [y]"
 print("GOT", judge.vote(JudgeItem("q1", "Which object?", "clip", hostile, "cholecystectomy", 1.0, 2.0)).state)

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surgeval.qa.judging import JudgeItem, judge_messages
-from surgeval.qa.screening import sample_suite
+from surgeval.qa import JudgeItem, judge_messages, sample_suite
 
 TAG = re.compile(r"Candidate answer begins ([0-9a-f]{20})")
 TAG_LINE = re.compile(r"Candidate answer (?:begins|ends) [0-9a-f]{20}$")

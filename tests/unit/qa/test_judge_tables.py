@@ -8,15 +8,16 @@ from pathlib import Path
 import pytest
 
 from surgeval.errors import BadInput, DataError
-from surgeval.qa.chat import Price
-from surgeval.qa.judging import (
+from surgeval.qa import (
     JudgeItem,
     Panel,
     PanelVerdict,
+    Price,
     TableJudge,
     Vote,
     open_judges,
     parse_judge,
+    parse_server,
     read_verdicts,
     summarise_verdicts,
     vote_table,
@@ -54,8 +55,8 @@ def test_the_same_table_twice_is_two_judges(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('{"q1": 1}', "question q1: found 1, expected true, false or null"),
-        ('{"q1": "true"}', "question q1: found 'true'"), ('{"q1": {"a": 1}}', "question q1: found {'a': 1}"),
+        ('{"q1": 1}', "question q1: expected true, false or null, got 1"),
+        ('{"q1": "true"}', "question q1: expected true"), ('{"q1": {"a": 1}}', "got {'a': 1}"),
         ('{"q1": true, "q1": false}', "the key 'q1' occurs twice"), ("[true]", "expected a JSON object"),
         ('{"q1": tr', "not valid JSON"), ("", "cut off"), ("[" * 100_000, "nested too deeply"),
     ],
@@ -79,11 +80,11 @@ def test_a_table_that_is_absent_or_no_text_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("gpt", "found no kind"), ("ollama:x", "the kind 'ollama'"), ("table:", "nothing after the colon"),
-        ("", "found no kind"),
-        ("openai:gpt-5", "no server address"), ("openai:@http://h/v1", "found no model"),
-        ("openai:m@http://", "no server"),
-        ("openai:m@http://h:x/v1", "no server"), ("openai:m@https://key:secret@h/v1", "found a password"),
+        ("gpt", "Unknown judge 'gpt'. Use one of openai:"), ("ollama:x", "Unknown judge 'ollama:x'"),
+        ("table:", "Use table:FILE"), ("", "Unknown judge"), ("exact:x", "has an argument"),
+        ("openai:gpt-5", "no valid server address"), ("openai:@http://h/v1", "names no model"),
+        ("openai:m@http://", "no valid server"),
+        ("openai:m@http://h:x/v1", "no valid server"), ("openai:m@https://key:secret@h/v1", "contains a password"),
     ],
 )  # fmt: skip
 def test_a_judge_that_cannot_be_opened_is_refused(text: str, words: str) -> None:
@@ -93,12 +94,13 @@ def test_a_judge_that_cannot_be_opened_is_refused(text: str, words: str) -> None
 
 
 def test_a_model_name_may_hold_colons_slashes_and_at_signs() -> None:
-    spec = parse_judge("openai:org/m:7b@v2@https://host:8443/v1")
-    assert (spec.target, spec.url) == ("org/m:7b@v2", "https://host:8443/v1")
+    name = "org/m:7b@v2@https://host:8443/v1"
+    assert parse_judge(f"openai:{name}").argument == name
+    assert parse_server(f"openai:{name}", name) == ("org/m:7b@v2", "https://host:8443/v1")
 
 
 def test_a_model_judge_needs_somebody_who_opens_models() -> None:
-    with pytest.raises(BadInput, match="no way to open a model"):
+    with pytest.raises(BadInput, match="is a model, and none can be opened here"):
         open_judges(["openai:m@http://localhost/v1"])
 
 

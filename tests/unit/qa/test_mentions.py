@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surgeval.qa.mentions import instrument_mentions, triplet_mentions
+from surgeval.qa import instrument_mentions, triplet_mentions
 from surgeval.vocab import LabelSpace, load_labels, spellings
 
 CHOLEC80, CHOLECT50, PROSTATD = (load_labels(name) for name in ("cholec80", "cholect50", "prostatd"))

@@ -9,12 +9,10 @@ import pytest
 
 from surgeval.asking import Unanswered
 from surgeval.asking.chat_answerer import final_text
-from surgeval.qa import parse_verdict
-from surgeval.qa.chat import Reply
-from surgeval.qa.choices import read_choice
+from surgeval.qa import Reply, parse_verdict, read_choice
 from surgeval.qa.reasoning import TAGS, remove_reasoning
-from surgeval.questions.draft import read_drafts
-from surgeval.questions.template import templates
+from surgeval.questions.drafts import read_drafts
+from surgeval.questions.prompt_templates import templates
 
 FINAL = "<|start|>assistant<|channel|>final<|message|>"
 MARKED = {

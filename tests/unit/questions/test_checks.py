@@ -11,8 +11,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.questions.sound import BREECH, MAMMOGRAM, OPERATION, SKILLS, XRAY, question, reply
 
-from surgeval.questions import Draft, Rules, SourceRecord, UnreadableReply, read_drafts, templates
-from surgeval.questions.checks import CHECKS, Facts, check_batch, check_names, check_question, check_set, longest_bias
+from surgeval.questions import (
+    Draft,
+    Facts,
+    Rules,
+    SourceRecord,
+    UnreadableReply,
+    check_batch,
+    check_claims,
+    check_question,
+    check_set,
+    longest_bias,
+    read_drafts,
+    templates,
+)
+from surgeval.questions.checks import checks_of
 
 RECORDS = {"open_surgery": OPERATION, "perceptual_trap": OPERATION, "cognitive_trap": OPERATION, "chest_xray": XRAY,
            "mammography": MAMMOGRAM, "breech_pushing": BREECH, "breech_waiting": BREECH}  # fmt: skip
@@ -116,8 +129,8 @@ def test_a_seeded_fault_is_caught_by_the_check_of_its_name(
 
 def test_every_check_of_a_question_has_a_seeded_fault() -> None:
     seeded = {check for check, _, _ in FAULTS} | {"labels-match-scene"}
-    assert seeded == {check.__name__.replace("_", "-") for check in CHECKS} | {"option-count"}
-    assert set(check_names()) >= seeded | {"six-skills", "enough-gaze", "positions-balanced"}
+    assert seeded == {check.name for check in checks_of("question")}
+    assert set(check_claims()) >= seeded | {"six-skills", "enough-gaze", "positions-balanced"}
 
 
 def test_labels_are_held_against_what_the_record_knows() -> None:

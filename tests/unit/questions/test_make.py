@@ -16,14 +16,14 @@ from tests.unit.questions.conftest import Loopback, words_of
 from tests.unit.questions.sound import MAMMOGRAM, OPERATION, SKILLS, XRAY, draw_frame, questions, reply
 
 from surgeval.datasets import open_dataset
-from surgeval.errors import BadInput
+from surgeval.errors import DataError
 from surgeval.models.chat import ChatOptions, open_chat
 from surgeval.questions import (
-    Made,
-    Making,
+    GenerationResult,
+    GenerationSettings,
     SourceRecord,
+    generate_questions,
     inspect_set,
-    make_questions,
     open_set,
     open_template,
     templates,
@@ -36,10 +36,12 @@ def records(count: int) -> list[SourceRecord]:
     return [replace(OPERATION, id=f"op{n}", cluster=f"op{n // 2}", phase=f"phase {n}") for n in range(count)]
 
 
-def made(server: Loopback, out: Path, some: list[SourceRecord], making: Making | None = None, **more: Any) -> Made:
+def made(
+    server: Loopback, out: Path, some: list[SourceRecord], making: GenerationSettings | None = None, **more: Any
+) -> GenerationResult:
     draw_frame(out)
     chat = open_chat(server.model, ChatOptions(max_tokens=4000, tries=1))
-    return make_questions(some, out, chat, out, making, **more)
+    return generate_questions(some, out, chat, out, making, **more)
 
 
 def refusals(out: Path) -> list[dict[str, Any]]:
@@ -133,7 +135,7 @@ def test_an_incomplete_batch_is_kept_only_when_asked_for(server: Loopback, tmp_p
     assert made(server, tmp_path, records(1)).items == ()
     assert [row["mended"] for row in refusals(tmp_path)] == [False] * 3
     asked = len(server.bodies)
-    kept = made(server, tmp_path, records(1), Making(keep_partial=True))
+    kept = made(server, tmp_path, records(1), GenerationSettings(keep_partial=True))
     assert len(kept.items) == 5
     assert len(server.bodies) == asked
 
@@ -169,7 +171,7 @@ def test_pictures_are_shown_and_travel_with_the_set(server: Loopback, tmp_path: 
     record = replace(OPERATION, media=tuple(f"clip/{n}.png" for n in range(12)))
     server.script = lambda words, repairs: reply("open_surgery")
     chat = open_chat(server.model, ChatOptions(max_tokens=4000, tries=1))
-    make_questions([record], source, chat, out, Making(frames=4))
+    generate_questions([record], source, chat, out, GenerationSettings(frames=4))
     parts = server.bodies[0]["messages"][0]["content"]
     assert [part["type"] for part in parts] == ["image_url"] * 4 + ["text"]
     item = open_set(out).items[0]
@@ -194,12 +196,12 @@ def test_nothing_that_gives_the_answer_away_travels_into_an_item(server: Loopbac
 @pytest.mark.parametrize(
     ("record", "why"),
     [
-        (replace(XRAY, scene=replace(XRAY.scene, facts={})), "found no diagnosis"),
-        (replace(OPERATION, gaze=()), "found no gaze"),
-        (replace(OPERATION, scenario="juggling"), "found no template for the scenario 'juggling'"),
-        (replace(OPERATION, media=("nowhere.png",)), "found no such file"),
+        (replace(XRAY, scene=replace(XRAY.scene, facts={})), "no diagnosis"),
+        (replace(OPERATION, gaze=()), "no gaze"),
+        (replace(OPERATION, scenario="juggling"), "no template fits the scenario 'juggling'"),
+        (replace(OPERATION, media=("nowhere.png",)), "no such file"),
         (replace(MAMMOGRAM, scene=replace(MAMMOGRAM.scene, facts={**MAMMOGRAM.scene.facts, "birads": "1"})),
-         "found '1', expected a category from 2 to 5"),
+         "birads is '1'; it must be a category from 2 to 5"),
     ],
 )  # fmt: skip
 def test_a_record_that_cannot_be_used_is_listed_and_costs_nothing(
@@ -210,7 +212,7 @@ def test_a_record_that_cannot_be_used_is_listed_and_costs_nothing(
     assert server.bodies == []
     assert result.items == ()
     assert [row["faults"][0]["check"] for row in refusals(tmp_path)] == ["usable-record"]
-    assert why in refusals(tmp_path)[0]["faults"][0]["found"]
+    assert why in refusals(tmp_path)[0]["faults"][0]["reason"]
 
 
 def test_traps_are_made_by_naming_their_templates(server: Loopback, tmp_path: Path) -> None:
@@ -253,5 +255,5 @@ def test_a_template_of_ones_own_is_used_and_kept_with_the_set(server: Loopback, 
 
 @pytest.mark.parametrize("name", ["open_surgery", "../evil", "Mine", ""])
 def test_a_template_of_ones_own_needs_a_name_of_its_own(tmp_path: Path, name: str) -> None:
-    with pytest.raises(BadInput, match="expected a new name"):
+    with pytest.raises(DataError, match=r"name: .* is taken, or has other characters"):
         open_template(str(own_template(tmp_path, name)))

@@ -14,22 +14,22 @@ from tests.unit.questions.sound import BREECH, MAMMOGRAM, OPERATION, XRAY
 
 from surgeval.datasets import MemoryDataset
 from surgeval.datasets.gaze import SpokenWord
-from surgeval.errors import BadInput, DataError
+from surgeval.errors import DataError, SurgevalError
 from surgeval.questions import (
     ClipOptions,
     ImageRegion,
     SourceRecord,
-    assemble,
+    assemble_prompt,
     dataset_clips,
     fitting_templates,
     image_records,
-    read_records,
+    read_source_records,
     regions_while_naming,
     table_clips,
     templates,
-    write_records,
+    write_source_records,
 )
-from surgeval.questions.template import parse_template
+from surgeval.questions.prompt_templates import parse_template
 from surgeval.records import Box, Frame, Gaze, ImageRef, Instance, Triplet, Video
 from surgeval.vocab import LabelSpace
 
@@ -39,23 +39,23 @@ SPACE = LabelSpace("mine", ("hook", "clip_applier", "stapler"), ("cut", "null_ve
 
 def test_records_survive_their_file(tmp_path: Path) -> None:
     every = [OPERATION, XRAY, MAMMOGRAM, BREECH]
-    write_records(tmp_path / "records.jsonl", every)
-    assert list(read_records(tmp_path / "records.jsonl")) == every
+    write_source_records(tmp_path / "records.jsonl", every)
+    assert list(read_source_records(tmp_path / "records.jsonl")) == every
 
 
 @pytest.mark.parametrize(
     ("changed", "why"),
     [
         ({"id": ""}, "id: found '', expected text"),
-        ({"media": ["../secret.png"]}, "media: found '../secret.png', expected a path inside"),
-        ({"media": ["/etc/passwd"]}, "expected a path inside"),
-        ({"media": ["a.png"] * 300}, "found 300 entries"),
+        ({"media": ["../secret.png"]}, "media: '../secret.png' is not a path inside"),
+        ({"media": ["/etc/passwd"]}, "is not a path inside"),
+        ({"media": ["a.png"] * 300}, "media: 300 entries"),
         ({"gaze": [{"t": 0, "x": float("nan"), "y": 0, "duration": 1}]}, "NaN"),
         ({"gaze": "everywhere"}, "a JSON list"),
         ({"scene": {"visible": "hook"}}, "a JSON list"),
         ({"scene": {"visible": [1]}}, "expected text"),
         ({"context": {"team": ["a"]}}, "expected text"),
-        ({"phase": "x" * 5000}, "found 5000 characters"),
+        ({"phase": "x" * 5000}, "5000 characters"),
         ({"start": "soon"}, "start: found 'soon'"),
     ],
 )
@@ -63,15 +63,15 @@ def test_a_spoilt_record_is_one_sentence(tmp_path: Path, changed: dict[str, obje
     record = {"id": "a", "scenario": "open_surgery", "cluster": "v", "media": ["a.png"], **changed}
     (tmp_path / "records.jsonl").write_text(json.dumps(record) + "\n")
     with pytest.raises(DataError, match=why):
-        list(read_records(tmp_path / "records.jsonl"))
+        list(read_source_records(tmp_path / "records.jsonl"))
 
 
 def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out.png").symlink_to("/etc/hostname")
     record = {"id": "a", "scenario": "open_surgery", "cluster": "v", "media": ["out.png"]}
     (tmp_path / "records.jsonl").write_text(json.dumps(record) + "\n")
-    with pytest.raises(DataError, match="expected a path inside"):
-        list(read_records(tmp_path / "records.jsonl"))
+    with pytest.raises(DataError, match="is not a path inside"):
+        list(read_source_records(tmp_path / "records.jsonl"))
 
 
 def _film(folder: Path, seconds: float = 8.0) -> None:
@@ -108,7 +108,7 @@ def test_a_video_is_cut_along_its_phases_and_long_phases_in_parts(tmp_path: Path
     assert all((out / name).is_file() for name in first.media)
     assert [g.t for g in first.gaze] == [0, 1, 2, 3, 4]
     assert first.procedure == "open cholecystectomy"
-    assert list(read_records(out / "records.jsonl")) == records
+    assert list(read_source_records(out / "records.jsonl")) == records
 
 
 def test_what_is_visible_is_in_the_frames_shown_and_what_is_absent_in_none_of_the_clip(tmp_path: Path) -> None:
@@ -136,9 +136,9 @@ def test_films_are_cut_along_a_table_of_phases(tmp_path: Path) -> None:
     ("text", "why"),
     [
         ("video,start,end\nop,0,5\n", "no column phase"),
-        ("video,start,end,phase\nop,soon,5,Opening\n", "line 2: start: found soon"),
-        ("video,start,end,phase\nother,0,5,Opening\n", "video other: found no such file"),
-        ('video,start,end,phase\n"op,0,5\n', "expected a table of phases"),
+        ("video,start,end,phase\nop,soon,5,Opening\n", "line 2: start: 'soon' is not"),
+        ("video,start,end,phase\nother,0,5,Opening\n", "video other: no such file"),
+        ('video,start,end,phase\n"op,0,5\n', "not valid CSV"),
     ],
 )
 def test_a_spoilt_table_of_phases_is_one_sentence(tmp_path: Path, text: str, why: str) -> None:
@@ -175,9 +175,9 @@ def test_the_region_looked_at_while_a_finding_is_named_is_where_it_is(tmp_path: 
     assert (record.gaze[1].t, record.gaze[1].x, record.gaze[1].y) == (1.2, 0.75, 0.9)
     assert record.cluster == "p1"
     assert (tmp_path / "out" / record.media[0]).is_file()
-    prompt = assemble(templates()["chest_xray"], record)
+    prompt = assemble_prompt(templates()["chest_xray"], record)
     assert "left base 1.8 s" in prompt
-    assert list(read_records(tmp_path / "out" / "records.jsonl")) == [record]
+    assert list(read_source_records(tmp_path / "out" / "records.jsonl")) == [record]
 
 
 def test_a_finding_named_twice_within_a_look_counts_each_moment_once() -> None:
@@ -236,7 +236,7 @@ def test_fixations_outside_the_image_are_announced(tmp_path: Path) -> None:
     ("changed", "why"),
     [
         ({"image": "../x1.png"}, "the path '../x1.png'"),
-        ({"image": "cases.jsonl"}, "no image that can be read"),
+        ({"image": "cases.jsonl"}, "not a readable image"),
         ({"gaze": "nowhere.csv"}, "no such file"),
         ({"regions": [{"name": "base"}]}, "base|box"),
         ({"diagnosis": ["effusion"]}, "expected text"),
@@ -279,7 +279,7 @@ def test_the_phase_of_a_breech_birth_chooses_its_template(phase: str, name: str)
 
 def test_a_prompt_has_its_four_stages_and_no_placeholder_left() -> None:
     for name, record in (("open_surgery", OPERATION), ("chest_xray", XRAY), ("mammography", MAMMOGRAM)):
-        prompt = assemble(templates()[name], record)
+        prompt = assemble_prompt(templates()[name], record)
         positions = [prompt.index(f"\n{k}. ") if k > 1 else prompt.index("1. ") for k in (1, 2, 3, 4)]
         assert positions == sorted(positions)
         assert prompt.startswith("1. Who I am and what I see\nI am ")
@@ -288,26 +288,26 @@ def test_a_prompt_has_its_four_stages_and_no_placeholder_left() -> None:
 
 
 def test_a_brace_in_a_record_is_only_a_brace() -> None:
-    prompt = assemble(templates()["open_surgery"], replace(OPERATION, phase="{gaze} {unknown}"))
+    prompt = assemble_prompt(templates()["open_surgery"], replace(OPERATION, phase="{gaze} {unknown}"))
     assert "Phase: {gaze} {unknown}" in prompt
 
 
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [
-        ("{gaze}", "{look}", "placeholders: found gaze, look"),
-        ('gaze = "gaze"', 'gaze = "weather"', "found the field 'weather'"),
-        ("[prompt]", "[promt]", "found no prompt"),
-        ("version = 1", "version = ", "broken TOML"),
-        ("gaze_dependent = 4", "gaze_dependant = 4", "a wrong value"),
-        ('scenarios = ["chest_xray"]', 'scenarios = ["chest_xray"]\ntrap = "deep"', "trap: found 'deep'"),
-        ('scenarios = ["chest_xray"]', "scenarios = [1]", "a value of another kind"),
-        ('gaze = "gaze"', "gaze = 1", "a value of another kind"),
-        ("gaze_dependent = 4", 'gaze_dependent = "four"', "a value of another kind"),
-        ("hides_site = true", "hides_site = 2", "a value of another kind"),
-        ("hides_site = true", "years = [2023]", "a value of another kind"),
-        ("hides_site = true", 'stem_names = ["__class__"]', "a value of another kind"),
-        ("hides_site = true", "years = 5", "a wrong value"),
+        ("{gaze}", "{look}", "placeholders: gaze, look: used but not declared"),
+        ('gaze = "gaze"', 'gaze = "weather"', "Unknown field 'weather'"),
+        ("[prompt]", "[promt]", "prompt: is missing"),
+        ("version = 1", "version = ", "not valid TOML"),
+        ("gaze_dependent = 4", "gaze_dependant = 4", "gaze_dependant: unknown key"),
+        ('scenarios = ["chest_xray"]', 'scenarios = ["chest_xray"]\ntrap = "deep"', "trap: expected .* got 'deep'"),
+        ('scenarios = ["chest_xray"]', "scenarios = [1]", "expected text, got 1"),
+        ('gaze = "gaze"', "gaze = 1", "expected text, got 1"),
+        ("gaze_dependent = 4", 'gaze_dependent = "four"', "expected a whole number, got 'four'"),
+        ("hides_site = true", "hides_site = 2", "expected true or false"),
+        ("hides_site = true", "years = [2023]", "rules.years"),
+        ("hides_site = true", 'stem_names = ["__class__"]', "stem_names"),
+        ("hides_site = true", "years = 5", "rules.years: expected a list"),
     ],
 )
 def test_a_template_with_a_mistake_is_refused(old: str, new: str, why: str) -> None:
@@ -315,13 +315,13 @@ def test_a_template_with_a_mistake_is_refused(old: str, new: str, why: str) -> N
 
     text = (files("surgeval.questions") / "templates" / "chest_xray.toml").read_text()
     assert old in text
-    with pytest.raises(BadInput, match=why):
+    with pytest.raises(SurgevalError, match=why):
         parse_template(text.replace(old, new), "mine.toml")
 
 
 @pytest.mark.parametrize("text", ["a = " + "[" * 5000, "a = " + "{a = " * 5000, "version = inf"])
 def test_a_template_of_odd_values_is_one_sentence(text: str) -> None:
     rest = '\nname = "x"\nscenarios = []\n[placeholders]\n[prompt]\nrole = "a"\npurpose = "b"\ncontent = []\n'
-    told = r"mine\.toml: found (broken TOML|a wrong value)"
-    with pytest.raises(BadInput, match=told):
+    sentence = r"mine\.toml: (not valid TOML|version: expected a whole number)"
+    with pytest.raises(DataError, match=sentence):
         parse_template(text + rest, "mine.toml")

@@ -13,7 +13,7 @@ from tests.unit.questions.sound import SKILLS
 
 from surgeval.datasets import read_intent_items
 from surgeval.errors import BadInput, DataError
-from surgeval.qa.chat import Message, Reply
+from surgeval.qa import Message, Reply
 from surgeval.questions import (
     Adjudication,
     QuestionSet,
@@ -25,7 +25,7 @@ from surgeval.questions import (
     probe_items,
     read_judgements,
 )
-from surgeval.questions.folder import write_items
+from surgeval.questions.question_set import write_items
 from surgeval.records import IntentQuestion, OptionLabel
 from surgeval.stats import cohen_kappa
 
@@ -90,7 +90,7 @@ def test_unanimous_people_decide_and_an_adjudicator_settles_the_rest(twelve: Que
     assert decide(twelve)["q2"].answer == 3
     desk = Adjudication(twelve, "Eve")
     assert [question.id for question in desk.pending()] == ["q1", "q3"]
-    assert {said.verdict for said in desk.said("q1")} == {"correct", "wrong"}
+    assert {said.verdict for said in desk.judgements_of("q1")} == {"correct", "wrong"}
     desk.judge("q1", "correct")
     desk.judge("q3", "unclear")
     assert desk.pending() == []
@@ -132,12 +132,12 @@ def line(**changed: object) -> str:
     ("written", "why"),
     [
         ("{broken", "not valid JSON|cut off"),
-        ('{"item": "q0"}', "a judgement"),
-        ("[1, 2]", "a judgement"),
-        (line(item=1), "values of another kind"),
-        (line(verdict="fine"), "values of another kind"),
-        (line(answer="A"), "values of another kind"),
-        (line(reviewer="Bo"), "the reviewer 'Bo'"),
+        ('{"item": "q0"}', "content: is missing"),
+        ("[1, 2]", "expected an object"),
+        (line(item=1), "item: expected text"),
+        (line(verdict="fine"), "verdict: expected 'correct'"),
+        (line(answer="A"), "answer: expected a whole number"),
+        (line(reviewer="Bo"), "a judgement of 'Bo' in the file of 'Ada'"),
     ],
 )  # fmt: skip
 def test_a_spoilt_review_file_is_one_sentence(twelve: QuestionSet, written: str, why: str) -> None:
@@ -150,11 +150,11 @@ def test_a_spoilt_review_file_is_one_sentence(twelve: QuestionSet, written: str,
 @pytest.mark.parametrize(
     ("verdict", "answer", "name", "why"),
     [
-        ("fine", None, "q0", "verdict: found 'fine'"),
-        ("wrong", 9, "q0", "answer: found 9"),
-        ("correct", 1, "q0", "answer: found 1"),
-        ("wrong", 0, "q0", "found the item's own"),
-        ("wrong", None, "nobody", "no such item"),
+        ("fine", None, "q0", "Unknown verdict 'fine'"),
+        ("wrong", 9, "q0", "The answer 9 must be"),
+        ("correct", 1, "q0", "The answer 1 must be"),
+        ("wrong", 0, "q0", "The answer is the item's own"),
+        ("wrong", None, "nobody", "no item 'nobody'"),
     ],
 )
 def test_a_judgement_that_means_nothing_is_refused(
@@ -166,7 +166,7 @@ def test_a_judgement_that_means_nothing_is_refused(
 
 @pytest.mark.parametrize("name", ["", "..", "   ", "x" * 200])
 def test_a_reviewer_has_a_name(twelve: QuestionSet, name: str) -> None:
-    with pytest.raises(BadInput, match="reviewer"):
+    with pytest.raises(BadInput, match="a name has letters"):
         ReviewDesk(twelve, name)
 
 
@@ -207,7 +207,7 @@ def test_a_copied_file_is_not_a_second_reviewer(twelve: QuestionSet) -> None:
     ReviewDesk(twelve, "Ada").judge("q0", "correct")
     folder = twelve.folder / "reviews"
     (folder / "Bob.jsonl").write_bytes((folder / "Ada.jsonl").read_bytes())
-    with pytest.raises(DataError, match=r"Bob\.jsonl: found 'Ada', whose judgements are in Ada\.jsonl too"):
+    with pytest.raises(DataError, match=r"Bob\.jsonl: 'Ada' has judgements in Ada\.jsonl too"):
         decide(twelve)
 
 

@@ -18,8 +18,7 @@ from surgeval.pages import render_page, save_tables
 from surgeval.protocols.focus import FocusScores, score_focus
 from surgeval.protocols.focus.page import focus_sections, write_page_of
 from surgeval.protocols.focus.tables import judge_table
-from surgeval.qa.chat import Price
-from surgeval.qa.judging import Panel, PanelVerdict, TableJudge, Vote, summarise_verdicts
+from surgeval.qa import Panel, PanelVerdict, Price, TableJudge, Vote, summarise_verdicts
 from surgeval.report import ranking_sections, read_outcomes_of, read_results, study_ranking, write_ranking_page
 from surgeval.report.ranking import leading
 from surgeval.stats import rank_outcomes, stream

@@ -21,7 +21,8 @@ from surgeval.cli.app import run as command
 from surgeval.engine import Manifest, load_record, save_scored
 from surgeval.errors import BadInput, DataError
 from surgeval.pages import Section, write_page
-from surgeval.protocols.contract import Compared, Comparison, Headline
+from surgeval.protocols.comparison import Compared, Comparison
+from surgeval.protocols.contract import Headline
 from surgeval.protocols.focus import score_focus
 from surgeval.protocols.registry import descriptors, load_run, runs_in
 from surgeval.protocols.result import RunResult
@@ -232,7 +233,7 @@ def test_the_baseline_of_triplets_in_an_index_is_not_called_chance(tmp_path: Pat
     score_recognition(labels, labels, [f"v{k // 2}" for k in range(8)]).save(tmp_path / "net")
     page = write_index(tmp_path).read_text(encoding="utf-8")
     assert "<td>baseline</td>" in page and "<td>chance</td>" not in page
-    assert "One who never looks answers without any picture" in page
+    assert "answers without looking at the images" in page
 
 
 def shown(name: str, *headlines: Headline, data: str = "") -> _Shown:

@@ -288,7 +288,7 @@ def test_a_shared_place_is_called_the_same_in_every_sentence() -> None:
     assert "the entry was on place 2, and in 100\u00a0% on place 2 as here. A shared place counts as the best" in sure
 
 
-def test_a_statement_about_a_baseline_names_it_and_the_other_floor(challenge: Any) -> None:
+def test_a_statement_about_a_baseline_names_it_and_the_other_baseline(challenge: Any) -> None:
     study, tables = challenge
     (said,) = (text for text in findings(study) if "baseline" in text)
     assert "better than the baseline prior: " in said
@@ -297,4 +297,4 @@ def test_a_statement_about_a_baseline_names_it_and_the_other_floor(challenge: An
     (said,) = (text for text in findings(study_ranking(both, outer=0, challenges=0)) if "baseline" in text)
     assert "better than every baseline (prior and PELICAN): " in said
     none = rank_outcomes(tables, resamples=100)
-    assert not any("floor" in text for text in findings(study_ranking(none, outer=0, challenges=0)))
+    assert not any("another baseline" in text for text in findings(study_ranking(none, outer=0, challenges=0)))

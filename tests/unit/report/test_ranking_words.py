@@ -11,7 +11,7 @@ from surgeval.cli.protocols import print_result
 from surgeval.cli.rank import _print
 from surgeval.pages import glossary, render_page
 from surgeval.pages.glossary import Glossary
-from surgeval.protocols.contract import few_video_notes
+from surgeval.protocols.comparison import few_video_notes
 from surgeval.protocols.focus import score_focus
 from surgeval.protocols.focus.page import focus_sections
 from surgeval.protocols.registry import PROTOCOLS

@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import functools
 import operator
+from fractions import Fraction
 
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from surgeval.stats import Ratio, VideoSums, bootstrap_mean, mean_ratio, ratio_intervals, share_ratio, wilson
+from surgeval.errors import BadInput
+from surgeval.stats import (
+    MacroMean,
+    Ratio,
+    VideoSums,
+    bootstrap_mean,
+    mean_ratio,
+    paired_difference,
+    ratio_intervals,
+    share_ratio,
+    wilson,
+)
 
 EVERY = pl.lit(True)
 HAND = pl.DataFrame(
@@ -118,3 +132,62 @@ def test_sums_do_not_depend_on_the_number_of_cores() -> None:
     videos = [cases.filter(pl.col("cluster") == name)["ac"].to_list() for name in "abc"]
     expected = [functools.reduce(operator.add, values) for values in videos]
     assert sums.over[:, 0].tolist() == expected
+
+
+def _cells(values: dict[str, list[tuple[str, int]]]) -> pl.DataFrame:
+    rows = [(video, cell, right) for video, answers in values.items() for cell, right in answers]
+    return pl.DataFrame(rows, schema={"cluster": pl.String, "cell": pl.String, "right": pl.Int64}, orient="row")
+
+
+def _share(cell: str) -> Ratio:
+    return share_ratio(pl.col("right") == 1, pl.col("cell") == cell)
+
+
+def test_a_ratio_without_cases_is_skipped_or_leaves_the_mean_undefined() -> None:
+    cases = _cells({"a": [("hook", 1), ("clip", 0)], "b": [("hook", 0), ("hook", 1)]})
+    both = (_share("hook"), _share("clip"))
+    drawn = np.array([[1, 1], [0, 1]])  # without video a there is no clip
+    for absent, without in (("skipped", 1 / 2), ("undefined", np.nan)):
+        mean = MacroMean(both, absent=absent)  # type: ignore[arg-type]
+        found = VideoSums.of(cases, {"mean": mean}).numbers(drawn)[:, 0]
+        assert found.tolist() == pytest.approx([(2 / 3 + 0) / 2, without], nan_ok=True)
+
+
+def test_weights_are_kept_exactly_and_a_negative_one_makes_a_gap() -> None:
+    cases = _cells({video: [("before", 1), ("after", int(video > "c"))] for video in "abcdef"})
+    gap = MacroMean((_share("before"), _share("after")), (Fraction(1), Fraction(-1)), absent="undefined")
+    assert gap.bounds == (-1.0, 1.0)
+    found = ratio_intervals(cases, {"gap": gap})["gap"]
+    assert found.estimate == 1 / 2 and -1 <= found.low < found.estimate < found.high <= 1
+    thirds = MacroMean(tuple(_share("before") for _ in range(3)), (Fraction(1, 3),) * 3, absent="undefined")
+    assert ratio_intervals(cases, {"all": thirds})["all"].estimate == 1.0
+    with pytest.raises(BadInput, match="absent='undefined'"):
+        MacroMean((_share("before"),), (Fraction(1),))
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcdefgh"), st.booleans(), st.booleans()), min_size=2, max_size=60))
+def test_a_difference_of_shares_is_that_of_the_paired_answers(rows: list[tuple[str, bool, bool]]) -> None:
+    cases = pl.DataFrame(rows, schema=["cluster", "first", "second"], orient="row")
+    a, b = (VideoSums.of(cases, {"right": share_ratio(pl.col(side))}) for side in ("first", "second"))
+    ours = a.difference(b, "right")
+    first, second = (cases[side].cast(pl.Float64).to_list() for side in ("first", "second"))
+    theirs = paired_difference(first, second, cases["cluster"].to_list(), name="right")
+    assert (ours.a, ours.b) == pytest.approx((theirs.a, theirs.b))
+    assert ours.p == pytest.approx(theirs.p, nan_ok=True)
+    if not any(first[k] != second[k] for k in range(len(rows))):
+        assert ours.estimate == 0 == a.difference(a, "right").estimate
+    back = b.difference(a, "right")
+    assert back.estimate == pytest.approx(-ours.estimate)
+    ends = (-ours.interval.high, -ours.interval.low)
+    assert (back.interval.low, back.interval.high) == pytest.approx(ends, nan_ok=True)
+
+
+def test_videos_in_which_neither_run_has_a_part_are_left_out_of_the_difference() -> None:
+    cases = _cells({video: [("hook", int(video < "d"))] for video in "abcdefg"} | {"z": [("clip", 1)]})
+    other = cases.with_columns(right=1 - pl.col("right"))
+    wanted = {"hook": _share("hook")}
+    with_z, without = (
+        VideoSums.of(a, wanted).difference(VideoSums.of(b, wanted), "hook")
+        for a, b in ((cases, other), tuple(part.filter(pl.col("cluster") != "z") for part in (cases, other)))
+    )
+    assert with_z == without and with_z.interval.clusters == 7

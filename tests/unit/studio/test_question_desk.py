@@ -244,9 +244,9 @@ def test_what_cannot_be_is_refused_in_a_sentence(ask: Asker, path: str, body: An
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"verdict": "fine"}, "expected correct, wrong, unclear"),
-        ({"verdict": "wrong", "answer": 9}, "expected another of the options"),
-        ({"verdict": "wrong", "answer": 1}, "found the item's own"),
+        ({"verdict": "fine"}, "Use one of correct, wrong, unclear"),
+        ({"verdict": "wrong", "answer": 9}, "must be another option"),
+        ({"verdict": "wrong", "answer": 1}, "The answer is the item's own"),
         ({"verdict": "wrong", "comment": "x" * 4001}, "at most 4000"),
     ],
 )

@@ -96,6 +96,16 @@ def test_a_users_own_label_space_comes_from_one_file(tmp_path: Path) -> None:
     assert vocab.LabelSpace.from_json(space.to_json(), "again") == space
 
 
+def test_published_counts_have_a_number_for_each_triplet(tmp_path: Path) -> None:
+    lists = {"instruments": ["hook"], "verbs": ["cut", "clip"], "targets": ["duct"], "triplets": "all"}
+    path = tmp_path / "counted.json"
+    path.write_text(json.dumps({**lists, "counts": {"clinic": [7, 9]}}))
+    assert vocab.load_labels(path).counts == {"clinic": (7, 9)}
+    path.write_text(json.dumps({**lists, "counts": {"clinic": [7]}}))
+    with pytest.raises(DataError, match="counts: expected, for each source, a list of 2 whole numbers"):
+        vocab.load_labels(path)
+
+
 def test_all_combinations_can_be_classes(tmp_path: Path) -> None:
     path = tmp_path / "all.json"
     path.write_text('{"instruments": ["a", "b"], "verbs": ["x"], "targets": ["p", "q"], "triplets": "all"}')

@@ -18,8 +18,8 @@ from surgeval.results import counted
 
 if TYPE_CHECKING:
     from surgeval.datasets import Problem
-    from surgeval.qa.chat import Price, SchemaChat, Usage
-    from surgeval.questions import Made, SetReport
+    from surgeval.qa import Price, SchemaChat, Usage
+    from surgeval.questions import GenerationResult, SetReport
 
 app = command_group("Make questions: generate, check, probe, review, export.", "surgeval questions check items.jsonl")
 
@@ -56,7 +56,7 @@ def template(
 
     Example: [bold]surgeval questions template chest_xray --records records.jsonl[/bold]
     """
-    from surgeval.questions import assemble, open_template, read_records, templates
+    from surgeval.questions import assemble_prompt, open_template, read_source_records, templates
 
     if name is None:
         rows = [(t.name, t.version, t.origin, ", ".join(t.scenarios), t.trap or "") for t in templates().values()]
@@ -68,10 +68,10 @@ def template(
         return
     text = open_template(name).text
     if scenes is not None:
-        first = next(iter(read_records(scenes)), None)
+        first = next(iter(read_source_records(scenes)), None)
         if first is None:
             raise BadInput(f"{scenes}: found no record, expected at least one")
-        text = assemble(open_template(name), first)
+        text = assemble_prompt(open_template(name), first)
     if json:
         print_json({"name": name, "text": text})
     else:
@@ -114,12 +114,18 @@ def make_set(
     Example: [bold]surgeval questions make records.jsonl --model openai:vlm@http://localhost:8000/v1 --out set[/bold]
     """
     from surgeval.datasets import keep_warnings
-    from surgeval.questions import Making, fitting_templates, make_questions, open_template, read_records
+    from surgeval.questions import (
+        GenerationSettings,
+        fitting_templates,
+        generate_questions,
+        open_template,
+        read_source_records,
+    )
 
     cost = _price(price)
-    making = Making(options, repairs, frames, longest_edge, keep_partial, seed)
+    making = GenerationSettings(options, repairs, frames, longest_edge, keep_partial, seed)
     problems: list[Problem] = []
-    every = tuple(read_records(scenes, keep_warnings(problems)))
+    every = tuple(read_source_records(scenes, keep_warnings(problems)))
     if not every:
         raise BadInput(f"{scenes}: found no record, expected at least one")
     use = [open_template(name) for name in template or []]
@@ -133,14 +139,16 @@ def make_set(
     chat = _chat(model, max_tokens, timeout, temperature)
     with progress_bar("batches", show=not json) as bar:
         bar.phase("asking", len(every) * (max(len(use), 1) + 2 * traps))
-        outcome = make_questions(every, scenes.parent, chat, out, making, use=use, traps=traps, concurrency=concurrency)
+        outcome = generate_questions(
+            every, scenes.parent, chat, out, making, use=use, traps=traps, concurrency=concurrency
+        )
     for problem in problems if not json else ():
         rich_console().print(f"warning: {visible(str(problem))}")
     _tell_made(outcome, out, cost, json)
     return 1 if outcome.failed else 0
 
 
-def _tell_made(outcome: Made, out: Path, price: Price | None, json: bool) -> None:
+def _tell_made(outcome: GenerationResult, out: Path, price: Price | None, json: bool) -> None:
     from collections import Counter
 
     counts = Counter(fault.check for refusal in outcome.refused for fault in refusal.faults)
@@ -192,7 +200,7 @@ def _tell_report(report: SetReport, every: bool) -> None:
     faults = "no check failed" if report.sound else f"faults: {len(report.faults)}"
     say(f"{counted(report.items, 'question')}, {faults}")
     if every:
-        print_table("", ("check", "where", "found"), [(f.check, f.where, f.found) for f in report.faults])
+        print_table("", ("check", "where", "reason"), [(f.check, f.where, f.reason) for f in report.faults])
     elif not report.sound:
         print_frame("", report.to_frame())
     if report.positions:
@@ -269,8 +277,7 @@ def agreement(
     """
     from collections import Counter
 
-    from surgeval.questions import agreement, decide, open_set
-    from surgeval.questions.kappas import agreement_frame
+    from surgeval.questions import agreement, agreement_frame, decide, open_set
 
     opened = open_set(questions)
     rows = agreement(opened, resamples=resamples, seed=seed)
@@ -334,7 +341,7 @@ def _chat(model: str, max_tokens: int, timeout: float, temperature: float) -> Sc
 
 
 def _price(text: str | None) -> Price | None:
-    from surgeval.qa.chat import Price
+    from surgeval.qa import Price
 
     if text is None:
         return None

@@ -93,7 +93,7 @@ def _gaze(path: Path | None, mapping: Path | None, notes: list[str]) -> dict[str
     if path is None:
         return None
     from surgeval.datasets.gaze import find_fixations, read_gaze
-    from surgeval.questions.images import off_frame_sentence
+    from surgeval.questions import off_frame_sentence
 
     tracks = {name: find_fixations(track) for name, track in read_gaze(path, mapping=mapping).items()}
     outside = sum(track.off_frame for track in tracks.values())

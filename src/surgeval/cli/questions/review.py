@@ -52,7 +52,7 @@ def review(
 
 
 def _show(desk: ReviewDesk, item: IntentQuestion, number: int, count: int) -> None:
-    from surgeval.questions import Adjudication, gaze_in_words
+    from surgeval.questions import Adjudication, describe_gaze
 
     say = rich_console().print
     say(f"\n── {number} of {count}: {item.id} ──")
@@ -63,7 +63,7 @@ def _show(desk: ReviewDesk, item: IntentQuestion, number: int, count: int) -> No
     for media in item.media[:8]:
         say(f"  {(desk.questions.folder / media).absolute().as_uri()}")  # what terminals open by a click
     if item.gaze:
-        say(f"gaze:\n{gaze_in_words(item.gaze, 5)}")
+        say(f"gaze:\n{describe_gaze(item.gaze, 5)}")
     say(f"\n{item.question}")
     for k, option in enumerate(item.options):
         mark = "→" if k == item.answer else " "
@@ -72,7 +72,7 @@ def _show(desk: ReviewDesk, item: IntentQuestion, number: int, count: int) -> No
     if item.source:
         say(f"source: {item.source}")
     if isinstance(desk, Adjudication):
-        for order, judgement in enumerate(desk.said(item.id), start=1):
+        for order, judgement in enumerate(desk.judgements_of(item.id), start=1):
             other = f", holds {_LETTERS[judgement.answer]} right" if judgement.answer is not None else ""
             say(f"reviewer {order}: {judgement.verdict}{other}{': ' + judgement.comment if judgement.comment else ''}")
 

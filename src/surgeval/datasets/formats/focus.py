@@ -24,7 +24,7 @@ from surgeval.datasets.io.json import UNREAD, read_json, read_lines, told_json
 from surgeval.datasets.io.layout import is_printable, names, natural
 from surgeval.errors import BadInput, DataError
 from surgeval.files import Location, OnProblem, collect_parquet, format_value, raise_errors, scan_parquet_file
-from surgeval.qa.formats import answer_formats
+from surgeval.qa import load_answer_formats
 from surgeval.records import Frame, Question, Video, VqaQuestion
 from surgeval.vocab import LabelSpace, capabilities, suggest_capabilities, track_limits
 
@@ -78,9 +78,11 @@ def _secondaries(value: Any, place: Location, field: str) -> tuple[str, ...]:
 
 
 def _format(value: Any, place: Location, field: str) -> str | None:
-    if isinstance(value, str) and value in answer_formats():
+    if isinstance(value, str) and value in load_answer_formats():
         return value
-    place.error("wrong-value", f"found {format_value(value)}, expected one of {', '.join(answer_formats())}", field)
+    place.error(
+        "wrong-value", f"found {format_value(value)}, expected one of {', '.join(load_answer_formats())}", field
+    )
     return None
 
 

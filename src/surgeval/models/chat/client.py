@@ -29,7 +29,7 @@ from surgeval.errors import BadInput, RunStopped, bounded, visible
 from surgeval.files import BrokenJson, parse_json
 from surgeval.models.chat.http import HttpError, HttpReply, post, proxy_of
 from surgeval.models.registry import require_packages
-from surgeval.qa.chat import ChatError, JsonForm, Message, Reply, SchemaChat, parse_server, public_name
+from surgeval.qa import ChatError, JsonForm, Message, Reply, SchemaChat, parse_server, public_name
 
 __all__ = ["HIDDEN", "ChatOptions", "FailedReply", "OpenAIChat", "Secrets", "open_chat", "read_error", "read_reply",
            "read_retry_after"]  # fmt: skip

@@ -31,7 +31,7 @@ from surgeval.files import read_json_object
 from surgeval.models.chat_template import ChatTemplate
 from surgeval.models.tokenizers import check_tokenizer
 from surgeval.models.weights import check_finite, refuse_kernels, walk_settings
-from surgeval.qa.chat import ChatError, Message, Reply
+from surgeval.qa import ChatError, Message, Reply
 
 __all__ = ["ChatFolder", "LocalChat", "open_chat_folder"]
 

@@ -34,7 +34,7 @@ from surgeval.phantom.script.graph import SceneGraph, Visibility, build_graph, k
 from surgeval.phantom.script.procedure import FPS, make_procedure
 from surgeval.phantom.training.data import SECONDS
 from surgeval.phantom.training.speech import ANSWERS, IMAGE, dialogue
-from surgeval.qa.choices import choice_prompt
+from surgeval.qa import choice_prompt
 from surgeval.records import Gaze, IntentQuestion, VqaQuestion
 from surgeval.vocab import load_labels, tools_question, triplets_question
 

@@ -86,7 +86,7 @@ def chapter(demo: Demo) -> Chapter:
     from surgeval.protocols.focus.method import score_focus
     from surgeval.protocols.focus.page import write_page_of
     from surgeval.protocols.focus.reading.files import as_sources
-    from surgeval.qa.judging import ExactJudge, Panel
+    from surgeval.qa import ExactJudge, Panel
     from surgeval.records import Answer, VqaQuestion
 
     out = demo.out
@@ -110,7 +110,9 @@ def chapter(demo: Demo) -> Chapter:
             )
             if name not in SKILLS:
                 scored[name] = replace(scored[name], asked_model=name)
-            pages[name] = write_page_of([scored[name]], scored[name].save(out / name).parent)
+            folder = out / name
+            scored[name].save(folder)
+            pages[name] = write_page_of([scored[name]], folder)
     rows = [
         {"answerer": name, "accuracy": str(scores.flat), "score over buckets": str(scores.pre_evaluation)}
         for name, scores in scored.items()
@@ -127,17 +129,19 @@ def chapter(demo: Demo) -> Chapter:
 
 def _sentences(scored: Mapping[str, FocusScores]) -> tuple[str, str]:
     """Who is told apart from whom, by paired differences over the same videos."""
-    from surgeval.protocols.comparison import compare
-    from surgeval.protocols.contract import by_key
+    from surgeval.protocols.comparison import Comparison, compare_pair
+    from surgeval.protocols.focus.compare import pair_focus
 
-    numbers = compare(scored["keen"], scored["vague"], resamples=RESAMPLES).numbers
+    def compared(a: str, b: str) -> Comparison:
+        return compare_pair(scored[a], scored[b], pair_focus(scored[a], scored[b]), resamples=RESAMPLES)
+
+    numbers = compared("keen", "vague").numbers
     buckets = [number.difference for number in numbers if number.key.startswith("bucket/")]
     ahead = sum(bucket.told_apart and bucket.estimate > 0 for bucket in buckets)
     behind = sum(bucket.told_apart and bucket.estimate < 0 for bucket in buckets)
 
     def beats(name: str, baseline: str) -> bool:
-        against = compare(scored[name], scored[baseline], resamples=RESAMPLES).numbers
-        return by_key(against, "pre_evaluation_score").difference.interval.low > 0
+        return compared(name, baseline).difference("pre_evaluation_score").interval.low > 0
 
     better = [name for name in scored if name not in BASELINES and all(beats(name, other) for other in BASELINES)]
     return (

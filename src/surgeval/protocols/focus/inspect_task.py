@@ -27,9 +27,7 @@ from surgeval.protocols.focus.scoring.judge import ask_judges
 from surgeval.protocols.focus.scoring.rules import latency_limit, outcome
 from surgeval.protocols.focus.scoring.summary import ResultRow, focus_numbers
 from surgeval.protocols.inspect_kit import asking, names_in, one_sentence, required
-from surgeval.qa.chat import Message
-from surgeval.qa.judging import Panel, open_judges
-from surgeval.qa.screening import FlagPolicy
+from surgeval.qa import FlagPolicy, Message, Panel, open_judges
 from surgeval.records import Answer, VqaQuestion
 
 __all__ = ["focus", "focus_answer", "focus_numbers_of"]

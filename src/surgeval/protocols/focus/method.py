@@ -41,9 +41,7 @@ from surgeval.protocols.focus.scoring.summary import ResultRow, SaidRow, Scheme,
 from surgeval.protocols.focus.stored import SCORES
 from surgeval.protocols.pictures import load_pictures
 from surgeval.protocols.result import check_output
-from surgeval.qa.formats import check_compat
-from surgeval.qa.judging import Panel, TiePolicy, read_verdicts
-from surgeval.qa.screening import FlagPolicy
+from surgeval.qa import FlagPolicy, Panel, TiePolicy, check_compat, read_verdicts
 from surgeval.results import counted
 
 __all__ = ["JUDGE", "OOD", "PREFIX", "RESAMPLES", "SPLIT", "Track", "folder_name", "results_table", "score_focus"]
@@ -146,7 +144,7 @@ def score_focus(
     >>> truth = [{"qID": "q1", "primary": "3a", "format": "number", "answer": "3"}]
     >>> scores = score_focus([{"qID": "q1", "content": "three"}], ask, truth)
     >>> scores.results.select("status", "correctness", "reason").row(0)
-    ('invalid', False, "the answer cannot be read as number: found 'three', expected a whole number in digits")
+    ('invalid', False, "the answer cannot be read as number: 'three' is not a whole number in digits")
     """
     folder = None if out is None else Path(out)
     if folder is not None:

@@ -28,7 +28,7 @@ from surgeval.protocols.focus.scoring.pooled import PooledTime
 from surgeval.protocols.focus.scoring.summary import BucketScore, with_clusters
 from surgeval.protocols.focus.stored import SCORES, read_scores, write_scores
 from surgeval.protocols.focus.tables import focus_json, focus_tables
-from surgeval.protocols.focus.verdict import floors_of, judge
+from surgeval.protocols.focus.verdict import baselines_of, judge
 from surgeval.protocols.pictures import load_pictures, save_pictures
 from surgeval.protocols.reply_warnings import (
     find_odd_references,
@@ -39,8 +39,7 @@ from surgeval.protocols.reply_warnings import (
     named_models,
 )
 from surgeval.protocols.result import RunResult, check_output, write_run
-from surgeval.qa.chat import Price
-from surgeval.qa.judging import PanelReport, PanelVerdict, summarise_verdicts, vote_table
+from surgeval.qa import PanelReport, PanelVerdict, Price, summarise_verdicts, vote_table
 from surgeval.results import counted
 from surgeval.stats import Interval
 
@@ -174,7 +173,7 @@ class FocusScores(RunResult):
         What one reaches who never looked, the better of two blind answers to the same wording, stands beside them;
         chance is not known.
         """
-        return headlines_of(MEASURES, self.numbers, unseeing=floors_of(self))
+        return headlines_of(MEASURES, self.numbers, unseeing=baselines_of(self))
 
     @property
     def recipe_settings(self) -> dict[str, Any]:

@@ -21,8 +21,7 @@ from surgeval.protocols.focus.scoring.pooled import PooledTime
 from surgeval.protocols.focus.scoring.summary import BucketScore, ResultRow, SaidRow, SummaryRow
 from surgeval.protocols.focus.tables import focus_json
 from surgeval.protocols.result import StoredInterval
-from surgeval.qa.chat import Price
-from surgeval.qa.judging import PanelVerdict
+from surgeval.qa import PanelVerdict, Price
 
 if TYPE_CHECKING:
     from surgeval.protocols.focus.result import FocusScores

@@ -16,7 +16,7 @@ from surgeval.stats import Interval, shown_bucket
 if TYPE_CHECKING:
     from surgeval.protocols.focus.result import FocusScores
     from surgeval.protocols.focus.scoring.admission import Admission
-    from surgeval.qa.judging import PanelReport
+    from surgeval.qa import PanelReport
 
 __all__ = ["focus_json", "focus_tables", "judge_table", "plain_interval", "printed_tables"]
 

@@ -33,7 +33,7 @@ from surgeval.stats import FEW_CLUSTERS, Interval, number_text, paired_differenc
 if TYPE_CHECKING:
     from surgeval.protocols.focus.result import FocusScores
 
-__all__ = ["RULES", "FocusFacts", "Part", "Usual", "facts_of", "floors_of", "judge", "reasons_of", "verdict_on"]
+__all__ = ["RULES", "FocusFacts", "Part", "Usual", "baselines_of", "facts_of", "judge", "reasons_of", "verdict_on"]
 
 CLAIM = Claim("It answers better than the blind baseline.", "It answers worse than the blind baseline.")
 BLIND = Claim(CLAIM.yes, "It is itself a blind baseline.")  # however many of its answers are right
@@ -69,7 +69,7 @@ class Part(NamedTuple):
 
     questions: int
     right: float
-    floor: float
+    baseline: float
     lead: Interval
     p: float = math.nan  # of no difference; NaN where too few videos test it
 
@@ -115,7 +115,7 @@ def verdict_on(facts: FocusFacts) -> Verdict:
 
 def reasons_of(facts: FocusFacts) -> tuple[Reason, ...]:
     """Every rule that has its number, in the order of the page."""
-    reasons = [saw_no_images(RULES["images"])] if facts.pictured is False else []
+    reasons = [saw_no_images(RULES["images"])] if facts.pictured is False and not facts.reference else []
     reasons += [_against_baseline(facts), _usable(facts.counts)]
     reasons += [_parts(facts.buckets)] if len(facts.buckets) > 1 else []
     reasons += [_shift(facts.sides)] if len(facts.sides) > 1 else []
@@ -135,8 +135,10 @@ def _against_baseline(facts: FocusFacts) -> Reason:
         return Reason(RULES["baseline"], f"{reached}; the blind baseline is unknown.", None,
                       "the blind baseline is unknown", facts.accuracy)  # fmt: skip
     part = facts.whole
-    text = f"{reached}; the blind baseline reaches {number_text(part.floor)}. The difference: {part.lead.cell()}."
-    return Reason(RULES["baseline"], text, above(part.lead), f"accuracy {_against(part)}", facts.accuracy, part.floor)
+    text = f"{reached}; the blind baseline reaches {number_text(part.baseline)}. The difference: {part.lead.cell()}."
+    return Reason(
+        RULES["baseline"], text, above(part.lead), f"accuracy {_against(part)}", facts.accuracy, part.baseline
+    )
 
 
 def _parts(buckets: Mapping[str, Part]) -> Reason:
@@ -227,13 +229,13 @@ def _honest(counts: Mapping[str, int]) -> list[Reason]:
 
 
 def _weakest(groups: Mapping[str, Part]) -> Reason:
-    order = sorted(groups, key=lambda name: groups[name].right - groups[name].floor)[:2]
+    order = sorted(groups, key=lambda name: groups[name].right - groups[name].baseline)[:2]
     named = "; ".join(f"{_words(name)} ({_against(groups[name])})" for name in order)
     return Reason(RULES["weakest"], f"Smallest lead: {named}.", None)
 
 
 def _against(part: Part) -> str:
-    return f"{number_text(part.right)} against {number_text(part.floor)}"
+    return f"{number_text(part.right)} against {number_text(part.baseline)}"
 
 
 def _words(name: str) -> str:
@@ -288,7 +290,7 @@ def _usual(scores: FocusScores) -> dict[str, Usual]:
     return usual
 
 
-def floors_of(scores: FocusScores) -> dict[str, float]:
+def baselines_of(scores: FocusScores) -> dict[str, float]:
     """By headline, what the blind baseline reaches; empty for scores that do not hold it."""
     rows = _rows(scores)
     if rows is None:
@@ -296,12 +298,12 @@ def floors_of(scores: FocusScores) -> dict[str, float]:
 
     def mean_of(*columns: str) -> float:
         """The mean over groups of their means."""
-        means = rows.group_by(*columns, maintain_order=True).agg(pl.col("floor").mean())["floor"]
+        means = rows.group_by(*columns, maintain_order=True).agg(pl.col("baseline").mean())["baseline"]
         return float(np.mean(means.to_numpy()))
 
     return {
         "pre_evaluation_score": mean_of("group", "ood"),
-        "flat_accuracy": float(np.mean(rows["floor"].to_numpy())),
+        "flat_accuracy": float(np.mean(rows["baseline"].to_numpy())),
         "accuracy_mean_of_video_means": mean_of("video"),
     }
 
@@ -311,8 +313,10 @@ def _rows(scores: FocusScores) -> pl.DataFrame | None:
     if not scores.floor or scores.flat is None:
         return None
     scored = with_clusters(scores.results.filter(pl.col("correctness").is_not_null()))
-    floor = [float(scores.floor.get(name, False)) for name in scored["qID"]]
-    return scored.select("video", "group", "ood", right=pl.col("correctness").cast(pl.Float64), floor=pl.Series(floor))
+    baseline = [float(scores.floor.get(name, False)) for name in scored["qID"]]
+    return scored.select(
+        "video", "group", "ood", right=pl.col("correctness").cast(pl.Float64), baseline=pl.Series(baseline)
+    )
 
 
 def _by(scores: FocusScores, rows: pl.DataFrame, column: str) -> dict[str, Part]:
@@ -321,10 +325,10 @@ def _by(scores: FocusScores, rows: pl.DataFrame, column: str) -> dict[str, Part]
 
 
 def _part(scores: FocusScores, rows: pl.DataFrame) -> Part:
-    right, floor = rows["right"].to_numpy(), rows["floor"].to_numpy()
+    right, baseline = rows["right"].to_numpy(), rows["baseline"].to_numpy()
     resamples, seed = (scores.settings.get(key) for key in ("resamples", "seed"))
     lead = paired_difference(
-        right, floor, rows["video"].to_list(), resamples=resamples if isinstance(resamples, int) else 2000,
+        right, baseline, rows["video"].to_list(), resamples=resamples if isinstance(resamples, int) else 2000,
         seed=seed if isinstance(seed, int) else 0, name="lead",
     )  # fmt: skip
-    return Part(rows.height, float(right.mean()), float(floor.mean()), lead.interval, lead.p)
+    return Part(rows.height, float(right.mean()), float(baseline.mean()), lead.interval, lead.p)

@@ -28,7 +28,7 @@ DESCRIPTOR = Descriptor.of_rooms(
     ),
     ranks_by="mean over dimensions and traps",
     several=True,
-    measures="numbers:MEASURES",
+    measures="scoring.numbers:MEASURES",
     order=25,
 )
 

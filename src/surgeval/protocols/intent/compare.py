@@ -10,11 +10,11 @@ import polars as pl
 
 from surgeval.datasets import intent_record
 from surgeval.errors import BadInput, visible
-from surgeval.protocols.comparison import Pair, refuse_different
+from surgeval.protocols.comparison import Pair, refuse_different, shared_settings
 from surgeval.protocols.intent.gallery import same_question_sections
-from surgeval.protocols.intent.numbers import MEASURES
 from surgeval.protocols.intent.result import IntentScores
 from surgeval.protocols.intent.scoring.interventions import GAZE, replied_under
+from surgeval.protocols.intent.scoring.numbers import MEASURES
 from surgeval.protocols.intent.scoring.scores import PLAIN
 
 __all__ = ["pair_intent"]
@@ -47,7 +47,8 @@ def pair_intent(first: IntentScores, second: IntentScores) -> Pair:
         raise BadInput(visible(f"{first.name} and {second.name} share no item that both answered."))
     return Pair(
         measures=measures, cases=cases,
-        settings={"invalid": first.invalid, "items": len(first.items), "subset": first.subset},
+        settings={**shared_settings(first, second), "invalid": first.invalid, "items": len(first.items),
+                  "subset": first.subset},
         notes=lambda _numbers: _notes(first, second), sections=same_question_sections([first, second]),
     )  # fmt: skip
 

@@ -84,7 +84,7 @@ def _embedded() -> tuple[str, ...]:
 def _table(scores: Mapping[str, IntentScores]) -> pl.DataFrame:
     import polars as pl
 
-    from surgeval.protocols.intent.numbers import LABELS
+    from surgeval.protocols.intent.scoring.numbers import LABELS
 
     rows: Sequence[Mapping[str, str]] = [
         {"": LABELS[number], **{name: _cell(result, number) for name, result in scores.items()}} for number in _ROWS

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from surgeval.figures import Cloud, Estimate, Figure, Series, estimates, heatmap, scatter
-from surgeval.protocols.intent.numbers import LABELS
 from surgeval.protocols.intent.published import published
+from surgeval.protocols.intent.scoring.numbers import LABELS
 from surgeval.protocols.intent.scoring.weights import DIMENSIONS, SKILLS
 from surgeval.protocols.intent.tables import scenario_table, set_table
 from surgeval.stats import Interval

@@ -34,8 +34,7 @@ from surgeval.protocols.intent.scoring.estimates import estimate_of
 from surgeval.protocols.intent.scoring.interventions import under
 from surgeval.protocols.intent.scoring.scores import PLAIN, answers_of, scored_cells
 from surgeval.protocols.intent.scoring.weights import NUMBERS
-from surgeval.qa.chat import Message
-from surgeval.qa.choices import letters, read_choice
+from surgeval.qa import Message, option_letters, read_choice
 from surgeval.records import IntentQuestion
 
 __all__ = ["intent", "intent_choice", "intent_numbers"]
@@ -95,7 +94,8 @@ def _pose(
 def _sample(question: IntentQuestion) -> Sample:
     item, condition = split_id(question.id)
     return Sample(
-        input=question.question, choices=list(question.options), target=letters(len(question.options))[question.answer],
+        input=question.question, choices=list(question.options),
+        target=option_letters(len(question.options))[question.answer],
         id=question.id,
         metadata={
             "item": item, "condition": condition, "options": list(question.options), "answer": question.answer,
@@ -148,7 +148,7 @@ def intent_choice() -> Scorer:
         }  # fmt: skip
         return Score(
             value=CORRECT if choice.index == question.answer else INCORRECT,
-            answer=None if choice.index is None else letters(len(question.options))[choice.index],
+            answer=None if choice.index is None else option_letters(len(question.options))[choice.index],
             explanation=f"{choice.reading}: {reply.content}",
             metadata=row,
         )

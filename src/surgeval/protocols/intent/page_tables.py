@@ -12,7 +12,6 @@ from typing import Any, Literal
 import polars as pl
 
 from surgeval.pages import Table
-from surgeval.protocols.intent.numbers import LABELS, number_unit
 from surgeval.protocols.intent.published import (
     half_up,
     published,
@@ -21,6 +20,7 @@ from surgeval.protocols.intent.published import (
     published_text_only,
 )
 from surgeval.protocols.intent.result import IntentScores
+from surgeval.protocols.intent.scoring.numbers import LABELS, number_unit
 from surgeval.protocols.intent.scoring.weights import DIMENSIONS, SKILLS
 from surgeval.protocols.intent.tables import reference_rows
 from surgeval.stats import NOTHING, Interval, NumberUnit, number_text, with_ends

@@ -16,7 +16,6 @@ from surgeval.protocols.asked import UNKNOWN_MEDIA, count_models
 from surgeval.protocols.contract import Headline, headlines_of
 from surgeval.protocols.intent.cases import AnswerRow, load_answers
 from surgeval.protocols.intent.items import load_items, save_items
-from surgeval.protocols.intent.numbers import GAZE_GAIN, MEASURES
 from surgeval.protocols.intent.scoring.estimates import chance_of, estimate_of
 from surgeval.protocols.intent.scoring.interventions import (
     Moved,
@@ -30,6 +29,7 @@ from surgeval.protocols.intent.scoring.interventions import (
     trap_removal,
     under,
 )
+from surgeval.protocols.intent.scoring.numbers import GAZE_GAIN, MEASURES
 from surgeval.protocols.intent.scoring.scores import MISSING, PLAIN, Invalid, answers_of, scored_cells
 from surgeval.protocols.intent.scoring.weights import DIMENSIONS, NUMBERS, SKILLS
 from surgeval.protocols.pictures import load_pictures, save_pictures

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from surgeval.protocols.intent.numbers import LABELS, MEASURES, number_unit
 from surgeval.protocols.intent.scoring.estimates import estimate_of
+from surgeval.protocols.intent.scoring.numbers import LABELS, MEASURES, number_unit
 from surgeval.protocols.intent.scoring.scores import MISSING, PLAIN, roles_of
 from surgeval.protocols.intent.scoring.weights import NUMBERS, SKILLS
 from surgeval.records import IntentQuestion

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from surgeval.errors import BadInput
-from surgeval.protocols.comparison import Pair, refuse_different
-from surgeval.protocols.contract import Compared
+from surgeval.protocols.comparison import Compared, Pair, refuse_different, shared_settings
 from surgeval.protocols.surgxbench.area import area_is_set
 from surgeval.protocols.surgxbench.numbers import MEASURES
 from surgeval.protocols.surgxbench.result import SurgXScores
@@ -44,7 +43,8 @@ def pair_surgxbench(first: SurgXScores, second: SurgXScores) -> Pair:
     if all(area_is_set(attended_areas(cases)) for cases in instruments):
         measures = [measure for measure in measures if measure.key != "area"]
     return Pair(
-        measures=measures, cases=(first.cases, second.cases), notes=lambda numbers: _notes(first, second, numbers)
+        measures=measures, cases=(first.cases, second.cases), settings=shared_settings(first, second),
+        notes=lambda numbers: _notes(first, second, numbers),
     )  # fmt: skip
 
 

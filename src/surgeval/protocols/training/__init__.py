@@ -17,7 +17,7 @@ DESCRIPTOR = Descriptor.of_rooms(
         ),
         text="A finished fold is not trained again. On a cluster, give each job its `--only-fold`, then call once "
         "without.",
-        tables=f"{__name__}.tables:printed_tables",
+        tables=f"{__name__}.all_folds:printed_tables",
     ),
     several=True,
     order=15,

@@ -36,6 +36,12 @@ if TYPE_CHECKING:
 __all__ = ["TrainedFolds", "train_folds"]
 
 
+def printed_tables(scores: TrainingScores | AblationScores) -> dict[str, pl.DataFrame]:
+    """What the command prints: the paper's tables with our rows only."""
+    tables = scores.own_tables()
+    return {f"As Table {table.paper.number}: {table.paper.title}": table.readable() for table in tables}
+
+
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class TrainedFolds(Result):
     """Some of the folds, trained and not scored: the call that trains all of them scores them."""

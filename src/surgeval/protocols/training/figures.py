@@ -11,7 +11,7 @@ from surgeval.figures import Curve, Estimate, Figure, Series, estimates, lines
 from surgeval.protocols.training.curves import Epoch, Training
 
 if TYPE_CHECKING:
-    from surgeval.protocols.contract import Comparison
+    from surgeval.protocols.comparison import Comparison
     from surgeval.protocols.training.result import TrainingScores
 
 __all__ = ["class_bars", "difference_forest", "fold_figures", "loss_lines", "metric_lines", "placed"]

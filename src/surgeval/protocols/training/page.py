@@ -13,12 +13,12 @@ import polars as pl
 from surgeval.errors import BadInput, SurgevalError
 from surgeval.figures import Figure
 from surgeval.pages import Link, Plot, Section, Table
-from surgeval.protocols.comparison import compare
-from surgeval.protocols.contract import Comparison
+from surgeval.protocols.comparison import Comparison, compare_pair
 from surgeval.protocols.result import names_on_page
 from surgeval.protocols.run_page import RunPage, case_pictures, evidence_of
 from surgeval.protocols.training.ablation.page import write_ablation_page
 from surgeval.protocols.training.ablation.result import AblationScores
+from surgeval.protocols.training.compare import pair_training
 from surgeval.protocols.training.figures import class_bars, difference_forest
 from surgeval.protocols.training.paper_page import paper_section
 from surgeval.protocols.training.result import TrainingScores
@@ -87,7 +87,9 @@ def _comparisons(results: Sequence[TrainingScores]) -> tuple[dict[str, Compariso
     refused: list[str] = []
     for other in results[1:]:
         try:
-            comparisons[f"{results[0].name} − {other.name}"] = compare(results[0], other)
+            comparisons[f"{results[0].name} − {other.name}"] = compare_pair(
+                results[0], other, pair_training(results[0], other)
+            )
         except SurgevalError as error:  # other data or other folds: both still have their rows
             refused.append(f"No differences: {error}.")
     return comparisons, refused

@@ -27,7 +27,7 @@ from surgeval.protocols.training.stored import (
     fold_home,
     load_fold,
 )
-from surgeval.protocols.training.tables import convention_notes, fold_table, paper_tables
+from surgeval.protocols.training.tables import PaperTable, convention_notes, fold_table, own_rows, paper_tables
 from surgeval.protocols.triplets import TripletScores, load_triplets
 from surgeval.stats import Measure
 
@@ -82,7 +82,11 @@ class TrainingScores(RunResult):
 
     def sentences(self) -> tuple[str, ...]:
         """Where the rows were scored under another convention than the paper's."""
-        return convention_notes(self)
+        return convention_notes(self.own_tables())
+
+    def own_tables(self) -> tuple[PaperTable, ...]:
+        """The paper's tables with our rows only."""
+        return own_rows(paper_tables([self]))
 
     def to_json(self) -> dict[str, Any]:
         """The notes and the tables."""

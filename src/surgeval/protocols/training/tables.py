@@ -23,10 +23,9 @@ from surgeval.protocols.training.published import (
 )
 
 if TYPE_CHECKING:
-    from surgeval.protocols.training.ablation.result import AblationScores
     from surgeval.protocols.training.result import TrainingScores
 
-__all__ = ["PaperTable", "convention_note", "convention_notes", "fold_table", "paper_tables", "printed_tables"]
+__all__ = ["PaperTable", "convention_note", "convention_notes", "fold_table", "own_rows", "paper_tables"]
 
 _COMPONENTS = ("i", "v", "t", "ivt")
 _COSTS = ("bbox", "i", "v", "t", "ivt")
@@ -221,18 +220,11 @@ def fold_table(result: TrainingScores) -> pl.DataFrame:
     return frame.with_columns(pl.selectors.float().fill_nan(None))
 
 
-def printed_tables(scores: TrainingScores | AblationScores) -> dict[str, pl.DataFrame]:
-    """What the command prints: the paper's tables with our rows only."""
-    return {f"As Table {table.paper.number}: {table.paper.title}": table.readable() for table in _own(scores)}
-
-
-def convention_notes(scores: TrainingScores | AblationScores) -> tuple[str, ...]:
-    """Where our rows were scored under another convention than the paper's."""
-    return tuple(dict.fromkeys(note for table in _own(scores) for note in table.other_conventions))
-
-
-def _own(scores: TrainingScores | AblationScores) -> tuple[PaperTable, ...]:
-    from surgeval.protocols.training.result import TrainingScores
-
-    tables = paper_tables([scores]) if isinstance(scores, TrainingScores) else (scores.paper(),)
+def own_rows(tables: Iterable[PaperTable]) -> tuple[PaperTable, ...]:
+    """The paper's tables with our rows only."""
     return tuple(replace(table, paper=replace(table.paper, rows=())) for table in tables)
+
+
+def convention_notes(tables: Iterable[PaperTable]) -> tuple[str, ...]:
+    """Where our rows were scored under another convention than the paper's."""
+    return tuple(dict.fromkeys(note for table in tables for note in table.other_conventions))

@@ -33,6 +33,8 @@ def pair_triplets(first: TripletScores, second: TripletScores) -> Pair:
     >>> labels = np.eye(2)[[0, 1] * 6]
     >>> videos = [f"v{k // 2}" for k in range(12)]
     >>> right, wrong = (score_recognition(x, labels, videos) for x in (labels, 1 - labels))
+    >>> pair_triplets(right, wrong).measures[0].key
+    'global|ivt|mAP'
     >>> print(compare(right, wrong).difference())
     1.000 − 0.500 = 0.500 [0.000, 0.730], p = 0.0312
     """

@@ -50,7 +50,9 @@ def chapter(demo: Demo) -> Chapter:
         for name in bar.track(names, "scoring", len(names)):
             title = f"{name} (trained network)" if name == NETWORK else f"{name} (simulated)"
             scored[name] = score_triplets(out / f"{name}.parquet", sampled, name=title, pictures=_PICTURES)
-            pages[name] = write_page_of([scored[name]], scored[name].save(out / name).parent)
+            folder = out / name
+            scored[name].save(folder)
+            pages[name] = write_page_of([scored[name]], folder)
     rows = [
         {
             "detector": name,
@@ -102,7 +104,9 @@ def _about_network(scored: Mapping[str, TripletScores], missing: str) -> tuple[s
 
 def _neighbours(scored: Mapping[str, TripletScores]) -> tuple[str, ...]:
     """Each detector compared with the next worse one."""
-    from surgeval.protocols.comparison import compare
+    from surgeval.protocols.comparison import compare_pair
+    from surgeval.protocols.triplets.compare import pair_triplets
 
     order = sorted(scored, key=lambda name: -scored[name].number().estimate)
-    return tuple(f"{a} − {b}, IVT mAP50: {compare(scored[a], scored[b]).difference()}" for a, b in pairwise(order))
+    compared = (compare_pair(scored[a], scored[b], pair_triplets(scored[a], scored[b])) for a, b in pairwise(order))
+    return tuple(f"{one.a} − {one.b}, IVT mAP50: {one.difference()}" for one in compared)

@@ -135,6 +135,7 @@ class DetectionMetric(Measure):
     """
 
     at: Callable[[Pool], Floats]
+    combine: Combine = _SCOPE_COMBINES["global"]
     components: tuple[str, ...] = ()
     lead: Lead = "none"
     summary: bool = False
@@ -183,7 +184,7 @@ DETECTION: tuple[DetectionMetric, ...] = (
 )  # fmt: skip
 RECOGNITION: tuple[Measure, ...] = (
     Measure(
-        key="mAP", label="mAP", settings=("label_space",),
+        key="mAP", label="mAP", settings=("label_space",), combine=_SCOPE_COMBINES["global"],
         explanation="Mean average precision: the mean of AP over the classes.",
     ),
     *(
@@ -195,7 +196,7 @@ RECOGNITION: tuple[Measure, ...] = (
     ),
 )  # fmt: skip
 _COST = Measure(
-    key="cost-aware F1", label="cost-aware F1", settings=_SETTINGS,
+    key="cost-aware F1", label="cost-aware F1", settings=_SETTINGS, combine=_SCOPE_COMBINES["cost-aware"],
     explanation="F1 in which a prediction earns a part for each of box, instrument, verb and target that is right.",
 )  # fmt: skip
 _ASSOCIATION = tuple(

@@ -125,7 +125,7 @@ def _shown(tables: dict[str, Readable], *names: str) -> tuple[Table, ...]:
 
 def _class_tables(scores: TripletScores) -> tuple[Table, ...]:
     order = [scores.main, *(component for component in scores.settings["components"] if component != scores.main)]
-    heads = {"constant AP50": f"AP50 of {BASELINE}", "constant AP": f"AP of {BASELINE}"}
+    heads = {"constant AP50": f"AP50 of the {BASELINE}", "constant AP": f"AP of the {BASELINE}"}
     sheets = {component: scores.sheets[f"classes_{component}"].drop("class") for component in order}
     return tuple(
         Table(

@@ -11,7 +11,7 @@ import polars as pl
 
 from surgeval.protocols.triplets.metrics import DETECTION, NAMES, SCOPES
 from surgeval.protocols.triplets.result import TripletScores
-from surgeval.protocols.triplets.verdict import floors_of
+from surgeval.protocols.triplets.verdict import baselines_of
 from surgeval.results import counted
 from surgeval.stats import with_ends
 
@@ -113,8 +113,8 @@ def _grid(scores: TripletScores, scope: str) -> pl.DataFrame:
                 text = f"{head} ± {spreads[component, metric]:.3f}{gap}{tail}"
             rows.setdefault(component, {})[metric] = text
     table = pl.DataFrame([{"component": _part(scores, component), **row} for component, row in rows.items()])
-    if scope == SCOPES[0] and floors_of(scores):
-        known = floors_of(scores)
+    if scope == SCOPES[0] and baselines_of(scores):
+        known = baselines_of(scores)
         cells = ["–" if (value := known.get(component)) is None else f"{value:.3f}" for component in rows]
         table = table.with_columns(pl.Series(BASELINE, cells))
     return table

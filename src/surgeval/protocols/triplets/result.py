@@ -31,7 +31,7 @@ from surgeval.protocols.triplets.scoring.numbers import ScoreNumber, StoredRepli
 from surgeval.protocols.triplets.scoring.objects import ObjectRow
 from surgeval.protocols.triplets.stored import Confusions, DetailsFile, ReplicateRow, TripletsFile, check_sheets
 from surgeval.protocols.triplets.tables import confusion_table, headline_table
-from surgeval.protocols.triplets.verdict import floors_of, judge
+from surgeval.protocols.triplets.verdict import baselines_of, judge
 from surgeval.stats import Interval, Measure
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class TripletScores(RunResult):
         known = {number.key.text: number.interval for number in self.numbers}
         defined = {key: interval for key, interval in known.items() if not math.isnan(interval.estimate)}
         metric = "mAP50" if self.task == "detection" else "mAP"
-        unseeing = {Key("global", component, metric).text: value for component, value in floors_of(self).items()}
+        unseeing = {Key("global", component, metric).text: value for component, value in baselines_of(self).items()}
         return headlines_of(self.measures, defined, unseeing=unseeing)
 
     @cached_property

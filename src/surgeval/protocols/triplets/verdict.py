@@ -22,8 +22,17 @@ from surgeval.stats import Interval
 if TYPE_CHECKING:
     from surgeval.protocols.triplets.result import TripletScores
 
-__all__ = ["RULES", "BoxCounts", "ClassScore", "TripletFacts", "claim_of", "facts_of", "floors_of", "judge",
-           "reasons_of"]  # fmt: skip
+__all__ = [
+    "RULES",
+    "BoxCounts",
+    "ClassScore",
+    "TripletFacts",
+    "baselines_of",
+    "claim_of",
+    "facts_of",
+    "judge",
+    "reasons_of",
+]  # fmt: skip
 
 LEAST_LEAD, MOST_UNFOUND, LEAST_LEFT, ENOUGH = 0.01, 0.5, 0.5, 10
 _ROUNDING = 1e-9  # average precisions that differ by less are the same
@@ -51,7 +60,7 @@ class ClassScore(NamedTuple):
 
     name: str
     ap: float
-    floor: float | None
+    baseline: float | None
     instances: int
 
 
@@ -79,7 +88,7 @@ class TripletFacts:
     subject: str  # triplets, instruments …
     metric: str
     number: Interval
-    floor: float | None
+    baseline: float | None
     without: Mapping[str, float]  # video → the number without it
     classes: Sequence[ClassScore]
     boxes: BoxCounts | None = None
@@ -109,7 +118,7 @@ def reasons_of(facts: TripletFacts) -> tuple[Reason, ...]:
     """Every rule that has its number, in the order of the page."""
     reasons = [_against_baseline(facts)]
     reasons += [_classes(facts)] if facts.classes else []
-    reasons += [_one_video(facts, facts.floor)] if len(facts.without) > 1 and facts.floor is not None else []
+    reasons += [_one_video(facts, facts.baseline)] if len(facts.without) > 1 and facts.baseline is not None else []
     reasons += [_weakest(facts.classes)] if len(facts.classes) > 1 else []
     reasons += [_boxes(facts.boxes)] if facts.boxes is not None else []
     return tuple(reasons)
@@ -117,19 +126,19 @@ def reasons_of(facts: TripletFacts) -> tuple[Reason, ...]:
 
 def _against_baseline(facts: TripletFacts) -> Reason:
     reached = f"{facts.metric} of {facts.subject} {facts.number.cell()}"
-    if facts.floor is None:
+    if facts.baseline is None:
         unknown = "the baseline is unknown"
         return Reason(RULES["baseline"], f"{reached}; {unknown}.", None, unknown, facts.number)
-    text = f"{reached}; {facts.blind} would reach {facts.floor:.3f}."
-    clause = f"{facts.metric} {facts.number.estimate:.3f} against {facts.floor:.3f}"
-    below = above(facts.number, facts.floor) is False
-    holds = False if below else above(facts.number, facts.floor + LEAST_LEAD) or None
-    return Reason(RULES["baseline"], text, holds, clause, facts.number, facts.floor)
+    text = f"{reached}; {facts.blind} would reach {facts.baseline:.3f}."
+    clause = f"{facts.metric} {facts.number.estimate:.3f} against {facts.baseline:.3f}"
+    below = above(facts.number, facts.baseline) is False
+    holds = False if below else above(facts.number, facts.baseline + LEAST_LEAD) or None
+    return Reason(RULES["baseline"], text, holds, clause, facts.number, facts.baseline)
 
 
 def _classes(facts: TripletFacts) -> Reason:
     order = sorted(facts.classes, key=lambda score: -score.instances)
-    if any(score.floor is None for score in order):
+    if any(score.baseline is None for score in order):
         unknown = "The baseline of each class is unknown: this run does not store it."
         return Reason(RULES["classes"], unknown, None)
     low = [score for score in order if _no_better(score)]
@@ -149,19 +158,19 @@ def _classes(facts: TripletFacts) -> Reason:
 
 
 def _no_better(score: ClassScore) -> bool:
-    return score.floor is not None and score.ap <= score.floor + _ROUNDING and score.ap < 1 - _ROUNDING
+    return score.baseline is not None and score.ap <= score.baseline + _ROUNDING and score.ap < 1 - _ROUNDING
 
 
-def _one_video(facts: TripletFacts, floor: float) -> Reason:
+def _one_video(facts: TripletFacts, baseline: float) -> Reason:
     known = {video: value for video, value in facts.without.items() if not math.isnan(value)}
     if not known:
         return Reason(RULES["one video"], "The number without single videos is undefined.", None)
     video = min(known, key=lambda name: known[name])
-    least, lead = known[video], facts.number.estimate - floor
+    least, lead = known[video], facts.number.estimate - baseline
     text = f"Without the video that helps it most, {video}, {facts.metric} is {least:.3f}."
     if lead < LEAST_LEAD:
         return Reason(RULES["one video"], f"{text} The lead over the baseline is too small for this test.", None)
-    holds = least - floor >= LEAST_LEFT * lead
+    holds = least - baseline >= LEAST_LEFT * lead
     clause = f"one video decides it: without {video} {facts.metric} is {least:.3f}"
     return Reason(RULES["one video"], text, holds, clause)
 
@@ -203,7 +212,7 @@ def facts_of(scores: TripletScores) -> TripletFacts:
     without = {} if videos.is_empty() else dict(videos.select("video", "without").iter_rows())
     return TripletFacts(
         videos=len(scores.settings["videos"]), subject=title_of(scores.main, scores.settings), metric=metric,
-        number=scores.number(scores.main), floor=floors_of(scores).get(scores.main),
+        number=scores.number(scores.main), baseline=baselines_of(scores).get(scores.main),
         without={video: math.nan if value is None else value for video, value in without.items()},
         classes=_class_scores(scores), boxes=_box_counts(scores),
     )  # fmt: skip
@@ -216,7 +225,7 @@ def _box_counts(scores: TripletScores) -> BoxCounts | None:
     return BoxCounts.of(counts, scores.thresholds.get(scores.main)) if counts[:, :-1].any() else None
 
 
-def floors_of(scores: TripletScores) -> dict[str, float | None]:
+def baselines_of(scores: TripletScores) -> dict[str, float | None]:
     """By component, what a constant prediction reaches; empty for a run that does not store it."""
     table = scores.sheets["components"]
     column = next((name for name in ("constant mAP50", "constant mAP") if name in table.columns), None)
@@ -227,6 +236,6 @@ def _class_scores(scores: TripletScores) -> list[ClassScore]:
     table = scores.sheets[f"classes_{scores.main}"].filter(pl.col("instances") > 0)
     metric = "AP50" if scores.task == "detection" else "AP"
     known = f"constant {metric}" in table.columns
-    floor = pl.col(f"constant {metric}") if known else pl.lit(None, dtype=pl.Float64)
-    rows = table.select("name", pl.col(metric).fill_null(0.0), floor.alias("floor"), "instances")
+    baseline = pl.col(f"constant {metric}") if known else pl.lit(None, dtype=pl.Float64)
+    rows = table.select("name", pl.col(metric).fill_null(0.0), baseline.alias("baseline"), "instances")
     return [ClassScore(*row) for row in rows.iter_rows()]

@@ -8,10 +8,10 @@ from surgeval.report.ranking.study import RankingStudy
 from surgeval.report.ranking.words import NARROW, listed, percent
 from surgeval.stats import Gate, Ranking
 
-__all__ = ["OTHER_FLOOR", "baseline_sentences", "equal_models", "findings", "leading"]
+__all__ = ["OTHER_BASELINE", "baseline_sentences", "equal_models", "findings", "leading"]
 
 _MOST_NAMES = 6
-OTHER_FLOOR = (
+OTHER_BASELINE = (
     "the grade on a run's own page is against another baseline, the better of two blind answers, which may lie higher: "
     "a model can beat a baseline here and not that one"
 )
@@ -57,7 +57,7 @@ def findings(study: RankingStudy) -> list[str]:
     ranking = study.ranking
     sentences = [*_first_by_its_own_verdict(study), *_not_told_apart(ranking)]
     if ranking.gate is not None:
-        gates = (*baseline_sentences(ranking.gate), OTHER_FLOOR)
+        gates = (*baseline_sentences(ranking.gate), OTHER_BASELINE)
         sentences.append(" ".join(f"{text[:1].upper()}{text[1:]}." for text in gates))
     sentences += equal_models(study)
     return sentences + [f"{note[:1].upper()}{note[1:]}." for note in ranking.notes]

@@ -8,10 +8,10 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 
-from surgeval.asking import ShownFrame, object_classes
+from surgeval.asking import ShownFrame
 from surgeval.datasets import clock
 from surgeval.errors import printable
-from surgeval.qa.chat import Message
+from surgeval.qa import Message, object_classes
 from surgeval.records import VqaQuestion
 
 __all__ = ["PROMPT_VERSION", "question_messages"]

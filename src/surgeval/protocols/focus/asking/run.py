@@ -32,7 +32,7 @@ from surgeval.asking import (
 from surgeval.console import require_models
 from surgeval.console.commands import Help, common
 from surgeval.console.panels import READING, RUNNING
-from surgeval.engine import Manifest, fingerprint, load_cases, run
+from surgeval.engine import Manifest, fingerprint, run
 from surgeval.errors import BadInput, DataError, RunError, printable
 from surgeval.files import holds_bytes, write_atomically
 from surgeval.models.chat import ChatOptions
@@ -47,8 +47,8 @@ from surgeval.protocols.focus.scoring.panel import Judges, check_judges
 from surgeval.protocols.focus.scoring.rules import latency_limit
 from surgeval.protocols.focus.stored import SCORES
 from surgeval.protocols.pictures import PICTURES, film_strip, save_pictures
-from surgeval.qa.chat import MODEL_SPECS, public_name
-from surgeval.qa.formats import answer_formats
+from surgeval.protocols.result import CaseRow
+from surgeval.qa import ANSWERER_FORMS, load_answer_formats, public_name
 from surgeval.records import Answer, VqaQuestion
 from surgeval.results import counted
 
@@ -56,10 +56,16 @@ __all__ = ["FocusRun", "open_media", "run_focus"]
 
 _BESIDE = 4  # frames of a question that its kept picture shows
 
-_SCHEMA = {
-    "content": pl.String, "latency": pl.Float64, "requests": pl.Int64, "prompt_tokens": pl.Int64,
-    "completion_tokens": pl.Int64, "answered_by": pl.String,
-}  # fmt: skip
+
+class AskedCase(CaseRow):
+    """What a model replied to a question, and what that took."""
+
+    content: str | None = None
+    latency: float | None = None
+    requests: int | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    answered_by: str | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -166,7 +172,7 @@ def run_focus(
         Help("A phantom, a requests/references folder, published rows, or hub:OWNER/NAME (repeatable).",
              kind=list[str]),
     ],
-    model: Annotated[str | Answerer[VqaQuestion], Help(f"One of {', '.join(MODEL_SPECS)}.", metavar="SPEC")],
+    model: Annotated[str | Answerer[VqaQuestion], Help(f"One of {', '.join(ANSWERER_FORMS)}.", metavar="SPEC")],
     out: str | Path,
     *,
     requests: Annotated[str | Path | None, Help("The questions, in place of --data.", READING)] = None,
@@ -286,7 +292,8 @@ def _ask(
     answers = _answers(folder, questions)
     _write(folder, questions, answers)
     judged = any(
-        question.format in answer_formats() and answer_formats()[question.format].judged for question in questions
+        question.format in load_answer_formats() and load_answer_formats()[question.format].judged
+        for question in questions
     )
     name = public_name(model) if isinstance(model, str) else answerer.identity
     return FocusRun(
@@ -354,12 +361,9 @@ def _fingerprint(questions: tuple[VqaQuestion, ...]) -> str:
 
 def _answers(folder: Path, questions: tuple[VqaQuestion, ...]) -> pl.DataFrame:
     """The cases in the order of the questions, with all columns also where every case failed."""
-    cases = load_cases(folder).collect()
-    absent = [pl.lit(None, dtype=dtype).alias(name) for name, dtype in _SCHEMA.items() if name not in cases.columns]
-    order = pl.DataFrame({"id": [question.id for question in questions]})
-    columns = [pl.col("id").alias("qID"), pl.col("cluster").alias("video"), "status", "reason"]
-    columns += [pl.col(name).cast(dtype) for name, dtype in _SCHEMA.items()]
-    return order.join(cases.with_columns(absent), on="id", how="left", maintain_order="left").select(columns)
+    cases = AskedCase.load(folder).rename({"cluster": "video"})
+    order = pl.DataFrame({"qID": [question.id for question in questions]})
+    return order.join(cases, left_on="qID", right_on="id", how="left", maintain_order="left")
 
 
 def _write(folder: Path, questions: tuple[VqaQuestion, ...], answers: pl.DataFrame) -> None:

@@ -27,7 +27,7 @@ from surgeval.protocols.focus.reading.records import (
     read_question,
     read_response,
 )
-from surgeval.qa.formats import check_compat
+from surgeval.qa import check_compat
 from surgeval.records import Answer, VqaQuestion
 
 __all__ = ["FocusFiles", "FocusProblems", "Source", "as_sources", "logged_responses", "read_focus"]

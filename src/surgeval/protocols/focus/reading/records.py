@@ -16,7 +16,7 @@ from typing import Any
 from surgeval.datasets import OnProblem, Problem
 from surgeval.errors import BadInput, printable
 from surgeval.files import as_float, format_value
-from surgeval.qa.formats import check_reference
+from surgeval.qa import check_reference
 from surgeval.vocab import capabilities, suggest_capabilities
 
 __all__ = ["FocusQuestion", "FocusResponse", "Here", "check_shape", "example", "read_question", "read_response"]

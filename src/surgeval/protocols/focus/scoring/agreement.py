@@ -32,7 +32,7 @@ def judge_agreement(
     """One row per pair of judges, the panel and, where people decided (`human`: qID → verdict), each against them.
 
     >>> from surgeval.protocols.focus import score_focus
-    >>> from surgeval.qa.judging import ExactJudge, Panel
+    >>> from surgeval.qa import ExactJudge, Panel
     >>> ask = [{"qID": q, "videoID": q, "start_time": 0, "end_time": 0, "procedure_type": "", "question": "Why?"}
     ...        for q in "abcd"]
     >>> truth = [{"qID": q, "primary": "5a", "format": "open_ended", "answer": "to cut"} for q in "abcd"]

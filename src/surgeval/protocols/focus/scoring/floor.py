@@ -15,8 +15,7 @@ from collections.abc import Sequence
 
 from surgeval.asking import PriorAnswerer
 from surgeval.protocols.focus.reading.records import FocusQuestion
-from surgeval.qa.formats import judge_format
-from surgeval.qa.judging import ExactJudge, JudgeItem
+from surgeval.qa import ExactJudge, JudgeItem, judge_format
 from surgeval.records import VqaQuestion
 from surgeval.stats import FEW_CLUSTERS
 

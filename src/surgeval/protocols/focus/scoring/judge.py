@@ -13,8 +13,7 @@ from typing import Protocol, TypeAlias
 from surgeval.errors import printable
 from surgeval.protocols.focus.reading.records import FocusQuestion
 from surgeval.protocols.focus.scoring.rules import Outcome
-from surgeval.qa.judging import JudgeItem, Panel, PanelVerdict
-from surgeval.qa.screening import FlagPolicy, screen
+from surgeval.qa import FlagPolicy, JudgeItem, Panel, PanelVerdict, screen
 
 __all__ = ["Judged", "Judging", "Progress", "ask_judges"]
 

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from surgeval.errors import BadInput
 from surgeval.protocols.focus.scoring.judge import Judging
-from surgeval.qa.chat import Price, public_name
-from surgeval.qa.judging import Panel, TiePolicy, VerdictCache, open_judges, parse_judge
+from surgeval.qa import Panel, Price, TiePolicy, VerdictCache, open_judges, parse_judge, public_name
 
 if TYPE_CHECKING:
-    from surgeval.qa.chat import Chat
+    from surgeval.qa import Chat
 
 __all__ = ["Judges", "Prices", "check_judges", "open_panel", "read_prices"]
 

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 from surgeval.errors import BadInput
 from surgeval.files import format_value
 from surgeval.protocols.focus.reading.records import FocusQuestion, FocusResponse
-from surgeval.qa.formats import AnswerVerdict, judge_format
+from surgeval.qa import AnswerVerdict, judge_format
 from surgeval.vocab import track_limits
 
 __all__ = ["STATUSES", "Outcome", "Status", "TimeRule", "latency_limit", "off_track_groups", "outcome", "time_limit"]

@@ -15,8 +15,7 @@ from surgeval.datasets import clock
 from surgeval.errors import printable
 from surgeval.protocols.intent.asking.gaze import GazeMode, gaze_in_words
 from surgeval.protocols.intent.asking.look import GazePicture
-from surgeval.qa.chat import Message
-from surgeval.qa.choices import choice_prompt
+from surgeval.qa import Message, choice_prompt
 from surgeval.records import IntentQuestion
 
 __all__ = ["PROMPT_VERSION", "item_messages"]

@@ -12,7 +12,7 @@ from surgeval.protocols.intent.asking.look import Eyes
 from surgeval.protocols.intent.asking.reader import READ_BY_MODEL, ModelReader
 from surgeval.protocols.intent.asking.scene import distractor_option
 from surgeval.protocols.intent.cases import split_id
-from surgeval.qa.choices import read_choice
+from surgeval.qa import read_choice
 from surgeval.records import Case, IntentQuestion
 
 __all__ = ["ReadingWorker"]

@@ -48,7 +48,7 @@ from surgeval.protocols.intent.items import ItemSet, OpenedItems, open_items, sa
 from surgeval.protocols.intent.result import IntentScores, load_intent
 from surgeval.protocols.pictures import PICTURES, film_strip, save_pictures
 from surgeval.protocols.result import refuse_dataset
-from surgeval.qa.chat import MODEL_SPECS, REJECTING_SPECS, public_name
+from surgeval.qa import ANSWERER_FORMS, REJECTING_FORMS, public_name
 from surgeval.records import IntentQuestion
 
 __all__ = ["INVALID", "ITEMS", "KEPT", "MAX_TOKENS", "IntentRun", "ask_items", "run_intent"]
@@ -91,7 +91,8 @@ class IntentRun(AskedRun):
 def run_intent(
     data: Annotated[str | Path, ITEMS],
     model: Annotated[
-        str | Answerer[IntentQuestion], Help(f"One of {', '.join((*MODEL_SPECS, *REJECTING_SPECS))}.", metavar="SPEC")
+        str | Answerer[IntentQuestion],
+        Help(f"One of {', '.join((*ANSWERER_FORMS, *REJECTING_FORMS))}.", metavar="SPEC"),
     ],
     out: str | Path,
     *,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from surgeval.datasets import Dataset
 from surgeval.protocols.intent.asking.gaze import APART, GazePoint, mirrored, separation
-from surgeval.qa.mentions import instrument_mentions
+from surgeval.qa import instrument_mentions
 from surgeval.records import Frame, ImageRef, IntentQuestion
 from surgeval.vocab import LabelSpace
 

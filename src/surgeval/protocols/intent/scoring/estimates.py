@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from surgeval.protocols.intent.numbers import weighted_mean
+from surgeval.protocols.intent.scoring.numbers import weighted_mean
 from surgeval.protocols.intent.scoring.weights import Weights, weights_of
 from surgeval.stats import Difference, Interval, VideoSums, ratio_intervals
 

@@ -37,7 +37,7 @@ from surgeval.protocols.surgxbench.measuring.triplets import (
     triplet_name,
 )
 from surgeval.protocols.surgxbench.settings import SurgXSettings
-from surgeval.qa.mentions import instrument_mentions, triplet_mentions
+from surgeval.qa import instrument_mentions, triplet_mentions
 from surgeval.records import UNKNOWN, Case, Triplet
 from surgeval.vocab import LabelSpace, format_class_name, tools_question, triplets_question
 

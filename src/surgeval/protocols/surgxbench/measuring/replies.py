@@ -16,7 +16,7 @@ import torch
 from surgeval.explain import Method, token_maps
 from surgeval.models import Generated, Generative
 from surgeval.protocols.surgxbench.measuring.frames import PreparedFrame
-from surgeval.qa.mentions import Mentions
+from surgeval.qa import Mentions
 from surgeval.records import Case
 
 __all__ = ["NamingReply", "Question", "answer_maps", "ask", "certainties", "reply_case"]

@@ -21,11 +21,12 @@ from surgeval.arrays import Floats, Ints
 from surgeval.errors import DataError
 from surgeval.figures import Estimate, Figure, Series, estimates
 from surgeval.files import safe_name
-from surgeval.protocols.contract import Headline, few_video_notes
+from surgeval.protocols.comparison import few_video_notes
+from surgeval.protocols.contract import Headline
 from surgeval.protocols.result import RunResult
 from surgeval.protocols.training.published import PaperRow, published
 from surgeval.protocols.training.stored import SCORES, AblationFile, AblationName
-from surgeval.protocols.training.tables import PaperTable, convention_notes
+from surgeval.protocols.training.tables import PaperTable, convention_notes, own_rows
 from surgeval.protocols.triplets import TripletScores, load_triplets
 from surgeval.stats import Difference, paired_vector
 
@@ -196,7 +197,11 @@ class AblationScores(RunResult):
 
     def sentences(self) -> tuple[str, ...]:
         """Where the rows were scored under another convention than the paper's."""
-        return convention_notes(self)
+        return convention_notes(self.own_tables())
+
+    def own_tables(self) -> tuple[PaperTable, ...]:
+        """The paper's tables with our rows only."""
+        return own_rows([self.paper()])
 
     def to_json(self) -> dict[str, Any]:
         """The notes and the tables."""
