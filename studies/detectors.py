@@ -401,8 +401,9 @@ def _one_per_box(table: Any) -> Any:
 def _score_ablation(dataset: Dataset, out: Path, results: Mapping[str, Any]) -> None:
     """Folders as `run_ablation` leaves them, so that `surgeval report` makes their pages."""
     from surgeval.engine import Manifest, save_scored
-    from surgeval.protocols.training.ablation.result import ABLATION_FILE, ABLATIONS, ablation_home, load_ablation
+    from surgeval.protocols.training.ablation.result import ABLATIONS, ablation_home, load_ablation
     from surgeval.protocols.training.page import write_page_of
+    from surgeval.protocols.training.stored import AblationFile
 
     seeds = sorted({int(name.split("-")[1]) for name in results if f"{name[:6]}-no-mtl" in results})
     rows: dict[str, dict[str, str]] = {
@@ -417,9 +418,9 @@ def _score_ablation(dataset: Dataset, out: Path, results: Mapping[str, Any]) -> 
             for seed in seeds:
                 boxes = _table(out / f"seed-{seed}-{place}.npz", dataset)
                 scores = _scored(dataset, boxes, folds, name, ablation_home(home, name, seed) / "scores")
-        plan = {"table": table, "configurations": list(places), "seeds": seeds}
-        (home / ABLATION_FILE).write_text(json.dumps(plan))
-        config = {"kind": "ablation", **plan}
+        plan = AblationFile.model_validate({"table": table, "configurations": tuple(places), "seeds": tuple(seeds)})
+        plan.save(home)
+        config = {"kind": "ablation", **plan.model_dump(mode="json")}
         manifest = Manifest("training", config=config, dataset=scores.settings["data"], model="TDnet")
         save_scored(home, manifest, cases=scores.settings["frames"])
         made = load_ablation(home)
