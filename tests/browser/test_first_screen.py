@@ -11,10 +11,10 @@ import pytest
 from surgeval.figures import Figure, Series, estimates
 from surgeval.pages import (
     Card,
+    CardNumber,
     Finding,
     IntervalBar,
     LegendKey,
-    Measured,
     Picture,
     Scorecard,
     Section,
@@ -45,8 +45,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]  # fmt: skip
     bar = IntervalBar(value=0.97, low=0.85, high=0.99, text="97 % [85, 99]; always grasper 91 %",
                       baselines={"chance 28 %": 0.28, "always grasper 91 %": 0.91})  # fmt: skip
-    card = Scorecard("passes", "It sees.", Measured("right", "97 %", "95 % interval 85 % to 99 %", bar),
-                     tuple(Measured(f"number {k}", "0.5", "a note", bar) for k in range(4)), (picture,))  # fmt: skip
+    card = Scorecard("passes", "It sees.", CardNumber("right", "97 %", "95 % interval 85 % to 99 %", bar),
+                     tuple(CardNumber(f"number {k}", "0.5", "a note", bar) for k in range(4)), (picture,))  # fmt: skip
     sections.insert(0, Section("Findings", findings=(Finding("It is right.", "passes", "Right <often>.", bar),
                                                      Finding("Unclear.", "inconclusive"))))  # fmt: skip
     return write_page(tmp_path_factory.mktemp("first") / "report.html", "net", sections, lead="Its chance is 25 %.",

@@ -16,9 +16,9 @@ from .parts import Section as Section
 from .parts import Table as Table
 from .parts import Term as Term
 from .safety import script_data as script_data
+from .scorecard import CardNumber as CardNumber
 from .scorecard import Finding as Finding
 from .scorecard import IntervalBar as IntervalBar
-from .scorecard import Measured as Measured
 from .scorecard import Scorecard as Scorecard
 from .tables import TableFormat as TableFormat
 from .tables import distinct as distinct

@@ -19,7 +19,7 @@ from surgeval.results import Grade
 if TYPE_CHECKING:
     from surgeval.pages.parts import Picture
 
-__all__ = ["Finding", "IntervalBar", "Measured", "Scorecard"]
+__all__ = ["CardNumber", "Finding", "IntervalBar", "Scorecard"]
 
 MOST_NUMBERS, MOST_PICTURES = 4, 2  # of a scorecard, beside the main number
 
@@ -95,7 +95,7 @@ def _label(text: str, x: float, y: int, anchor: str) -> Markup:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class CardNumber:
     """A number of a scorecard: what it is, as text, with a remark such as its interval, and drawn where it can be."""
 
     label: str
@@ -122,14 +122,14 @@ class Finding:
 class Scorecard:
     """The one answer of a page: grade, claim as a short sentence, the main number, and a few more.
 
-    >>> Scorecard("passes", "It sees.", Measured("right answers", "97 %")).claim
+    >>> Scorecard("passes", "It sees.", CardNumber("right answers", "97 %")).claim
     'It sees.'
     """
 
     grade: Grade | None
     claim: str
-    number: Measured | None = None
-    others: tuple[Measured, ...] = ()
+    number: CardNumber | None = None
+    others: tuple[CardNumber, ...] = ()
     pictures: tuple[Picture, ...] = ()
 
     def __post_init__(self) -> None:

@@ -16,10 +16,10 @@ import polars as pl
 
 from surgeval.figures import Figure
 from surgeval.pages import (
+    CardNumber,
     Evidence,
     Finding,
     IntervalBar,
-    Measured,
     Picture,
     Plot,
     Scorecard,
@@ -146,12 +146,12 @@ def scorecard_of(result: RunResult, pictures: Sequence[Picture] = ()) -> Scoreca
     )  # fmt: skip
 
 
-def _measured(headline: Headline, *, main: bool) -> Measured:
+def _measured(headline: Headline, *, main: bool) -> CardNumber:
     """The main number says its interval in words and has its baselines on the bar; the others are short."""
     unit, ends = headline.unit, headline.interval.ends(headline.unit)
     levels = [f"{name} {number_text(value, unit)}" for name, value in _baselines(headline).items() if value]
     note = ends if main else "; ".join([ends.removeprefix("95 % interval "), *levels])
-    return Measured(headline.label, number_text(headline.interval.estimate, unit), note, headline_bar(headline))
+    return CardNumber(headline.label, number_text(headline.interval.estimate, unit), note, headline_bar(headline))
 
 
 def _baselines(headline: Headline) -> dict[str, float]:
@@ -223,8 +223,11 @@ def finding_sections(
 
 
 def _findings(verdict: Verdict) -> tuple[Finding, ...]:
+    graded = verdict.grade != "not applicable"  # nothing is claimed of a reference row
     return tuple(
-        Finding(unbroken(reason.text), reason.grade, unbroken(reason.rule.text), _reason_bar(reason))
+        Finding(
+            unbroken(reason.text), reason.grade if graded else None, unbroken(reason.rule.text), _reason_bar(reason)
+        )
         for reason in verdict.reasons
     )
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import polars as pl
 
 from surgeval.pages import (
+    CardNumber,
     Evidence,
     Finding,
     IntervalBar,
-    Measured,
     Scorecard,
     Section,
     Table,
@@ -287,8 +287,8 @@ def _main_note(main: Compared, comparison: Comparison) -> str:
     return "; ".join([*values, gap.interval.ends(unit), *([f"p = {gap.p:.2g}"] if gap.testable else [])])
 
 
-def _measured(number: Compared, note: str) -> Measured:
-    return Measured(f"{number.label}, A − B", _signed(number), note, difference_bar(number))
+def _measured(number: Compared, note: str) -> CardNumber:
+    return CardNumber(f"{number.label}, A − B", _signed(number), note, difference_bar(number))
 
 
 def difference_bar(number: Compared) -> IntervalBar | None:

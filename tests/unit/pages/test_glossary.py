@@ -9,7 +9,7 @@ import pytest
 from tools.written_pages import main
 
 from surgeval.figures import Estimate, Series, bars, estimates, heatmap
-from surgeval.pages import Measured, Scorecard, Section, Table, glossary, render_page
+from surgeval.pages import CardNumber, Scorecard, Section, Table, glossary, render_page
 from surgeval.pages.glossary import Glossary, Terms
 from surgeval.protocols.registry import descriptors
 from surgeval.stats import glossary_entries
@@ -72,7 +72,7 @@ def test_whole_words_become_links(text: str, expected: list[str]) -> None:
 def test_a_page_lists_only_what_it_uses() -> None:
     table = Table("Numbers", pl.DataFrame({"F1": [0.5], "hook": [1.0]}))
     html = render_page("Net", [Section("Result", "Its lift.", tables=(table,))],
-                       scorecard=Scorecard(None, "It is right.", Measured("IoU", "0.5")))  # fmt: skip
+                       scorecard=Scorecard(None, "It is right.", CardNumber("IoU", "0.5")))  # fmt: skip
     used = set(entries(html))
     assert {"lift", "iou", "f1"} <= used
     assert used - {"lift", "iou", "f1"} == {"chance", "precision", "recall"}  # words of those three sentences

@@ -21,9 +21,9 @@ from surgeval.errors import BadInput
 from surgeval.figures import Figure, Series
 from surgeval.figures import bars as draw_bars
 from surgeval.pages import (
+    CardNumber,
     Finding,
     IntervalBar,
-    Measured,
     Picture,
     Plot,
     Scorecard,
@@ -97,7 +97,7 @@ def test_the_library_is_embedded_once_and_only_where_a_figure_needs_it() -> None
 def test_no_element_loads_anything_and_none_carries_a_handler_or_a_style() -> None:
     picture = Picture(np.zeros((4, 6, 3), np.uint8), EVIL)
     table = Table(EVIL, pl.DataFrame({EVIL: [EVIL]}), EVIL, "tables/a b.csv")
-    evil = Measured(EVIL, EVIL, EVIL, IntervalBar(value=0.5, text=EVIL, baselines={EVIL: 0.1}))
+    evil = CardNumber(EVIL, EVIL, EVIL, IntervalBar(value=0.5, text=EVIL, baselines={EVIL: 0.1}))
     html = render_page(
         EVIL, [Section(EVIL, EVIL, (table,), (bars(EVIL),), (picture,))], scorecard=Scorecard("passes", EVIL, evil)
     )
@@ -235,7 +235,7 @@ def test_no_name_adds_an_element_to_the_page(name: str) -> None:
 
 def test_no_line_ends_inside_a_number() -> None:
     findings = (Finding("+9 points [−4, +13]."),)
-    card = Scorecard(None, "It sees.", Measured("right", "97 %", "95 % interval 85.4 % to 99.4 %"))
+    card = Scorecard(None, "It sees.", CardNumber("right", "97 %", "95 % interval 85.4 % to 99.4 %"))
     table = Table("A", pl.DataFrame({"number": ["25.0 points [-76.8, 100.0]"]}))
     html = render_page("Page", [Section("One", findings=findings, tables=(table,))], scorecard=card)
     for whole in ("85.4\u00a0% to 99.4\u00a0%", "[−4,\u00a0+13]", "25.0\u00a0points [-76.8,\u00a0100.0]"):

@@ -115,7 +115,7 @@ def verdict_on(facts: FocusFacts) -> Verdict:
 
 def reasons_of(facts: FocusFacts) -> tuple[Reason, ...]:
     """Every rule that has its number, in the order of the page."""
-    reasons = [saw_no_images(RULES["images"])] if facts.pictured is False else []
+    reasons = [saw_no_images(RULES["images"])] if facts.pictured is False and not facts.reference else []
     reasons += [_against_baseline(facts), _usable(facts.counts)]
     reasons += [_parts(facts.buckets)] if len(facts.buckets) > 1 else []
     reasons += [_shift(facts.sides)] if len(facts.sides) > 1 else []

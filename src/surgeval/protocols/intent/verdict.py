@@ -120,7 +120,7 @@ def _reference(scores: IntentScores) -> str:
 
 def reasons_of(facts: IntentFacts) -> tuple[Reason, ...]:
     """Every rule that has its number, in the order of the page."""
-    reasons = [_competent(facts), _images(facts), _discriminates(facts)]
+    reasons = [_competent(facts), *([] if facts.reference else [_images(facts)]), _discriminates(facts)]
     reasons += [_perceptual(facts)] if "perceptual" in facts.numbers else []
     reasons += [_gaze(facts, facts.gaze_gain)] if facts.gaze_gain is not None else []
     reasons += [_wrong_gaze(facts.changed, facts.consistent)] if facts.changed is not None else []

@@ -16,9 +16,9 @@ from surgeval.errors import DataError
 from surgeval.figures import Curve, Figure, Series, bars, lines
 from surgeval.files import read_bounded
 from surgeval.pages import (
+    CardNumber,
     Finding,
     IntervalBar,
-    Measured,
     Picture,
     Scorecard,
     Section,
@@ -268,18 +268,18 @@ def _scorecard(training: Training, standing: Finding) -> Scorecard:
     return Scorecard(standing.grade, standing.text, numbers[0] if numbers else None, tuple(numbers[1:5]))
 
 
-def _numbers(training: Training) -> list[Measured]:
+def _numbers(training: Training) -> list[CardNumber]:
     """The best number first, then epochs, speed and time."""
-    facts = [Measured("epochs", str(len(training.of(stage))), stage) for stage in training.stages]
+    facts = [CardNumber("epochs", str(len(training.of(stage))), stage) for stage in training.stages]
     best = _best_of(training)
     if best is not None:
         text, where = f"{best[1]:.3f}", f"{best[0].stage}, epoch {best[0].number}"
-        facts.insert(0, Measured("best mAP50", text, where, IntervalBar(value=best[1], text=text)))
+        facts.insert(0, CardNumber("best mAP50", text, where, IntervalBar(value=best[1], text=text)))
     speeds = [epoch.numbers["images_per_second"] for epoch in training.epochs if "images_per_second" in epoch.numbers]
     if speeds:
-        facts.append(Measured("images per second", f"{sorted(speeds)[len(speeds) // 2]:.0f}", "training, median"))
+        facts.append(CardNumber("images per second", f"{sorted(speeds)[len(speeds) // 2]:.0f}", "training, median"))
     spent = sum(epoch.numbers.get("seconds", 0.0) for epoch in training.epochs)
-    return [*facts, *([Measured("minutes", f"{spent / 60:.1f}", "all epochs")] if spent else [])]
+    return [*facts, *([CardNumber("minutes", f"{spent / 60:.1f}", "all epochs")] if spent else [])]
 
 
 def _pictures(folder: Path) -> tuple[Picture, ...]:

@@ -14,7 +14,7 @@ import polars as pl
 from surgeval.arrays import Image
 from surgeval.datasets import Dataset, OnProblem, Problem, Sources, raise_errors
 from surgeval.figures import Figure
-from surgeval.pages import Measured, Picture, Plot, Scorecard, Section, Table, save_tables, write_page
+from surgeval.pages import CardNumber, Picture, Plot, Scorecard, Section, Table, save_tables, write_page
 from surgeval.report.dataset.charts import MOST_CLASSES, MOST_VIDEOS, crowd
 from surgeval.report.dataset.count import dataset_statistics
 from surgeval.report.dataset.findings import Checked, dataset_findings
@@ -169,17 +169,17 @@ def _scorecard(s: DatasetStatistics, check: Checked | None) -> Scorecard:
     first = dataset_findings(s, check)[0] if check is not None else None
     instances = f"{s.total / s.labelled:.2f} per labelled frame" if s.labelled else ""
     numbers = [
-        Measured(_noun(len(s.videos), "video"), _grouped(len(s.videos)), _duration(s.seconds) if s.seconds else ""),
-        Measured("labelled frames", _grouped(s.labelled), f"of {_grouped(s.frames)} frames"),
-        Measured("instances", _grouped(s.total), instances),
+        CardNumber(_noun(len(s.videos), "video"), _grouped(len(s.videos)), _duration(s.seconds) if s.seconds else ""),
+        CardNumber("labelled frames", _grouped(s.labelled), f"of {_grouped(s.frames)} frames"),
+        CardNumber("instances", _grouped(s.total), instances),
     ]
     if s.total:
         numbers.append(
-            Measured("instances with a box", _share(s.boxes, s.total), f"{_grouped(s.total - s.boxes)} without")
+            CardNumber("instances with a box", _share(s.boxes, s.total), f"{_grouped(s.total - s.boxes)} without")
         )
     if s.space.triplets:
         used = len({s.space.find(i, v, t) for _, i, v, t in s.instances} - {-1})
-        numbers.append(Measured("triplet classes occur", str(used), f"of {len(s.space.triplets)} in the label space"))
+        numbers.append(CardNumber("triplet classes occur", str(used), f"of {len(s.space.triplets)} in the label space"))
     return Scorecard(
         first.grade if first is not None else None, _contents(s) if first is None else first.text, numbers[0],
         tuple(numbers[1:5]),

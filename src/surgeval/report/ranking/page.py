@@ -14,7 +14,7 @@ import polars as pl
 
 from surgeval.errors import BadInput
 from surgeval.files import failure_reason, write_atomically
-from surgeval.pages import Finding, Measured, Plot, Scorecard, Section, Table, save_tables, write_page
+from surgeval.pages import CardNumber, Finding, Plot, Scorecard, Section, Table, save_tables, write_page
 from surgeval.protocols.registry import ranked_measures
 from surgeval.report.ranking.findings import equal_models, findings, leading
 from surgeval.report.ranking.study import RankingStudy
@@ -137,14 +137,14 @@ def ranking_card(study: RankingStudy) -> Scorecard:
     decided = int((ranking.wins > ranking.wins.T).sum())
     able = len(ranking.buckets) - len(ranking.untestable)
     facts = [
-        Measured("models", str(len(ranking.models)), f"on {len(ranking.final_order)} different places"),
-        Measured("pairs decided", f"{decided} of {pairs}", "in more buckets than the other way round"),
-        Measured("buckets that can decide", f"{able} of {len(ranking.buckets)}",
+        CardNumber("models", str(len(ranking.models)), f"on {len(ranking.final_order)} different places"),
+        CardNumber("pairs decided", f"{decided} of {pairs}", "in more buckets than the other way round"),
+        CardNumber("buckets that can decide", f"{able} of {len(ranking.buckets)}",
                  f"with at least {ranking.options.min_clusters} videos"),
     ]  # fmt: skip
     if study.places is not None and np.isfinite(study.places.mean_tau):
         note = f"mean of {len(study.places.places)} resamples; 1 is the same order"
-        facts.append(Measured("Kendall's tau on resampled videos", f"{study.places.mean_tau:.2f}", note))
+        facts.append(CardNumber("Kendall's tau on resampled videos", f"{study.places.mean_tau:.2f}", note))
     return Scorecard(None, leading(study), others=tuple(facts))
 
 
