@@ -401,11 +401,12 @@ def _one_per_box(table: Any) -> Any:
 def _score_ablation(dataset: Dataset, out: Path, results: Mapping[str, Any]) -> None:
     """Folders as `run_ablation` leaves them, so that `surgeval report` makes their pages."""
     from surgeval.engine import Manifest, save_scored
-    from surgeval.protocols.training.ablation.result import ABLATION_FILE, ABLATIONS, ablation_home, load_ablation
+    from surgeval.protocols.training.ablation.result import ABLATIONS, ablation_home, load_ablation
     from surgeval.protocols.training.page import write_page_of
+    from surgeval.protocols.training.stored import AblationFile, AblationName, save_plan
 
     seeds = sorted({int(name.split("-")[1]) for name in results if f"{name[:6]}-no-mtl" in results})
-    rows: dict[str, dict[str, str]] = {
+    rows: dict[AblationName, dict[str, str]] = {
         "components": {"TDnet w/o self-distill": "fusion-0.8/teacher", "TDnet w/o MTL": "no-mtl/student",
                        "TDnet": "fusion-0.8/student"},
         "fusion": {one.name: f"fusion-{one.changes['fusion']:g}/student" for one in ABLATIONS["fusion"].configurations},
@@ -417,21 +418,19 @@ def _score_ablation(dataset: Dataset, out: Path, results: Mapping[str, Any]) -> 
             for seed in seeds:
                 boxes = _table(out / f"seed-{seed}-{place}.npz", dataset)
                 scores = _scored(dataset, boxes, folds, name, ablation_home(home, name, seed) / "scores")
-        plan = {"table": table, "configurations": list(places), "seeds": seeds}
-        (home / ABLATION_FILE).write_text(json.dumps(plan))
-        config = {"kind": "ablation", **plan}
-        manifest = Manifest("training", config=config, dataset=scores.settings["data"], model="TDnet")
+        save_plan(AblationFile(table=table, configurations=tuple(places), seeds=tuple(seeds)), home)
+        manifest = Manifest("training", config={"kind": "ablation"}, dataset=scores.settings["data"], model="TDnet")
         save_scored(home, manifest, cases=scores.settings["frames"])
         made = load_ablation(home)
         print(f"\n{made.finding}\n\n{_markdown(made.paper().readable())}\nopen {write_page_of([made], home)}")
 
 
 def _score_students(dataset: Dataset, out: Path, results: Mapping[str, Any]) -> None:
+    """Teacher and student, each video (or half) as its fold."""
     import polars as pl
 
     from surgeval import compare
 
-    """Teacher and student, each video (or half) as its fold."""
     named = {name: [one for one in facts["test"] if "/" not in one] for name, facts in results.items()}
     folds = named if all(named.values()) else None  # halves by frame: every frame of the dataset is tested
     scored = {}

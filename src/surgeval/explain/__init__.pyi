@@ -2,8 +2,16 @@ from .camera import camera_field as camera_field
 from .camera import corrected_flow as corrected_flow
 from .camera import fit_camera as fit_camera
 from .camera import fit_camera_robust as fit_camera_robust
+from .flow import FLOW_METHODS as FLOW_METHODS
+from .flow import DisFlow as DisFlow
+from .flow import FarnebackFlow as FarnebackFlow
+from .flow import FlowMethod as FlowMethod
 from .flow import FlowPair as FlowPair
+from .flow import StoredFlow as StoredFlow
+from .flow import estimate_flow as estimate_flow
 from .flow import open_flow as open_flow
+from .heatmaps import HEATMAP_METHODS as HEATMAP_METHODS
+from .heatmaps import HeatmapMethod as HeatmapMethod
 from .heatmaps import Maps as Maps
 from .heatmaps import Method as Method
 from .heatmaps import MethodRecord as MethodRecord
@@ -18,9 +26,9 @@ from .motion import find_motion as find_motion
 from .motion import motion_mask as motion_mask
 from .occlusion import Occlusion as Occlusion
 from .occlusion import OcclusionCurves as OcclusionCurves
-from .occlusion import curves as curves
 from .occlusion import fill_colour as fill_colour
 from .occlusion import occlude as occlude
+from .occlusion import occlusion_curves as occlusion_curves
 from .paste import Paste as Paste
 from .paste import whole as whole
 from .reference_maps import BASELINES as BASELINES

@@ -26,11 +26,11 @@ __all__ = [
     "Occlusion",
     "OcclusionCurves",
     "attention_order",
-    "curves",
     "fill_colour",
     "least_attended",
     "occlude",
     "occlusion",
+    "occlusion_curves",
     "score_curves",
 ]
 
@@ -183,7 +183,7 @@ def occlusion(
     return Occlusion(model.scores(pixels, texts), **after, area=regions.fractions, empty=regions.empty)
 
 
-def curves(
+def occlusion_curves(
     model: Contrastive,
     pixels: torch.Tensor,
     texts: TextBank,
@@ -202,8 +202,8 @@ def curves(
     >>> image = torch.rand(1, 3, 128, 128, generator=torch.Generator().manual_seed(0))
     >>> texts = clip.texts(["a hook", "a grasper"])
     >>> maps = heatmaps(clip, image, texts, [[0]]).values[:, 0]
-    >>> found = curves(clip, image, texts, maps, torch.tensor([0]), steps=2)
-    >>> tuple(found.deletion.shape), bool(found.deletion[0, -1] == found.insertion[0, 0])
+    >>> result = occlusion_curves(clip, image, texts, maps, torch.tensor([0]), steps=2)
+    >>> tuple(result.deletion.shape), bool(result.deletion[0, -1] == result.insertion[0, 0])
     ((1, 3), True)
     """
     pixels = pixels.to(model.device)

@@ -10,29 +10,9 @@ import re
 
 from surgeval.qa.answer_formats.text import visible_text
 
-__all__ = [
-    "ANSWER",
-    "BRACKETED",
-    "CLOSE",
-    "CLOSING",
-    "CONDITIONAL",
-    "DENIED",
-    "HYPOTHETICAL",
-    "NONE_OF_THEM",
-    "NOT_BUT",
-    "NOUN",
-    "OPEN",
-    "OPENING",
-    "PREDICATE",
-    "REFUSAL",
-    "RULED_OUT_AFTER",
-    "SUBJECT",
-    "TAG",
-    "TENTATIVE",
-    "UNSAID",
-    "VERB",
-    "normalise_reply",
-]
+__all__ = ["ANSWER", "BRACKETED", "CLOSE", "CLOSING", "CONDITIONAL", "DENIED", "HYPOTHETICAL", "NONE_OF_THEM",
+           "NOT_BUT", "NOUN", "OPEN", "OPENING", "PREDICATE", "REFUSAL", "RULED_OUT_AFTER", "SUBJECT", "TAG",
+           "TENTATIVE", "UNSAID", "VERB", "normalise_reply"]  # fmt: skip
 
 OPENING = r"(\[{<\"'“‘«【「『《〈|_"
 CLOSING = r")\]}>\"'”’»】」』》〉|_"

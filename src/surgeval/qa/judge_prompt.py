@@ -15,12 +15,7 @@ from surgeval.qa.chat import Message
 from surgeval.qa.text_views import strip_invisible
 from surgeval.vocab import foreign_objects
 
-__all__ = [
-    "PROMPT_VERSION",
-    "REMINDER",
-    "JudgeItem",
-    "judge_messages",
-]
+__all__ = ["PROMPT_VERSION", "REMINDER", "JudgeItem", "judge_messages"]
 
 PROMPT_VERSION = 1  # part of every cache key, so a changed prompt invalidates stored verdicts
 REMINDER = "That was not one of the two words. Reply with exactly one word and nothing else: CORRECT or INCORRECT."

@@ -15,12 +15,7 @@ from surgeval.qa.chat import Price, Usage
 from surgeval.qa.panel import PanelVerdict, Vote
 from surgeval.results import Result, counted
 
-__all__ = [
-    "JudgeTally",
-    "PanelReport",
-    "summarise_verdicts",
-    "vote_table",
-]
+__all__ = ["JudgeTally", "PanelReport", "summarise_verdicts", "vote_table"]
 
 
 @dataclass(frozen=True, slots=True)

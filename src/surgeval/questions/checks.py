@@ -235,7 +235,7 @@ _NO_LIST = re.compile(  # "without pushing, twisting or" before "pulling"
 
 @question_check()
 def option_count(draft: Draft, rules: Rules, facts: Facts) -> str:
-    """As many options as asked for (2 to 8 where nobody asked)."""
+    """As many options as required (2 to 8 by default)."""
     count, wanted = len(draft.options), rules.options
     if wanted is not None and count != wanted:
         return f"{count} options, expected {wanted}"
@@ -264,7 +264,7 @@ def one_answer(draft: Draft, rules: Rules, facts: Facts) -> str:
 
 @question_check()
 def options_comparable(draft: Draft, rules: Rules, facts: Facts) -> str:
-    """No option is more than twice as long as the options usually are, and the right one does not stand out."""
+    """No option is more than twice as long as the median, and the right one is not much longer than the others."""
     lengths = [len(option) for option in draft.options]
     usual = median(lengths) if lengths else 0
     for number, length in enumerate(lengths):

@@ -37,7 +37,7 @@ _LARGEST_TABLE, _MOST_ROWS = 1 << 24, 100_000
 
 @dataclass(frozen=True, slots=True)
 class ClipOptions:
-    """How video becomes records: the scenario, frames per clip, shortest and longest clip in seconds, missing facts.
+    """Options for cutting video: scenario, frames per clip, shortest and longest clip in seconds, procedure and site.
 
     A clip lasts from its first frame to its last. With `all_fixations` a record also holds the fixations between the
     labelled frames of its clip, where the dataset knows them; else only those that are active at a labelled frame.

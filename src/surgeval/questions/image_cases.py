@@ -23,12 +23,7 @@ from surgeval.questions.source_records import Scene, SourceRecord, stays_inside,
 from surgeval.records import Box, Gaze
 from surgeval.results import counted
 
-__all__ = [
-    "ImageRegion",
-    "dwell_by_region",
-    "image_records",
-    "regions_while_naming",
-]
+__all__ = ["ImageRegion", "dwell_by_region", "image_records", "regions_while_naming"]
 
 LOOK_AHEAD = 1.5  # seconds before a word in which a look belongs to it
 # Words of a finding that do not identify it. Two letters count where the finding writes them in capitals (PE, TB).

@@ -23,21 +23,8 @@ from surgeval.files import Location, raise_errors, read_bounded, validate
 from surgeval.questions.source_records import SourceRecord, read_fact
 from surgeval.records import Gaze
 
-__all__ = [
-    "Rules",
-    "Skill",
-    "Template",
-    "assemble_prompt",
-    "describe_gaze",
-    "find_skill",
-    "fitting_templates",
-    "open_template",
-    "parse_template",
-    "region_of",
-    "repair_text",
-    "skills",
-    "templates",
-]
+__all__ = ["Rules", "Skill", "Template", "assemble_prompt", "describe_gaze", "find_skill", "fitting_templates",
+           "open_template", "parse_template", "region_of", "repair_text", "skills", "templates"]  # fmt: skip
 
 _LARGEST_FILE = 1 << 18
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")

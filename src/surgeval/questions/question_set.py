@@ -29,15 +29,7 @@ from surgeval.questions.prompt_templates import Template, open_template, templat
 from surgeval.questions.source_records import SourceRecord, read_source_records, write_source_records
 from surgeval.records import IntentQuestion
 
-__all__ = [
-    "ITEMS",
-    "QuestionSet",
-    "copy_media",
-    "item_fingerprint",
-    "open_set",
-    "write_items",
-    "write_set",
-]
+__all__ = ["ITEMS", "QuestionSet", "copy_media", "item_fingerprint", "open_set", "write_items", "write_set"]
 
 ITEMS, RECORDS, TEMPLATES = "items.jsonl", "records.jsonl", "templates"
 _MOST_TEMPLATES = 100
@@ -92,7 +84,7 @@ def open_set(path: str | Path, records: str | Path | None = None) -> QuestionSet
 
 
 def write_items(path: Path, items: Sequence[IntentQuestion]) -> None:
-    """Write `items.jsonl`, whole or not at all."""
+    """Write `items.jsonl` atomically."""
     text = "".join(json.dumps(intent_record(item), ensure_ascii=False) + "\n" for item in items)
     write_atomically(path, text.encode())
 

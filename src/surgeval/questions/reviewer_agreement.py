@@ -17,10 +17,7 @@ from surgeval.questions.review import Judgement, read_judgements
 from surgeval.records import IntentQuestion
 from surgeval.stats import Agreement, cohen_kappa, count_ratings, fleiss_kappa
 
-__all__ = [
-    "AgreementRow",
-    "agreement",
-]
+__all__ = ["AgreementRow", "agreement"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,7 @@ def longest_bias(drafts: Mapping[str, Draft]) -> LongestBias | None:
 
 @question_check("set")
 def answer_not_longest(drafts: Mapping[str, Draft]) -> str:
-    """The right option is not the longest more often than chance has it."""
+    """The right option is not the longest more often than expected by chance."""
     bias = longest_bias(drafts)
     if bias is None or not bias.significant:
         return ""
@@ -268,7 +268,7 @@ def _batch_faults(questions: QuestionSet, drafts: Mapping[str, Draft]) -> list[F
 
 
 def _unchecked(questions: QuestionSet) -> list[str]:
-    """What items lack, and the checks that need it."""
+    """What items of the set lack, with the checks that therefore do not apply to them."""
     items = questions.items
     bare = sum(item.trap is not None and not item.labels for item in items)
     alone = sum(item.trap == "perceptual" and questions.record_of(item) is None for item in items)

@@ -23,16 +23,8 @@ from surgeval.errors import BadInput
 from surgeval.files import BrokenJson, Location, format_value, leads_out, parse_json, write_atomically
 from surgeval.records import Gaze, ImageRef
 
-__all__ = [
-    "LONGEST_TEXT",
-    "Scene",
-    "SourceRecord",
-    "encode_media",
-    "read_fact",
-    "read_source_records",
-    "stays_inside",
-    "write_source_records",
-]
+__all__ = ["LONGEST_TEXT", "Scene", "SourceRecord", "encode_media", "read_fact", "read_source_records", "stays_inside",
+           "write_source_records"]  # fmt: skip
 
 LONGEST_TEXT, LONGEST_NAME = 4_000, 200  # characters of one field; of the name of a thing
 _MOST = {"media": 256, "gaze": 20_000, "names": 500}

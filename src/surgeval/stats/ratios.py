@@ -61,12 +61,14 @@ class MacroMean:
     """The mean of ratios, such as one per class or bucket.
 
     `weights` are equal unless given. A ratio without cases is `skipped` (the mean is over the others), or it leaves the
-    whole mean `undefined`, which a mean with weights of its own always is.
+    whole mean `undefined`, which a mean with weights of its own always is. A constant ratio widens the interval of the
+    mean by its own: one that is the same `share` in every video, or only one that is the same in every `row`.
     """
 
     ratios: tuple[Ratio, ...]
     weights: tuple[Fraction, ...] = ()
     absent: Literal["skipped", "undefined"] = "skipped"
+    constant: Literal["share", "row"] = "share"
 
     def __post_init__(self) -> None:
         if not self.ratios or (self.weights and len(self.weights) != len(self.ratios)):
@@ -237,6 +239,7 @@ class VideoSums:
         for part in defined:
             top, bottom = self.over[:, part], self.under[:, part]
             same = np.allclose(top * bottom.sum(), top.sum() * bottom, rtol=1e-12, atol=0)
+            same = same and (mean.constant == "share" or top.sum() in (0.0, bottom.sum()))
             if same and (top >= 0).all() and (top <= bottom).all():
                 yield float(mean.weights[part]) if mean.weights else 1 / len(defined), share_interval(top, bottom)
 

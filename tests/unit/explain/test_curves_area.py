@@ -8,7 +8,7 @@ import pytest
 import torch
 from tests.unit.explain.small_models import Small, bank
 
-from surgeval.explain import curves
+from surgeval.explain import occlusion_curves
 from surgeval.models.contrastive import TextBank
 from surgeval.models.preparation import Preparation
 
@@ -32,7 +32,7 @@ WHITE = torch.ones(1, 3, 32, 32)
 
 @pytest.mark.parametrize("steps", [1, 4, 16])
 def test_a_score_that_falls_evenly_encloses_a_triangle_whatever_the_number_of_steps(steps: int) -> None:
-    found = curves(BrightnessReader(None), WHITE, bank(3), UPPER, torch.tensor([0]), steps=steps)
+    found = occlusion_curves(BrightnessReader(None), WHITE, bank(3), UPPER, torch.tensor([0]), steps=steps)
     assert found.fractions.tolist() == pytest.approx([step / steps for step in range(steps + 1)])
     assert found.deletion[0].tolist() == pytest.approx([1 - step / steps for step in range(steps + 1)])
     assert found.deletion_area.item() == pytest.approx(1 / 2)
@@ -41,7 +41,7 @@ def test_a_score_that_falls_evenly_encloses_a_triangle_whatever_the_number_of_st
 
 def test_a_map_of_what_counts_loses_the_score_in_the_first_half() -> None:
     """The upper half goes in the first two of four steps: 1, ½, 0, 0, 0 is a triangle of base ½ and height 1."""
-    found = curves(BrightnessReader(None), WHITE, bank(3), UPPER, torch.tensor([1]), steps=4)
+    found = occlusion_curves(BrightnessReader(None), WHITE, bank(3), UPPER, torch.tensor([1]), steps=4)
     assert found.deletion[0].tolist() == pytest.approx([1, 0.5, 0, 0, 0])
     assert found.insertion[0].tolist() == pytest.approx([0, 0.5, 1, 1, 1])
     assert found.deletion_area.item() == pytest.approx(1 / 4)
@@ -50,13 +50,13 @@ def test_a_map_of_what_counts_loses_the_score_in_the_first_half() -> None:
 
 @pytest.mark.parametrize("steps", [1, 5])
 def test_the_area_under_a_score_that_nothing_changes_is_that_score(steps: int) -> None:
-    found = curves(BrightnessReader(None), WHITE, bank(3), UPPER, torch.tensor([2]), steps=steps)
+    found = occlusion_curves(BrightnessReader(None), WHITE, bank(3), UPPER, torch.tensor([2]), steps=steps)
     assert found.deletion_area.item() == found.insertion_area.item() == pytest.approx(0.8)
 
 
 def test_each_image_has_the_area_of_its_own_curve() -> None:
     pixels, maps = torch.cat([WHITE, 2 * WHITE]), torch.cat([UPPER, 1 - UPPER])
-    found = curves(BrightnessReader(None), pixels, bank(3), maps, torch.tensor([1, 1]), steps=4)
+    found = occlusion_curves(BrightnessReader(None), pixels, bank(3), maps, torch.tensor([1, 1]), steps=4)
     # The second picture is twice as bright and its map points at the half that does not count: 2, 2, 2, 1, 0.
     assert found.deletion[1].tolist() == pytest.approx([2, 2, 2, 1, 0])
     assert found.deletion_area.tolist() == pytest.approx([0.25, 1.5])

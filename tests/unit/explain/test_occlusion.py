@@ -9,7 +9,7 @@ import torch
 from tests.unit.explain.small_models import Small, bank, images, small_vit
 
 from surgeval.errors import BadInput
-from surgeval.explain import curves, fill_colour, occlude
+from surgeval.explain import fill_colour, occlude, occlusion_curves
 from surgeval.explain.occlusion import _average_along, attention_order, least_attended, occlusion, shifted
 from surgeval.models.contrastive import TextBank
 from surgeval.models.preparation import Preparation
@@ -106,8 +106,8 @@ def test_a_map_without_a_region_blacks_out_nothing() -> None:
 
 def test_a_good_map_falls_early_and_rises_early() -> None:
     model, pixels, which = CornerReader(None), torch.ones(4, 3, 32, 32), torch.zeros(4, dtype=torch.long)
-    good = curves(model, pixels, bank(2), _corner_map(), which, steps=8)
-    bad = curves(model, pixels, bank(2), 1 - _corner_map(), which, steps=8)
+    good = occlusion_curves(model, pixels, bank(2), _corner_map(), which, steps=8)
+    bad = occlusion_curves(model, pixels, bank(2), 1 - _corner_map(), which, steps=8)
     assert good.deletion.shape == (4, 9)
     assert (good.deletion_area < bad.deletion_area).all()
     assert (good.insertion_area > bad.insertion_area).all()
@@ -118,10 +118,12 @@ def test_a_good_map_falls_early_and_rises_early() -> None:
 
 
 def test_the_area_under_a_constant_score_is_that_score() -> None:
-    found = curves(CornerReader(None), torch.ones(2, 3, 32, 32), bank(2), _corner_map(2), torch.ones(2), steps=3)
+    found = occlusion_curves(
+        CornerReader(None), torch.ones(2, 3, 32, 32), bank(2), _corner_map(2), torch.ones(2), steps=3
+    )
     assert found.deletion_area.tolist() == [0, 0]
     with pytest.raises(BadInput, match="steps must be"):
-        curves(CornerReader(None), torch.ones(2, 3, 32, 32), bank(2), _corner_map(2), torch.ones(2), steps=0)
+        occlusion_curves(CornerReader(None), torch.ones(2, 3, 32, 32), bank(2), _corner_map(2), torch.ones(2), steps=0)
 
 
 def test_one_map_for_each_image_is_expected() -> None:

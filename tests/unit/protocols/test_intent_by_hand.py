@@ -81,6 +81,7 @@ def test_one_passed_trap_in_three_videos_leaves_the_difference_an_interval_on_bo
     gap = weighted_interval(cells, {"failed": Fraction(1), "passed": Fraction(-1)}, "gap")
     assert gap.estimate == 0.25
     assert gap.low < 0 and gap.high > 0.7
+    assert "undefined without 1 of 3 clusters" in gap.note and "all its parts" not in gap.note
 
 
 def test_one_who_is_never_readable_is_not_consistent() -> None:

@@ -51,7 +51,16 @@
     });
     plot.view = made.view;
   };
-  const drawAll = async (dark) => { for (const plot of drawn ? plots : []) await draw(plot, dark); };
+  // On a screen the browser may act between two figures; before printing, all must be there when the handler ends.
+  let round = 0;
+  const drawAll = async (dark, pause = true) => {
+    const own = ++round;
+    for (const plot of drawn ? plots : []) {
+      if (pause) await new Promise((next) => setTimeout(next));
+      if (own !== round) return; // a later call draws everything again
+      await draw(plot, dark);
+    }
+  };
   if (plots.length && !drawn) {
     const file = document.querySelector("script[src]").getAttribute("src");
     plots.forEach(({ canvas }) => {
@@ -138,7 +147,7 @@
     closed = [...document.querySelectorAll("details:not([open])")];
     closed.forEach((details) => { details.open = true; });
     document.querySelectorAll("table").forEach(fit);
-    drawAll(false);
+    drawAll(false, false);
   };
   const toScreen = () => {
     if (!root.classList.contains("paper")) return;
@@ -155,9 +164,13 @@
   const redraw = () => drawAll(darkScreen.matches && !root.classList.contains("paper"));
   darkScreen.addEventListener("change", redraw);
   let width = innerWidth;
+  let waiting;
   addEventListener("resize", () => {
-    if ((width < 640) !== (innerWidth < 640)) redraw();
-    width = innerWidth;
+    clearTimeout(waiting);
+    waiting = setTimeout(() => {
+      if (width !== innerWidth) redraw();
+      width = innerWidth;
+    }, 150);
   });
   redraw().then(() => root.setAttribute("data-drawn", String(drawn ? plots.length : 0)));
 })();

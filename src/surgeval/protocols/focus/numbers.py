@@ -22,7 +22,7 @@ def bucket_mean(rows: pl.DataFrame) -> MacroMean | None:
     """The mean of the buckets' flat accuracies; undefined in a draw of videos without one of the buckets."""
     names = sorted(rows["bucket"].unique())
     shares = tuple(share_ratio(pl.col("right"), pl.col("bucket") == name) for name in names)
-    return MacroMean(shares, absent="undefined") if shares else None
+    return MacroMean(shares, absent="undefined", constant="row") if shares else None
 
 
 def _video_mean() -> Ratio:

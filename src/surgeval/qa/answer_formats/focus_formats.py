@@ -80,7 +80,7 @@ class Binary(AnswerFormat):
         return generator.choice(("yes", "no"))
 
     def default_answer(self, question: VqaQuestion) -> str:
-        """No."""
+        """`no`."""
         return "no"
 
 
@@ -112,7 +112,7 @@ class CountFormat(AnswerFormat):
         return str(generator.randint(0, _MOST))
 
     def default_answer(self, question: VqaQuestion) -> str:
-        """One."""
+        """`1`."""
         return "1"
 
 
@@ -175,7 +175,7 @@ class Percentage(AnswerFormat):
         return f"{generator.randint(0, 100)}%"
 
     def default_answer(self, question: VqaQuestion) -> str:
-        """The middle."""
+        """`50%`."""
         return "50%"
 
 
@@ -214,7 +214,7 @@ class FoClass(AnswerFormat):
         return AnswerComparison(not faults, " and ".join(faults) or f"names exactly {', '.join(sorted(reference))}")
 
     def default_answer(self, question: VqaQuestion) -> str:
-        """None."""
+        """`none`."""
         return "none"
 
 
@@ -237,7 +237,7 @@ class Time(AnswerFormat):
         return tuple(sorted(_read_clock(part) for part in parts))
 
     def compare(self, reference: Sequence[int], response: Sequence[int], options: float) -> AnswerComparison:
-        """Right if there are as many, and each pair is close."""
+        """Right if both have as many moments, and each pair in time order is within the tolerance."""
         if len(reference) != len(response):
             return AnswerComparison(False, f"names {len(response)} times, the reference has {len(reference)}")
         off, answered, truth = max((abs(a - b), b, a) for a, b in zip(reference, response, strict=True))

@@ -156,7 +156,7 @@ class OriginalTime(Time):
         return tuple(sorted(h * 3600 + m * 60 + s for h, m, s in moments))
 
     def compare(self, reference: Sequence[int], response: Sequence[int], options: Any) -> AnswerComparison:
-        """The same rule; only if there are as many times does the tolerance have to be a number."""
+        """The rule of `time`. The tolerance is used, and must be a number, only if both have as many moments."""
         seconds = _as_number(options, "threshold_seconds") if len(reference) == len(response) else 0.0
         return super().compare(reference, response, seconds)
 

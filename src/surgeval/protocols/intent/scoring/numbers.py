@@ -33,7 +33,7 @@ def weighted_mean(weights: Weights, value: str = "value") -> Parts:
     cells = {cell: share_ratio(pl.col(value) == 1, pl.col("cell") == cell, one_video="wilson") for cell in weights}
     if list(weights.values()) == [Fraction(1)]:
         return tuple(cells.values())
-    return MacroMean(tuple(cells.values()), tuple(weights.values()), absent="undefined")
+    return MacroMean(tuple(cells.values()), tuple(weights.values()), absent="undefined", constant="row")
 
 
 def gain_weights(cells: Iterable[str]) -> Weights:

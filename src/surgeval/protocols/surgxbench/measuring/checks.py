@@ -14,7 +14,7 @@ import torch
 
 from surgeval.arrays import Floats
 from surgeval.explain.heatmaps import heatmaps
-from surgeval.explain.occlusion import OcclusionCurves, curves, fill_colour, score_curves
+from surgeval.explain.occlusion import OcclusionCurves, fill_colour, occlusion_curves, score_curves
 from surgeval.explain.sanity import (
     Cascade,
     map_correlation,
@@ -47,7 +47,11 @@ def check_prompts(
         pixels, which = to_device(curved, net), torch.tensor(_first(curved, space))
         maps = heatmaps(net, pixels, bank, which[:, None], settings.method).values[:, 0]
         yield from _curve_cases(
-            curved, space, maps, lambda heat: curves(net, pixels, bank, heat, which, seed=settings.seed), settings.seed
+            curved,
+            space,
+            maps,
+            lambda heat: occlusion_curves(net, pixels, bank, heat, which, seed=settings.seed),
+            settings.seed,
         )
     if sane:
         pixels, which = to_device(sane, net), torch.tensor(_first(sane, space))

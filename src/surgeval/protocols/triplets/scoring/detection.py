@@ -137,7 +137,7 @@ class DetectionPart:
 
     def video_wise(self, component: str) -> dict[str, Floats]:
         """Every metric of each class, the mean over the videos that have it."""
-        means = mean_along(self.per_video[component].values, 1)
+        means = mean_along(self.per_video[component].values, 1, any_order=True)
         return {metric.key: means[k] for k, metric in enumerate(detection_metrics(component))}
 
 
