@@ -164,7 +164,7 @@ def _measured(headline: Headline, *, main: bool) -> CardNumber:
 
 
 def _baselines(headline: Headline) -> dict[str, float]:
-    levels = {"chance": headline.chance, "baseline": headline.unseeing}
+    levels = {"chance": headline.chance, "baseline": headline.baseline}
     return {name: value for name, value in levels.items() if value is not None and math.isfinite(value)}
 
 
