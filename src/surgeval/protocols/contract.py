@@ -57,7 +57,7 @@ def headlines_of(
 ) -> tuple[Headline, ...]:
     """The headlines among the measures that have a number, in their order.
 
-    `chances` are the levels of chance that the data decide, `baselines` what a prediction without images reaches, by key.
+    `chances` are levels of chance that the data decide, `baselines` those of predictions without images, by key.
 
     >>> half = Interval(estimate=0.5, low=0.4, high=0.6)
     >>> right = Measure(key="right", label="right", explanation="Share of right answers.", baseline=0.25)
