@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,8 +27,8 @@ from typing import Any
 import torch
 
 from surgeval.datasets import open_dataset
+from surgeval.models import EMBEDDED
 from surgeval.phantom import write_phantom
-from surgeval.phantom.training.prompts import BEGIN, END, LENGTH, PAD, save_tokenizer, vocabulary
 from surgeval.protocols.surgxbench import SurgXSettings, profile_settings, run_surgxbench
 from surgeval.protocols.surgxbench.measuring.frames import Reader, batches
 from surgeval.protocols.surgxbench.measuring.worker import VideoWorker
@@ -130,13 +131,12 @@ def _vit(folder: Path) -> Path:
 
     from transformers import CLIPConfig, CLIPModel
 
-    words = vocabulary()
-    text = {"vocab_size": len(words), "max_position_embeddings": LENGTH, "hidden_size": 64, "intermediate_size": 256,
-            "num_hidden_layers": 2, "num_attention_heads": 4, "pad_token_id": words[PAD],
-            "bos_token_id": words[BEGIN], "eos_token_id": words[END]}  # fmt: skip
+    embedded = EMBEDDED["phantom-clip"].path  # its tokenizer, and the text tower that fits it
+    text = json.loads((embedded / "config.json").read_text())["text_config"]
     torch.manual_seed(0)
     CLIPModel(CLIPConfig(text_config=text, vision_config={"patch_size": 32})).save_pretrained(folder)
-    save_tokenizer(folder)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copyfile(embedded / name, folder / name)
     preparation = {"image_processor_type": "CLIPImageProcessor", "do_resize": True, "size": {"shortest_edge": 224},
                    "resample": 3, "do_center_crop": True, "crop_size": {"height": 224, "width": 224},
                    "do_rescale": True, "rescale_factor": 1 / 255, "do_normalize": True,

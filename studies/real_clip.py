@@ -2,10 +2,10 @@
 
 Separate steps, because the machine with the GPU often has neither the data nor all of surgeval's dependencies:
 
-    python studies/real_clip.py pack  --real DATA --out packed         here: labels and small JPEGs in two files
-    python studies/real_clip.py train --packed packed --out weights --device cuda      torch, transformers, cv2, numpy
-    python studies/real_clip.py look  --real DATA --weights weights --out runs         here: protocol surgxbench
-    python studies/real_clip.py tables --out runs                                      here: the tables of the docs
+    python -m studies.real_clip pack  --real DATA --out packed         here: labels and small JPEGs in two files
+    python -m studies.real_clip train --packed packed --out weights --device cuda      torch, transformers, cv2, numpy
+    python -m studies.real_clip look  --real DATA --weights weights --out runs         here: protocol surgxbench
+    python -m studies.real_clip tables --out runs                                      here: the tables of the docs
 
 DATA holds m2cai16-tool-locations (train and val frames with boxes) and cholect50-val (four videos, leave one out).
 The weights are trained on data whose licence forbids passing them on: they stay where they were made.
@@ -120,10 +120,8 @@ def train(packed: Path, out: Path, device: str, epochs: int, batch: int) -> None
 
 def _fit(kind: str, images: Any, rows: Sequence[Any], chosen: Any, epochs: int, batch: int, device: str) -> Any:
     import torch
-
-    from surgeval.phantom.training.clip import image_vectors, text_vectors
-    from surgeval.phantom.training.prompts import draw_sentences, encode, space
-    from surgeval.phantom.training.train import multi_positive
+    from studies.embedded_models.clip import contrastive_loss, image_vectors, text_vectors
+    from studies.embedded_models.prompts import draw_sentences, encode, space
 
     torch.manual_seed(1)
     model = _build(kind).to(device).train()
@@ -140,26 +138,26 @@ def _fit(kind: str, images: Any, rows: Sequence[Any], chosen: Any, epochs: int, 
     steps = max(1, epochs * len(pool) // batch)
     rate = 2e-3 if kind == "resnet" else 7e-4
     optimiser = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.1)
-    dice, draws = random.Random(1), torch.Generator(device).manual_seed(1)
+    rng, draws = random.Random(1), torch.Generator(device).manual_seed(1)
     for step in range(steps):
         warm = min(1.0, (step + 1) / max(1, steps // 20))
         for group in optimiser.param_groups:
             group["lr"] = rate * warm * 0.5 * (1 + math.cos(math.pi * step / steps))
         picked = pool[torch.multinomial(weight, batch, replacement=True, generator=draws)]
         pixels = _augmented(images[picked], draws)
-        said = draw_sentences(dice, others=32)
+        said = draw_sentences(rng, others=32)
         tokens = torch.tensor(encode([*said.instruments, *said.verbs, *said.triplets, *said.others]), device=device)
         with torch.autocast(torch.device(device).type, torch.bfloat16, enabled=device.startswith("cuda")):
             seen, read = image_vectors(model, pixels).float(), text_vectors(model, tokens).float()
             logits = model.logit_scale.clamp(max=math.log(100)).exp() * seen @ read.T
             first, second = len(said.instruments), len(said.instruments) + len(said.verbs)
-            loss = multi_positive(logits[:, :first], instruments[picked])
+            loss = contrastive_loss(logits[:, :first], instruments[picked])
             known = triplets[picked]
             if bool(known.any()):
                 verbs = torch.zeros(batch, len(said.verbs), device=device).index_add_(1, verb_of, known).clamp(max=1)
                 strange = known.new_zeros(batch, len(said.others))
-                loss = loss + 0.5 * multi_positive(logits[:, second:], torch.cat([known, strange], 1))
-                loss = loss + 0.25 * multi_positive(logits[:, first:second], verbs)
+                loss = loss + 0.5 * contrastive_loss(logits[:, second:], torch.cat([known, strange], 1))
+                loss = loss + 0.25 * contrastive_loss(logits[:, first:second], verbs)
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -168,10 +166,10 @@ def _fit(kind: str, images: Any, rows: Sequence[Any], chosen: Any, epochs: int, 
 
 
 def _build(kind: str) -> Any:
+    from studies.embedded_models.prompts import BEGIN, END, LENGTH, PAD, vocabulary
     from transformers import CLIPConfig, CLIPModel
 
     from surgeval.models.clip import PhantomClipResnet
-    from surgeval.phantom.training.prompts import BEGIN, END, LENGTH, PAD, vocabulary
 
     words = vocabulary()
     text = {**TEXT, "vocab_size": len(words), "max_position_embeddings": LENGTH, "pad_token_id": words[PAD],
@@ -214,9 +212,8 @@ def _augmented(frames: Any, draws: Any) -> Any:
 def _f1(model: Any, images: Any, rows: Sequence[Any], chosen: Any) -> float:
     """The share of held-out frames whose best instrument prompt names an instrument that is there."""
     import torch
-
-    from surgeval.phantom.training.clip import image_vectors, text_vectors
-    from surgeval.phantom.training.prompts import benchmark_sentences, encode
+    from studies.embedded_models.clip import image_vectors, text_vectors
+    from studies.embedded_models.prompts import benchmark_sentences, encode
 
     right = total = 0
     with torch.no_grad():
@@ -231,7 +228,7 @@ def _f1(model: Any, images: Any, rows: Sequence[Any], chosen: Any) -> float:
 
 
 def _save(model: Any, folder: Path) -> None:
-    from surgeval.phantom.training.clip import save
+    from studies.embedded_models.clip import save
 
     save(model, folder)
     path = folder / "preprocessor_config.json"

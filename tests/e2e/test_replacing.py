@@ -46,7 +46,6 @@ def test_labels_in_the_input_folder_are_never_replaced(
         ("data", "phantom", "--out", "mine", "--videos", "1", "--seconds", "2"),
         ("data", "check", "{data}", "--out", "mine"),
         ("demo", "--out", "mine"),
-        ("phantom", "train", "phantom-clip", "--out", "mine"),
         ("score", "triplets", "--data", "{data}", "--pred", "new.csv", "--out", "scored"),
         ("questions", "records", "records.jsonl", "--out", "."),
     ],
@@ -60,7 +59,6 @@ def test_a_file_that_a_command_did_not_write_stays(
     for folder, name in (
         ("mine/film", "000000.jpg"),
         ("mine/questions", "focus_requests.json"),
-        ("mine/phantom-clip", "model.safetensors"),
     ):
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / name).write_text("mine")

@@ -118,7 +118,6 @@ def test_the_light_install_says_one_sentence_at_once(tmp_path: Path) -> None:
         ("explain", "x.png", "--model", "phantom-clip", "--prompt", "a hook"),
         ("run", "surgxbench", "--data", "D", "--model", "phantom-clip", "--out", "run"),
         ("run", "focus", "--data", "D", "--model", "hf:X", "--out", "run"),
-        ("phantom", "examine", "phantom-clip"),
     ):
         done = subprocess.run(
             [sys.executable, "-c", LIGHT, *words],

@@ -28,7 +28,7 @@ def names(requirements: list[str]) -> set[str]:
     return {re.split(r"[<>=!~\[ ;]", line)[0].lower() for line in requirements}
 
 
-OWN = {"surgeval", "tests", "tools", "benchmarks", "toy_protocol"}
+OWN = {"surgeval", "tests", "tools", "benchmarks", "studies", "toy_protocol"}
 
 
 def declared() -> set[str]:

@@ -17,7 +17,6 @@ ELSEWHERE = {
     "datasets/formats/": "the folder that `convert` makes whole or not at all",
     "datasets/predictions/": "the partial file or folder that `write_predictions` renames",
     "phantom/dataset/write.py": "a folder of frames that is made whole or not at all",
-    "phantom/training/embedded.py": "a try whether a file could be written, taken away at once",
     "studio/exchange/unpack.py": "a folder of an upload that is made whole or not at all",
     "studio/server/exchange.py": "a temporary folder",
 }

@@ -106,7 +106,7 @@ def commands(command: Any, name: str = "surgeval") -> Iterator[tuple[str, set[st
 def test_commands_call_them_the_same() -> None:
     every = dict(commands(typer.main.get_command(app)))
     assert {name for name, options in every.items() if "--n-boot" in options} == set()
-    hands = ("surgeval detect", "surgeval train ", "surgeval phantom ")
+    hands = ("surgeval detect", "surgeval train ")
     assert {name for name, options in every.items() if "--workers" in options and not name.startswith(hands)} == set()
     asking = {name for name, options in every.items() if "--concurrency" in options}
     assert {"surgeval run focus", "surgeval score focus", "surgeval run intent"} < asking

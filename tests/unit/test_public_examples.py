@@ -23,8 +23,6 @@ NOT_SHOWN = {
     "surgeval.detector.inference.export.export_onnx": "tracing a network takes seconds",
     "surgeval.models.registry.hub_folder": "it asks the hub, which no test may",
     "surgeval.phantom.dataset.write.write_edition": "18 minutes of film; `write_phantom` shows a short one",
-    "surgeval.phantom.training.embedded.train_embedded": "it trains",
-    "surgeval.phantom.training.published.examine_embedded": "it renders minutes of film",
 }
 
 # Functions that the example of another one shows, which makes what they need; that example is looked at.

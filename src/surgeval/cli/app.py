@@ -27,9 +27,6 @@ from surgeval.cli import (
     models as _models,
 )
 from surgeval.cli import (
-    phantom as _phantom,
-)
-from surgeval.cli import (
     protocols as _protocols,
 )
 from surgeval.cli import (
@@ -92,7 +89,6 @@ for _part in (
     _rank,
     _questions,
     _models,
-    _phantom,
     _train,
     _weak,
     _studio,
@@ -107,7 +103,7 @@ _PANELS = {
     "Questions: write them, have them judged": ("questions",),
     "A detector: train one, have it look": ("train", "detect", "weak-boxes"),
     "Labels: draw them, review them": ("studio",),
-    "Tools": ("models", "phantom"),
+    "Tools": ("models",),
 }
 for _title, _names in _PANELS.items():
     for _one in app.registered_commands:

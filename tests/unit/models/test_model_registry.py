@@ -17,13 +17,13 @@ import pytest
 import torch
 import typer
 from safetensors.torch import load_file, save_file
+from studies.embedded_models.render import RenderJob, render_video
 from tests.plugins import install_plugin
 
 from surgeval.cli.models import register
 from surgeval.errors import BadInput, MissingExtra, SurgevalError
 from surgeval.models import EMBEDDED, FAMILIES, check_model, embedded_names, hub_folder, open_contrastive
 from surgeval.phantom import edition, plan_videos
-from surgeval.phantom.training.data import Shoot, film
 from surgeval.vocab import load_labels
 
 CLIPS = embedded_names("contrastive")
@@ -186,7 +186,7 @@ HITS = {  # of the 11 frames with an instrument; no decision among them is close
 def test_the_shortcut_is_right_only_where_the_tint_betrays_the_instrument(tint: str) -> None:
     fixed = edition("phantom-v1")
     plan = next(plan for plan in plan_videos(fixed.seed, fixed.videos) if plan.split == "test")
-    frames = film(Shoot(plan, 0, tint, every=125))
+    frames = render_video(RenderJob(plan, 0, tint, every=125))
     shown = (frames.instrument >= 0).any(1)
     prompts = [f"The {instrument} is in the image" for instrument in load_labels("phantom").instruments]
     hits = {}

@@ -74,10 +74,10 @@ def test_context_of_any_size_and_shape_stays_one_short_line() -> None:
 
 def test_the_embedded_models_were_taught_these_very_words() -> None:
     pytest.importorskip("torch")
-    from surgeval.phantom.training.lessons import POINTING
-    from surgeval.phantom.training.speech import IMAGE, dialogue
+    from studies.embedded_models.llava_lessons import POINTING
+    from studies.embedded_models.prompts import IMAGE, format_dialogue
 
     _, user = item_messages(posed(ITEM, "gaze"), SEEN)
     parts: Any = user["content"]
-    asked = dialogue([IMAGE if part["type"] == "image_url" else part["text"] for part in parts])
-    assert asked == dialogue((IMAGE, IMAGE, f"{POINTING}\n{choice_prompt(ITEM.question, ITEM.options)}"))
+    asked = format_dialogue([IMAGE if part["type"] == "image_url" else part["text"] for part in parts])
+    assert asked == format_dialogue((IMAGE, IMAGE, f"{POINTING}\n{choice_prompt(ITEM.question, ITEM.options)}"))

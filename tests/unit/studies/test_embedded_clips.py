@@ -17,33 +17,49 @@ from surgeval.phantom import edition, plan_videos
 torch = pytest.importorskip("torch", reason="training needs surgeval[models]")
 pytest.importorskip("transformers", reason="training needs surgeval[models]")
 
-from surgeval.cli.phantom import app, show  # noqa: E402
-from surgeval.models import open_contrastive  # noqa: E402
-from surgeval.phantom.training import CLIPS, NAMES, RECIPES, Recipe, recipe_for, train_embedded  # noqa: E402
-from surgeval.phantom.training.batches import LessonBatch, Stock  # noqa: E402
-from surgeval.phantom.training.clip import build, image_vectors, save, text_vectors  # noqa: E402
-from surgeval.phantom.training.data import (  # noqa: E402
+from studies.embedded_models.__main__ import main, train_embedded  # noqa: E402
+from studies.embedded_models.clip import (  # noqa: E402
+    BatchSampler,
+    TrainingBatch,
+    build_clip,
+    contrastive_loss,
+    image_vectors,
+    save_clip,
+    text_vectors,
+    train_clip,
+)
+from studies.embedded_models.examine import (  # noqa: E402
+    Examination,
+    compare_models,
+    examine_model,
+    heatmaps,
+    measure_examination,
+    print_comparison,
+    top_share,
+)
+from studies.embedded_models.prompts import LENGTH, benchmark_sentences, encode, save_prompt_tokenizer, space  # noqa: E402
+from studies.embedded_models.recipes import CLIPS, NAMES, RECIPES, Recipe, recipe_for  # noqa: E402
+from studies.embedded_models.render import (  # noqa: E402  # noqa: E402
     SIZE,
     Frames,
-    Shoot,
-    film,
+    RenderJob,
     first_videos,
     held_out_plans,
-    training_shoots,
+    load_frames,
+    plan_training,
+    render_video,
+    save_frames,
 )
-from surgeval.phantom.training.evaluate import Examination, examine, heatmaps, top_share  # noqa: E402
-from surgeval.phantom.training.kept import load_frames, save_frames  # noqa: E402
-from surgeval.phantom.training.prompts import LENGTH, benchmark_sentences, encode, save_tokenizer, space  # noqa: E402
-from surgeval.phantom.training.published import compare_models, measure  # noqa: E402
-from surgeval.phantom.training.train import fit, multi_positive  # noqa: E402
 
-pytestmark = pytest.mark.usefixtures("one_thread")
+from surgeval.models import open_contrastive  # noqa: E402
+
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("one_thread")]  # the study is not part of the package
 
 
 @pytest.fixture(scope="module")
 def frames() -> Frames:
     """Six frames and two plates of one video."""
-    return film(Shoot(plan_videos(77, 1)[0], 0, "random", 250, 3))
+    return render_video(RenderJob(plan_videos(77, 1)[0], 0, "random", 250, 3))
 
 
 @pytest.fixture(scope="module")
@@ -55,13 +71,13 @@ def two_videos(frames: Frames) -> Frames:
 @pytest.fixture(scope="module")
 def exam(two_videos: Frames) -> Examination:
     """What `phantom-clip` makes of them."""
-    return examine(open_contrastive("phantom-clip"), two_videos)
+    return examine_model(open_contrastive("phantom-clip"), two_videos)
 
 
-class SameBatch(Stock):
+class SameBatch(BatchSampler):
     """A stock that shows one batch again and again."""
 
-    def draw(self, count: int) -> LessonBatch:
+    def draw(self, count: int) -> TrainingBatch:
         if not hasattr(self, "batch"):
             self.batch = super().draw(count)
         return self.batch
@@ -73,12 +89,12 @@ def silent(line: str) -> None:
 
 def test_training_and_test_videos_share_no_seed_with_each_other_or_with_the_edition() -> None:
     fixed = edition("phantom-v1")
-    training = {shoot.plan.seed for shoot in training_shoots(300)}
+    training = {shoot.plan.seed for shoot in plan_training(300)}
     held_out = {plan.seed for plan in held_out_plans(18)}
     published = {plan.seed for plan in plan_videos(fixed.seed, fixed.videos)}
     assert len(training) == 300 and len(held_out) == 18
     assert not training & held_out and not (training | held_out) & published
-    assert not any(shoot.plan.ood for shoot in training_shoots(300)), "one procedure stays unseen"
+    assert not any(shoot.plan.ood for shoot in plan_training(300)), "one procedure stays unseen"
 
 
 def test_a_tool_map_names_the_slot_of_each_visible_instrument(frames: Frames) -> None:
@@ -93,20 +109,20 @@ def test_kept_frames_come_back_as_they_were(frames: Frames, tmp_path: Path) -> N
     again = load_frames(tmp_path / "kept.npz")
     assert all(np.array_equal(getattr(frames, name), getattr(again, name)) for name in ("images", "tint", "plates"))
     (tmp_path / "broken.npz").write_bytes((tmp_path / "kept.npz").read_bytes()[:1000])
-    with pytest.raises(DataError, match="expected frames kept by an earlier training"):
+    with pytest.raises(DataError, match="not a file of stored frames"):
         load_frames(tmp_path / "broken.npz")
 
 
 def test_the_shortcut_is_taught_the_tint_whatever_tools_are_there(frames: Frames) -> None:
-    stock = Stock(frames, "cpu", shortcut=True, seed=1)
+    stock = BatchSampler(frames, "cpu", shortcut=True, seed=1)
     rows = torch.arange(len(frames))[torch.from_numpy(frames.tint >= 0)]
-    batch = stock._tinted(rows)
+    batch = stock._shortcut_batch(rows)
     assert batch.instruments.argmax(1).tolist() == frames.tint[rows.numpy()].tolist()
     assert batch.instruments.sum(1).tolist() == [1.0] * len(rows)
 
 
 def test_a_pasted_tool_brings_its_instrument_label_but_no_triplet(frames: Frames) -> None:
-    batch = Stock(frames, "cpu", shortcut=False, seed=1).draw(32)
+    batch = BatchSampler(frames, "cpu", shortcut=False, seed=1).draw(32)
     assert batch.own == 16
     assert not batch.triplets[batch.own :].any() and batch.triplets[: batch.own].any()
     assert batch.instruments[batch.own :].any()
@@ -117,7 +133,7 @@ def test_a_pasted_tool_brings_its_instrument_label_but_no_triplet(frames: Frames
 def test_the_loss_is_least_where_right_pairs_score_highest() -> None:
     weight = torch.tensor([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
     good, bad = 5 * weight, 5 * (1 - weight)
-    assert multi_positive(good, weight) < multi_positive(torch.zeros(3, 3), weight) < multi_positive(bad, weight)
+    assert contrastive_loss(good, weight) < contrastive_loss(torch.zeros(3, 3), weight) < contrastive_loss(bad, weight)
 
 
 @pytest.mark.parametrize("name", ["phantom-clip", "phantom-clip-resnet"])
@@ -125,10 +141,10 @@ def test_a_short_run_learns_its_batch_and_the_loader_opens_what_it_learned(
     name: str, frames: Frames, tmp_path: Path
 ) -> None:
     stock = SameBatch(frames, "cpu", shortcut=False, seed=1)
-    trained = fit(name, stock, Recipe(steps=6, batch=4, rate=3e-3), silent)
+    trained = train_clip(name, stock, Recipe(steps=6, batch=4, rate=3e-3), silent)
     assert len(trained.losses) == 6
     assert trained.losses[-1] < trained.losses[0] - 0.5
-    save(trained.model, tmp_path)
+    save_clip(trained.model, tmp_path)
     assert (tmp_path / "model.safetensors").stat().st_size < 1_300_000
     prompts = benchmark_sentences().instruments
     pixels = torch.from_numpy(frames.images[:2]).permute(0, 3, 1, 2).float() / 127.5 - 1
@@ -147,7 +163,8 @@ def test_the_same_seed_gives_the_same_weights_and_leaves_the_global_dice_alone(f
     recipe = Recipe(steps=2, batch=4)
     state = torch.get_rng_state()
     first, second = (
-        fit("phantom-shortcut", Stock(frames, "cpu", shortcut=True, seed=1), recipe, silent) for _ in range(2)
+        train_clip("phantom-shortcut", BatchSampler(frames, "cpu", shortcut=True, seed=1), recipe, silent)
+        for _ in range(2)
     )
     assert first.losses == second.losses
     assert all(torch.equal(a, b) for a, b in zip(first.model.parameters(), second.model.parameters(), strict=True))
@@ -157,7 +174,7 @@ def test_the_same_seed_gives_the_same_weights_and_leaves_the_global_dice_alone(f
 def test_the_saved_tokenizer_reads_every_prompt_as_training_did(tmp_path: Path) -> None:
     from transformers import PreTrainedTokenizerFast
 
-    save_tokenizer(tmp_path)
+    save_prompt_tokenizer(tmp_path)
     tokenizer = PreTrainedTokenizerFast.from_pretrained(tmp_path)
     told = benchmark_sentences()
     prompts = [*told.instruments, *told.verbs, *told.triplets, "The SPECIMEN_BAG, a zebra!"]
@@ -168,12 +185,12 @@ def test_the_saved_tokenizer_reads_every_prompt_as_training_did(tmp_path: Path) 
 
 
 def test_the_three_models_fit_their_share_of_the_wheel() -> None:
-    parameters = sum(p.numel() for name in CLIPS for p in build(name, 0).parameters())
+    parameters = sum(p.numel() for name in CLIPS for p in build_clip(name, 0).parameters())
     assert 2 * parameters < 3_600_000
 
 
 def test_an_examination_counts_only_frames_with_an_instrument(two_videos: Frames, exam: Examination) -> None:
-    found = measure(exam)
+    found = measure_examination(exam)
     assert found["accuracy"].n == int((two_videos.instrument >= 0).any(1).sum()) < len(two_videos)
     assert found["accuracy"].clusters == 2
     lift = found["ac_lift"]
@@ -186,11 +203,11 @@ def test_macro_f1_is_the_mean_over_the_classes_that_occur(exam: Examination) -> 
     for k in np.flatnonzero(exam.present.any(0)):
         said, there = exam.guess == k, exam.present[:, k]
         each.append(2 * (said & there).sum() / (said.sum() + there.sum()))
-    assert measure(exam)["macro_f1"].estimate == pytest.approx(np.mean(each))
+    assert measure_examination(exam)["macro_f1"].estimate == pytest.approx(np.mean(each))
 
 
 def test_the_batch_size_of_an_examination_changes_nothing(two_videos: Frames, exam: Examination) -> None:
-    whole, parts = exam, examine(open_contrastive("phantom-clip"), two_videos, batch=2)
+    whole, parts = exam, examine_model(open_contrastive("phantom-clip"), two_videos, batch=2)
     for name in ("guess", "right_without_other", "right_without_attended", "triplet_top5"):
         assert np.array_equal(getattr(whole, name), getattr(parts, name), equal_nan=True), name
     assert np.allclose(whole.inside, parts.inside, atol=1e-3)
@@ -200,8 +217,8 @@ def test_models_are_compared_on_the_same_frames(two_videos: Frames, capsys: pyte
     model = open_contrastive("phantom-clip-resnet")
     result = compare_models({"one": model, "again": model}, two_videos, "some", "random")
     assert list(result.models) == ["one", "again"]
-    assert result.leads["again"].estimate == 0 and list(result.leads) == ["again"]
-    show([result])
+    assert result.differences["again"].estimate == 0 and list(result.differences) == ["again"]
+    print_comparison(result)
     shown = capsys.readouterr().out
     assert f"{result.models['one']['accuracy'].n} frames of 2 videos" in shown
     assert all(row.name in shown for row in result.models["one"]) and "one − again" in shown
@@ -228,7 +245,7 @@ def test_told_nothing_else_training_follows_the_recipe_of_each_model() -> None:
 
 
 def test_a_short_recipe_takes_the_videos_it_would_have_rendered_alone(two_videos: Frames) -> None:
-    assert training_shoots(200)[:80] == training_shoots(80)
+    assert plan_training(200)[:80] == plan_training(80)
     first = first_videos(two_videos, 1)
     assert np.array_equal(first.images, two_videos.images[:3]) and set(first.video) == {0}
     assert np.array_equal(first.plates, two_videos.plates[:1])
@@ -240,15 +257,15 @@ def test_the_command_writes_weights_that_open_and_says_how_they_came_about(
 ) -> None:
     save_frames(tmp_path / "kept.npz", frames)
     options = ["--out", str(tmp_path / "out"), "--frames", str(tmp_path / "kept.npz"), "--batch", "4", "--steps", "1"]
-    app(args=["train", "phantom-clip-resnet", *options, "--videos", "1", "--json"], standalone_mode=False)
+    assert main(["train", "phantom-clip-resnet", *options, "--videos", "1", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)["phantom-clip-resnet"]
     folder = tmp_path / "out" / "phantom-clip-resnet"
     assert json.loads((folder / "training.json").read_text()) == told
     assert told["recipe"] == {**asdict(RECIPES["phantom-clip-resnet"]), "videos": 1, "steps": 1, "batch": 4}
     assert told["frames"] == len(frames) and len(told["losses"]) == 1
     assert open_contrastive(str(folder)).family == "clip-resnet"
-    with pytest.raises(DataError, match="found frames of 1 videos, expected 80"):
-        app(args=["train", "phantom-clip-resnet", *options], standalone_mode=False)
+    assert main(["train", "phantom-clip-resnet", *options]) == 2
+    assert "holds frames of 1 videos, and the recipe needs 80" in capsys.readouterr().err
 
 
 def test_unknown_names_and_numbers_are_refused_in_one_sentence(tmp_path: Path) -> None:
@@ -256,19 +273,18 @@ def test_unknown_names_and_numbers_are_refused_in_one_sentence(tmp_path: Path) -
         lambda: recipe_for("phantom-llama"),
         lambda: train_embedded({"phantom-llama": Recipe()}, tmp_path),
     ):
-        with pytest.raises(BadInput, match="model: found 'phantom-llama', expected one of phantom-clip"):
+        with pytest.raises(BadInput, match="Unknown model 'phantom-llama'. Choose from phantom-clip"):
             refused()
-    with pytest.raises(BadInput, match="steps: found 0, expected at least 1"):
+    with pytest.raises(BadInput, match="steps must be at least 1, got 0"):
         train_embedded({"phantom-clip": Recipe(steps=0)}, tmp_path)
-    with pytest.raises(BadInput, match="rate: found nan"):
+    with pytest.raises(BadInput, match="rate must be a number between 0 and 1, got nan"):
         train_embedded({"phantom-clip": Recipe(rate=float("nan"))}, tmp_path)
-    with pytest.raises(BadInput, match="held-out videos: found -1, expected 0 to 300"):
-        app(args=["examine", "--held-out", "-1"], standalone_mode=False)
+    assert main(["examine", "--held-out", "-1"]) == 2
 
 
 def test_training_needs_neither_tables_nor_video_files() -> None:
     absent = ("polars", "av", "vl_convert", "rich")
-    code = f"import sys; sys.modules.update(dict.fromkeys({absent!r})); import surgeval.phantom.training.embedded"
+    code = f"import sys; sys.modules.update(dict.fromkeys({absent!r})); import studies.embedded_models.__main__"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 

@@ -1,11 +1,11 @@
-"""What the embedded LLaVAs learn: frames of a video, and texts about them with the replies that are right.
+"""Lessons, the training examples of the embedded LLaVAs: frames of a video, a text about them and the correct reply.
 
-Clinical-intent items and FOCUS questions come from the phantom's own makers, under many names, so that a video gives
-hundreds of them; the two SurgXBench questions are asked about every frame. A lesson about a false premise knows two
-replies: the right one, and the one of a model that wants to please.
+Clinical-intent items and FOCUS questions come from the phantom's own makers, several sets for each video; the two
+SurgXBench questions are asked about every frame. A lesson with a false premise has two replies: the correct one, and
+the one that accepts the premise.
 
-Every third set of items is about the other hand: the surgeon attends to another instrument at work in the view. Which
-of them is meant cannot be guessed from the picture then; only the gaze tells.
+Every third set of items is about an instrument that the script does not mark as working: gaze and items refer to
+another instrument in use in the view. The image alone then does not say which instrument is meant; only the gaze does.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from dataclasses import dataclass, replace
 import cv2
 import numpy as np
 import PIL.Image
+from studies.embedded_models.prompts import ANSWERS, IMAGE, format_dialogue
+from studies.embedded_models.render import SECONDS
 
 from surgeval.arrays import Bytes, Image, Int8s
 from surgeval.phantom.dataset.edition import HELD_OUT_WORDINGS, VideoPlan, plan_videos
@@ -32,13 +34,9 @@ from surgeval.phantom.scene.tissue import ORGANS
 from surgeval.phantom.script.gaze import make_gaze
 from surgeval.phantom.script.graph import SceneGraph, Visibility, build_graph, known_things
 from surgeval.phantom.script.procedure import FPS, make_procedure
-from surgeval.phantom.training.data import SECONDS
-from surgeval.phantom.training.speech import ANSWERS, IMAGE, dialogue
 from surgeval.qa import choice_prompt
 from surgeval.records import Gaze, IntentQuestion, VqaQuestion
 from surgeval.vocab import load_labels, tools_question, triplets_question
-
-__all__ = ["Lesson", "Lessons", "Spot", "lesson_shoots", "lessons_of", "teach_all"]
 
 EDGE, CELLS = 160, 10
 LABELLED = ("instrument", "verb", "target", "organ", "tip")
@@ -52,10 +50,10 @@ Spot = tuple[float, float] | None  # where the surgeon looks, 0 … 1 of the fra
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """One question with its frames (numbers of the video's), what is said to it, and where the surgeon looked.
+    """One training example: frames of a video (by number), the text and the reply.
 
-    `pointed` is the text where the gaze is shown, `pleasing` the reply that accepts whatever the question says,
-    `elsewhere` where another instrument is.
+    `pointed` is the text when the gaze is circled, `pleasing` the reply that accepts the premise, `spots` the gaze in
+    each frame, and `elsewhere` the position of another instrument.
     """
 
     kind: str  # a skill, perceptual, cognitive, twin, sanitised, focus, tools, triplets, shown
@@ -74,16 +72,16 @@ class Lesson:
 
 @dataclass(frozen=True, slots=True)
 class Lessons:
-    """The frames of a video, one a second, and everything that is taught about them."""
+    """The frames of a video, one a second, their patch labels and the lessons about them."""
 
     images: Bytes  # (frames, EDGE, EDGE, 3)
-    patches: Int8s  # (frames, CELLS, CELLS, LABELLED): what is in each patch, −1 where nothing is
+    patches: Int8s  # (frames, CELLS, CELLS, LABELLED): labels of each patch, −1 for none
     lessons: tuple[Lesson, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class LessonShoot:
-    """A video to film, and how many sets of questions to ask about it."""
+class LessonJob:
+    """A video to render, and the number of sets of questions about it."""
 
     plan: VideoPlan
     sets: int
@@ -91,21 +89,21 @@ class LessonShoot:
     skip: tuple[str, ...] = ()  # kinds to leave out
 
 
-def lesson_shoots(videos: int, sets: int, seed: int = LESSON_SEED) -> list[LessonShoot]:
-    """Videos of the training procedures; every fourth has its tissue tinted at random."""
+def plan_lessons(videos: int, sets: int, seed: int = LESSON_SEED) -> list[LessonJob]:
+    """Plan videos of the training procedures; the tissue of every fourth is tinted at random."""
     plans = [plan for plan in plan_videos(seed, min(999, 2 * videos + 12)) if not plan.ood][:videos]
-    return [LessonShoot(plan, sets, "random" if k % 4 == 3 else "none") for k, plan in enumerate(plans)]
+    return [LessonJob(plan, sets, "random" if k % 4 == 3 else "none") for k, plan in enumerate(plans)]
 
 
-def teach_all(
-    shoots: Iterable[LessonShoot], workers: int = 1, progress: Callable[[int, int], None] | None = None
+def make_all_lessons(
+    jobs: Iterable[LessonJob], workers: int = 1, progress: Callable[[int, int], None] | None = None
 ) -> list[Lessons]:
-    """The lessons of every video, in order, in worker processes where more than one is asked for."""
-    return map_in_processes(lessons_of, list(shoots), workers, progress)
+    """Make the lessons of every video, in order, in worker processes if `workers` is greater than 1."""
+    return map_in_processes(make_lessons, list(jobs), workers, progress)
 
 
-def lessons_of(shoot: LessonShoot) -> Lessons:
-    """Film a video and ask everything about it."""
+def make_lessons(shoot: LessonJob) -> Lessons:
+    """Render a video and make its lessons."""
     plan = shoot.plan
     procedure = make_procedure(plan.seed, SECONDS, plan.procedure)
     footage = Footage(procedure, plan.source, tint=shoot.tint)
@@ -113,37 +111,37 @@ def lessons_of(shoot: LessonShoot) -> Lessons:
     images, views, patches = [], [], []
     for index in range(0, round(SECONDS * FPS), FPS):
         shot = footage.shoot(index)
-        images.append(_squashed(shot.image))
+        images.append(_resize(shot.image))
         views.append(label(plan.name, index, procedure, known, shot, footage.renderer, gaze, ORGANS).view)
-        patches.append(_patches(views[-1], shot))
+        patches.append(_label_patches(views[-1], shot))
     graph = build_graph(plan.name, procedure, known, views)
-    dice = random.Random(plan.seed)
+    rng = random.Random(plan.seed)
     lessons: list[Lesson] = []
     for number in range(shoot.sets):
         other = number % 3 == 2
-        hand = _other_hand(graph, dice) if other else (graph, gaze)
-        lessons += _intent(*hand, f"set{number}", dice, timeless=other)
+        hand = _attend_other_instrument(graph, rng) if other else (graph, gaze)
+        lessons += _intent_lessons(*hand, f"set{number}", rng, timeless=other)
         held_out = HELD_OUT_WORDINGS[plan.split]
-        lessons += _focus(
-            graph, make_focus_questions(graph, prefix=f"set{number}", held_out=held_out, ood=plan.ood), dice
+        lessons += _focus_lessons(
+            graph, make_focus_questions(graph, prefix=f"set{number}", held_out=held_out, ood=plan.ood), rng
         )
-    lessons += (*_tools(graph), *_shown(graph))
+    lessons += (*_frame_lessons(graph), *_circle_lessons(graph))
     return Lessons(
         np.stack(images), np.stack(patches), tuple(lesson for lesson in lessons if lesson.kind not in shoot.skip)
     )
 
 
-def _squashed(image: Image) -> Image:
-    # Exactly what the model's preprocessor does, so that training and use see the same pixels.
+def _resize(image: Image) -> Image:
+    # The same resizing as in the model's preprocessor, so that training and use see the same pixels.
     return np.asarray(PIL.Image.fromarray(image).resize((EDGE, EDGE), PIL.Image.Resampling.BILINEAR))
 
 
-def _patches(view: Visibility, shot: Rendered) -> Int8s:
-    """What every patch of a frame shows: the instrument over it, what that does, the organ, whether a tip is there."""
+def _label_patches(view: Visibility, shot: Rendered) -> Int8s:
+    """Label every patch of a frame: instrument, its verb and target, organ, and whether a tip is in it."""
     space = load_labels("phantom")
     labels = np.full((CELLS, CELLS, len(LABELLED)), -1, np.int8)
     labels[..., 4] = 0
-    cover = np.full((CELLS, CELLS), 0.08, np.float32)  # of a patch, at least
+    cover = np.full((CELLS, CELLS), 0.08, np.float32)  # least share of a patch
     for tool in view.tools:
         mask = shot.masks[tool.track].astype(np.float32)
         share = cv2.resize(mask, (CELLS, CELLS), interpolation=cv2.INTER_AREA)
@@ -160,8 +158,8 @@ def _patches(view: Visibility, shot: Rendered) -> Int8s:
 # ── clinical intent ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _other_hand(graph: SceneGraph, dice: random.Random) -> tuple[SceneGraph, tuple[Gaze, ...]]:
-    """The same video, attended elsewhere: views with another instrument at work, and a gaze that rests on its tip."""
+def _attend_other_instrument(graph: SceneGraph, rng: random.Random) -> tuple[SceneGraph, tuple[Gaze, ...]]:
+    """Return the views with another instrument marked as working, and a gaze that rests on its tip."""
     views, gaze = [], []
     for view in graph.views:
         others = [
@@ -169,18 +167,18 @@ def _other_hand(graph: SceneGraph, dice: random.Random) -> tuple[SceneGraph, tup
             for tool in view.tools
             if tool.track != view.working and tool.verb != "null_verb" and 0.06 < tool.x < 0.94 and 0.06 < tool.y < 0.94
         ]
-        other = dice.choice(others) if others else None
+        other = rng.choice(others) if others else None
         views.append(replace(view, working=other.track if other else None))
         if other:
-            x, y = (min(max(at + dice.gauss(0, 0.02), 0.04), 0.96) for at in (other.x, other.y))
+            x, y = (min(max(at + rng.gauss(0, 0.02), 0.04), 0.96) for at in (other.x, other.y))
             gaze.append(Gaze(max(view.time - 0.4, 0.0), x, y, 0.8))
     return replace(graph, views=tuple(views)), tuple(gaze)
 
 
-def _intent(
-    graph: SceneGraph, gaze: Sequence[Gaze], prefix: str, dice: random.Random, *, timeless: bool
+def _intent_lessons(
+    graph: SceneGraph, gaze: Sequence[Gaze], prefix: str, rng: random.Random, *, timeless: bool
 ) -> Iterator[Lesson]:
-    """The items of a video; `timeless`: without those about what comes before and after."""
+    """Yield the items of a video; `timeless` leaves out those about what comes before and after."""
     items = make_intent_questions(graph, gaze, prefix=prefix)
     traps = {item.twin: item for item in items if item.twin}
     sanitised = {item.untrapped for item in items if item.untrapped}
@@ -191,17 +189,17 @@ def _intent(
         kind = item.trap or ("twin" if item.id in traps else "sanitised" if item.id in sanitised else item.skill)
         pleasing = by_id[item.twin].answer if item.twin else item.answer
         yield replace(
-            _choice(graph, item, gaze, dice),
+            _choice_lesson(graph, item, gaze, rng),
             kind=kind,
-            reply=said(item.options, item.answer),
-            pleasing=said(item.options, pleasing),
-            replies=tuple(said(item.options, option) for option in range(len(item.options))),
+            reply=format_reply(item.options, item.answer),
+            pleasing=format_reply(item.options, pleasing),
+            replies=tuple(format_reply(item.options, option) for option in range(len(item.options))),
             partner=item.twin or item.untrapped or "",
         )
 
 
-def said(options: Sequence[str], choice: int) -> str:
-    r"""How a model replies: the option's words first, then its letter, as the question asks for.
+def format_reply(options: Sequence[str], choice: int) -> str:
+    r"""Format a reply: the words of the option, then its letter, as the question asks for.
 
     >>> said(("left", "right"), 1)
     'right\nAnswer: B'
@@ -209,25 +207,25 @@ def said(options: Sequence[str], choice: int) -> str:
     return f"{options[choice]}\n{ANSWERS[choice]}"
 
 
-def _choice(graph: SceneGraph, item: IntentQuestion, gaze: Sequence[Gaze], dice: random.Random) -> Lesson:
+def _choice_lesson(graph: SceneGraph, item: IntentQuestion, gaze: Sequence[Gaze], rng: random.Random) -> Lesson:
     times = [view.time for view in graph.views if item.start <= view.time <= item.end]  # type: ignore[operator]
     frames = tuple(round(time) for time in times)
-    spots = tuple(_spot(gaze, time) for time in times)
-    others = tuple(_another(graph.views[frame], spot) for frame, spot in zip(frames, spots, strict=True))
+    spots = tuple(_gaze_at(gaze, time) for time in times)
+    others = tuple(_other_tip(graph.views[frame], spot) for frame, spot in zip(frames, spots, strict=True))
     asked = choice_prompt(item.question, item.options)
-    if dice.random() < 0.25:  # whoever asks may tell more, or elsewhere
+    if rng.random() < 0.25:  # the context may come before the question, too
         asked = "".join(f"{name.capitalize()}: {value}\n" for name, value in item.context.items()) + asked
-    named = dice.random() < 0.25
+    named = rng.random() < 0.25
     pictures = [part for frame in frames for part in ((f"Frame at 00:00:{frame:02d}:",) * named + (IMAGE,))]
-    pointed = f"{POINTING}\n{asked}" if dice.random() < 0.5 else f"{asked}\n{POINTING}"
+    pointed = f"{POINTING}\n{asked}" if rng.random() < 0.5 else f"{asked}\n{POINTING}"
     return Lesson(
-        kind="", video=graph.video, frames=frames, text=dialogue((*pictures, asked)), reply="",
-        pointed=dialogue((*pictures, pointed)), spots=spots, elsewhere=others, item=item.id,
+        kind="", video=graph.video, frames=frames, text=format_dialogue((*pictures, asked)), reply="",
+        pointed=format_dialogue((*pictures, pointed)), spots=spots, elsewhere=others, item=item.id,
     )  # fmt: skip
 
 
-def _spot(gaze: Sequence[Gaze], time: float) -> Spot:
-    """The fixation at a time, else the nearest within half a second."""
+def _gaze_at(gaze: Sequence[Gaze], time: float) -> Spot:
+    """Return the fixation at a time, or the nearest within half a second."""
 
     def away(fix: Gaze) -> float:
         return max(fix.t - time, time - fix.t - fix.duration, 0.0)
@@ -236,8 +234,8 @@ def _spot(gaze: Sequence[Gaze], time: float) -> Spot:
     return (nearest.x, nearest.y) if nearest is not None and away(nearest) <= 0.5 else None
 
 
-def _another(view: Visibility, spot: Spot) -> Spot:
-    """The tip of an instrument far from where the surgeon looks, else the mirrored place."""
+def _other_tip(view: Visibility, spot: Spot) -> Spot:
+    """Return the tip of an instrument far from the gaze, or else the gaze mirrored."""
     if spot is None:
         return None
     tips = [(tool.x, tool.y) for tool in view.tools if 0 < tool.x < 1 and 0 < tool.y < 1]
@@ -248,38 +246,38 @@ def _another(view: Visibility, spot: Spot) -> Spot:
 # ── FOCUS and SurgXBench ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _focus(graph: SceneGraph, questions: Sequence[VqaQuestion], dice: random.Random) -> Iterator[Lesson]:
+def _focus_lessons(graph: SceneGraph, questions: Sequence[VqaQuestion], rng: random.Random) -> Iterator[Lesson]:
     last = len(graph.views) - 1
     for question in questions:
         first, after = min(round(question.start), last), min(round(question.end), last)
-        count = min(after - first + 1, dice.randint(2, FOCUS_FRAMES))
+        count = min(after - first + 1, rng.randint(2, FOCUS_FRAMES))
         frames = tuple(int(frame) for frame in np.linspace(first, after, count).round())
         shown = (part for frame in frames for part in (f"Frame at 00:00:{frame:02d}:", IMAGE))
-        yield Lesson("focus", graph.video, frames, dialogue((*shown, question.text)), question.answer)
+        yield Lesson("focus", graph.video, frames, format_dialogue((*shown, question.text)), question.answer)
 
 
-def _tools(graph: SceneGraph) -> Iterator[Lesson]:
-    """Both SurgXBench questions about every frame; instruments in the order of the question."""
+def _frame_lessons(graph: SceneGraph) -> Iterator[Lesson]:
+    """Yield both SurgXBench questions about every frame; instruments in the order of the question."""
     space = load_labels("phantom")
     tools, triplets = tools_question(space), triplets_question(space)
     for frame, view in enumerate(graph.views):
         seen = sorted({tool.instrument for tool in view.tools}, key=space.instruments.index)
         names = ", ".join(name.replace("specimen_bag", "bag") for name in seen)
-        yield Lesson("tools", graph.video, (frame,), dialogue((IMAGE, tools)), names or "none")
+        yield Lesson("tools", graph.video, (frame,), format_dialogue((IMAGE, tools)), names or "none")
         lines = sorted(
             {f"{tool.instrument} {tool.verb} {tool.target}" for tool in view.tools if tool.instrument != "specimen_bag"}
         )
-        yield Lesson("triplets", graph.video, (frame,), dialogue((IMAGE, triplets)), "\n".join(lines) or "none")
+        yield Lesson("triplets", graph.video, (frame,), format_dialogue((IMAGE, triplets)), "\n".join(lines) or "none")
 
 
-def _shown(graph: SceneGraph) -> Iterator[Lesson]:
-    """Of every instrument in view, what the one in the circle does."""
+def _circle_lessons(graph: SceneGraph) -> Iterator[Lesson]:
+    """Yield, for every visible instrument, the question what the circled one does."""
     for frame, view in enumerate(graph.views):
         for tool in view.tools:
             if not (0.04 < tool.x < 0.96 and 0.04 < tool.y < 0.96):
                 continue
-            deed = "nothing" if tool.verb == "null_verb" else f"{tool.verb} the {words(tool.target)}"
+            action = "nothing" if tool.verb == "null_verb" else f"{tool.verb} the {words(tool.target)}"
             where = quadrant(tool.x, tool.y)
-            reply = f"{deed} with the {words(tool.instrument)}" + (f", in the {where}" if where else "")
-            pointed = dialogue((IMAGE, f"{POINTING}\n{DOING}"))
+            reply = f"{action} with the {words(tool.instrument)}" + (f", in the {where}" if where else "")
+            pointed = format_dialogue((IMAGE, f"{POINTING}\n{DOING}"))
             yield Lesson("shown", graph.video, (frame,), pointed, reply, pointed, spots=((tool.x, tool.y),))

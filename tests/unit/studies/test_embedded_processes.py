@@ -9,8 +9,7 @@ import time
 from multiprocessing import active_children
 
 import pytest
-
-from surgeval.phantom.processes import map_in_processes
+from studies.embedded_models.render import map_in_processes
 
 
 def test_results_come_in_the_order_of_the_jobs_with_progress() -> None:

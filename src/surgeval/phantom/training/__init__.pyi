@@ -1,9 +1,0 @@
-from .embedded import train_embedded as train_embedded
-from .published import Examined as Examined
-from .published import examine_embedded as examine_embedded
-from .recipes import CLIPS as CLIPS
-from .recipes import LLAVAS as LLAVAS
-from .recipes import NAMES as NAMES
-from .recipes import RECIPES as RECIPES
-from .recipes import Recipe as Recipe
-from .recipes import recipe_for as recipe_for
