@@ -18,12 +18,11 @@ import cv2
 import numpy as np
 import PIL.Image
 from studies.embedded_models.prompts import ANSWERS, IMAGE, format_dialogue
-from studies.embedded_models.render import SECONDS
+from studies.embedded_models.render import SECONDS, map_in_processes
 
 from surgeval.arrays import Bytes, Image, Int8s
 from surgeval.phantom.dataset.edition import HELD_OUT_WORDINGS, VideoPlan, plan_videos
 from surgeval.phantom.dataset.truth import label
-from surgeval.phantom.processes import map_in_processes
 from surgeval.phantom.questions.focus.questions import make_focus_questions
 from surgeval.phantom.questions.focus.scene import quadrant
 from surgeval.phantom.questions.intent_questions import make_intent_questions

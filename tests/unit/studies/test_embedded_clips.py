@@ -273,7 +273,7 @@ def test_unknown_names_and_numbers_are_refused_in_one_sentence(tmp_path: Path) -
         lambda: recipe_for("phantom-llama"),
         lambda: train_embedded({"phantom-llama": Recipe()}, tmp_path),
     ):
-        with pytest.raises(BadInput, match="Unknown model 'phantom-llama'. Choose from phantom-clip"):
+        with pytest.raises(BadInput, match=r"Unknown model 'phantom-llama'\. Choose from phantom-clip"):
             refused()
     with pytest.raises(BadInput, match="steps must be at least 1, got 0"):
         train_embedded({"phantom-clip": Recipe(steps=0)}, tmp_path)

@@ -189,9 +189,9 @@ def test_a_folder_without_permission_is_told_before_anything_is_rendered(
 ) -> None:
     monkeypatch.setattr("studies.embedded_models.__main__.render_videos", no_rendering)
     (tmp_path / "locked").mkdir(mode=stat.S_IRUSR | stat.S_IXUSR)
-    with pytest.raises(BadInput, match="Cannot write to the folder .* permission denied"):
+    with pytest.raises(BadInput, match=r"Cannot write to the folder .* permission denied"):
         train_embedded({NAME: RECIPE}, tmp_path / "locked")
-    with pytest.raises(BadInput, match="Cannot write the file .* permission denied"):
+    with pytest.raises(BadInput, match=r"Cannot write the file .* permission denied"):
         train_embedded({NAME: RECIPE}, tmp_path / "out", frames=tmp_path / "locked" / "kept.npz")
 
 
