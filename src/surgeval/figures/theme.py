@@ -48,7 +48,7 @@ _FORBIDDEN = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]"
 _SPACES = re.compile("[\t\n\x0b\x0c\r\u2028\u2029]+")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Figure:
     """A chart: its title, what it shows in words, and its Vega-Lite specification.
 
@@ -115,6 +115,9 @@ class Figure:
         else:
             raise BadInput(f"{path}: a figure is saved as .svg, .png or .pdf.")
         return path
+
+    def __repr__(self) -> str:
+        return self.alt
 
     def _repr_mimebundle_(self, **_options: object) -> dict[str, str]:
         """What a notebook shows: the drawing, without the specification, which would double the stored notebook."""
