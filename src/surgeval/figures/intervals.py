@@ -22,7 +22,7 @@ from surgeval.figures.theme import (
     BASELINE,
     Figure,
     Spec,
-    distinct,
+    distinct_labels,
     layout,
     number,
     plain,
@@ -91,7 +91,7 @@ def estimates(
     for row in series:
         for label, estimate in zip(labels, row.values, strict=True):
             _require_estimate(title, row.name, label, estimate)
-    names, colours = distinct(labels), distinct(row.name for row in series)
+    names, colours = distinct_labels(labels), distinct_labels(row.name for row in series)
     several, known, undefined = len(series) > 1, [], []
     for group, row in zip(colours, series, strict=True):
         for name, label, estimate in zip(names, labels, row.values, strict=True):
@@ -204,7 +204,7 @@ def box(
         not marks or [len(row) for row in marks] == [len(labels)] * len(groups),
         f"Figure {title!r}: marks must be given for each class of each group, or not at all.",
     )
-    names, colours = distinct(labels), distinct(name for name, _ in groups)
+    names, colours = distinct_labels(labels), distinct_labels(name for name, _ in groups)
     boxes, points, empty, ticks, words = [], [], [], [], []
     for g, (group, (said, rows)) in enumerate(zip(colours, groups, strict=True)):
         told = []

@@ -23,7 +23,7 @@ from surgeval.figures.theme import (
     PALETTE,
     Figure,
     Spec,
-    distinct,
+    distinct_labels,
     layout,
     number,
     plain,
@@ -144,7 +144,7 @@ def curves(title: str, across: str, up: str, curves: Sequence[Curve]) -> Figure:
 
 def _line_layers(curves: Sequence[Curve], place: Spec, told: Sequence[Sequence[str]], marked: int = 0) -> Spec:
     """Light lines, heavy lines, points; points of long lines only answer to hovering."""
-    names = distinct((curve.label for curve in curves), 60)
+    names = distinct_labels((curve.label for curve in curves), 60)
     rows = [
         [{"series": name, "x": x, "y": y, "order": k} for k, (x, y) in enumerate(zip(curve.x, curve.y, strict=True))]
         for name, curve in zip(names, curves, strict=True)
@@ -194,7 +194,7 @@ def scatter(title: str, across: str, up: str, clouds: Sequence[Cloud], *, log: b
             f"Figure {title!r}, {cloud.name!r}: each point needs a label and a finite x and y"
             + (", x above 0." if log else "."),
         )
-    names = distinct(cloud.name for cloud in clouds)
+    names = distinct_labels(cloud.name for cloud in clouds)
     rows = [
         {"series": name, "x": x, "y": y, "label": shorten(label, _NAME), "side": side,
          "tip": f"{plain(label)}\n{number(x)} {plain(across)}\n{plain(up)} {number(y)}"}

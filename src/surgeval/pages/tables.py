@@ -45,11 +45,11 @@ _SIGNIFICANT = ("significant", "told_apart")  # columns that say of a row whethe
 _WITH_ENDS = re.compile(r"(-?[\d.]+)( %| points)? \[(-?[\d.]+), (-?[\d.]+)\]")  # as `stats.with_ends` writes it
 _NUMBER = re.compile(r"[-−]?\d+(?:\.\d+)?")
 _NOTHING = ("", "–", None)
-_MARKDOWN = re.compile(r"([\\`*_\[\]|~#])")
+_MARKDOWN = re.compile(r"([\\`*_\[\]|~#$])")
 _LATEX = {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
           "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
           "–": "--", "−": "$-$", "±": r"$\pm$", "≥": r"$\geq$", "≤": r"$\leq$", "×": r"$\times$",
-          "\u202f": r"\,", "\u00a0": "~", '"': "''"}  # fmt: skip
+          "\u202f": r"\,", "\u00a0": "~", '"': "''", "|": r"\textbar{}", "`": r"\textasciigrave{}"}  # fmt: skip
 _STAR = "An asterisk marks a significant difference (p ≤ 0.05)."
 
 
@@ -317,14 +317,18 @@ def _latex(table: _Printed, caption: str, note: str) -> str:
     def shown(row: int, place: int, text: str) -> str:
         return rf"\textbf{{{cell(text)}}}" if (row, place) in table.bold else cell(text)
 
+    def line(cells: Iterable[str]) -> str:
+        text = " & ".join(cells)
+        # A "[" or "*" at the beginning would be an argument of the command on the line before.
+        return rf"{'{}' if text.startswith(('[', '*')) else ''}{text} \\"
+
     head = ["% needs \\usepackage{booktabs}", r"\begin{table}", r"\centering"]
     head += [rf"\caption{{{cell(caption)}}}"] if caption else []
     head.append(rf"\begin{{tabular}}{{{''.join('r' if right else 'l' for right in table.right)}}}")
-    body = [rf"{' & '.join(shown(row, place, text) for place, text in enumerate(texts))} \\"
-            for row, texts in enumerate(table.rows)]  # fmt: skip
+    body = [line(shown(row, place, text) for place, text in enumerate(texts)) for row, texts in enumerate(table.rows)]
     end = [r"\bottomrule", r"\end{tabular}", *([rf"\par\smallskip\footnotesize {cell(note)}"] if note else []),
            r"\end{table}", ""]  # fmt: skip
-    return "\n".join([*head, r"\toprule", rf"{' & '.join(map(cell, table.heads))} \\", r"\midrule", *body, *end])
+    return "\n".join([*head, r"\toprule", line(map(cell, table.heads)), r"\midrule", *body, *end])
 
 
 # On the page

@@ -30,7 +30,7 @@ DEMO_IMPORTS = (
 class Headline:
     """A number to read first: its interval, what chance reaches, and whether more is better (None: neither).
 
-    `unseeing` is what one who never looks reaches, where a verdict asks for that and it is not `chance`.
+    `blind` is what the blind baseline reaches (it answers without seeing the images), where it is not `chance`.
     """
 
     key: str
@@ -38,7 +38,7 @@ class Headline:
     interval: Interval
     _: KW_ONLY
     chance: float | None = None
-    unseeing: float | None = None
+    blind: float | None = None
     higher_is_better: bool | None = True
     unit: NumberUnit = "score"
 
@@ -53,11 +53,11 @@ def headlines_of(
     numbers: Mapping[str, Interval],
     *,
     baselines: Mapping[str, float | None] | None = None,
-    unseeing: Mapping[str, float | None] | None = None,
+    blind: Mapping[str, float | None] | None = None,
 ) -> tuple[Headline, ...]:
     """The headlines among the measures that have a number, in their order.
 
-    `baselines` are those that the data decide, and `unseeing` what one who never looks reaches, by key.
+    `baselines` are those that the data decide, and `blind` what the blind baseline reaches, by key.
 
     >>> half = Interval(estimate=0.5, low=0.4, high=0.6)
     >>> right = Measure(key="right", label="right", explanation="Share of right answers.", baseline=0.25)
@@ -66,7 +66,7 @@ def headlines_of(
     """
     return tuple(
         Headline(measure.key, measure.label, numbers[measure.key], chance=baseline_of(measure, numbers, baselines),
-                 unseeing=(unseeing or {}).get(measure.key), higher_is_better=measure.higher_is_better,
+                 blind=(blind or {}).get(measure.key), higher_is_better=measure.higher_is_better,
                  unit=measure.unit)
         for measure in measures
         if measure.headline and measure.key in numbers

@@ -111,11 +111,11 @@ class RunResult(Result):
         return 0
 
     def headline_table(self) -> pl.DataFrame:
-        """The numbers to read first, as a command prints them; the baseline is chance, or the same without looking."""
+        """The numbers to read first, as a command prints them, with the blind baseline or else chance."""
         rows = [
             (one.label, one.cell, "" if baseline is None else number_text(baseline, one.unit))
             for one in self.headlines()
-            for baseline in (one.chance if one.unseeing is None else one.unseeing,)
+            for baseline in (one.chance if one.blind is None else one.blind,)
         ]
         table = pl.DataFrame(rows, schema=dict.fromkeys(("number", "value", "baseline"), pl.String), orient="row")
         return table if any(table["baseline"]) else table.drop("baseline")

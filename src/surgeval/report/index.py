@@ -19,7 +19,7 @@ from surgeval.protocols.contract import Headline
 from surgeval.protocols.descriptor import Descriptor
 from surgeval.protocols.registry import descriptor_of, descriptors, folder_kinds, load_run, runs_in
 from surgeval.protocols.result import RunResult
-from surgeval.protocols.run_page import claims, evidence_of, numbers_table, side_by_side
+from surgeval.protocols.run_page import claims, evidence_of, runs_table, side_by_side
 from surgeval.protocols.verdict import Verdict
 from surgeval.report.beside import pages_beside
 from surgeval.stats import Measure, number_text
@@ -27,7 +27,7 @@ from surgeval.stats import Measure, number_text
 __all__ = ["write_index", "write_run_pages"]
 
 _OPEN = 12  # runs whose verdicts stand open
-_LEVELS = {"chance": "chance", "unseeing": "baseline"}
+_LEVELS = {"chance": "chance", "blind": "baseline"}
 _FIRST = 4  # numbers beside each run; the folded table has them all
 _SHORT, _LONGEST = 8, 60  # letters of a fingerprint, and of a dataset's name, that a title shows
 _BASELINE = "The baseline answers without looking at the images: the page of each run says how."
@@ -188,7 +188,7 @@ def _section(
     shown = [replace(run, name=name) for name, run in zip(names, loaded.values(), strict=True)]
     links = tuple(Link(name, _relative(run / "report.html", out)) for name, run in zip(names, loaded, strict=True))
     text = [kind.question, *([_APART] if len(_alike(shown)) > 1 else [])]
-    text += [_BASELINE] if any(headline.unseeing is not None for run in shown for headline in run.headlines) else []
+    text += [_BASELINE] if any(headline.blind is not None for run in shown for headline in run.headlines) else []
     text += problems
     return Section(kind.name, "\n\n".join(text), tables=_tables(shown), links=links)
 
@@ -206,7 +206,7 @@ def _data_of(folder: Path, run: RunResult) -> tuple[str, str]:
 
 
 def _alike(runs: Sequence[_Shown]) -> list[list[_Shown]]:
-    """Runs on the same data with the same first numbers, which stand in one table with their floors."""
+    """Runs on the same data with the same first numbers, which stand in one table with their baselines."""
     sets: dict[tuple[str, tuple[str, ...]], list[_Shown]] = {}
     for shown in runs:
         sets.setdefault((shown.data, shown.columns), []).append(shown)
@@ -249,9 +249,9 @@ def _first_numbers(alike: Sequence[_Shown], verdicts: Mapping[str, Verdict | Non
     own = [verdicts[shown.name] for shown in alike]
     judged = any(own)
     runs = [(shown.name, verdicts[shown.name], shown.headlines) for shown in alike]
-    frame, bars = numbers_table(runs, first, "run")
+    frame, bars = runs_table(runs, first, "run")
     rows = []
-    for level in ("chance", "unseeing"):
+    for level in ("chance", "blind"):
         cells = [_range(numbers[label].values(), level) for label in first]
         rows += [[_LEVELS[level], *[""] * judged, *cells]] if any(cells) else []
     frame = pl.concat([frame, _frame(frame.columns, rows)])
