@@ -68,7 +68,7 @@ def test_a_run_is_reported_again_and_stands_in_the_index(toy: Call, runs: Path) 
     page.unlink()
     assert toy("report", runs / "all").returncode == 0
     assert page.read_bytes() == first
-    assert "median|frames:pooled|videos:median|most:9|interval:leave-one-video-out" in page.read_text("utf-8")
+    assert "median video|frames:pooled|videos:median|most:9|interval:leave-one-video-out" in page.read_text("utf-8")
     assert toy("report", runs).returncode == 0
     index = (runs / "index.html").read_text(encoding="utf-8")
     for label in LABELS:

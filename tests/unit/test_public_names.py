@@ -16,7 +16,6 @@ _ROOM = "what every protocol has in this room, found by its descriptor or met be
 # Names that several modules have on purpose, and why.
 TWINS = {
     "DESCRIPTOR": _ROOM,
-    "RESAMPLES": _ROOM,
     "outcomes": _ROOM,
 }
 

@@ -4,7 +4,7 @@ A chart is a function (`bars`, `estimates`, `heatmap` …) that returns a `Figur
 notebook shows and `save` writes as SVG, PNG or PDF. Labels come from data files and are shown literally.
 """
 
-from surgeval.figures.charts import Span, bars, bin_labels, heatmap, histogram, picture, stacked, timeline
+from surgeval.figures.charts import TimelineSpan, bars, bin_labels, heatmap, histogram, image_figure, stacked, timeline
 from surgeval.figures.encodings import Series
 from surgeval.figures.intervals import Estimate, box, estimates
 from surgeval.figures.line_charts import Cloud, Curve, curves, lines, scatter
@@ -20,7 +20,7 @@ __all__ = [
     "Figure",
     "FlowPipeline",
     "Series",
-    "Span",
+    "TimelineSpan",
     "bars",
     "bin_labels",
     "box",
@@ -30,9 +30,9 @@ __all__ = [
     "estimates",
     "heatmap",
     "histogram",
+    "image_figure",
     "ink_on",
     "lines",
-    "picture",
     "podium",
     "rank_blobs",
     "scatter",

@@ -46,7 +46,7 @@ from surgeval.figures.theme import (
 _READABLE = 6.0  # per cent: narrower parts have no room for their number
 
 
-class Span(NamedTuple):
+class TimelineSpan(NamedTuple):
     """A stretch of one kind in one row of a timeline."""
 
     row: int
@@ -290,10 +290,10 @@ def _cell_style(share: float) -> str:
     return "high" if share > 0.66 else "low" if share < 0.34 else "middle"
 
 
-def timeline(title: str, rows: Sequence[str], kinds: Sequence[str], spans: Sequence[Span], unit: str) -> Figure:
+def timeline(title: str, rows: Sequence[str], kinds: Sequence[str], spans: Sequence[TimelineSpan], unit: str) -> Figure:
     """Stretches of several kinds in rows: what happened when.
 
-    >>> timeline("Phases", ["VID01"], ["preparation"], [Span(0, 0, 0, 4)], "minutes").alt
+    >>> timeline("Phases", ["VID01"], ["preparation"], [TimelineSpan(0, 0, 0, 4)], "minutes").alt
     'Timeline: Phases, 1 rows, 0 to 4 minutes, showing preparation.'
     """
     for span in spans:
@@ -328,11 +328,11 @@ def timeline(title: str, rows: Sequence[str], kinds: Sequence[str], spans: Seque
     return Figure(title, alt, spec, empty=not spans)
 
 
-def picture(title: str, alt: str, image: Image) -> Figure:
+def image_figure(title: str, alt: str, image: Image) -> Figure:
     """An RGB image as a figure, so that a result which is a picture is shown and saved as any other.
 
     >>> import numpy as np
-    >>> picture("Frame", "A black frame.", np.zeros((4, 6, 3), np.uint8)).spec["height"]
+    >>> image_figure("Frame", "A black frame.", np.zeros((4, 6, 3), np.uint8)).spec["height"]
     4
     """
     import PIL.Image

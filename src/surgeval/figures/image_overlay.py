@@ -47,7 +47,7 @@ def text_height(size: int) -> int:
     return sum(load_font(size).getmetrics()) + 2
 
 
-def write_text(
+def draw_text(
     image: Image,
     text: str,
     at: tuple[int, int],
@@ -60,7 +60,7 @@ def write_text(
     """Draw a line into the image; `anchor` is Pillow's and says which point of the text lies at x, y.
 
     >>> image = np.full((20, 60, 3), 255, np.uint8)
-    >>> write_text(image, "hook", (2, 2), 12)
+    >>> draw_text(image, "hook", (2, 2), 12)
     >>> bool((image < 128).any())
     True
     """

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from surgeval.arrays import AnyFloats, Bools, Image
-from surgeval.figures.image_overlay import text_height, write_text
+from surgeval.figures.image_overlay import draw_text, text_height
 from surgeval.figures.theme import number, plain, require
 
 _NAMES = ("frame", "flow", "camera", "flow − camera", "motion mask")
@@ -90,11 +90,11 @@ class FlowPipeline:
             left = k * (_PANEL + _GAP)
             way = cv2.INTER_AREA if width > _PANEL else cv2.INTER_LINEAR
             sheet[head:, left : left + _PANEL] = cv2.resize(panel, (_PANEL, high), interpolation=way)
-            write_text(sheet, name, (left + _PANEL // 2, 2), _LETTERS, anchor="ma")
+            draw_text(sheet, name, (left + _PANEL // 2, 2), _LETTERS, anchor="ma")
         if wheel >= 8:
             left = 5 * (_PANEL + _GAP)
             sheet[head : head + wheel, left : left + wheel] = _wheel(wheel)
-            write_text(sheet, f"{self.top:.1f} px", (left + wheel // 2, 2), _LETTERS, anchor="ma")
+            draw_text(sheet, f"{self.top:.1f} px", (left + wheel // 2, 2), _LETTERS, anchor="ma")
         return sheet
 
 

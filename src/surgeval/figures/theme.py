@@ -144,6 +144,9 @@ def chart_config(scheme: Scheme) -> Spec:
 
     Mark styles name what changes with the scheme: `band`, `ink`, `quiet`, `line`, `zero`, and the numbers on `low`,
     `middle` and `high` cells.
+
+    >>> sorted(set(chart_config("light")) ^ set(chart_config("dark")))
+    []
     """
     ink = _INKS[scheme]
     low, high = ("#000000", "#ffffff") if scheme == "light" else ("#ffffff", "#000000")

@@ -201,8 +201,14 @@ class _Recorder(RawIOBase):
 
 
 @contextmanager
-def keep_os_errors(file: BinaryIO, path: Path) -> Iterator[BinaryIO]:
-    """A stream for polars to write to; a failed write raises the `OSError` of the system instead of polars' error."""
+def keep_os_errors(file: BinaryIO, path: str | Path) -> Iterator[BinaryIO]:
+    """A stream for polars to write to; a failed write raises the `OSError` of the system instead of polars' error.
+
+    >>> import io
+    >>> import polars as pl
+    >>> with io.BytesIO() as file, keep_os_errors(file, "part.parquet") as stream:
+    ...     pl.DataFrame({"frame": [1]}).write_parquet(stream)
+    """
     import polars as pl
 
     recorder = _Recorder(file)

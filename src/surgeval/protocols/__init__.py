@@ -1,9 +1,9 @@
 """Protocols: each asks a model about a dataset, or scores what a model said, and leaves a run folder.
 
 One package per protocol, with the same rooms: `method` (reads like its paper), `result` (what is loaded from a run),
-`page` and `compare` in each; `tables`, `figures`, `evidence`, `verdict`, `command` and `demo` where it has them.
-`evaluation` holds the functions that work for every protocol, `contract` says what the rest of surgeval expects of
-them, and `registry` which ones are installed.
+`page` and `compare` (what two runs share) in each; `tables`, `figures`, `evidence`, `verdict` and `demo` where it has
+them. `evaluation` holds the functions that work for every protocol, `comparison` takes two runs apart number by number,
+`contract` says what the rest of surgeval expects of a protocol, and `registry` which ones are installed.
 """
 
 import lazy_loader as _lazy

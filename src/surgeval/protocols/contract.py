@@ -30,7 +30,7 @@ DEMO_IMPORTS = (
 class Headline:
     """A number to read first: its interval, what chance reaches, and whether more is better (None: neither).
 
-    `blind` is what the blind baseline reaches (it answers without seeing the images), where it is not `chance`.
+    `baseline` is what a prediction without the images reaches, where a verdict compares with it and it is not `chance`.
     """
 
     key: str
@@ -38,7 +38,7 @@ class Headline:
     interval: Interval
     _: KW_ONLY
     chance: float | None = None
-    blind: float | None = None
+    baseline: float | None = None
     higher_is_better: bool | None = True
     unit: NumberUnit = "score"
 
@@ -52,12 +52,12 @@ def headlines_of(
     measures: Sequence[Measure],
     numbers: Mapping[str, Interval],
     *,
+    chances: Mapping[str, float | None] | None = None,
     baselines: Mapping[str, float | None] | None = None,
-    blind: Mapping[str, float | None] | None = None,
 ) -> tuple[Headline, ...]:
     """The headlines among the measures that have a number, in their order.
 
-    `baselines` are those that the data decide, and `blind` what the blind baseline reaches, by key.
+    `chances` are levels of chance that the data decide, `baselines` those of predictions without images, by key.
 
     >>> half = Interval(estimate=0.5, low=0.4, high=0.6)
     >>> right = Measure(key="right", label="right", explanation="Share of right answers.", baseline=0.25)
@@ -65,8 +65,8 @@ def headlines_of(
     0.25
     """
     return tuple(
-        Headline(measure.key, measure.label, numbers[measure.key], chance=baseline_of(measure, numbers, baselines),
-                 blind=(blind or {}).get(measure.key), higher_is_better=measure.higher_is_better,
+        Headline(measure.key, measure.label, numbers[measure.key], chance=baseline_of(measure, numbers, chances),
+                 baseline=(baselines or {}).get(measure.key), higher_is_better=measure.higher_is_better,
                  unit=measure.unit)
         for measure in measures
         if measure.headline and measure.key in numbers

@@ -115,7 +115,7 @@ class RunResult(Result):
         rows = [
             (one.label, one.cell, "" if baseline is None else number_text(baseline, one.unit))
             for one in self.headlines()
-            for baseline in (one.chance if one.blind is None else one.blind,)
+            for baseline in (one.chance if one.baseline is None else one.baseline,)
         ]
         table = pl.DataFrame(rows, schema=dict.fromkeys(("number", "value", "baseline"), pl.String), orient="row")
         return table if any(table["baseline"]) else table.drop("baseline")

@@ -7,13 +7,19 @@ they cannot disagree.
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import PIL.Image
+import PIL.ImageDraw
 import polars as pl
 
+from surgeval.arrays import Image
 from surgeval.figures import Figure
 from surgeval.pages import (
     CardNumber,
@@ -41,6 +47,9 @@ __all__ = ["RunPage", "as_sentence", "case_pictures", "claims", "evidence_of", "
            "runs_table", "scorecard_of", "side_by_side"]  # fmt: skip
 
 _MOST_NUMBERS = 4  # beside the main one
+# Boxes on a case as the case browser draws them, by kind: colour and words.
+_BOX_KINDS = {"label": ("#46dc5a", "green: label"), "missed": ("#ffd60a", "yellow: missed"),
+              "hit": ("#4cc9ff", "blue: found"), "wrong": ("#ff7a45", "orange: wrong")}  # fmt: skip
 _COMPARED = 3  # numbers of each run on a page about several
 _ROOM = 1.15  # a line for a number without bounds ends this much beyond it
 
@@ -155,7 +164,7 @@ def _measured(headline: Headline, *, main: bool) -> CardNumber:
 
 
 def _baselines(headline: Headline) -> dict[str, float]:
-    levels = {"chance": headline.chance, "baseline": headline.blind}
+    levels = {"chance": headline.chance, "baseline": headline.baseline}
     return {name: value for name, value in levels.items() if value is not None and math.isfinite(value)}
 
 
@@ -305,18 +314,33 @@ def side_by_side(evidence: Sequence[Evidence]) -> Section:
 
 
 def case_pictures(result: RunResult) -> tuple[Picture, ...]:
-    """The first right and the first wrong case that has a picture of its own, for the scorecard."""
+    """The first right and the first wrong case that has a picture, with its boxes, for the scorecard."""
     evidence = result.evidence()
-    if evidence is None or evidence.boxes.height:  # boxes are drawn by the case browser, not in the picture
+    if evidence is None:
         return ()
     shown = evidence.cases.filter(pl.col("id").is_in(list(evidence.pictures)))
-    good = evidence.right - evidence.doubtful
     chosen = {
-        "Right": shown.filter(pl.col("verdict").is_in(list(good))),
+        "Right": shown.filter(pl.col("verdict").is_in(list(evidence.right - evidence.doubtful))),
         "Wrong": shown.filter(~pl.col("verdict").is_in([*evidence.right, *evidence.open])),
     }
-    return tuple(
-        Picture(evidence.pictures[case], f"{video}, {frame}", f"{word}: {video}, {frame}")
-        for word, rows in chosen.items()
-        for case, video, frame in rows.select("id", "video", "frame").head(1).iter_rows()
-    )
+    return tuple(_case_picture(evidence, row, word) for word, rows in chosen.items() for row in rows.head(1).to_dicts())
+
+
+def _case_picture(evidence: Evidence, row: Mapping[str, Any], word: str) -> Picture:
+    where, data = f"{row['video']}, {row['frame']}", evidence.pictures[row["id"]]
+    boxes = evidence.boxes.filter(pl.col("id") == row["id"])
+    if not boxes.height or not row["width"]:
+        return Picture(data, where, f"{word}: {where}")
+    kinds = [words for kind, (_, words) in _BOX_KINDS.items() if kind in boxes["kind"]]
+    return Picture(_draw_boxes(data, boxes, row["width"]), where, f"{word}: {where} ({', '.join(kinds)})")
+
+
+def _draw_boxes(data: bytes, boxes: pl.DataFrame, width: float) -> Image:
+    """The picture of a frame of this width, which may be smaller, with boxes in the colours of the case browser."""
+    with PIL.Image.open(io.BytesIO(data), formats=["JPEG"]) as stored:
+        image = stored.convert("RGB")
+    scale, draw = image.width / width, PIL.ImageDraw.Draw(image)
+    for kind, x, y, w, h in boxes.select("kind", "x", "y", "w", "h").iter_rows():
+        corners = (scale * x, scale * y, scale * (x + w), scale * (y + h))
+        draw.rectangle(corners, outline=_BOX_KINDS[kind][0], width=2)
+    return np.asarray(image)

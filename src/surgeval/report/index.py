@@ -27,7 +27,7 @@ from surgeval.stats import Measure, number_text
 __all__ = ["write_index", "write_run_pages"]
 
 _OPEN = 12  # runs whose verdicts stand open
-_LEVELS = {"chance": "chance", "blind": "baseline"}
+_LEVELS = {"chance": "chance", "baseline": "baseline"}
 _FIRST = 4  # numbers beside each run; the folded table has them all
 _SHORT, _LONGEST = 8, 60  # letters of a fingerprint, and of a dataset's name, that a title shows
 _BASELINE = "The baseline answers without looking at the images: the page of each run says how."
@@ -188,7 +188,7 @@ def _section(
     shown = [replace(run, name=name) for name, run in zip(names, loaded.values(), strict=True)]
     links = tuple(Link(name, _relative(run / "report.html", out)) for name, run in zip(names, loaded, strict=True))
     text = [kind.question, *([_APART] if len(_alike(shown)) > 1 else [])]
-    text += [_BASELINE] if any(headline.blind is not None for run in shown for headline in run.headlines) else []
+    text += [_BASELINE] if any(headline.baseline is not None for run in shown for headline in run.headlines) else []
     text += problems
     return Section(kind.name, "\n\n".join(text), tables=_tables(shown), links=links)
 
@@ -251,7 +251,7 @@ def _first_numbers(alike: Sequence[_Shown], verdicts: Mapping[str, Verdict | Non
     runs = [(shown.name, verdicts[shown.name], shown.headlines) for shown in alike]
     frame, bars = runs_table(runs, first, "run")
     rows = []
-    for level in ("chance", "blind"):
+    for level in ("chance", "baseline"):
         cells = [_range(numbers[label].values(), level) for label in first]
         rows += [[_LEVELS[level], *[""] * judged, *cells]] if any(cells) else []
     frame = pl.concat([frame, _frame(frame.columns, rows)])

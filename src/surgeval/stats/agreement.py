@@ -18,7 +18,7 @@ from surgeval.arrays import Floats, Ints
 from surgeval.errors import BadInput, locate
 from surgeval.stats.agree import Agreement, Units, assess, number_labels, numeric_ratings, ready
 from surgeval.stats.inputs import is_missing
-from surgeval.stats.resample import NamedDrawing, Resampling
+from surgeval.stats.resample import NamedIntervalOptions, Resampling
 
 __all__ = ["cohen_kappa", "count_ratings", "fleiss_kappa"]
 
@@ -32,7 +32,7 @@ def cohen_kappa(
     weights: Literal["linear", "quadratic"] | None = None,
     categories: Sequence[Any] | None = None,
     clusters: Iterable[Any] | None = None,
-    **drawing: Unpack[NamedDrawing],
+    **drawing: Unpack[NamedIntervalOptions],
 ) -> Agreement:
     """Cohen's kappa of two raters over the same units.
 
@@ -118,7 +118,7 @@ def fleiss_kappa(
     chance: Literal["fleiss", "randolph"] = "fleiss",
     categories: Sequence[Any] | None = None,
     clusters: Iterable[Any] | None = None,
-    **drawing: Unpack[NamedDrawing],
+    **drawing: Unpack[NamedIntervalOptions],
 ) -> Agreement:
     """Fleiss' kappa of a table units × categories that counts ratings; every unit has the same number of them.
 

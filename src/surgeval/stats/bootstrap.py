@@ -19,7 +19,7 @@ from surgeval.stats.inputs import Scores, finite, masks
 from surgeval.stats.interval import Interval, Intervals, wilson
 from surgeval.stats.mean_interval import mean_interval, plan_for, read_clusters, sample_of
 from surgeval.stats.means import Point, Scheme
-from surgeval.stats.resample import Drawing, NamedDrawing
+from surgeval.stats.resample import IntervalOptions, NamedIntervalOptions
 from surgeval.stats.student import share_ends
 
 __all__ = ["bootstrap_mean", "bootstrap_slices", "share_interval"]
@@ -31,7 +31,7 @@ def bootstrap_mean(
     *,
     scheme: Scheme = "cluster",
     point: Point = "flat",
-    **drawing: Unpack[NamedDrawing],
+    **drawing: Unpack[NamedIntervalOptions],
 ) -> Interval:
     """The mean of the scores with an interval over videos; `clusters` holds the video (or patient) of each row.
 
@@ -60,7 +60,7 @@ def bootstrap_slices(
     *,
     scheme: Scheme = "cluster",
     point: Point = "flat",
-    **drawing: Unpack[Drawing],
+    **drawing: Unpack[IntervalOptions],
 ) -> Intervals:
     """`bootstrap_mean` of every slice (name → boolean row mask), each on the stream of (seed, its name).
 

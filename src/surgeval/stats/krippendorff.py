@@ -19,7 +19,7 @@ from surgeval.arrays import Floats, Ints
 from surgeval.errors import BadInput, locate
 from surgeval.stats.agree import Agreement, Disagreement, Units, assess, number_labels, numeric_ratings, ready
 from surgeval.stats.agreement import ONE_CATEGORY
-from surgeval.stats.resample import NamedDrawing, Resampling
+from surgeval.stats.resample import NamedIntervalOptions, Resampling
 
 __all__ = ["krippendorff_alpha"]
 
@@ -33,7 +33,7 @@ def krippendorff_alpha(
     metric: Metric = "nominal",
     categories: Sequence[Any] | None = None,
     clusters: Iterable[Any] | None = None,
-    **drawing: Unpack[NamedDrawing],
+    **drawing: Unpack[NamedIntervalOptions],
 ) -> Agreement:
     """Alpha of ratings, units × raters, with None or NaN where a rater gave none.
 

@@ -12,13 +12,13 @@ from surgeval.errors import BadInput, locate
 from surgeval.stats.inputs import same_length
 from surgeval.stats.interval import FEW_CLUSTERS, Interval, wilson
 from surgeval.stats.means import Point, Sample, Scheme, exact_ends, jackknife, replicates
-from surgeval.stats.resample import NamedDrawing, Resampling, interval_ends
+from surgeval.stats.resample import NamedIntervalOptions, Resampling, interval_ends
 from surgeval.stats.student import UNBOUNDED, Bounds, share_ends, t_ends, unmoved_ends
 
 __all__ = ["mean_interval", "plan_for", "read_clusters", "sample_of"]
 
 
-def plan_for(scheme: Scheme, drawing: NamedDrawing) -> Resampling:
+def plan_for(scheme: Scheme, drawing: NamedIntervalOptions) -> Resampling:
     """How the interval is made: the two_level scheme exists only as a bootstrap."""
     return Resampling.by_drawing("the two_level scheme", drawing) if scheme == "two_level" else Resampling(**drawing)
 

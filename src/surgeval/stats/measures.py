@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 import polars as pl
@@ -107,6 +107,8 @@ class Measure:
     def signature(self, settings: Mapping[str, Any] | None = None) -> str:
         """The recipe of the number in one line: how it combines, its convention, the settings that matter, the version.
 
+        It begins with the label, up to a comma.
+
         >>> mAP = Measure(key="mAP", label="mAP", explanation="Mean of AP over classes.", convention="coco",
         ...               combine=Combine(classes="mean of present"), settings=("ties",))
         >>> mAP.signature({"ties": "free", "name": "net"}).rpartition("|version:")[0]
@@ -116,7 +118,7 @@ class Measure:
         chosen = [f"{name}:{_written(known[name])}" for name in self.settings if known.get(name) is not None]
         recipe = [f"convention:{self.convention}"] if self.convention else []
         end = ["interval:leave-one-video-out", f"version:{known.get('version') or __version__}"]
-        return "|".join([self.term or self.key, self.combine.text, *recipe, *chosen, *end])
+        return "|".join([self.label.partition(",")[0], self.combine.text, *recipe, *chosen, *end])
 
 
 def find_measure(measures: Sequence[AnyMeasure], key: str) -> AnyMeasure:
@@ -274,8 +276,19 @@ def measures_table(measures: Sequence[Measure]) -> pl.DataFrame:
 
 
 def _ratios_of(measures: Sequence[Measure], cases: pl.DataFrame) -> dict[str, Parts]:
-    known = {measure.key: measure.ratio(cases) if callable(measure.ratio) else measure.ratio for measure in measures}
-    return {key: parts for key, parts in known.items() if parts is not None}
+    known = [(measure, measure.ratio(cases) if callable(measure.ratio) else measure.ratio) for measure in measures]
+    return {measure.key: _within(parts, measure.bounds) for measure, parts in known if parts is not None}
+
+
+def _within(parts: Parts, bounds: Bounds | None) -> Parts:
+    """The ratios, with the bounds of their measure where it has its own."""
+    if bounds is None:
+        return parts
+    if isinstance(parts, Ratio):
+        return replace(parts, bounds=bounds)
+    if isinstance(parts, MacroMean):
+        return replace(parts, ratios=tuple(replace(ratio, bounds=bounds) for ratio in parts.ratios))
+    return [replace(ratio, bounds=bounds) for ratio in parts]
 
 
 def _statistic_difference(measure: Measure, a: pl.DataFrame, b: pl.DataFrame, resamples: int, seed: int) -> Difference:

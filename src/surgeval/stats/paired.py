@@ -37,7 +37,7 @@ from surgeval.stats.replicates import (
     replicate,
     unmoved,
 )
-from surgeval.stats.resample import NamedDrawing, Resampling, interval_ends, snapped, two_sided_p, usable
+from surgeval.stats.resample import NamedIntervalOptions, Resampling, interval_ends, snapped, two_sided_p, usable
 from surgeval.stats.student import UNBOUNDED, Bounds, defined_without, t_ends, t_p
 
 __all__ = ["Difference", "paired_difference", "paired_statistic", "paired_vector"]
@@ -100,7 +100,7 @@ def paired_difference(
     *,
     scheme: Scheme = "cluster",
     point: Point = "flat",
-    **drawing: Unpack[NamedDrawing],
+    **drawing: Unpack[NamedIntervalOptions],
 ) -> Difference:
     """Mean of `a` minus mean of `b`, row i of both being the same question.
 
@@ -152,7 +152,7 @@ def paired_statistic(
     sizes: npt.ArrayLike | None = None,
     mixed: bool = True,
     bounds: Bounds = UNBOUNDED,
-    **drawing: Unpack[NamedDrawing],
+    **drawing: Unpack[NamedIntervalOptions],
 ) -> Difference:
     """The same for any number of two models, such as the mAP of two detectors.
 
@@ -184,7 +184,7 @@ def paired_vector(
     mixed: bool = True,
     bounds: Bounds = UNBOUNDED,
     progress: Progress | None = None,
-    **drawing: Unpack[NamedDrawing],
+    **drawing: Unpack[NamedIntervalOptions],
 ) -> tuple[Difference, ...]:
     """`paired_statistic` of several numbers at once (one per entry of `names`), on shared exchanges.
 

@@ -22,10 +22,10 @@ from surgeval.stats.streams import stream
 
 __all__ = [
     "RESAMPLES",
-    "Drawing",
+    "IntervalOptions",
     "Jackknife",
     "Method",
-    "NamedDrawing",
+    "NamedIntervalOptions",
     "Resampling",
     "blocks",
     "draw",
@@ -44,7 +44,7 @@ BLOCK = 1 << 15
 RESAMPLES = 2000
 
 
-class Drawing(TypedDict, total=False):
+class IntervalOptions(TypedDict, total=False):
     """Keywords of every interval: its level, how the ends are found, how many resamples or exchanges, their seed."""
 
     level: float
@@ -53,7 +53,7 @@ class Drawing(TypedDict, total=False):
     seed: int
 
 
-class NamedDrawing(Drawing, total=False):
+class NamedIntervalOptions(IntervalOptions, total=False):
     """The same with a name, which labels the interval and picks its random stream (together with the seed)."""
 
     name: str
@@ -61,7 +61,7 @@ class NamedDrawing(Drawing, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resampling:
-    """How an interval is made: what a caller gave of `NamedDrawing`, checked, and the defaults for the rest."""
+    """How an interval is made: what a caller gave of `NamedIntervalOptions`, checked, and the defaults for the rest."""
 
     level: float = 0.95
     method: Method = "t"
@@ -78,9 +78,9 @@ class Resampling:
             raise BadInput(locate("resamples", None, None, f"found {resamples!r}, expected a whole number above 0"))
 
     @classmethod
-    def by_drawing(cls, statistic: str, drawing: NamedDrawing) -> Resampling:
+    def by_drawing(cls, statistic: str, drawing: NamedIntervalOptions) -> Resampling:
         """For what has no leave-one-out interval: the percentile bootstrap unless BCa is asked for."""
-        asked: NamedDrawing = {"method": "percentile"}
+        asked: NamedIntervalOptions = {"method": "percentile"}
         asked.update(drawing)
         plan = cls(**asked)
         if plan.method == "t":

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from surgeval.stats.interval import Interval, Intervals
 from surgeval.stats.replicates import Statistic, as_matrix, check_names, interval_of, replicate, unmoved
-from surgeval.stats.resample import NamedDrawing, Resampling
+from surgeval.stats.resample import NamedIntervalOptions, Resampling
 from surgeval.stats.student import UNBOUNDED, Bounds
 
 __all__ = ["Statistic", "bootstrap_statistic", "bootstrap_vector", "drop_bound", "widen_for_constant_parts"]
@@ -30,7 +30,7 @@ def bootstrap_statistic(
     batched: bool = False,
     sizes: npt.ArrayLike | None = None,
     bounds: Bounds = UNBOUNDED,
-    **drawing: Unpack[NamedDrawing],
+    **drawing: Unpack[NamedIntervalOptions],
 ) -> Interval:
     """An interval over clusters of `statistic(multiplicities) -> float`.
 
@@ -57,7 +57,7 @@ def bootstrap_vector(
     batched: bool = False,
     sizes: npt.ArrayLike | None = None,
     bounds: Bounds | Sequence[Bounds] = UNBOUNDED,
-    **drawing: Unpack[NamedDrawing],
+    **drawing: Unpack[NamedIntervalOptions],
 ) -> Intervals:
     """The same for a function that returns several numbers at once (one per entry of `names`), on shared resamples.
 

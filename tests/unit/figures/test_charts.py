@@ -23,7 +23,7 @@ from surgeval.figures import (
     Estimate,
     Figure,
     Series,
-    Span,
+    TimelineSpan,
     bars,
     bin_labels,
     box,
@@ -161,7 +161,7 @@ def test_a_box_of_many_points_shows_150_of_them() -> None:
 
 
 def test_a_timeline_has_a_bar_for_each_stretch() -> None:
-    figure = timeline("P", ("V1", "V2"), ("a", "b"), (Span(1, 0, 2, 9),), "minutes")
+    figure = timeline("P", ("V1", "V2"), ("a", "b"), (TimelineSpan(1, 0, 2, 9),), "minutes")
     assert rows(figure, "bar") == [{"row": "V2", "kind": "a", "from": 2, "to": 9}]
 
 
@@ -214,9 +214,9 @@ ONE = (Series("A", (1, 2, 3)),)
         lambda: histogram("x", (0, 1), (1, 2), "s", "n"),
         lambda: histogram("x", (0, 2, 1), (1, 2), "s", "n"),
         lambda: histogram("x", (0, 1), (-1,), "s", "n"),
-        lambda: timeline("x", ("a",), ("k",), (Span(1, 0, 0, 1),), "s"),
-        lambda: timeline("x", ("a",), ("k",), (Span(0, 0, 2, 1),), "s"),
-        lambda: timeline("x", ("a",), ("k",), (Span(0, 0, 0, math.nan),), "s"),
+        lambda: timeline("x", ("a",), ("k",), (TimelineSpan(1, 0, 0, 1),), "s"),
+        lambda: timeline("x", ("a",), ("k",), (TimelineSpan(0, 0, 2, 1),), "s"),
+        lambda: timeline("x", ("a",), ("k",), (TimelineSpan(0, 0, 0, math.nan),), "s"),
         lambda: curves("x", "r", "p", (Curve("a", (0, 1), (1.5, 0)),)),
         lambda: lines("x", "r", "p", (Curve("a", (0, 1), (0, 1)),), log=True),
         lambda: scatter("x", "r", "p", (Cloud("i", ("hook",), (0,), (0.5,)),), log=True),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from surgeval.figures.image_overlay import Sheet, blend, heat_colours, text_height, text_plate, text_width, write_text
+from surgeval.figures.image_overlay import Sheet, blend, draw_text, heat_colours, text_height, text_plate, text_width
 
 
 def test_the_font_of_the_package_has_the_letters_of_class_names_and_arrows() -> None:
@@ -17,12 +17,12 @@ def test_the_font_of_the_package_has_the_letters_of_class_names_and_arrows() -> 
 
 def test_a_text_is_drawn_where_it_is_put_and_cut_at_the_edge_of_the_image() -> None:
     image = np.full((30, 100, 3), 255, np.uint8)
-    write_text(image, "hook", (10, 5), 14)
+    draw_text(image, "hook", (10, 5), 14)
     columns = np.flatnonzero((image < 128).any(axis=(0, 2)))
     assert columns[0] >= 10
     assert columns[-1] <= 10 + text_width("hook", 14)
-    write_text(image, "a name that is much longer than the image is wide", (80, 25), 14)
-    write_text(image, "outside", (300, 300), 14)
+    draw_text(image, "a name that is much longer than the image is wide", (80, 25), 14)
+    draw_text(image, "outside", (300, 300), 14)
     assert text_height(14) > 14
 
 

@@ -117,13 +117,13 @@ def test_headlines_begin_with_the_triplets_and_know_their_floor(theatre: MemoryD
     detection = scored(theatre, good).headlines()
     labels = [headline.label for headline in detection]
     assert labels[:7] == ["IVT mAP50", "IVT mAP50:95", "IVT F1", "I mAP50", "I mAP75", "V mAP50", "T mAP50"]
-    known = {one.label for one in detection if one.blind is not None}
+    known = {one.label for one in detection if one.baseline is not None}
     assert known == {"IVT mAP50", "I mAP50", "V mAP50", "T mAP50"}  # F1 depends on a threshold: it has no floor
     frames = scored(theatre, None, task="recognition")
     first = frames.headlines()[0]
     assert (first.label, first.key) == ("IVT mAP", "global|ivt|mAP")
     assert {one.chance for one in (*detection, first)} == {None}  # nobody guessed
-    assert first.blind == pytest.approx(ground_truth(theatre).labels.mean(axis=0).mean())
+    assert first.baseline == pytest.approx(ground_truth(theatre).labels.mean(axis=0).mean())
     assert all(not math.isnan(headline.interval.estimate) for headline in frames.headlines())
 
 

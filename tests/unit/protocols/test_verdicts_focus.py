@@ -180,9 +180,9 @@ def test_beside_a_headline_stands_what_one_reaches_who_never_looked() -> None:
     ask, truth, right = _questions()
     scores = score_focus([{"qID": name, "content": text} for name, text in right.items()], ask, truth, resamples=50)
     assert scores.floor is not None
-    blind = {one.key: one.blind for one in scores.headlines()}
-    assert blind["flat_accuracy"] == pytest.approx(np.mean(list(scores.floor.values())))
-    assert None not in blind.values()
+    baselines = {one.key: one.baseline for one in scores.headlines()}
+    assert baselines["flat_accuracy"] == pytest.approx(np.mean(list(scores.floor.values())))
+    assert None not in baselines.values()
     assert {one.chance for one in scores.headlines()} == {None}  # nobody guessed
 
 

@@ -155,7 +155,7 @@ def test_planted_detectors_get_the_verdict_they_deserve(theatre: MemoryDataset, 
 
 
 def test_the_baseline_of_a_detector_is_what_the_constant_detector_scores(theatre: MemoryDataset, oracle: Any) -> None:
-    floor = {one.key: one.blind for one in score_triplets(oracle(theatre), theatre).headlines()}
+    floor = {one.key: one.baseline for one in score_triplets(oracle(theatre), theatre).headlines()}
     constant = score_triplets(None, theatre, constant=True)
     assert floor["global|ivt|mAP50"] == pytest.approx(constant.number("ivt").estimate, abs=0.02)
 
@@ -200,7 +200,7 @@ def test_of_instruments_alone_the_constant_file_says_more_than_the_baseline_and_
     """Every frame shows an instrument twice, in two triplets side by side: a file has a box for each, the floor one."""
     both = MemoryDataset(SPACE, [moment(video, n, 0, 1) for video in ("v1", "v2") for n in range(4)])
     constant = score_triplets(None, both, constant=True)
-    floor = {one.label: one.blind for one in constant.headlines()}
+    floor = {one.label: one.baseline for one in constant.headlines()}
     assert (constant.number("ivt").estimate, floor["IVT mAP50"]) == (1, 1)
     assert (constant.number("i").estimate, floor["I mAP50"]) == (1, 0)  # the median box lies between the two
     assert SEVERAL_BOXES in constant.notes

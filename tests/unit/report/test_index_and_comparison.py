@@ -180,7 +180,7 @@ def test_runs_are_rows_chance_is_the_last_and_the_rest_is_folded() -> None:
     assert first.frame.row(2)[1] == "0.200 to 0.250"
     assert every.folded and every.frame.height == 5
     assert every.frame.row(4)[2] == "–"  # a number that is not among the first makes no second table
-    usual = replace(headline("top-1", 0.6, 0.25), blind=0.9)
+    usual = replace(headline("top-1", 0.6, 0.25), baseline=0.9)
     (named,) = _tables([shown("net", usual)])
     assert named.frame.rows()[1:] == [("chance", "0.250"), ("baseline", "0.900")]
     assert _range([headline("lift", 1, 10.25), headline("lift", 1, 9.5)]) == "9.500 to 10.250"

@@ -101,3 +101,10 @@ def test_a_declaration_says_what_its_number_means() -> None:
 def test_a_number_without_interval_is_null_in_the_table() -> None:
     table = numbers_table([RIGHT], {"right": Interval(estimate=0.5, low=float("nan"), high=float("nan"))})
     assert table["low"].to_list() == [None]
+
+
+def test_the_bounds_of_a_measure_hold_for_its_ratio() -> None:
+    whole = Measure(key="ac", label="AC", explanation="Attention coverage.", bounds=(0.0, 0.6), ratio=mean_ratio("ac"))
+    few = FRAMES.filter(pl.col("cluster") < "c")
+    assert measure_intervals([whole], few)["ac"].high <= 0.6 < measure_intervals([CHANCE], few)["chance"].high
+    assert whole.limits == (0.0, 0.6) and CHANCE.limits == (0.0, 1.0)

@@ -173,7 +173,7 @@ class FocusScores(RunResult):
         The blind baseline, the better of two blind answers to the same wording, stands beside them;
         chance is not known.
         """
-        return headlines_of(MEASURES, self.numbers, blind=baselines_of(self))
+        return headlines_of(MEASURES, self.numbers, baselines=baselines_of(self))
 
     @property
     def recipe_settings(self) -> dict[str, Any]:

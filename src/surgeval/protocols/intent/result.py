@@ -200,7 +200,7 @@ class IntentScores(RecordedResult):
     def headlines(self) -> tuple[Headline, ...]:
         """Competency, paired accuracy, reliability, over-rejection and the gain by gaze, as far as they were asked."""
         gain = {GAZE_GAIN.key: self.gains["overall"].interval} if "overall" in self.gains else {}
-        return headlines_of(MEASURES, {**self.numbers, **gain}, baselines=self.chances)
+        return headlines_of(MEASURES, {**self.numbers, **gain}, chances=self.chances)
 
     @cached_property
     def _verdict(self) -> Verdict | None:

@@ -173,7 +173,7 @@ class SurgXScores(RecordedResult):
     def headlines(self) -> tuple[Headline, ...]:
         """Right, and right for the right reason, each with what chance reaches."""
         commonest = max(shares_shown(self.cases).values(), default=None)
-        return headlines_of(MEASURES, self.numbers, baselines=self.baselines, blind={"accuracy": commonest})
+        return headlines_of(MEASURES, self.numbers, chances=self.baselines, baselines={"accuracy": commonest})
 
     @cached_property
     def _verdict(self) -> Verdict | None:

@@ -106,8 +106,8 @@ class TripletScores(RunResult):
         known = {number.key.text: number.interval for number in self.numbers}
         defined = {key: interval for key, interval in known.items() if not math.isnan(interval.estimate)}
         metric = "mAP50" if self.task == "detection" else "mAP"
-        blind = {Key("global", component, metric).text: value for component, value in baselines_of(self).items()}
-        return headlines_of(self.measures, defined, blind=blind)
+        baselines = {Key("global", component, metric).text: value for component, value in baselines_of(self).items()}
+        return headlines_of(self.measures, defined, baselines=baselines)
 
     @cached_property
     def measures(self) -> tuple[Measure, ...]:  # type: ignore[override]

@@ -26,7 +26,7 @@ from surgeval.errors import DataError
 from surgeval.figures import Curve
 from surgeval.files import NullableFloat, StoredFile, StoredPart, StoredTable
 from surgeval.metrics import CONVENTIONS, Confusion, Convention, Ties
-from surgeval.protocols.triplets.metrics import Key, check_metric
+from surgeval.protocols.triplets.metrics import Key, check_metric, detection_metrics
 from surgeval.protocols.triplets.scoring.inputs import Task
 from surgeval.protocols.triplets.scoring.numbers import ScoreNumber, StoredReplicates
 from surgeval.stats import Interval
@@ -302,7 +302,8 @@ def check_sheets(
             if kind != pl.Float64 and column != "videos" and values.null_count():
                 raise DataError(path, "has an empty cell", field=f"sheets.{name}.{column}", code="key-missing")
     keys = {number.key for number in numbers}
-    for metric in ("mAP50", "mAP50:95", "F1") if detection else ("mAP",):
+    leading = [metric.key for metric in detection_metrics(main) if metric.lead != "none"] if detection else ["mAP"]
+    for metric in leading:
         if (key := Key("global", main, metric)) not in keys:
             raise DataError(path.with_name("scores.json"), f"no {key.label}", field="numbers", code="key-missing")
 

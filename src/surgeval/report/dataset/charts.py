@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from surgeval.figures import Figure, Series, Span, bars, heatmap, histogram, timeline
+from surgeval.figures import Figure, Series, TimelineSpan, bars, heatmap, histogram, timeline
 from surgeval.report.dataset import margins
 from surgeval.report.dataset.bins import BOX_EDGES, PER_FRAME, RUN_EDGES
 from surgeval.report.dataset.statistics import DatasetStatistics
@@ -133,7 +133,7 @@ def _timeline(s: DatasetStatistics) -> Figure | None:
         return None
     kinds = sorted({run.key for row in shown for run in row.stretches}, key=lambda phase: (phase < 0, phase))
     spans = tuple(
-        Span(k, kinds.index(run.key), run.start / _MINUTE, run.end / _MINUTE)
+        TimelineSpan(k, kinds.index(run.key), run.start / _MINUTE, run.end / _MINUTE)
         for k, row in enumerate(shown)
         for run in row.stretches
     )

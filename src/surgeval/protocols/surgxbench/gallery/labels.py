@@ -7,7 +7,7 @@ from itertools import product
 
 from surgeval.arrays import Image
 from surgeval.errors import visible
-from surgeval.figures.image_overlay import text_height, text_width, write_text
+from surgeval.figures.image_overlay import draw_text, text_height, text_width
 
 __all__ = ["fold", "name_patches"]
 
@@ -72,7 +72,7 @@ def name_patches(
             continue  # no room left in the frame
         x1, y1, x2, y2 = spot
         image[y1 : y2 - 1, x1:x2] = fill  # a line between stacked patches stays free
-        write_text(image, line, (x1 + _PAD, y1 + 1), size)
+        draw_text(image, line, (x1 + _PAD, y1 + 1), size)
         patches.append(spot)
     return patches
 

@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 
 from surgeval.arrays import Image
-from surgeval.figures.image_overlay import text_height, write_text
+from surgeval.figures.image_overlay import draw_text, text_height
 from surgeval.pages import LegendKey
 
 __all__ = ["CYAN", "GREEN", "WHITE", "heat_colours", "legend_band", "picture_keys"]
@@ -54,7 +54,7 @@ def legend_band(width: int, size: int, subject: str = "prompt") -> Image:
         if number == 1:
             middle = size // 2
             sample[middle - 1 : middle + 1] = WHITE
-        write_text(band, text, (size + swatch, top), size, _INK)
+        draw_text(band, text, (size + swatch, top), size, _INK)
     return band
 
 

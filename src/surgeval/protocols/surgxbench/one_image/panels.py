@@ -12,7 +12,7 @@ import torch
 
 from surgeval.arrays import Image
 from surgeval.explain import Paste, Regions, top_regions
-from surgeval.figures.image_overlay import text_height, write_text
+from surgeval.figures.image_overlay import draw_text, text_height
 from surgeval.models import Preparation
 from surgeval.protocols.surgxbench.gallery.labels import fold
 from surgeval.protocols.surgxbench.gallery.legend import legend_band
@@ -98,7 +98,7 @@ def panels(images: Sequence[Image], captions: Sequence[str], subject: str = "pro
         row = np.full((band + images[0].shape[0], width * min(_COLUMNS, len(images)), 3), 255, dtype=np.uint8)
         for left, image, lines in zip(range(0, row.shape[1], width), images[here], folded[here], strict=False):
             for number, line in enumerate(lines):
-                write_text(row, line, (left + size // 2, size // 4 + number * step), size, (30, 30, 30))
+                draw_text(row, line, (left + size // 2, size // 4 + number * step), size, (30, 30, 30))
             row[band:, left : left + image.shape[1]] = image
         rows.append(row)
     return np.vstack([*rows, legend_band(rows[0].shape[1], size, subject)])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 
 from surgeval.arrays import Image
-from surgeval.figures import Figure, picture
+from surgeval.figures import Figure, image_figure
 from surgeval.pages import jpeg_bytes
 from surgeval.results import Result
 
@@ -27,7 +27,7 @@ class Pictured(Result):
     @property
     def figures(self) -> Mapping[str, Figure]:
         """`picture`."""
-        return {"picture": picture(self.model, repr(self), self.picture)}
+        return {"picture": image_figure(self.model, repr(self), self.picture)}
 
     def _repr_html_(self) -> str:
         data = base64.b64encode(jpeg_bytes(self.picture)).decode("ascii")
