@@ -175,11 +175,11 @@ def stacked(
         "height": 34 * max(1, len(labels)),
         "usermeta": layout(legend=groups, down=names),
     }  # fmt: skip
-    told = [
+    bars_in_words = [
         f"{plain(label)} (n = {number(total)}): {', '.join(said)}" if total else f"{plain(label)}: none"
         for label, total, said in zip(labels, totals, words, strict=True)
     ]
-    alt = f"Stacked bars: {plain(title)}, percent of {plain(unit)}. {'; '.join(told)}."
+    alt = f"Stacked bars: {plain(title)}, percent of {plain(unit)}. {'; '.join(bars_in_words)}."
     return Figure(title, alt, spec, empty=not any(totals))
 
 

@@ -206,7 +206,7 @@ def significance_map(
     """In how many of `buckets` buckets model i is better than model j (`wins[i][j]`); `p[i][j]` shows on hovering.
 
     Blue: the row's model is better more often; orange: the column's. A white cell is a pair without a significant
-    difference, which is not the same as equal. With one bucket the cells say who is better in it.
+    difference, which is not the same as equal. With one bucket the cells say which model is better in it.
 
     >>> significance_map("Verb", ["net", "prior", "weak"], ((0, 0, 1), (0, 0, 1), (0, 0, 0)), 1).alt
     'Significance map: Verb, 3 models, 1 buckets. 2 of 3 pairs are decided; no significant difference: net and prior.'

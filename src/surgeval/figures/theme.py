@@ -27,7 +27,7 @@ from surgeval.files import write_atomically
 Spec: TypeAlias = dict[str, Any]
 Scheme: TypeAlias = Literal["light", "dark"]
 
-# Okabe and Ito's colours without black: they can be told apart with any colour vision.
+# Okabe and Ito's colours without black: they can be distinguished with any colour vision.
 PALETTE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c8c8c", "#e5d82b")
 SEQUENTIAL = ("#eaf1f7", "#bcd4e6", "#7fb0d2", "#3c86b8", "#0f5c92", "#083358")  # reversed on a dark page
 DIVERGING = ("#a34700", "#e8a878", "#ffffff", "#7fb0d2", "#0f5c92")  # orange: worse, blue: better, in every light

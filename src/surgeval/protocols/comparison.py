@@ -41,7 +41,7 @@ def few_video_notes(videos: int) -> tuple[str, ...]:
     >>> few_video_notes(20), few_video_notes(5)
     ((), ('only 5 videos: no test of so few can reach 0.05, so no difference is claimed',))
     >>> print(*few_video_notes(13))  # doctest: +ELLIPSIS
-    only 13 videos: in simulations with 12, the next smaller number that was tried, equal models are told apart in...
+    only 13 videos: in simulations with 12, the next smaller number that was tried, equal models differ significantly...
     """
     if videos >= _ENOUGH:
         return ()
@@ -52,8 +52,8 @@ def few_video_notes(videos: int) -> tuple[str, ...]:
     false, least, most = _MEASURED[row]
     simulated = str(row) if row == videos else f"{row}, the next smaller number that was tried"
     return (
-        f"only {videos} videos: in simulations with {simulated}, equal models are told apart in at most {false} of 100 "
-        f"comparisons, and a difference that 30 videos find in 63 to 84 of 100 is found in {least} to {most}",
+        f"only {videos} videos: in simulations with {simulated}, equal models differ significantly in at most {false} "
+        f"of 100 comparisons, and a difference that 30 videos find in 63 to 84 of 100 is found in {least} to {most}",
     )
 
 

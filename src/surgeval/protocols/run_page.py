@@ -59,7 +59,7 @@ class RunPage:
 
     >>> RunPage([], Path("page"), {})
     Traceback (most recent call last):
-    surgeval.errors.BadInput: report: found no runs, expected at least one
+    surgeval.errors.BadInput: A page needs at least one run.
     """
 
     def __init__(

@@ -280,7 +280,7 @@ def results_table(questions: Sequence[FocusQuestion], outcomes: Sequence[Outcome
 
 
 def _said(pairs: Sequence[tuple[FocusQuestion, FocusResponse | None]]) -> pl.DataFrame:
-    """Question, answer and reference as text, each cut where nobody would read on."""
+    """Question, answer and reference as text, each shortened for the page."""
     rows = [
         (question.id, _when(question), _text(question.text), _text(response.content if response else ""),
          _text(question.answer))

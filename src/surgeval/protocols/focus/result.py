@@ -65,7 +65,7 @@ class FocusScores(RunResult):
     `flags`, `judged`, and `orphan`, `unreferenced` and `duplicate` records. `flat` and `video_mean` are the two
     accuracies, None when nothing could be scored. `human` are verdicts of people that judges are compared with,
     `prices` what judges' tokens cost, `floor` which questions the blind baseline gets right, `admission` whether it
-    passed the gate, `pictured` whether who answered was shown pictures (None: nobody knows). `questions` identifies
+    passed the gate, `pictured` whether the model was shown pictures (None: unknown). `questions` identifies
     what was asked, `time` has the batches and the expected scores of the pooled time rule, `said` has question, answer
     and reference of each row of the results, `pictures` what the model was shown, by qID.
     """

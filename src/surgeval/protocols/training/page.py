@@ -45,7 +45,7 @@ def write_page_of(results: Sequence[TrainingScores | AblationScores], out: str |
 
     >>> write_page_of([], Path("page"))
     Traceback (most recent call last):
-    surgeval.errors.BadInput: report: found no runs, expected at least one
+    surgeval.errors.BadInput: A page needs at least one run.
     """
     out = Path(out)
     names_on_page(results)
@@ -82,7 +82,7 @@ def _write(results: Sequence[TrainingScores], out: Path) -> Path:
 
 
 def _comparisons(results: Sequence[TrainingScores]) -> tuple[dict[str, Comparison], list[str]]:
-    """The first detector against every other; what cannot be compared is told."""
+    """The first detector against every other; pairs that cannot be compared are named."""
     comparisons: dict[str, Comparison] = {}
     refused: list[str] = []
     for other in results[1:]:

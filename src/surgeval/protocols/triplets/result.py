@@ -98,11 +98,11 @@ class TripletScores(RunResult):
         raise BadInput(f"number {scope!r}, {component!r}, {wanted!r}: expected one of the rows of to_frame()")
 
     def label_of(self, key: Key) -> str:
-        """What a number is called; of classes without a label space nobody says that they are triplets."""
+        """A number's label; classes without a label space are not called triplets."""
         return key.label if self.settings["label_space"] else key.label.removeprefix(f"{NAMES['ivt']} ")
 
     def headlines(self) -> tuple[Headline, ...]:
-        """The defined numbers to read first; of mAPs also what one reaches who never looks: the same answer always."""
+        """The defined numbers to read first; a mAP has the constant prediction as its blind baseline."""
         known = {number.key.text: number.interval for number in self.numbers}
         defined = {key: interval for key, interval in known.items() if not math.isnan(interval.estimate)}
         metric = "mAP50" if self.task == "detection" else "mAP"
