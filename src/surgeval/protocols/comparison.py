@@ -136,8 +136,8 @@ class Comparison(Result):
     @property
     def recipes(self) -> dict[str, str]:
         """By label, how each number was combined, and the settings that change it, which both runs have."""
-        known = {number.key: number.label for number in self.numbers}
-        return {known[measure.key]: measure.signature(self.settings)
+        known = {number.key: number for number in self.numbers}
+        return {known[measure.key].label: measure.signature(self.settings, known[measure.key].difference.interval)
                 for measure in self.measures if measure.headline and measure.key in known}  # fmt: skip
 
     def difference(self, key: str = "") -> Difference:

@@ -73,8 +73,8 @@ class RunResult(Result):
     @property
     def recipes(self) -> dict[str, str]:
         """By label, the recipe of each headline number: how it was combined, and the settings that change it."""
-        known = {headline.key: headline.label for headline in self.headlines()}
-        return {known[measure.key]: measure.signature(self.recipe_settings)
+        known = {headline.key: headline for headline in self.headlines()}
+        return {known[measure.key].label: measure.signature(self.recipe_settings, known[measure.key].interval)
                 for measure in self.measures if measure.key in known}  # fmt: skip
 
     def number(self) -> Interval:

@@ -128,8 +128,9 @@ class TripletScores(RunResult):
         """Every table by file name, first every headline number with its interval, none of them twice."""
         confusions = {f"confusion_{key}": confusion_table(*matrix) for key, matrix in self.confusions.items()}
         numbers = [number for number in self.numbers if number.key not in self.repeated]
-        signatures = {measure.key: measure.signature(self.settings) for measure in self.measures}
-        recipes = pl.Series("signature", [signatures[number.key.text] for number in numbers], dtype=pl.String)
+        known = {measure.key: measure for measure in self.measures}
+        signatures = [known[number.key.text].signature(self.settings, number.interval) for number in numbers]
+        recipes = pl.Series("signature", signatures, dtype=pl.String)
         return {"headline": headline_table(numbers).with_columns(recipes), **self.sheets, **confusions}
 
     @property
