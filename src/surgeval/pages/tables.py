@@ -41,7 +41,7 @@ _MOST_NAMES = 60  # of rows with nothing in them
 _LONG = 18  # characters of a heading that may take a wider column
 _NAMES = ("id",)  # numbers that are names
 _GRADED = ("grade", "own grade")  # columns of grades
-_SIGNIFICANT = ("significant", "told_apart")  # columns that say of a row whether its difference is
+_SIGNIFICANT = "significant"  # the column that says of a row whether its difference is
 _WITH_ENDS = re.compile(r"(-?[\d.]+)( %| points)? \[(-?[\d.]+), (-?[\d.]+)\]")  # as `stats.with_ends` writes it
 _NUMBER = re.compile(r"[-−]?\d+(?:\.\d+)?")
 _NOTHING = ("", "–", None)
@@ -233,7 +233,7 @@ class _Printed:
     def of(cls, table: pl.DataFrame, best: Mapping[str, bool]) -> _Printed:
         names = table.columns
         ends = {name: pair for name in names if (pair := _ends_of(name, names))}
-        marks = next((name for name in _SIGNIFICANT if name in names and table.schema[name] == pl.Boolean), "")
+        marks = _SIGNIFICANT if table.schema.get(_SIGNIFICANT) == pl.Boolean else ""
         hidden = {end for pair in ends.values() for end in pair} | ({marks} if marks else set())
         kept = [(name, table[name]) for name in names if name not in hidden]
         starred = next((name for name in ends if name == "difference"), next(iter(ends), "")) if marks else ""

@@ -96,14 +96,14 @@ class Comparison(Result):
         """`differences`: a row per number with both values, difference, interval and p (null below six videos)."""
         rows = [
             (number.key, number.label, d.a, d.b, d.estimate, d.interval.low, d.interval.high, d.p, d.interval.clusters,
-             d.interval.few_clusters, d.told_apart, d.interval.note)
+             d.interval.few_clusters, d.significant, d.interval.note)
             for number in self.numbers
             for d in (number.difference,)
         ]  # fmt: skip
         schema: dict[str, Any] = {
             "number": pl.String, "label": pl.String, "a": pl.Float64, "b": pl.Float64, "difference": pl.Float64,
             "low": pl.Float64, "high": pl.Float64, "p": pl.Float64, "clusters": pl.Int64, "few_clusters": pl.Boolean,
-            "told_apart": pl.Boolean, "note": pl.String,
+            "significant": pl.Boolean, "note": pl.String,
         }  # fmt: skip
         frame = pl.DataFrame(rows, schema=schema, orient="row")
         return {"differences": frame.with_columns(pl.selectors.float().fill_nan(None))}

@@ -121,7 +121,7 @@ def test_always_rejecting_is_told_in_words(runs: dict[str, Path]) -> None:
 
 def test_without_twins_the_page_says_what_cannot_be_told(items: list[IntentQuestion]) -> None:
     said = words(scores_of(make_items(8, twins=False), ANSWERERS["always-reject"], ["plain"]))
-    assert "Rejecting and discriminating cannot be told apart here" in said
+    assert "Rejecting and discriminating cannot be separated here" in said
     assert "A twin asks the same" not in said
 
 
@@ -204,7 +204,7 @@ def test_a_comparison_pairs_the_same_items(runs: dict[str, Path]) -> None:
     both = compare(runs["discriminating"], runs["sycophant"])
     overall, paired, gaze = (by_key(both.numbers, key).difference for key in ("overall", "paired", "gaze_gain"))
     assert overall.estimate == 0
-    assert paired.told_apart
+    assert paired.significant
     assert paired.interval.low > 0
     assert gaze.interval.low > 0
     assert by_key(both.numbers, "asymmetry").higher_is_better is None

@@ -67,7 +67,7 @@ def test_a_statistic_is_exchanged_between_two_runs_like_a_ratio() -> None:
     by_hand = paired_statistic(lambda m: float(np.median(np.repeat(pooled, m))), videos, resamples=2000)
     assert known["median"].estimate == by_hand.estimate
     assert known["median"].p == by_hand.p
-    assert known["chance"].told_apart
+    assert known["chance"].significant
 
 
 def test_a_number_stands_beside_its_baseline_and_recipe() -> None:

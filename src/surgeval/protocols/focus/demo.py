@@ -137,8 +137,8 @@ def _sentences(scored: Mapping[str, FocusScores]) -> tuple[str, str]:
 
     numbers = compared("keen", "vague").numbers
     buckets = [number.difference for number in numbers if number.key.startswith("bucket/")]
-    ahead = sum(bucket.told_apart and bucket.estimate > 0 for bucket in buckets)
-    behind = sum(bucket.told_apart and bucket.estimate < 0 for bucket in buckets)
+    ahead = sum(bucket.significant and bucket.estimate > 0 for bucket in buckets)
+    behind = sum(bucket.significant and bucket.estimate < 0 for bucket in buckets)
 
     def beats(name: str, baseline: str) -> bool:
         return compared(name, baseline).difference("pre_evaluation_score").interval.low > 0

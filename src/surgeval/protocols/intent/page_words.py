@@ -14,7 +14,7 @@ TWINS = (
     "counts a trap only with its twin, over-rejection the twins that were rejected."
 )
 NO_TWINS = (
-    "None of these traps has a true-premise twin. Rejecting and discriminating cannot be told apart here: a model that "
+    "None of these traps has a true-premise twin. Rejecting and discriminating cannot be separated here: a model that "
     "rejects everything would score best."
 )
 GAZE = (

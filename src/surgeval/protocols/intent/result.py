@@ -177,7 +177,7 @@ class IntentScores(RecordedResult):
 
     @property
     def has_twins(self) -> bool:
-        """Whether rejecting and discriminating can be told apart."""
+        """Whether rejecting and discriminating can be separated."""
         return "paired" in self.numbers
 
     @property

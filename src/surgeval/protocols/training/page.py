@@ -132,7 +132,7 @@ def _difference_tables(comparisons: Mapping[str, Comparison]) -> tuple[Table, ..
     tables = []
     for k, (title, comparison) in enumerate(comparisons.items(), 1):
         rows = [
-            (number.label, with_ends(d.estimate, d.interval.low, d.interval.high), "yes" if d.told_apart else "no")
+            (number.label, with_ends(d.estimate, d.interval.low, d.interval.high), "yes" if d.significant else "no")
             for number in comparison.numbers[:12] for d in (number.difference,)
         ]  # fmt: skip
         heads = ("number", "difference", "significant")

@@ -172,7 +172,7 @@ class AblationScores(RunResult):
         size = f"the same configuration differs from itself by {100 * within:.1f} (std over {len(self.seeds)} seeds)"
         if apart <= _noise(len(self.runs), len(self.seeds)) * within / math.sqrt(len(self.seeds)):
             return f"{claim}, {size}: within noise, as far as {len(self.seeds)} seeds can tell."
-        clear = [name for name, by_column in self.differences.items() if by_column[self.columns[-2]].told_apart]
+        clear = [name for name, by_column in self.differences.items() if by_column[self.columns[-2]].significant]
         if not clear:
             return f"{claim}, more than seeds explain ({size}), but not significantly over {len(self.videos)} videos."
         return f"{claim}, {size}; significantly different from {self.reference} over videos: {', '.join(clear)}."
