@@ -1,7 +1,7 @@
 """Paired comparisons: two models on the same questions, or two settings of one model.
 
 Pairing removes the difficulty of the videos from the comparison; an unpaired test on paired data throws it away. By
-default p is that of the exchange test (`_exchange`) and the interval leaves out each video in turn (`_student`); both
+default p is that of the exchange test (`exchange`) and the interval leaves out each video in turn (`student`); both
 hold with few videos. `method="percentile"` and `"bca"` are the paired bootstrap: intervals and p from the same
 resamples of videos for both, which claim too much with few of them, and the rule of the challenges' ranking.
 

@@ -108,7 +108,7 @@ def test_what_is_loaded_is_what_was_saved(scores: FocusScores, tmp_path: Path) -
     said = [replace(one, votes=tuple(replace(vote, text=None) for vote in one.votes)) for one in scores.verdicts]
     assert list(back.verdicts) == said  # a judge's full reply stays in the cache of verdicts
     for name in ("flat", "video_mean", "pre_evaluation", "buckets", "counts", "problems", "notes", "track", "limit",
-                 "compat", "settings", "questions", "unrankable", "human", "prices", "admission", "floor",
+                 "compat", "settings", "questions", "unrankable", "human", "prices", "admission", "blind",
                  "name"):  # fmt: skip
         assert getattr(back, name) == getattr(scores, name), name
     assert repr(back) == repr(scores)

@@ -64,7 +64,7 @@ class FocusScores(RunResult):
     `verdicts` holds what every judge said (`votes()`, `judges`). `counts` has `questions`, `scored`, every status,
     `flags`, `judged`, and `orphan`, `unreferenced` and `duplicate` records. `flat` and `video_mean` are the two
     accuracies, None when nothing could be scored. `human` are verdicts of people that judges are compared with,
-    `prices` what judges' tokens cost, `floor` which questions the blind baseline gets right, `admission` whether it
+    `prices` what judges' tokens cost, `blind` which questions the blind baseline gets right, `admission` whether it
     passed the gate, `pictured` whether the model was shown pictures (None: unknown). `questions` identifies
     what was asked, `time` has the batches and the expected scores of the pooled time rule, `said` has question, answer
     and reference of each row of the results, `pictures` what the model was shown, by qID.
@@ -95,7 +95,7 @@ class FocusScores(RunResult):
     human: Mapping[str, bool | None] | None = None
     prices: Mapping[str, Price] = field(default_factory=dict)
     admission: Admission | None = None
-    floor: Mapping[str, bool] | None = None
+    blind: Mapping[str, bool] | None = None
     pictured: bool | None = None
     time: PooledTime | None = None
     measures = MEASURES

@@ -19,10 +19,10 @@ from surgeval.qa import ExactJudge, JudgeItem, judge_format
 from surgeval.records import VqaQuestion
 from surgeval.stats import FEW_CLUSTERS
 
-__all__ = ["without_looking"]
+__all__ = ["score_blind_baseline"]
 
 
-def without_looking(questions: Sequence[FocusQuestion]) -> dict[str, bool]:
+def score_blind_baseline(questions: Sequence[FocusQuestion]) -> dict[str, bool]:
     """By question that can be scored, whether the blind baseline is right."""
     known = [_asked(question) for question in questions if not question.unusable]
     asked = [question for question in known if question is not None]
