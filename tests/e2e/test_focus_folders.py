@@ -60,7 +60,7 @@ def test_two_runs_are_reported_compared_and_ranked_from_their_folders(surgeval: 
     flat = found["differences"][0]
     assert (flat["number"], flat["a"], flat["b"]) == ("pre_evaluation_score", 0.9, 0.4)
     assert flat["difference"] == pytest.approx(0.5)
-    assert flat["told_apart"] and flat["low"] >= 0 and flat["clusters"] == 8
+    assert flat["significant"] and flat["low"] >= 0 and flat["clusters"] == 8
     assert "net is better" in (runs.parent / "both" / "report.html").read_text("utf-8")
     shutil.copytree(runs / "net", runs.parent / "copy")
     same = _json(surgeval, "compare", "runs/net", "copy")
