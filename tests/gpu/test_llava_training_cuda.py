@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 from studies.embedded_models import llava_train
+from studies.embedded_models.llava_batches import LessonBatches
 from studies.embedded_models.llava_lessons import make_lessons, plan_lessons
-from studies.embedded_models.llava_train import LessonBatches, train_llavas
+from studies.embedded_models.llava_train import train_llavas
 from studies.embedded_models.prompts import make_tokenizer
 from studies.embedded_models.recipes import Recipe
 

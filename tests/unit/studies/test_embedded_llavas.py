@@ -12,13 +12,12 @@ pytest.importorskip("transformers", reason="training needs surgeval[models]")
 
 from PIL import Image  # noqa: E402
 from studies.embedded_models.__main__ import train_embedded  # noqa: E402
+from studies.embedded_models.llava_batches import TOKENS, LessonBatches, draw_circles  # noqa: E402
 from studies.embedded_models.llava_lessons import EDGE, Lesson, Lessons, make_lessons, plan_lessons  # noqa: E402
 from studies.embedded_models.llava_train import (  # noqa: E402
-    TOKENS,
-    LessonBatches,
     LlavaTrainee,
     build_llava,
-    draw_circles,
+    measure_llava,
     save_llava,
     train_llavas,
 )
@@ -101,7 +100,7 @@ def test_a_group_holds_every_text_whole_and_knows_where_its_reply_begins(batches
             reply = texts.tokens[row, texts.begins[row] : texts.ends[row] - 1].tolist()
             assert batches.tokenizer.decode(reply, skip_special_tokens=False).lower() == lesson.reply.lower()
         images = (texts.tokens == batches.tokenizer.token_to_id(IMAGE)).sum(1)
-        assert set(images.tolist()) == {group.pictures * TOKENS}
+        assert set(images.tolist()) == {group.image_count * TOKENS}
 
 
 def test_a_pupil_computes_what_the_model_computes(batches: LessonBatches) -> None:
