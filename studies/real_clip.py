@@ -228,9 +228,9 @@ def _f1(model: Any, images: Any, rows: Sequence[Any], chosen: Any) -> float:
 
 
 def _save(model: Any, folder: Path) -> None:
-    from studies.embedded_models.clip import save
+    from studies.embedded_models.clip import save_clip
 
-    save(model, folder)
+    save_clip(model, folder)
     path = folder / "preprocessor_config.json"
     settings = json.loads(path.read_text()) | {"size": {"height": SIDE, "width": SIDE}}
     path.write_text(json.dumps(settings, indent=2) + "\n")

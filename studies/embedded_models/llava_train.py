@@ -437,7 +437,7 @@ def measure_llava(model: Any, batches: LessonBatches) -> dict[str, float]:
     Returns shares of correct replies by kind and circle, of traps correct together with their partner, and of answers
     that a circle changes. A reply is the likeliest of the options.
     """
-    groups = [group for (group, _), group in batches.groups.items() if group == "intent"]
+    groups = [group for (kind, _), group in batches.groups.items() if kind == "intent"]
     ways: tuple[CirclePlace, ...] = ("none", "gaze", "elsewhere")
     trainee = LlavaTrainee(model, batches.tokenizer, 0).to(batches.device).eval()
     answers = {
