@@ -73,8 +73,11 @@ def test_runs_that_cannot_be_compared_are_refused_in_one_sentence(quick: Quick, 
     _score(quick, tmp_path, "runs/late", 9, "--track", "frame")
     _score(quick, tmp_path, "runs/other", 9, said="5")
     for other, words in (
-        ("late", "net and late: found other scoring rules (max_latency none and 5.0)"),
-        ("other", "net and other: found other questions (other texts or references under the same ids)"),
+        ("late", "net and late differ in max_latency (none and 5.0). Score both by the same rules."),
+        (
+            "other",
+            "net and other: the texts or references of the questions differ. Compare runs on the same questions.",
+        ),
     ):
         code, out, errors = quick("compare", runs / "net", runs / other)
         assert (code, out) == (2, "")

@@ -52,7 +52,7 @@ _OF_EVERY_OBJECT = (
 _SPACES = re.compile("[\t\n\x0b\x0c\r\u2028\u2029]+")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Figure:
     """A chart: its title, what it shows in words, and its Vega-Lite specification.
 
@@ -119,6 +119,9 @@ class Figure:
         else:
             raise BadInput(f"{path}: a figure is saved as .svg, .png or .pdf.")
         return path
+
+    def __repr__(self) -> str:
+        return self.alt
 
     def _repr_mimebundle_(self, **_options: object) -> dict[str, str]:
         """What a notebook shows: the drawing, without the specification, which would double the stored notebook."""
