@@ -132,7 +132,7 @@ def simulate(number: str, kind: str, videos: int, which: range, size: float = 1.
             common: dict[str, Any] = {"batched": True, "resamples": RESAMPLES, "seed": simulation}
             old = paired_statistic(world.statistic, names, method="percentile", **common)
             new = paired_statistic(world.statistic, names, sizes=world.sizes, **common)
-            claims = {"old": 0 not in old.interval, "new": new.told_apart}
+            claims = {"old": 0 not in old.interval, "new": new.significant}
             for rule, one in (("old", old), ("new", new)):
                 if better:
                     row[f"power {rule}"] = claims[rule]
@@ -179,7 +179,7 @@ def stored_runs(simulations: int) -> None:
                     world = map50(stream(simulation, "calibration", "mAP50", kind, videos, str(gap)), videos, kind, gap)
                     names = [f"v{k:02d}" for k in range(videos)]
                     one = paired_statistic(world.statistic, names, sizes=world.sizes, batched=True, mixed=False)
-                    rows.append((one.told_apart, (truth("mAP50", gap) if gap else 0.0) in one.interval))
+                    rows.append((one.significant, (truth("mAP50", gap) if gap else 0.0) in one.interval))
             (false, _), (power, held) = (np.mean(rows, axis=0) for rows in found.values())
             print(
                 f"mAP50      {kind:<10} {videos:>6}  {false:.3f}         {held:.3f}                 {power:.3f}",

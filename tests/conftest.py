@@ -11,13 +11,15 @@ import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from surgeval.files import write_atomically
-from surgeval.pages import Plot
+
+if TYPE_CHECKING:
+    from surgeval.pages import Plot
 
 # Two test processes share two cores: a second thread in each (torch, OpenMP) only makes them wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")

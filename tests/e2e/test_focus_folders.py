@@ -60,7 +60,7 @@ def test_two_runs_are_reported_compared_and_ranked_from_their_folders(surgeval: 
     flat = found["differences"][0]
     assert (flat["number"], flat["a"], flat["b"]) == ("pre_evaluation_score", 0.9, 0.4)
     assert flat["difference"] == pytest.approx(0.5)
-    assert flat["told_apart"] and flat["low"] >= 0 and flat["clusters"] == 8
+    assert flat["significant"] and flat["low"] >= 0 and flat["clusters"] == 8
     assert "net is better" in (runs.parent / "both" / "report.html").read_text("utf-8")
     shutil.copytree(runs / "net", runs.parent / "copy")
     same = _json(surgeval, "compare", "runs/net", "copy")
@@ -73,8 +73,11 @@ def test_runs_that_cannot_be_compared_are_refused_in_one_sentence(quick: Quick, 
     _score(quick, tmp_path, "runs/late", 9, "--track", "frame")
     _score(quick, tmp_path, "runs/other", 9, said="5")
     for other, words in (
-        ("late", "net and late: found other scoring rules (max_latency none and 5.0)"),
-        ("other", "net and other: found other questions (other texts or references under the same ids)"),
+        ("late", "net and late differ in max_latency (none and 5.0). Score both by the same rules."),
+        (
+            "other",
+            "net and other: the texts or references of the questions differ. Compare runs on the same questions.",
+        ),
     ):
         code, out, errors = quick("compare", runs / "net", runs / other)
         assert (code, out) == (2, "")

@@ -123,7 +123,7 @@ def test_the_examples_of_the_page_run() -> None:
     ("arguments", "why"),
     [
         (("make", "none.jsonl", "--model", MODEL, "--out", "set"), "no such file"),
-        (("make", "r.jsonl", "--model", "nobody", "--out", "set"), "expected openai or hf"),
+        (("make", "r.jsonl", "--model", "nobody", "--out", "set"), "Unknown model 'nobody'"),
         (("make", "r.jsonl", "--model", MODEL, "--out", "set", "--template", "x"), "template 'x'"),
         (("make", "keyhole.jsonl", "--model", MODEL, "--out", "set"), "no template for the scenario 'laparoscopy'"),
         (("make", "r.jsonl", "--model", MODEL, "--out", "set", "--price", "1"), "--price '1'"),

@@ -94,5 +94,5 @@ def test_scores_go_into_no_folder_with_other_files(
     words = ("score", protocol, "--data", small_phantom, "--responses", "replies.json", "--out", "scored")
     code, _, err = quick(*words)
     assert code == 2
-    assert "found other files there" in err
+    assert "holds other files" in err
     assert [path.read_text() for path in mine.parent.iterdir()] == ["mine"]

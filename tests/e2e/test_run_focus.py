@@ -428,5 +428,5 @@ def test_published_rows_come_from_a_folder_or_from_the_hub(
         absent = installed(*command, "--data", "hub:owner/absent", "--out", "no-run")
         hub.shutdown()
     assert absent.returncode == 2
-    assert "dataset 'hub:owner/absent': the hub could not provide it: " in absent.stderr
+    assert "dataset 'hub:owner/absent': no such folder, and the hub could not provide it: " in absent.stderr
     assert responses(tmp_path / "hub-run") == responses(tmp_path / "local-run") == {f"q{n}": str(n) for n in range(5)}

@@ -234,7 +234,7 @@ def test_replies_from_elsewhere_are_scored_like_a_run(quick: Quick, tmp_path: Pa
     assert saved.answers.equals(alone.answers) and (saved.name, saved.items) == ("me", alone.items)
     assert saved.numbers == alone.numbers and saved.missing == alone.missing == 1
     assert load_intent(alone.save(tmp_path / "scored")).name == "me"  # scores may be written anew
-    with pytest.raises(BadInput, match="holds a run that asked a model; name a new folder"):
+    with pytest.raises(BadInput, match="holds a run that asked a model"):
         alone.save(run_intent(items, "oracle", tmp_path / "asked", progress=False).folder)
 
 

@@ -204,7 +204,7 @@ def test_a_run_outlives_its_predictions_and_dataset(surgeval: Surgeval, tiny: Pa
 def test_a_folder_with_other_files_is_not_written_into(surgeval: Surgeval, tiny: Path, tmp_path: Path) -> None:
     done = surgeval("score", "triplets", "--data", tiny, "--pred", "half.csv", "--out", tiny)
     assert done.returncode == 2
-    assert "found other files there" in done.stderr
+    assert "holds other files" in done.stderr
 
 
 def test_scores_of_other_predictions_are_not_written_over_unasked(

@@ -104,8 +104,8 @@ _PANELS = {
     "Data: what is in it, and is it sound?": ("data", "report"),
     "A model: how good is it, and for the right reason?": ("run", "score", "explain"),
     "Several models: which is better, and how sure is that?": ("compare", "rank"),
-    "Questions: write them, have them judged": ("questions",),
-    "A detector: train one, have it look": ("train", "detect", "weak-boxes"),
+    "Questions: write and review them": ("questions",),
+    "Detectors": ("train", "detect", "weak-boxes"),
     "Labels: draw them, review them": ("studio",),
     "Tools": ("models", "phantom"),
 }
@@ -180,7 +180,7 @@ def _exit_code(argv: Sequence[str]) -> int:
     except TyperException as error:
         # No arguments at all: the help has been shown already and the message is empty.
         message = " ".join(error.format_message().split())
-        return _complain(f"{message} Try '{_command(argv)} --help'.", 2) if message else 2
+        return _complain(f"{message.rstrip('.')}. Try '{_command(argv)} --help'.", 2) if message else 2
     except OSError as error:
         return _complain(_os_sentence(error), 2)
     except MemoryError as error:

@@ -337,8 +337,8 @@ def _name(name: str, kind: Any, default: Any) -> str:
 
 def _setting(option: str, text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
-    if not equals:
-        raise BadInput(f"--{option} {text[:60]!r}: there is no '='. Write NAME=VALUE.")
+    if not (equals and name):
+        raise BadInput(f"--{option} {text[:60]!r}: write NAME=VALUE.")
     try:
         return name, parse_json(value, finite=True)
     except BrokenJson:  # a word

@@ -71,7 +71,7 @@ def claim_folder(out: str | Path, mark: str) -> None:
         raise BadInput(f"{out}: found a run there, expected a folder of its own for this page")
     ours, unfinished = _is_ours(out / mark), _is_unfinished(out, mark)
     if out.is_dir() and any(path.name != LOCK for path in out.iterdir()) and not (ours or unfinished):
-        raise BadInput(f"{out}: found other files there, expected a new or empty folder or one with our own {mark}")
+        raise BadInput(f"{out}: holds other files. Name a new or empty folder, or one with a {mark} of surgeval.")
     if mark not in _FIRST and (unfinished or not ours):  # both: killed when all but this was done
         made = [folder for folder in (out, *out.parents) if not folder.exists()]
         out.mkdir(parents=True, exist_ok=True)

@@ -20,7 +20,7 @@ JUDGING = "Advanced: judging"
 RUNNING = "Advanced: running"
 
 _WORDS = {int: "N", float: "X"}
-_LONGEST = 18  # letters of a list of choices beside the option; a longer one is told in its help
+_LONGEST = 18  # letters of a list of choices beside the option; a longer one stands in its help
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -45,9 +45,9 @@ def standard_streams() -> Iterator[None]:
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal without − shows ? and the command goes on
+            stream.reconfigure(errors="replace")  # a terminal without − shows ? instead of ending the command
     output = _Outlet(sys.stdout or Path(os.devnull).open("w"), BrokenPipeError)  # noqa: SIM115 - as long-lived as stdout
-    errors = _Outlet(sys.stderr or Path(os.devnull).open("w"), OSError)  # noqa: SIM115 - nobody is left to be told
+    errors = _Outlet(sys.stderr or Path(os.devnull).open("w"), OSError)  # noqa: SIM115 - there is no output to report to
     with redirect_stdout(cast(TextIO, output)), redirect_stderr(cast(TextIO, errors)):
         yield
     output.flush()

@@ -33,7 +33,7 @@ from surgeval.figures.theme import (
     Figure,
     Spec,
     colour,
-    distinct,
+    distinct_labels,
     ink_on,
     layout,
     number,
@@ -78,7 +78,7 @@ def bars(
     named_rows = [Series(*row) for row in series]
     require_series(title, labels, named_rows)
     require_amounts(title, (value for row in named_rows for value in row.values))
-    names, groups = distinct(labels), distinct(row.name for row in named_rows)
+    names, groups = distinct_labels(labels), distinct_labels(row.name for row in named_rows)
     several = len(named_rows) > 1
     rows = [
         {"class": names[k], "series": group, "value": _plain_number(value), "order": s,
@@ -144,8 +144,8 @@ def stacked(
         f"Figure {title!r}: intervals must be given for each count or for none.",
     )
     totals = [sum(column) for column in zip(*(part.values for part in parts), strict=True)]
-    names = distinct([f"{shorten(c, 26)} (n = {number(n)})" for c, n in zip(labels, totals, strict=True)], 48)
-    groups, rows, texts = distinct(part.name for part in parts), [], []
+    names = distinct_labels([f"{shorten(c, 26)} (n = {number(n)})" for c, n in zip(labels, totals, strict=True)], 48)
+    groups, rows, texts = distinct_labels(part.name for part in parts), [], []
     words: list[list[str]] = [[] for _ in labels]
     starts = [0.0] * len(labels)
     for k, (group, part) in enumerate(zip(groups, parts, strict=True)):
@@ -175,11 +175,11 @@ def stacked(
         "height": 34 * max(1, len(labels)),
         "usermeta": layout(legend=groups, down=names),
     }  # fmt: skip
-    told = [
+    bars_in_words = [
         f"{plain(label)} (n = {number(total)}): {', '.join(said)}" if total else f"{plain(label)}: none"
         for label, total, said in zip(labels, totals, words, strict=True)
     ]
-    alt = f"Stacked bars: {plain(title)}, percent of {plain(unit)}. {'; '.join(told)}."
+    alt = f"Stacked bars: {plain(title)}, percent of {plain(unit)}. {'; '.join(bars_in_words)}."
     return Figure(title, alt, spec, empty=not any(totals))
 
 
@@ -249,7 +249,7 @@ def heatmap(
         f"Figure {title!r}: values must be {len(rows)} rows of {len(columns)}.",
     )
     require_amounts(title, (value for row in values for value in row if value is not None))
-    down, along = distinct(rows, 22), distinct(columns, 22)
+    down, along = distinct_labels(rows, 22), distinct_labels(columns, 22)
     scale = math.log1p if whole is None else float
     known = [
         (float(v), r, c)
@@ -305,7 +305,7 @@ def timeline(title: str, rows: Sequence[str], kinds: Sequence[str], spans: Seque
             and span.start <= span.end,
             f"Figure {title!r}: {span} must name a known row and kind and start before it ends.",
         )
-    names, colours = distinct(rows, 24), distinct(kinds)
+    names, colours = distinct_labels(rows, 24), distinct_labels(kinds)
     cells = [
         {"row": names[s.row], "kind": colours[s.kind], "from": s.start, "to": s.end,
          "tip": f"{plain(rows[s.row])}\n{plain(kinds[s.kind])}\n{number(s.start)}–{number(s.end)} {plain(unit)}"}

@@ -211,16 +211,6 @@ def rgb(colour: Ink) -> tuple[int, int, int]:
     return red, green, blue
 
 
-def join_side_by_side(images: Sequence[Image], gap: int = 0) -> Image:
-    """Images of one height in a row, on white."""
-    height, width = images[0].shape[0], sum(image.shape[1] for image in images) + gap * (len(images) - 1)
-    sheet, left = np.full((height, width, 3), 255, np.uint8), 0
-    for image in images:
-        sheet[:, left : left + image.shape[1]] = image
-        left += image.shape[1] + gap
-    return sheet
-
-
 def _scaled(numbers: Sequence[float]) -> tuple[float, ...]:
     return tuple(_SMOOTH * value for value in numbers)
 

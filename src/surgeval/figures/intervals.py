@@ -22,7 +22,7 @@ from surgeval.figures.theme import (
     BASELINE,
     Figure,
     Spec,
-    distinct,
+    distinct_labels,
     layout,
     number,
     plain,
@@ -91,7 +91,7 @@ def estimates(
     for row in series:
         for label, estimate in zip(labels, row.values, strict=True):
             _require_estimate(title, row.name, label, estimate)
-    names, colours = distinct(labels), distinct(row.name for row in series)
+    names, colours = distinct_labels(labels), distinct_labels(row.name for row in series)
     several, known, undefined = len(series) > 1, [], []
     for group, row in zip(colours, series, strict=True):
         for name, label, estimate in zip(names, labels, row.values, strict=True):
@@ -144,8 +144,10 @@ def estimates(
         for row in series
     ]
     if marked:
-        told = ", ".join(f"{plain(c)} {number(at)}" for c, at in zip(labels, baselines, strict=True) if at is not None)
-        words.append(f"{plain(baseline)}: {told}")
+        levels = ", ".join(
+            f"{plain(c)} {number(at)}" for c, at in zip(labels, baselines, strict=True) if at is not None
+        )
+        words.append(f"{plain(baseline)}: {levels}")
     reading = "Dot: the number" + ("; band: its 95 % interval" if bands else "")
     reading += f"; orange tick: {plain(baseline)}." if marked else "."
     alt = f"Numbers with intervals: {plain(title)} ({plain(unit)}). {'; '.join(words)}."
@@ -204,10 +206,10 @@ def box(
         not marks or [len(row) for row in marks] == [len(labels)] * len(groups),
         f"Figure {title!r}: marks must be given for each class of each group, or not at all.",
     )
-    names, colours = distinct(labels), distinct(name for name, _ in groups)
+    names, colours = distinct_labels(labels), distinct_labels(name for name, _ in groups)
     boxes, points, empty, ticks, words = [], [], [], [], []
     for g, (group, (said, rows)) in enumerate(zip(colours, groups, strict=True)):
-        told = []
+        medians = []
         for k, values in enumerate(rows):
             here = {"class": names[k], "series": group}
             if marks and (at := marks[g][k]) is not None:
@@ -216,15 +218,15 @@ def box(
                 )
             if not len(values):
                 empty.append(here)
-                told.append(f"{plain(labels[k])} no values")
+                medians.append(f"{plain(labels[k])} no values")
                 continue
             summary = box_summary(values)
-            told.append(f"{plain(labels[k])} median {number(summary['median'])} of {len(values)}")
+            medians.append(f"{plain(labels[k])} median {number(summary['median'])} of {len(values)}")
             tip = (f"{plain(labels[k])} · {plain(said)}\nmedian {number(summary['median'])}, quartiles "
                    f"{number(summary['q1'])} to {number(summary['q3'])}, n = {len(values)}")  # fmt: skip
             boxes.append(here | summary | {"tip": tip})
             points += [here | {"at": value, "aside": aside} for value, aside in _spread(values, g, len(groups))]
-        words.append(f" {plain(said)}: {'; '.join(told)}.")
+        words.append(f" {plain(said)}: {'; '.join(medians)}.")
     scale: Spec = {"domain": list(span), "nice": False} if span else {"zero": False}
     value = {"type": "quantitative", "title": plain(unit), "scale": scale}
     shared = {"x": category_axis("class", names), "xOffset": group_offset("series", colours, 0.3)}

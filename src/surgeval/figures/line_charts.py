@@ -23,7 +23,7 @@ from surgeval.figures.theme import (
     PALETTE,
     Figure,
     Spec,
-    distinct,
+    distinct_labels,
     layout,
     number,
     plain,
@@ -96,9 +96,9 @@ def lines(
         "x": {"field": "x", **steps},
         "y": {"field": "y", **amounts_axis(up, [y for c in curves for y in c.y], log)},
     }
-    told = [[f"{plain(c.label)}\n{plain(across)} {number(x)}: {number(y)}" for x, y in zip(c.x, c.y, strict=True)]
+    tips = [[f"{plain(c.label)}\n{plain(across)} {number(x)}: {number(y)}" for x, y in zip(c.x, c.y, strict=True)]
             for c in curves]  # fmt: skip
-    spec = _line_layers(curves, place, told, _MARKED)
+    spec = _line_layers(curves, place, tips, _MARKED)
     if marks:
         at = [{"x": x, "text": plain(text)} for x, text in marks]
         spec["layer"] += [
@@ -128,23 +128,23 @@ def curves(title: str, across: str, up: str, curves: Sequence[Curve]) -> Figure:
         )
     whole = {"type": "quantitative", "scale": {"domain": [0, 1.02], "nice": False}, "axis": {"tickCount": 6}}
     place = {"x": {"field": "x", "title": plain(across), **whole}, "y": {"field": "y", "title": plain(up), **whole}}
-    told = [
+    tips = [
         [
             f"{plain(c.name)}\n{plain(across)} {number(x)}, {plain(up)} {number(y)}"
             for x, y in zip(c.x, c.y, strict=True)
         ]
         for c in curves
     ]
-    spec = _line_layers(curves, place, told) | {"height": 320}
+    spec = _line_layers(curves, place, tips) | {"height": 320}
     alt = (
         f"Line chart: {plain(title)}, {plain(up)} against {plain(across)}. {'; '.join(plain(c.label) for c in curves)}."
     )
     return Figure(title, alt, spec, empty=not any(c.x for c in curves))
 
 
-def _line_layers(curves: Sequence[Curve], place: Spec, told: Sequence[Sequence[str]], marked: int = 0) -> Spec:
+def _line_layers(curves: Sequence[Curve], place: Spec, tips_of: Sequence[Sequence[str]], marked: int = 0) -> Spec:
     """Light lines, heavy lines, points; points of long lines only answer to hovering."""
-    names = distinct((curve.label for curve in curves), 60)
+    names = distinct_labels((curve.label for curve in curves), 60)
     rows = [
         [{"series": name, "x": x, "y": y, "order": k} for k, (x, y) in enumerate(zip(curve.x, curve.y, strict=True))]
         for name, curve in zip(names, curves, strict=True)
@@ -165,7 +165,7 @@ def _line_layers(curves: Sequence[Curve], place: Spec, told: Sequence[Sequence[s
     for few in (True, False):
         points = [
             {**{key: row[key] for key in ("series", "x", "y")}, "tip": tip}
-            for curve, own, tips in zip(curves, rows, told, strict=True)
+            for curve, own, tips in zip(curves, rows, tips_of, strict=True)
             if (len(curve.x) <= marked) == few
             for row, tip in zip(own, tips, strict=True)
         ]
@@ -194,7 +194,7 @@ def scatter(title: str, across: str, up: str, clouds: Sequence[Cloud], *, log: b
             f"Figure {title!r}, {cloud.name!r}: each point needs a label and a finite x and y"
             + (", x above 0." if log else "."),
         )
-    names = distinct(cloud.name for cloud in clouds)
+    names = distinct_labels(cloud.name for cloud in clouds)
     rows = [
         {"series": name, "x": x, "y": y, "label": shorten(label, _NAME), "side": side,
          "tip": f"{plain(label)}\n{number(x)} {plain(across)}\n{plain(up)} {number(y)}"}

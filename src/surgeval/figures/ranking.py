@@ -24,7 +24,7 @@ from surgeval.figures.theme import (
     Figure,
     Spec,
     colour,
-    distinct,
+    distinct_labels,
     ink_on,
     layout,
     number,
@@ -65,7 +65,7 @@ def podium(
         all(math.isfinite(v) for row in values for v in row) and all(1 <= r <= count for row in ranks for r in row),
         f"Figure {title!r}: values must be finite, ranks from 1 to {count}.",
     )
-    names = distinct(models)
+    names = distinct_labels(models)
 
     def aside(rank: int, model: int) -> float:
         """Every place has a narrow column per model, so that equal values do not cover each other."""
@@ -156,7 +156,7 @@ def rank_blobs(
         and all(1 <= low <= middle <= high <= count for low, middle, high in intervals),
         f"Figure {title!r}: shares must be from 0 to 1, places ordered and from 1 to {count}.",
     )
-    names = distinct(models, 22)
+    names = distinct_labels(models, 22)
     x, y = category_axis("model", names), _places_axis(count)
     paint = {"color": {"field": "model", "type": "nominal", "legend": None,
                        "scale": {"domain": names, "range": [colour(m) for m in range(count)]}}}  # fmt: skip
@@ -206,7 +206,7 @@ def significance_map(
     """In how many of `buckets` buckets model i is better than model j (`wins[i][j]`); `p[i][j]` shows on hovering.
 
     Blue: the row's model is better more often; orange: the column's. A white cell is a pair without a significant
-    difference, which is not the same as equal. With one bucket the cells say who is better in it.
+    difference, which is not the same as equal. With one bucket the cells say which model is better in it.
 
     >>> significance_map("Verb", ["net", "prior", "weak"], ((0, 0, 1), (0, 0, 1), (0, 0, 0)), 1).alt
     'Significance map: Verb, 3 models, 1 buckets. 2 of 3 pairs are decided; no significant difference: net and prior.'
@@ -225,7 +225,7 @@ def significance_map(
         all(v is None or (math.isfinite(v) and 0 <= v <= 1) for row in p or () for v in row),
         f"Figure {title!r}: p must be from 0 to 1, or None.",
     )
-    names, cells = distinct(models, 22), []
+    names, cells = distinct_labels(models, 22), []
     for i, j in ((i, j) for i in range(count) for j in range(count) if i != j):
         ahead, behind = wins[i][j], wins[j][i]
         fill = shade_of(0.5 + 0.5 * (ahead - behind) / max(buckets, 1), DIVERGING)
@@ -276,7 +276,7 @@ def stability_lines(
         all(place is None or 1 <= place <= count for row in places for place in row),
         f"Figure {title!r}: places must be from 1 to {count}, or None.",
     )
-    names, columns = distinct(models), distinct(conditions, 22)
+    names, columns = distinct_labels(models), distinct_labels(conditions, 22)
     rows = [
         {"series": names[m], "condition": columns[k], "place": _aside(places, m, k), "order": k,
          "tip": f"{plain(models[m])}\n{plain(conditions[k])}\n" + ("absent" if place is None else f"place {place}")}

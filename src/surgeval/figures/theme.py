@@ -27,7 +27,7 @@ from surgeval.files import write_atomically
 Spec: TypeAlias = dict[str, Any]
 Scheme: TypeAlias = Literal["light", "dark"]
 
-# Okabe and Ito's colours without black: they can be told apart with any colour vision.
+# Okabe and Ito's colours without black: they can be distinguished with any colour vision.
 PALETTE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c8c8c", "#e5d82b")
 SEQUENTIAL = ("#eaf1f7", "#bcd4e6", "#7fb0d2", "#3c86b8", "#0f5c92", "#083358")  # reversed on a dark page
 DIVERGING = ("#a34700", "#e8a878", "#ffffff", "#7fb0d2", "#0f5c92")  # orange: worse, blue: better, in every light
@@ -45,10 +45,14 @@ _KEY = 30  # pixels of a legend's symbol and the gap after its name
 
 # Control characters and lone surrogates are not allowed in SVG or UTF-8; bidirectional marks stay, they are text.
 _FORBIDDEN = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_OF_EVERY_OBJECT = (
+    "__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__", "__proto__", "constructor",
+    "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "toLocaleString", "toString", "valueOf",
+)  # fmt: skip
 _SPACES = re.compile("[\t\n\x0b\x0c\r\u2028\u2029]+")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Figure:
     """A chart: its title, what it shows in words, and its Vega-Lite specification.
 
@@ -115,6 +119,9 @@ class Figure:
         else:
             raise BadInput(f"{path}: a figure is saved as .svg, .png or .pdf.")
         return path
+
+    def __repr__(self) -> str:
+        return self.alt
 
     def _repr_mimebundle_(self, **_options: object) -> dict[str, str]:
         """What a notebook shows: the drawing, without the specification, which would double the stored notebook."""
@@ -307,13 +314,15 @@ def shorten(text: str, length: int = 36) -> str:
     return f"{text[: length - 1 - tail]}…{text[-tail:]}"
 
 
-def distinct(labels: Iterable[str], length: int = 36) -> list[str]:
+def distinct_labels(labels: Iterable[str], length: int = 36) -> list[str]:
     r"""The labels, shortened; equal ones get no-break spaces behind them, because an axis joins equal names.
 
-    >>> distinct(["hook", "bag", "hook"])
+    So does a name that every JavaScript object has: Vega cannot stack bars of a class called `constructor`.
+
+    >>> distinct_labels(["hook", "bag", "hook"])
     ['hook', 'bag', 'hook\xa0']
     """
-    seen: set[str] = set()
+    seen = set(_OF_EVERY_OBJECT)
     names = []
     for label in labels:
         name = shorten(label, length)

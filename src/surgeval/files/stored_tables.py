@@ -25,6 +25,7 @@ _TYPES: dict[object, pl.DataType] = {
 }  # fmt: skip
 _WORDS = {pl.String: "text", pl.Boolean: "true or false", pl.Int64: "whole numbers", pl.Float64: "numbers",
           pl.Binary: "bytes", pl.List: "lists"}  # fmt: skip
+_LARGEST = 1e100  # no number of a run comes near it, and sums of squares stay finite
 _BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 
 
@@ -242,6 +243,7 @@ def _faults(values: pl.Series, column: Column) -> Iterator[tuple[pl.Series, str,
         )
     if column.dtype == pl.Float64:
         yield (~values.is_finite()).fill_null(False), "a finite number", "not-finite"
+        yield (values.abs() > _LARGEST).fill_null(False), f"a number within ±{_LARGEST:g}", "wrong-value"
     if column.items is not None:
         for bad, words in _outside(values.list.len(), column.bounds):
             yield bad, f"a list of {words} items", "wrong-shape"

@@ -145,7 +145,7 @@ def _files(csv: str, folder: Path | None) -> tuple[tuple[str, str], ...]:
 
 
 def _finalized(value: Any) -> Any:
-    """What a template prints: texts of strangers with nothing hidden in them; markup was made from such."""
+    """What a template prints: untrusted text with hidden characters spelt out; markup is built from such text."""
     return seen(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 

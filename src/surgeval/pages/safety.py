@@ -1,8 +1,8 @@
-r"""What keeps a page of foreign names harmless: a policy that names every script, and data that cannot end one.
+r"""What keeps a page with untrusted names harmless: a policy that names every script, and data that cannot end one.
 
 The policy (a `<meta>`, because the page is opened from a disk) allows exactly the scripts and the style sheet whose
 SHA-256 it lists, pictures that are inside the page, and nothing from any network. No 'unsafe-inline', no
-'unsafe-eval': Vega is told to add no style sheet and to interpret its expressions.
+'unsafe-eval': Vega is configured to add no style sheet and to interpret its expressions.
 
 A script in a file beside the page cannot be named by its hash: on `file:` browsers refuse `integrity`, because every
 file is an origin of its own. It is named by a nonce, which is a hash of the page's whole content: the same page has the
@@ -18,8 +18,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-# What a reader does not see, and a terminal or a line of text obeys: control characters but for tab and line ends, and
-# those that turn the direction of what follows, so that a name reads as another.
+# Control characters but for tab and line ends, and those that change the direction of text, so that one name looks like
+# another.
 _UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _UNSEEN_IN_JSON = re.compile(r"\\\\|\\(u(?:00[01][0-9a-f]|007f|00[89][0-9a-f]|061c|200[ef]|202[a-e]|206[6-9])|[bf])")
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
@@ -28,7 +28,7 @@ _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 def script_data(value: Any) -> str:
     r"""JSON for a `<script type="application/json">`: nothing in it can close the element or open a comment.
 
-    Characters that nobody sees are spelt out, as everywhere on the page.
+    Invisible characters are spelt out, as everywhere on the page.
 
     >>> script_data("</script><!--\u2028")
     '"\\u003c/script\\u003e\\u003c!--\\u2028"'
@@ -43,7 +43,7 @@ def script_data(value: Any) -> str:
 
 
 def seen(text: str) -> str:
-    r"""The text with characters spelt out that nobody sees: models and files may say anything.
+    r"""The text with invisible characters spelt out, which models and files may contain.
 
     >>> seen("hook\x1b[2J\u202e"), seen("two\nlines")
     ('hook\\x1b[2J\\u202e', 'two\nlines')

@@ -41,15 +41,15 @@ _MOST_NAMES = 60  # of rows with nothing in them
 _LONG = 18  # characters of a heading that may take a wider column
 _NAMES = ("id",)  # numbers that are names
 _GRADED = ("grade", "own grade")  # columns of grades
-_SIGNIFICANT = ("significant", "told_apart")  # columns that say of a row whether its difference is
+_SIGNIFICANT = "significant"  # the column that says of a row whether its difference is
 _WITH_ENDS = re.compile(r"(-?[\d.]+)( %| points)? \[(-?[\d.]+), (-?[\d.]+)\]")  # as `stats.with_ends` writes it
 _NUMBER = re.compile(r"[-−]?\d+(?:\.\d+)?")
 _NOTHING = ("", "–", None)
-_MARKDOWN = re.compile(r"([\\`*_\[\]|~#])")
+_MARKDOWN = re.compile(r"([\\`*_\[\]|~#$])")
 _LATEX = {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
           "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
           "–": "--", "−": "$-$", "±": r"$\pm$", "≥": r"$\geq$", "≤": r"$\leq$", "×": r"$\times$",
-          "\u202f": r"\,", "\u00a0": "~", '"': "''"}  # fmt: skip
+          "\u202f": r"\,", "\u00a0": "~", '"': "''", "|": r"\textbar{}", "`": r"\textasciigrave{}"}  # fmt: skip
 _STAR = "An asterisk marks a significant difference (p ≤ 0.05)."
 
 
@@ -233,7 +233,7 @@ class _Printed:
     def of(cls, table: pl.DataFrame, best: Mapping[str, bool]) -> _Printed:
         names = table.columns
         ends = {name: pair for name in names if (pair := _ends_of(name, names))}
-        marks = next((name for name in _SIGNIFICANT if name in names and table.schema[name] == pl.Boolean), "")
+        marks = _SIGNIFICANT if table.schema.get(_SIGNIFICANT) == pl.Boolean else ""
         hidden = {end for pair in ends.values() for end in pair} | ({marks} if marks else set())
         kept = [(name, table[name]) for name in names if name not in hidden]
         starred = next((name for name in ends if name == "difference"), next(iter(ends), "")) if marks else ""
@@ -317,14 +317,18 @@ def _latex(table: _Printed, caption: str, note: str) -> str:
     def shown(row: int, place: int, text: str) -> str:
         return rf"\textbf{{{cell(text)}}}" if (row, place) in table.bold else cell(text)
 
+    def line(cells: Iterable[str]) -> str:
+        text = " & ".join(cells)
+        # A "[" or "*" at the beginning would be an argument of the command on the line before.
+        return rf"{'{}' if text.startswith(('[', '*')) else ''}{text} \\"
+
     head = ["% needs \\usepackage{booktabs}", r"\begin{table}", r"\centering"]
     head += [rf"\caption{{{cell(caption)}}}"] if caption else []
     head.append(rf"\begin{{tabular}}{{{''.join('r' if right else 'l' for right in table.right)}}}")
-    body = [rf"{' & '.join(shown(row, place, text) for place, text in enumerate(texts))} \\"
-            for row, texts in enumerate(table.rows)]  # fmt: skip
+    body = [line(shown(row, place, text) for place, text in enumerate(texts)) for row, texts in enumerate(table.rows)]
     end = [r"\bottomrule", r"\end{tabular}", *([rf"\par\smallskip\footnotesize {cell(note)}"] if note else []),
            r"\end{table}", ""]  # fmt: skip
-    return "\n".join([*head, r"\toprule", rf"{' & '.join(map(cell, table.heads))} \\", r"\midrule", *body, *end])
+    return "\n".join([*head, r"\toprule", line(map(cell, table.heads)), r"\midrule", *body, *end])
 
 
 # On the page

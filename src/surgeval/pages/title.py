@@ -1,4 +1,4 @@
-"""Which pages are ours: the title in the head of one, for whoever lists the pages of a folder."""
+"""Recognise a page of surgeval by its head and read its title, for lists of a folder's pages."""
 
 from __future__ import annotations
 

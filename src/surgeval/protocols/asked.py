@@ -91,7 +91,7 @@ def count_models(answers: pl.DataFrame) -> dict[str, int]:
 
 
 def was_shown(media: object) -> bool | None:
-    """Whether pictures were shown, by what run.json says of the media; None where nobody knows.
+    """Whether pictures were shown, by what run.json says of the media; None where that is unknown.
 
     >>> was_shown("dataset 3f1c"), was_shown(NO_MEDIA), was_shown(UNKNOWN_MEDIA)
     (True, False, None)

@@ -41,7 +41,7 @@ def few_video_notes(videos: int) -> tuple[str, ...]:
     >>> few_video_notes(20), few_video_notes(5)
     ((), ('only 5 videos: no test of so few can reach 0.05, so no difference is claimed',))
     >>> print(*few_video_notes(13))  # doctest: +ELLIPSIS
-    only 13 videos: in simulations with 12, the next smaller number that was tried, equal models are told apart in...
+    only 13 videos: in simulations with 12, the next smaller number that was tried, equal models differ significantly...
     """
     if videos >= _ENOUGH:
         return ()
@@ -52,8 +52,8 @@ def few_video_notes(videos: int) -> tuple[str, ...]:
     false, least, most = _MEASURED[row]
     simulated = str(row) if row == videos else f"{row}, the next smaller number that was tried"
     return (
-        f"only {videos} videos: in simulations with {simulated}, equal models are told apart in at most {false} of 100 "
-        f"comparisons, and a difference that 30 videos find in 63 to 84 of 100 is found in {least} to {most}",
+        f"only {videos} videos: in simulations with {simulated}, equal models differ significantly in at most {false} "
+        f"of 100 comparisons, and a difference that 30 videos find in 63 to 84 of 100 is found in {least} to {most}",
     )
 
 
@@ -96,14 +96,14 @@ class Comparison(Result):
         """`differences`: a row per number with both values, difference, interval and p (null below six videos)."""
         rows = [
             (number.key, number.label, d.a, d.b, d.estimate, d.interval.low, d.interval.high, d.p, d.interval.clusters,
-             d.interval.few_clusters, d.told_apart, d.interval.note)
+             d.interval.few_clusters, d.significant, d.interval.note)
             for number in self.numbers
             for d in (number.difference,)
         ]  # fmt: skip
         schema: dict[str, Any] = {
             "number": pl.String, "label": pl.String, "a": pl.Float64, "b": pl.Float64, "difference": pl.Float64,
             "low": pl.Float64, "high": pl.Float64, "p": pl.Float64, "clusters": pl.Int64, "few_clusters": pl.Boolean,
-            "told_apart": pl.Boolean, "note": pl.String,
+            "significant": pl.Boolean, "note": pl.String,
         }  # fmt: skip
         frame = pl.DataFrame(rows, schema=schema, orient="row")
         return {"differences": frame.with_columns(pl.selectors.float().fill_nan(None))}
@@ -136,8 +136,8 @@ class Comparison(Result):
     @property
     def recipes(self) -> dict[str, str]:
         """By label, how each number was combined, and the settings that change it, which both runs have."""
-        known = {number.key: number.label for number in self.numbers}
-        return {known[measure.key]: measure.signature(self.settings)
+        known = {number.key: number for number in self.numbers}
+        return {known[measure.key].label: measure.signature(self.settings, known[measure.key].difference.interval)
                 for measure in self.measures if measure.headline and measure.key in known}  # fmt: skip
 
     def difference(self, key: str = "") -> Difference:

@@ -46,7 +46,7 @@ class Command:
 
 @dataclass(frozen=True, kw_only=True)
 class Descriptor:
-    """A protocol, told in a dozen lines.
+    """A protocol, declared in a dozen lines.
 
     `load(folder)` gives a `RunResult`, `page(results, out)` writes report.html (of one run, or of several side by
     side where `several` says so). `pair(a, b)` gives what two runs share as a `comparison.Pair`; without it they need

@@ -355,7 +355,7 @@ def _frames(dataset: Dataset, video: str) -> Iterator[Any]:
 
 
 def _pictures(dataset: Dataset, proposals: Sequence[DropProposal]) -> dict[str, bytes]:
-    """The first frames to drop, small: a person who decides must see them."""
+    """Thumbnails of the first frames to drop, so that a person can check them."""
     wanted = {(proposal.video, proposal.name) for proposal in proposals}
     return {
         f"{frame.video}/{frame.name}": thumbnail(read_image(frame.image))
@@ -431,13 +431,13 @@ def write_page_of(results: Sequence[QualityScores], out: str | Path) -> Path:
 
     >>> write_page_of([], Path("page"))
     Traceback (most recent call last):
-    surgeval.errors.BadInput: report: found 0 runs of quality, expected one
+    surgeval.errors.BadInput: A page about quality takes 1 run, not 0.
     """
     from surgeval.pages import Section, Table
     from surgeval.protocols.run_page import RunPage, case_pictures, evidence_of
 
     if len(results) != 1:
-        raise BadInput(f"report: found {len(results)} runs of quality, expected one")
+        raise BadInput(f"A page about quality takes 1 run, not {len(results)}.")
     (scores,) = results
     tables = dict(scores.tables)
     page = RunPage(results, out, tables, scores.figures)

@@ -161,7 +161,7 @@ def descriptor_of(folder: str | Path) -> Descriptor:
 
 
 def _refuse_other(folder: Path) -> None:
-    """Say what a folder is that is no run, where that can be told."""
+    """Refuse a folder that is not a run, and say what it is where that is known."""
     if not folder.is_dir() or is_run(folder):
         return
     if (kind := folder_kind_of(folder)) is not None:

@@ -73,27 +73,27 @@ class RunResult(Result):
     @property
     def recipes(self) -> dict[str, str]:
         """By label, the recipe of each headline number: how it was combined, and the settings that change it."""
-        known = {headline.key: headline.label for headline in self.headlines()}
-        return {known[measure.key]: measure.signature(self.recipe_settings)
+        known = {headline.key: headline for headline in self.headlines()}
+        return {known[measure.key].label: measure.signature(self.recipe_settings, known[measure.key].interval)
                 for measure in self.measures if measure.key in known}  # fmt: skip
 
     def number(self) -> Interval:
         """The first of the headlines, with its interval."""
         for headline in self.headlines():
             return headline.interval
-        raise BadInput(f"{self.name}: found no number that is defined, expected one")
+        raise BadInput(f"{self.name} has no number: none is defined on its cases.")
 
     def evidence(self) -> Evidence | None:
-        """Every case as the page's evidence browser shows it; None where a protocol or an older run has none."""
+        """Every case as the page's evidence browser shows it; None where a protocol or a run has none."""
         return None
 
     def verdict(self) -> Verdict | None:
-        """What the numbers say together, by the rules of docs/verdicts.md; None where a protocol judges nothing."""
+        """The grade by the rules of docs/verdicts.md; None where a protocol has no rules."""
         return self._verdict
 
     @property
     def _verdict(self) -> Verdict | None:
-        """What a protocol that judges overrides, cached: page, index and `repr` all ask for it."""
+        """What a protocol with rules overrides, cached: page, index and `repr` all read it."""
         return None
 
     @property
@@ -111,7 +111,7 @@ class RunResult(Result):
         return 0
 
     def headline_table(self) -> pl.DataFrame:
-        """The numbers to read first, as a command prints them; the baseline is chance, or the same without looking."""
+        """The numbers to read first, as a command prints them, with the blind baseline or else chance."""
         rows = [
             (one.label, one.cell, "" if baseline is None else number_text(baseline, one.unit))
             for one in self.headlines()
@@ -174,7 +174,7 @@ class MeasuredResult(RecordedResult):
 
 
 class FinishedRun(Result):
-    """What a `run_…` hands back: how it went (`summary`), with the tables and figures of the run that it left."""
+    """What a `run_…` function returns: its `summary`, with the tables and figures of the run it wrote."""
 
     __slots__ = ()
 
@@ -212,18 +212,18 @@ class FinishedRun(Result):
 
 
 def names_on_page(results: Sequence[RunResult]) -> list[str]:
-    """The names of the runs of one page, which must tell them apart; a page without runs is refused.
+    """The names of the runs of one page, which must differ; a page without runs is refused.
 
     >>> names_on_page([])
     Traceback (most recent call last):
-    surgeval.errors.BadInput: report: found no runs, expected at least one
+    surgeval.errors.BadInput: A page needs at least one run.
     """
     if not results:
-        raise BadInput("report: found no runs, expected at least one")
+        raise BadInput("A page needs at least one run.")
     names = [run.name for run in results]
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise BadInput(f"report: found two runs named {twice!r}, expected different names")
+        raise BadInput(f"Two runs are named {twice!r}. Give them different names.")
     return names
 
 
@@ -333,7 +333,7 @@ def check_output(folder: str | Path, protocol: str, *, own: str = "run.json") ->
     path = Path(folder)
     if (path / "run.json").exists():
         if (other := load_record(path).protocol) != protocol:
-            raise BadInput(f"{path}: holds a run of {other}; name a new folder or one with a run of {protocol}")
+            raise BadInput(f"{path}: holds a run of {other}. Name a new folder or one with a run of {protocol}.")
     elif not (path / own).exists():
         refuse_dataset(path)
 
@@ -346,7 +346,7 @@ def refuse_dataset(out: str | Path) -> None:
     from surgeval.datasets import is_dataset
 
     if Path(out).is_dir() and is_dataset(out):
-        raise BadInput(f"{out}: found a dataset, expected a new folder or one of an earlier result")
+        raise BadInput(f"{out} holds a dataset. Name a new folder or one of an earlier result.")
 
 
 @contextmanager

@@ -44,7 +44,7 @@ from surgeval.protocols.verdict import Reason, Verdict
 from surgeval.stats import Measure, NumberUnit, number_text
 
 __all__ = ["RunPage", "as_sentence", "case_pictures", "claims", "evidence_of", "finding_sections", "headline_bar",
-           "numbers_table", "scorecard_of", "side_by_side"]  # fmt: skip
+           "runs_table", "scorecard_of", "side_by_side"]  # fmt: skip
 
 _MOST_NUMBERS = 4  # beside the main one
 # Boxes on a case as the case browser draws them, by kind: colour and words.
@@ -59,7 +59,7 @@ class RunPage:
 
     >>> RunPage([], Path("page"), {})
     Traceback (most recent call last):
-    surgeval.errors.BadInput: report: found no runs, expected at least one
+    surgeval.errors.BadInput: A page needs at least one run.
     """
 
     def __init__(
@@ -257,16 +257,16 @@ def _models(results: Sequence[RunResult], verdicts: Mapping[str, Verdict | None]
     """The runs of a page about several, beside each other."""
     runs = [(run.name, verdicts[run.name], run.headlines()) for run in results]
     labels = list(dict.fromkeys(headline.label for run in results for headline in run.headlines()[:_COMPARED]))
-    frame, bars = numbers_table(runs, labels[:_COMPARED], "model")
+    frame, bars = runs_table(runs, labels[:_COMPARED], "model")
     return Section("Models", tables=(Table("Grade and first numbers", frame, claims(verdicts), bars=bars),))
 
 
-def numbers_table(
+def runs_table(
     runs: Sequence[tuple[str, Verdict | None, Sequence[Headline]]], labels: Sequence[str], head: str
 ) -> tuple[pl.DataFrame, dict[str, list[IntervalBar | None]]]:
     """A row per run with its grade and these headlines, and the bars that stand below the numbers.
 
-    >>> frame, bars = numbers_table([("net", Verdict("passes", "It sees."), ())], ["F1"], "run")
+    >>> frame, bars = runs_table([("net", Verdict("passes", "It sees."), ())], ["F1"], "run")
     >>> frame.row(0), bars
     (('net', 'passes', '–'), {'F1': [None]})
     """

@@ -17,7 +17,7 @@ _NAMES = ("report.html", "index.html")
 def pages_beside(folder: Path, shown: Collection[Path] = ()) -> dict[str, Path]:
     """Title → page of ours in a folder and two further down, without those of runs and trainings and those in `shown`.
 
-    Pages of one title are told apart by where they lie. No link is followed: one may lead elsewhere, or to itself.
+    Pages of one title are distinguished by their folders. No link is followed: one may lead elsewhere, or to itself.
     """
     known = {page.resolve() for page in shown}
     pages = [inner / name for inner in _folders(folder, depth=2) for name in _NAMES]

@@ -48,7 +48,7 @@ _METHOD = {
     "t": "Each video is left out of both runs in turn; how much the difference moves gives its standard error, and "
     "interval and p are those of Student's t at the effective number of videos.",
     "bootstrap": "p and the interval come from the same resamples of whole videos for both runs. The fewer the "
-    "videos, the more often this claims too much: two equal detectors were told apart in 13 of 100 simulated "
+    "videos, the more often this claims too much: two equal detectors differed significantly in 13 of 100 simulated "
     "comparisons over 6 videos.",
 }
 
@@ -217,7 +217,7 @@ def reason(number: Compared) -> str:
     low, high = gap.interval.low, gap.interval.high
     if math.isnan(low):
         return gap.interval.note
-    if gap.told_apart:
+    if gap.significant:
         if number.higher_is_better is None:
             return "they differ, but neither more nor less is better"
         return "p decides, although the interval reaches 0" if low <= 0 <= high else ""
@@ -232,7 +232,7 @@ def reason(number: Compared) -> str:
 
 def who(number: Compared, a: str, b: str) -> str:
     """The better of the two where the difference is significant, else empty."""
-    if not number.difference.told_apart or number.higher_is_better is None:
+    if not number.difference.significant or number.higher_is_better is None:
         return ""
     return a if (number.difference.estimate > 0) == number.higher_is_better else b
 
@@ -246,7 +246,7 @@ def verdict(number: Compared, a: str, b: str) -> str:
     if interval.few_clusters:
         return f"{values}; {_too_few(interval.clusters)} about videos in general."
     why = f" ({reason(number)})" if reason(number) else ""
-    if not number.difference.told_apart:
+    if not number.difference.significant:
         return f"{values}; no significant difference, {gap}{why}."
     better = who(number, a, b)
     return f"{values}; {f'{better} is better' if better else 'they differ'}, difference {gap}{why}."

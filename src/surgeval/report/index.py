@@ -19,7 +19,7 @@ from surgeval.protocols.contract import Headline
 from surgeval.protocols.descriptor import Descriptor
 from surgeval.protocols.registry import descriptor_of, descriptors, folder_kinds, load_run, runs_in
 from surgeval.protocols.result import RunResult
-from surgeval.protocols.run_page import claims, evidence_of, numbers_table, side_by_side
+from surgeval.protocols.run_page import claims, evidence_of, runs_table, side_by_side
 from surgeval.protocols.verdict import Verdict
 from surgeval.report.beside import pages_beside
 from surgeval.stats import Measure, number_text
@@ -206,7 +206,7 @@ def _data_of(folder: Path, run: RunResult) -> tuple[str, str]:
 
 
 def _alike(runs: Sequence[_Shown]) -> list[list[_Shown]]:
-    """Runs on the same data with the same first numbers, which stand in one table with their floors."""
+    """Runs on the same data with the same first numbers, which stand in one table with their baselines."""
     sets: dict[tuple[str, tuple[str, ...]], list[_Shown]] = {}
     for shown in runs:
         sets.setdefault((shown.data, shown.columns), []).append(shown)
@@ -249,7 +249,7 @@ def _first_numbers(alike: Sequence[_Shown], verdicts: Mapping[str, Verdict | Non
     own = [verdicts[shown.name] for shown in alike]
     judged = any(own)
     runs = [(shown.name, verdicts[shown.name], shown.headlines) for shown in alike]
-    frame, bars = numbers_table(runs, first, "run")
+    frame, bars = runs_table(runs, first, "run")
     rows = []
     for level in ("chance", "baseline"):
         cells = [_range(numbers[label].values(), level) for label in first]

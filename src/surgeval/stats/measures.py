@@ -104,10 +104,11 @@ class Measure:
             return self.bounds or self.ratio[0].bounds
         return self.bounds or (0.0, 1.0)
 
-    def signature(self, settings: Mapping[str, Any] | None = None) -> str:
+    def signature(self, settings: Mapping[str, Any] | None = None, interval: Interval | None = None) -> str:
         """The recipe of the number in one line: how it combines, its convention, the settings that matter, the version.
 
-        It begins with the label, up to a comma.
+        It begins with the label, up to a comma. `interval` says how its ends were computed: leaving out each video in
+        turn, unless it is given.
 
         >>> mAP = Measure(key="mAP", label="mAP", explanation="Mean of AP over classes.", convention="coco",
         ...               combine=Combine(classes="mean of present"), settings=("ties",))
@@ -117,7 +118,7 @@ class Measure:
         known = settings or {}
         chosen = [f"{name}:{_written(known[name])}" for name in self.settings if known.get(name) is not None]
         recipe = [f"convention:{self.convention}"] if self.convention else []
-        end = ["interval:leave-one-video-out", f"version:{known.get('version') or __version__}"]
+        end = [f"interval:{_interval_recipe(interval)}", f"version:{known.get('version') or __version__}"]
         return "|".join([self.label.partition(",")[0], self.combine.text, *recipe, *chosen, *end])
 
 
@@ -219,7 +220,7 @@ def numbers_table(
     known = {measure.key: measure for measure in measures if measure.key in intervals}
     rows = [
         (key, measure.label, intervals[key].estimate, intervals[key].low, intervals[key].high, intervals[key].clusters,
-         baseline_of(measure, intervals, baselines), measure.signature(settings))
+         baseline_of(measure, intervals, baselines), measure.signature(settings, intervals[key]))
         for key, measure in known.items()
     ]  # fmt: skip
     schema = {"number": pl.String, "label": pl.String, "estimate": pl.Float64, "low": pl.Float64, "high": pl.Float64,
@@ -308,6 +309,14 @@ def _statistic_difference(measure: Measure, a: pl.DataFrame, b: pl.DataFrame, re
         measure.statistic(both), videos, batched=True, sizes=[counted[video] for video in videos],
         bounds=gap_bounds(measure.limits), resamples=resamples, seed=seed, name=measure.key,
     )  # fmt: skip
+
+
+def _interval_recipe(interval: Interval | None) -> str:
+    if interval is None or (interval.scheme, interval.method) == ("cluster", "t"):
+        return "leave-one-video-out"
+    if interval.scheme == "cluster":
+        return "leave-one-video-out with Wilson" if interval.method == "wilson t" else interval.method
+    return f"{interval.scheme} {interval.method}"
 
 
 def _written(value: object) -> str:

@@ -1,12 +1,12 @@
 """Paired comparisons: two models on the same questions, or two settings of one model.
 
 Pairing removes the difficulty of the videos from the comparison; an unpaired test on paired data throws it away. By
-default p is that of the exchange test (`_exchange`) and the interval leaves out each video in turn (`_student`); both
+default p is that of the exchange test (`exchange`) and the interval leaves out each video in turn (`student`); both
 hold with few videos. `method="percentile"` and `"bca"` are the paired bootstrap: intervals and p from the same
 resamples of videos for both, which claim too much with few of them, and the rule of the challenges' ranking.
 
-One rule says what is claimed: two models are *told apart* when p ≤ 1 − level. The interval never contradicts it: where
-the exchange test and the interval disagree about 0, the end nearest to 0 is moved to 0.
+One rule says what is claimed: a difference is *significant* when p ≤ 1 − level. The interval never contradicts it:
+where the exchange test and the interval disagree about 0, the end nearest to 0 is moved to 0.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Difference(Result):
         return not math.isnan(self.p)
 
     @property
-    def told_apart(self) -> bool:
+    def significant(self) -> bool:
         """Whether a difference is claimed: p ≤ 1 − level, and at least six clusters."""
         return self.testable and self.p <= 1 - self.interval.level + 1e-12 and not self.interval.few_clusters
 
@@ -81,7 +81,7 @@ class Difference(Result):
     def tables(self) -> dict[str, pl.DataFrame]:
         """`difference`, one row: both values, the p-value and the fields of the interval; NaN as null."""
         pair = pl.DataFrame({"a": [self.a], "b": [self.b], "p": [self.p]}).with_columns(pl.all().fill_nan(None))
-        verdict = pl.DataFrame({"told_apart": [self.told_apart], "test": [self.test]})
+        verdict = pl.DataFrame({"significant": [self.significant], "test": [self.test]})
         return {"difference": pl.concat([self.interval.to_frame(), pair, verdict], how="horizontal")}
 
     @property
@@ -251,7 +251,7 @@ def _decided(difference: Difference) -> Difference:
     if agrees or math.isnan(interval.low) or math.isnan(p):
         return difference
     low, high = interval.low, interval.high
-    if not difference.told_apart:
+    if not difference.significant:
         low, high = min(low, 0.0), max(high, 0.0)
     elif low < 0 < high:
         low, high = (0.0, high) if interval.estimate > 0 else (low, 0.0)

@@ -22,7 +22,8 @@ def codes() -> Iterator[tuple[bool, str]]:
         for call in (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)):
             for keyword in call.keywords:
                 if keyword.arg == "code" and isinstance(keyword.value, ast.Constant):
-                    yield isinstance(call.func, ast.Name) and call.func.id == "DataError", str(keyword.value.value)
+                    of_data = ast.unparse(call.func) in ("DataError", "super().__init__")  # or a kind of `DataError`
+                    yield of_data, str(keyword.value.value)
 
 
 def errors_named(tree: ast.AST) -> Iterator[tuple[str, list[ast.stmt]]]:

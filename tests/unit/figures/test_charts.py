@@ -259,3 +259,10 @@ def test_no_specification_holds_an_expression() -> None:
 
     assert not any(keys(figure.paper_spec()) & forbidden for figure in EVERY.values())
     assert HOSTILE[0] in str(hostile_figures()["bars"].spec)
+
+
+@pytest.mark.parametrize("name", ["constructor", "__proto__", "toString"])
+def test_a_class_named_like_a_property_of_javascript_objects_has_its_bar(name: str) -> None:
+    figure = bars("Boxes", [name, "hook"], [Series("train", (3, 2)), Series("val", (1, 1))], "boxes")
+    assert figure.svg().count('fill="#0072b2"') == bars("Boxes", ["bag", "hook"], [
+        Series("train", (3, 2)), Series("val", (1, 1))], "boxes").svg().count('fill="#0072b2"')  # fmt: skip

@@ -66,6 +66,7 @@ def test_whole_numbers_and_empty_columns_are_numbers() -> None:
         ({"score": [float("nan"), 0.5]}, "t: row 1: score: expected a finite number, got NaN", "not-finite"),
         ({"score": ["high", "low"]}, "t: score: expected numbers, got a column of String", "wrong-shape"),
         ({"area": [float("inf"), 0.5]}, "t: row 1: area: expected a finite number, got Infinity", "not-finite"),
+        ({"area": [1e308, 0.5]}, "t: row 1: area: expected a number within ±1e+100, got 1e+308", "wrong-value"),
         ({"shares": [[], [0.5]]}, "t: row 1: shares: expected a list of at least 1 items, got []", "wrong-shape"),
         ({"shares": [[0.1, 3.0], [0.5]]}, "t: row 1: shares: ", "wrong-value"),
         ({"shares": [[0.1], [0.5, None]]}, "t: row 2: shares: expected a list without empty items", "key-missing"),

@@ -55,7 +55,11 @@ def test_text_from_data_is_escaped_for_each_format() -> None:
     assert not re.search(r"(?<!\\)[*_`\[|](?! :?-| )", markdown.splitlines()[2][2:-2])
     latex = format_table(table, "latex")
     (body,) = [line for line in latex.splitlines() if "next" in line]
-    plain = re.sub(r"\\(?:textbackslash|textasciitilde|textasciicircum|textless|textgreater)\{\}|\\[&%$#_{}]", "", body)
+    plain = re.sub(
+        r"\\(?:textbackslash|textbar|textasciigrave|textasciitilde|textasciicircum|textless|textgreater)\{\}|\\[&%$#_{}]",
+        "",
+        body,
+    )
     assert not set(plain.removesuffix(r" \\")) & set("\\&%$#_{}~^<>")
 
 
@@ -79,3 +83,13 @@ def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
         pass
     with pytest.raises(BadInput, match=r"a table ends in \.csv, \.md, \.tex"):
         write_table(SCORES, tmp_path / "scores.xlsx")
+
+
+def test_a_label_in_brackets_is_no_argument_of_the_latex_line_above_it() -> None:
+    table = pl.DataFrame({"[x]": ["[3pt] net", "*twin", "net|x"]})
+    lines = format_table(table, "latex").splitlines()
+    assert {"{}[x] \\\\", "{}[3pt] net \\\\", "{}*twin \\\\", "net\\textbar{}x \\\\"} < set(lines)
+
+
+def test_a_dollar_sign_opens_no_formula_in_markdown() -> None:
+    assert r"\$x\$" in format_table(pl.DataFrame({"model": ["$x$"]}))

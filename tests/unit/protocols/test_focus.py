@@ -109,7 +109,7 @@ def test_scores_are_not_written_into_a_dataset(tmp_path: Path) -> None:
     scores.save(tmp_path / "new")
     (tmp_path / "labels").mkdir()
     (tmp_path / "labels" / "VID01_000001.xml").write_text("<annotation></annotation>")
-    with pytest.raises(BadInput, match="found a dataset, expected a new folder"):
+    with pytest.raises(BadInput, match="holds a dataset"):
         scores.save(tmp_path)
     assert not (tmp_path / "scores.json").exists()
 

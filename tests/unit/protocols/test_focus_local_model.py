@@ -35,7 +35,7 @@ def test_an_image_text_model_sees_every_frame(tmp_path: Path) -> None:
 def test_a_picture_is_never_fetched(tmp_path: Path) -> None:
     chat = LocalChat(seeing_model(tmp_path), max_tokens=1)
     message = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://127.0.0.1:9/a.jpg"}}]}
-    with pytest.raises(ChatError, match="no JPEG in a data: address"):
+    with pytest.raises(ChatError, match="must be a JPEG in a data: address"):
         chat.complete([message])
 
 

@@ -108,7 +108,7 @@ def test_what_is_loaded_is_what_was_saved(scores: FocusScores, tmp_path: Path) -
     said = [replace(one, votes=tuple(replace(vote, text=None) for vote in one.votes)) for one in scores.verdicts]
     assert list(back.verdicts) == said  # a judge's full reply stays in the cache of verdicts
     for name in ("flat", "video_mean", "pre_evaluation", "buckets", "counts", "problems", "notes", "track", "limit",
-                 "compat", "settings", "questions", "unrankable", "human", "prices", "admission", "floor",
+                 "compat", "settings", "questions", "unrankable", "human", "prices", "admission", "blind",
                  "name"):  # fmt: skip
         assert getattr(back, name) == getattr(scores, name), name
     assert repr(back) == repr(scores)
@@ -212,7 +212,7 @@ def test_a_run_whose_answers_need_a_judge_waits_for_one(tmp_path: Path) -> None:
 
 def test_scores_are_never_written_into_the_run_of_another_protocol(scores: FocusScores, tmp_path: Path) -> None:
     save_scored(tmp_path / "run", Manifest("triplets"), cases=1)
-    with pytest.raises(BadInput, match="run: holds a run of triplets; name a new folder"):
+    with pytest.raises(BadInput, match=r"run: holds a run of triplets\. Name a new folder"):
         scores.save(tmp_path / "run")
     assert not (tmp_path / "run" / "scores.json").exists()
     with pytest.raises(DataError, match=r"run\.json: protocol: a run of triplets, not of focus"):

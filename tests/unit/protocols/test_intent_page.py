@@ -92,16 +92,16 @@ def test_published_rows_stand_apart_in_folded_tables(runs: dict[str, Path]) -> N
         assert published.folded and published.note.startswith("Other models on other items")
 
 
-def test_what_is_expected_of_one_who_always_rejects_is_not_taken_for_a_run_of_it(runs: dict[str, Path]) -> None:
+def test_the_expected_score_of_always_rejecting_is_a_row_beside_the_runs(runs: dict[str, Path]) -> None:
     sections = intent_sections([load_intent(runs["always-reject"])], {})
     (table,) = [
         one for part in sections for one in part.tables if one.title.startswith("In the layout of the paper's Table 4")
     ]
     assert table.frame["model"].to_list() == [
-        "always-reject", "expected of one who always rejects", "expected of one who always accepts",
-        "expected of one who guesses",
+        "always-reject", "expected if always rejecting", "expected if always accepting",
+        "expected if guessing",
     ]  # fmt: skip
-    assert "nobody was asked" in table.note
+    assert "no model was asked" in table.note
 
 
 def test_the_papers_numbers_stand_there_as_printed(runs: dict[str, Path]) -> None:
@@ -116,12 +116,12 @@ def test_the_papers_numbers_stand_there_as_printed(runs: dict[str, Path]) -> Non
 def test_always_rejecting_is_told_in_words(runs: dict[str, Path]) -> None:
     said = words(load_intent(runs["always-reject"]))
     assert "of the true premises too" in said
-    assert "whoever always rejects scores 100 %" in said
+    assert "always rejecting scores 100 %" in said
 
 
 def test_without_twins_the_page_says_what_cannot_be_told(items: list[IntentQuestion]) -> None:
     said = words(scores_of(make_items(8, twins=False), ANSWERERS["always-reject"], ["plain"]))
-    assert "Rejecting and discriminating cannot be told apart here" in said
+    assert "Rejecting and discriminating cannot be separated here" in said
     assert "A twin asks the same" not in said
 
 
@@ -155,7 +155,7 @@ def test_several_models_get_the_same_question(runs: dict[str, Path]) -> None:
 
 def test_two_runs_of_one_name_are_refused(runs: dict[str, Path], tmp_path: Path) -> None:
     scores = load_intent(runs["sycophant"])
-    with pytest.raises(BadInput, match="two runs named 'sycophant'"):
+    with pytest.raises(BadInput, match="Two runs are named 'sycophant'"):
         write_page_of([scores, scores], tmp_path)
 
 
@@ -204,7 +204,7 @@ def test_a_comparison_pairs_the_same_items(runs: dict[str, Path]) -> None:
     both = compare(runs["discriminating"], runs["sycophant"])
     overall, paired, gaze = (by_key(both.numbers, key).difference for key in ("overall", "paired", "gaze_gain"))
     assert overall.estimate == 0
-    assert paired.told_apart
+    assert paired.significant
     assert paired.interval.low > 0
     assert gaze.interval.low > 0
     assert by_key(both.numbers, "asymmetry").higher_is_better is None

@@ -122,7 +122,7 @@ def test_only_who_looks_gets_trap_and_twin_right(planted: dict[str, IntentScores
 
 def test_the_gaze_helps_the_one_that_uses_it(planted: dict[str, IntentScores]) -> None:
     gain = planted["discriminating"].gains["overall"]
-    assert gain.told_apart
+    assert gain.significant
     assert gain.interval.low > 0
     assert gain.estimate == pytest.approx(gain.a - gain.b)
     assert planted["gaze-blind"].gains["overall"].estimate == 0
@@ -168,7 +168,7 @@ def test_taking_the_trap_away_helps_who_was_led_astray(planted: dict[str, Intent
     assert led.again is not None
     assert led.over_again is not None
     assert (led.again.estimate, led.after_passed, led.less_than_passed) == (0.0, None, None)
-    assert led.over_again.told_apart
+    assert led.over_again.significant
 
 
 def test_twins_of_passed_traps_are_the_second_control(planted: dict[str, IntentScores]) -> None:

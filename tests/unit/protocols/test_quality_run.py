@@ -110,7 +110,7 @@ def test_the_page_is_made_from_the_folder_alone(runs: tuple[Path, Path], tmp_pat
     assert cases.cases["verdict"].to_list().index("usable") == cases.wrong > 0
     assert (tmp_path / "tables" / "drop.csv").is_file() and (tmp_path / "figures" / "sharpness.svg").is_file()
     write_run_pages([runs[0]], tmp_path / "clean")
-    with pytest.raises(BadInput, match="expected one"):
+    with pytest.raises(BadInput, match="takes 1 run"):
         write_page_of([load_quality(run) for run in runs], tmp_path)
 
 
@@ -124,7 +124,7 @@ def test_before_and_after_are_compared_video_by_video(runs: tuple[Path, Path]) -
     found = compare(*runs)
     dropped = by_key(found.numbers, "dropped").difference
     assert dropped.estimate == pytest.approx(-2 / 15)
-    assert dropped.interval.low < dropped.estimate < dropped.interval.high and not dropped.told_apart
+    assert dropped.interval.low < dropped.estimate < dropped.interval.high and not dropped.significant
     for compared in compare(runs[0], runs[0]).numbers:
         assert compared.difference.estimate == 0 == compared.difference.interval.high
     assert compare(runs[0], runs[0]).notes == few_video_notes(2)

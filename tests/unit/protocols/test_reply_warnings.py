@@ -35,7 +35,7 @@ def test_a_model_with_one_answer_to_everything_is_named_before_the_score_on_the_
     same = scored(["1"] * COUNT, numbers)
     assert same.reply_warnings == (warning,) and same.to_json()["warnings"] == [warning]
     page = write_page_of([same], same.save(tmp_path / "run").parent).read_text(encoding="utf-8")
-    assert 0 <= page.index("the model gave the same answer") < page.index("pre-evaluation score")
+    assert 0 <= page.index("The model gave the same answer") < page.index("pre-evaluation score")
     assert scored(numbers, numbers).reply_warnings == ()
     assert scored(["1"] * COUNT, ["1"] * COUNT).reply_warnings == ()
     assert scored(["1"] * 9, numbers[:9]).reply_warnings == ()  # by chance
@@ -98,7 +98,7 @@ def test_a_model_that_chooses_one_letter_for_every_item_is_named_on_page_and_ter
     warning = "the model chose option B for all 12 items"
     assert 0 <= out.index(f"warning: {warning}") < out.index("%")
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
-    assert f"Warning: {warning}." in page.replace("\u00a0", " ")
+    assert f"Warning: {warning[0].upper()}{warning[1:]}." in page.replace("\u00a0", " ")
 
 
 def test_items_without_a_reply_are_among_the_warnings_of_the_json_output(

@@ -11,7 +11,7 @@ import pytest
 from surgeval.pages import Evidence, jpeg_bytes
 from surgeval.protocols.contract import Headline
 from surgeval.protocols.result import RunResult
-from surgeval.protocols.run_page import case_pictures, finding_sections, numbers_table, scorecard_of
+from surgeval.protocols.run_page import case_pictures, finding_sections, runs_table, scorecard_of
 from surgeval.protocols.verdict import Claim, Reason, Rule, Verdict, reference_verdict, verdict_of
 from surgeval.stats import Interval
 
@@ -72,7 +72,7 @@ def test_nothing_about_a_reference_row_is_graded() -> None:
 def test_a_bar_is_drawn_over_the_values_its_unit_allows(unit: str, value: float, span: tuple[float, float]) -> None:
     number = Interval(estimate=value, low=value, high=value)
     headline = Headline("n", "n", number, unit=unit)  # type: ignore[arg-type]
-    _, bars = numbers_table([("net", PASSES, [headline])], ["n"], "run")
+    _, bars = runs_table([("net", PASSES, [headline])], ["n"], "run")
     (bar,) = bars["n"]
     assert bar is not None and bar.span == pytest.approx(span)
 

@@ -108,7 +108,7 @@ def test_a_run_of_another_protocol_is_not_overwritten(
     theatre: MemoryDataset, good: pl.DataFrame, tmp_path: Path
 ) -> None:
     save_scored(tmp_path, Manifest("focus"), cases=1)
-    with pytest.raises(SurgevalError, match="holds a run of focus; name a new folder"):
+    with pytest.raises(SurgevalError, match="holds a run of focus"):
         scored(theatre, good).save(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
 

@@ -51,9 +51,9 @@ def answered(facts: focus.FocusFacts) -> Verdict:
 def test_planted_submissions_get_the_verdict_they_deserve() -> None:
     ask, truth, right = _questions()
     assert answered(_submission(right)).grade == "passes"
-    floor = score_focus([], ask, truth, resamples=50).floor
-    assert floor is not None
-    never_looked = {name: right[name] if floor[name] else "9" if name[-1] < "4" else _other(right[name])
+    blind = score_focus([], ask, truth, resamples=50).blind
+    assert blind is not None
+    never_looked = {name: right[name] if blind[name] else "9" if name[-1] < "4" else _other(right[name])
                     for name in right}  # fmt: skip
     assert answered(_submission(never_looked)).grade == "inconclusive"
     same = {name: "4" if name[-1] < "4" else "no" for name in right}
@@ -98,8 +98,8 @@ def test_a_constant_answer_is_not_supported_where_answers_are_balanced(sharing: 
 
 def test_a_wording_of_one_video_does_not_answer_itself() -> None:
     ask, truth = _balanced(8, 1)
-    floor = score_focus([], ask, truth, resamples=50).floor
-    assert floor is not None and np.mean(list(floor.values())) == 0.5
+    blind = score_focus([], ask, truth, resamples=50).blind
+    assert blind is not None and np.mean(list(blind.values())) == 0.5
 
 
 def test_a_model_without_images_is_a_blind_baseline_however_right() -> None:
@@ -179,9 +179,9 @@ def test_answers_without_verdict_and_answers_that_steer_limit_the_verdict() -> N
 def test_beside_a_headline_stands_what_one_reaches_who_never_looked() -> None:
     ask, truth, right = _questions()
     scores = score_focus([{"qID": name, "content": text} for name, text in right.items()], ask, truth, resamples=50)
-    assert scores.floor is not None
+    assert scores.blind is not None
     baselines = {one.key: one.baseline for one in scores.headlines()}
-    assert baselines["flat_accuracy"] == pytest.approx(np.mean(list(scores.floor.values())))
+    assert baselines["flat_accuracy"] == pytest.approx(np.mean(list(scores.blind.values())))
     assert None not in baselines.values()
     assert {one.chance for one in scores.headlines()} == {None}  # nobody guessed
 

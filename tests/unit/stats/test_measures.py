@@ -67,16 +67,24 @@ def test_a_statistic_is_exchanged_between_two_runs_like_a_ratio() -> None:
     by_hand = paired_statistic(lambda m: float(np.median(np.repeat(pooled, m))), videos, resamples=2000)
     assert known["median"].estimate == by_hand.estimate
     assert known["median"].p == by_hand.p
-    assert known["chance"].told_apart
+    assert known["chance"].significant
 
 
 def test_a_number_stands_beside_its_baseline_and_recipe() -> None:
     known = measure_intervals([RIGHT, CHANCE], FRAMES)
     row, _ = numbers_table([RIGHT, CHANCE], known).to_dicts()
     assert row["baseline"] == known["chance"].estimate
-    assert row["signature"].startswith("right|frames:pooled|videos:pooled|interval:leave-one-video-out|version:")
+    assert row["signature"].startswith(
+        "right|frames:pooled|videos:pooled|interval:leave-one-video-out with Wilson|version:"
+    )
     given = numbers_table([RIGHT], known, baselines={"right": 0.25})
     assert given["baseline"].to_list() == [0.25]
+
+
+def test_a_recipe_says_how_the_ends_of_the_interval_were_computed() -> None:
+    drawn = Interval(estimate=0.5, low=0.4, high=0.6, scheme="two_level", method="percentile")
+    assert "|interval:two_level percentile|" in RIGHT.signature(interval=drawn)
+    assert "|interval:none|" in RIGHT.signature(interval=Interval(estimate=0.5, low=0.5, high=0.5, method="none"))
 
 
 def test_a_recipe_names_the_settings_that_matter_and_no_others() -> None:

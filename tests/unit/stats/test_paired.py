@@ -123,7 +123,7 @@ def test_swapping_two_models_negates_the_interval_and_keeps_p(mixed: bool) -> No
     assert (renamed.interval.low, renamed.p) == pytest.approx((forth.interval.low, forth.p))
     same = paired_statistic(means_of(a, a), names, mixed=mixed)
     assert (same.estimate, same.interval.low, same.interval.high, same.p) == (0, 0, 0, 1)
-    assert (forth.test, same.told_apart) == ("exchange" if mixed else "t", False)
+    assert (forth.test, same.significant) == ("exchange" if mixed else "t", False)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -131,8 +131,8 @@ def test_interval_and_test_never_contradict_each_other(seed: int) -> None:
     a, b = two_models(0.12, seed)
     found = paired_difference(a, b, VIDEOS)
     inside = found.interval.low < 0 < found.interval.high
-    assert not (found.told_apart and inside)
-    assert found.told_apart or 0 in found.interval
+    assert not (found.significant and inside)
+    assert found.significant or 0 in found.interval
 
 
 def test_repeating_every_question_changes_no_difference() -> None:
@@ -149,7 +149,7 @@ def test_a_difference_that_every_video_shows_alike_is_not_certain() -> None:
     assert (half.low, half.high) == pytest.approx((0.5 - 1.5 * 0.84189, 0.5 + 0.5 * 0.84189), abs=1e-4)
     assert half.note == "the same without any of 2 clusters"
     whole = paired_difference([1] * 12, [0] * 12, [f"v{k // 2}" for k in range(12)])
-    assert whole.told_apart and 0 < whole.interval.low < whole.interval.high == 1
+    assert whole.significant and 0 < whole.interval.low < whole.interval.high == 1
     unbounded = paired_difference([3.0, 3.0], [1.0, 1.0], ["a", "b"]).interval
     assert unbounded.estimate == 2 and np.isnan(unbounded.low) and unbounded.method == "none"
 
@@ -187,7 +187,7 @@ def test_any_other_number_that_every_video_shows_alike_is_not_certain_either(mix
     unbounded = alike(3).interval
     assert unbounded.estimate == 0.5 and np.isnan(unbounded.low) and np.isnan(unbounded.high)
     six = alike(6, bounds=(-1.0, 1.0))  # p of six equal videos is 1/32: the interval does not deny it
-    assert six.told_apart and six.interval.low == 0 and six.interval.high < 1
+    assert six.significant and six.interval.low == 0 and six.interval.high < 1
     assert alike(5, bounds=(-1.0, 1.0)).interval.low < 0
 
 
@@ -209,6 +209,6 @@ def test_an_end_that_was_moved_to_0_is_told() -> None:
     a, b = np.tile([1, 1, 1, 0], 4), np.tile([1, 0, 1, 0], 4)
     videos = [v for v in "abcdefgh" for _ in range(2)]
     moved = paired_difference(a, b, videos)  # the interval alone would leave 0 out, the test does not
-    assert (moved.interval.low, moved.told_apart) == (0, False)
+    assert (moved.interval.low, moved.significant) == (0, False)
     assert moved.interval.note == "an end was moved to 0, where the test decides"
     assert not paired_difference(*two_models(0.5), VIDEOS).interval.note  # test and interval agree

@@ -36,7 +36,7 @@ def clear() -> Any:
     return rank_outcomes(right, ["x|id"] * 80, [k // 10 for k in range(80)], resamples=99, baselines=["base"])
 
 
-@pytest.mark.parametrize(("kept", "state"), [(20, "clearly better"), (19, "clearly better"), (18, "not shown")])
+@pytest.mark.parametrize(("kept", "state"), [(20, "clearly better"), (19, "clearly better"), (18, "inconclusive")])
 def test_a_lead_in_exactly_95_percent_of_the_resamples_is_enough(clear: Any, kept: int, state: str) -> None:
     places = np.array([[1, 2]] * kept + [[2, 1]] * (20 - kept))
     gate = gate_of(clear.models, ("base",), clear.evidence, clear, places)
@@ -47,7 +47,7 @@ def test_without_a_better_place_nobody_is_clearly_better(clear: Any) -> None:
     shared = replace(clear, final_rank=np.array([1, 1]))
     gate = gate_of(clear.models, ("base",), clear.evidence, shared)
     assert gate.dominates == gate.pre_evaluation == {"net": True}
-    assert gate.final == {"net": False} and gate.state == {"net": "not shown"}
+    assert gate.final == {"net": False} and gate.state == {"net": "inconclusive"}
 
 
 @pytest.mark.parametrize("test", ["bootstrap", "exchange"])

@@ -146,7 +146,7 @@ def test_a_model_of_lower_mean_is_not_called_better_than_the_baseline() -> None:
     assert found.final_order == [["narrow"], ["base"]]
     assert found.gate is not None and found.gate.final["narrow"]
     assert not found.gate.pre_evaluation["narrow"]
-    assert found.gate.state == {"narrow": "not shown"}
+    assert found.gate.state == {"narrow": "inconclusive"}
 
 
 def test_an_unstable_lead_over_the_baseline_is_not_shown() -> None:
@@ -156,4 +156,4 @@ def test_an_unstable_lead_over_the_baseline_is_not_shown() -> None:
     assert found.gate is not None and found.gate.state == {"net": "clearly better"}
     steady = gate_with_stability(found, stability(found, outer=40, resamples=199))
     assert steady.ahead is not None and 0.8 < steady.ahead["net"]["base"] < 0.95
-    assert steady.state == {"net": "not shown"}
+    assert steady.state == {"net": "inconclusive"}

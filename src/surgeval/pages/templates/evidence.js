@@ -1,5 +1,5 @@
 // The browser of evidence: filters, the list, one case in full, links to it, and paper.
-// Every text here is a stranger's too: it is set as textContent, never as markup.
+// Every text here is untrusted: it is set as textContent, never as markup.
 document.querySelectorAll(".evidence").forEach(async (root) => {
   const began = performance.now();
   const PRINTED = 50, OPTIONS = 500, TALLEST = 8e6, EXTRA = 6;
@@ -107,14 +107,14 @@ document.querySelectorAll(".evidence").forEach(async (root) => {
 
   const praise = data.right.length === 1 ? data.right[0] : "right";
   const tally = () => {
-    const told = data.models.map((name, model) => {
+    const counts = data.models.map((name, model) => {
       const counts = { good: 0, bad: 0, neutral: 0 };
       rows.forEach((row) => { const verdict = said[model].verdict(row); if (verdict != null) counts[tone(verdict)] += 1; });
       const words = [`${spaced(counts.good)} ${praise}`, `${spaced(counts.bad)} not`, ...(counts.neutral ? [`${spaced(counts.neutral)} undecided`] : [])].join(", ");
       return several ? `${name}: ${words}` : words;
     });
     const many = `${noun}${total === 1 ? "" : "s"}`;
-    count.textContent = `${rows.length === total ? spaced(total) : `${spaced(rows.length)} of ${spaced(total)}`} ${many} · ${told.join(" · ")}`;
+    count.textContent = `${rows.length === total ? spaced(total) : `${spaced(rows.length)} of ${spaced(total)}`} ${many} · ${counts.join(" · ")}`;
   };
 
   // Only the visible rows are in the document.

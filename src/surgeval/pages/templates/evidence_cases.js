@@ -1,6 +1,6 @@
 "use strict";
 // The cases that a page of evidence holds, and how one is drawn: its picture, its boxes, its verdicts.
-// Every text here is a stranger's: it is set as textContent, never as markup.
+// Every text here is untrusted: it is set as textContent, never as markup.
 const evidenceCases = async (root) => {
   const make = (tag, name, text) => {
     const element = document.createElement(tag);

@@ -94,7 +94,7 @@ def _notes(a: FocusScores, b: FocusScores, left_out: int) -> tuple[str, ...]:
     notes = []
     if left_out:
         notes.append(f"left out of both, without a verdict in one: {counted(left_out, 'question')}")
-    judges = [", ".join(tally.judge for tally in side.judges.judges) or "nobody" for side in (a, b)]
+    judges = [", ".join(tally.judge for tally in side.judges.judges) or "none" for side in (a, b)]
     if judges[0] != judges[1]:
         notes.append(f"other judges decided: {judges[0]} for {a.name}, {judges[1]} for {b.name}")
     notes += [f"{side.name} is not to be ranked: {side.unrankable}" for side in (a, b) if side.unrankable]

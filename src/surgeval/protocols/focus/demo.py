@@ -128,7 +128,7 @@ def chapter(demo: Demo) -> Chapter:
 
 
 def _sentences(scored: Mapping[str, FocusScores]) -> tuple[str, str]:
-    """Who is told apart from whom, by paired differences over the same videos."""
+    """Which models differ significantly, by paired differences over the same videos."""
     from surgeval.protocols.comparison import Comparison, compare_pair
     from surgeval.protocols.focus.compare import pair_focus
 
@@ -137,8 +137,8 @@ def _sentences(scored: Mapping[str, FocusScores]) -> tuple[str, str]:
 
     numbers = compared("keen", "vague").numbers
     buckets = [number.difference for number in numbers if number.key.startswith("bucket/")]
-    ahead = sum(bucket.told_apart and bucket.estimate > 0 for bucket in buckets)
-    behind = sum(bucket.told_apart and bucket.estimate < 0 for bucket in buckets)
+    ahead = sum(bucket.significant and bucket.estimate > 0 for bucket in buckets)
+    behind = sum(bucket.significant and bucket.estimate < 0 for bucket in buckets)
 
     def beats(name: str, baseline: str) -> bool:
         return compared(name, baseline).difference("pre_evaluation_score").interval.low > 0
@@ -147,7 +147,7 @@ def _sentences(scored: Mapping[str, FocusScores]) -> tuple[str, str]:
     return (
         f"keen is better than vague in {ahead} of {len(buckets)} buckets, worse in {behind}, by the paired test of "
         "a comparison (the ranking's bootstrap may tell more of them apart)",
-        f"better than {' and '.join(BASELINES)}: {', '.join(better) or 'nobody'}",
+        f"better than {' and '.join(BASELINES)}: {', '.join(better) or 'none'}",
     )
 
 

@@ -108,7 +108,7 @@ def focus_numbers_of() -> Metric:
 
 @scorer(metrics=[focus_numbers_of()])
 def focus_answer(track: str | None = None, judge: list[str] | None = None) -> Scorer:
-    """Right or wrong by the rules of the challenge; without a score where nobody judged, or where no answer came."""
+    """Right or wrong by the rules of the challenge; without a score where there is no judgement or no answer."""
     limit = latency_limit(track, None)
     panel = Panel(open_judges(judge, open_chat)) if judge else None
 

@@ -32,7 +32,7 @@ from surgeval.protocols.focus.result import (
     load_focus,
     pictured_in,
 )
-from surgeval.protocols.focus.scoring.floor import without_looking
+from surgeval.protocols.focus.scoring.blind_baseline import score_blind_baseline
 from surgeval.protocols.focus.scoring.judge import Judged, Judging, Progress, ask_judges
 from surgeval.protocols.focus.scoring.panel import Judges, Prices, open_panel, read_prices
 from surgeval.protocols.focus.scoring.pooled import Batches, apply_budgets, read_batches
@@ -254,7 +254,7 @@ def _score(
         problems=files.problems, notes=tuple(notes), track=track, limit=limit, compat=compat, time=pooled,
         settings={"flags": flags.value if flags else "off", "max_judge_errors": max_judge_errors, "scheme": drawn,
                   "resamples": resamples, "seed": seed, "time": rule},
-        floor=without_looking(questions), questions=_fingerprint(questions),
+        blind=score_blind_baseline(questions), questions=_fingerprint(questions),
         unrankable=_unrankable(counts, judged, flags, max_judge_errors), pictured=pictured,
     )  # fmt: skip
 
@@ -280,7 +280,7 @@ def results_table(questions: Sequence[FocusQuestion], outcomes: Sequence[Outcome
 
 
 def _said(pairs: Sequence[tuple[FocusQuestion, FocusResponse | None]]) -> pl.DataFrame:
-    """Question, answer and reference as text, each cut where nobody would read on."""
+    """Question, answer and reference as text, each shortened for the page."""
     rows = [
         (question.id, _when(question), _text(question.text), _text(response.content if response else ""),
          _text(question.answer))

@@ -168,7 +168,7 @@ def _judging(scores: FocusScores) -> Section | None:
         "Judges", text, tables=(
             *((Table("What each judge said", tally, file="tables/judges.csv"),) if tally.width else ()),
             *((Table("How far they agree (Cohen's kappa, intervals over videos)", agreement,
-                     "A judge who is asked only when others differ looks worse than it is; ask all before comparing.",
+                     "A judge asked only when others differ looks worse than it is; ask all before comparing.",
                      file="tables/judge_agreement.csv"),) if agreement.height else ()),
         ),
     )  # fmt: skip

@@ -64,8 +64,8 @@ class FocusScores(RunResult):
     `verdicts` holds what every judge said (`votes()`, `judges`). `counts` has `questions`, `scored`, every status,
     `flags`, `judged`, and `orphan`, `unreferenced` and `duplicate` records. `flat` and `video_mean` are the two
     accuracies, None when nothing could be scored. `human` are verdicts of people that judges are compared with,
-    `prices` what judges' tokens cost, `floor` which questions one who never looked gets right, `admission` whether it
-    passed the gate, `pictured` whether who answered was shown pictures (None: nobody knows). `questions` identifies
+    `prices` what judges' tokens cost, `blind` which questions the blind baseline gets right, `admission` whether it
+    passed the gate, `pictured` whether the model was shown pictures (None: unknown). `questions` identifies
     what was asked, `time` has the batches and the expected scores of the pooled time rule, `said` has question, answer
     and reference of each row of the results, `pictures` what the model was shown, by qID.
     """
@@ -95,7 +95,7 @@ class FocusScores(RunResult):
     human: Mapping[str, bool | None] | None = None
     prices: Mapping[str, Price] = field(default_factory=dict)
     admission: Admission | None = None
-    floor: Mapping[str, bool] | None = None
+    blind: Mapping[str, bool] | None = None
     pictured: bool | None = None
     time: PooledTime | None = None
     measures = MEASURES
@@ -170,7 +170,7 @@ class FocusScores(RunResult):
     def headlines(self) -> tuple[Headline, ...]:
         """The pre-evaluation score and the two accuracies, as far as anything could be scored.
 
-        What one reaches who never looked, the better of two blind answers to the same wording, stands beside them;
+        The blind baseline, the better of two blind answers to the same wording, stands beside them;
         chance is not known.
         """
         return headlines_of(MEASURES, self.numbers, baselines=baselines_of(self))
@@ -189,7 +189,7 @@ class FocusScores(RunResult):
 
     @cached_property
     def _verdict(self) -> Verdict | None:
-        """Does it answer better than one who never looked? None where nothing could be scored."""
+        """Does it answer better than the blind baseline? None where nothing could be scored."""
         return judge(self)
 
     def evidence(self) -> Evidence | None:

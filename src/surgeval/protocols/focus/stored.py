@@ -107,7 +107,7 @@ class FocusFile(StoredFile, name=SCORES, format=1, limit=1 << 28, compact=True):
     verdicts: tuple[PanelVerdict, ...]
     human: Mapping[str, bool | None] | None
     prices: Mapping[str, Price]
-    floor: Mapping[str, bool] | None
+    blind: Mapping[str, bool] | None
 
 
 def write_scores(scores: FocusScores, folder: Path) -> None:
@@ -122,7 +122,7 @@ def write_scores(scores: FocusScores, folder: Path) -> None:
         "verdicts": verdicts,
         "human": None if scores.human is None else dict(scores.human),
         "prices": {name: asdict(price) for name, price in scores.prices.items()},
-        "floor": None if scores.floor is None else dict(scores.floor),
+        "blind": None if scores.blind is None else dict(scores.blind),
     }
     check_stored(FocusFile, content, folder / SCORES).save(folder)
 
@@ -137,7 +137,7 @@ def read_scores(folder: Path) -> dict[str, Any]:
     if file.said is not None and [row.qID for row in file.said] != [row.qID for row in file.results]:
         raise DataError(path, "other questions than those of the results, or in another order", field="said")
     copied = ("name", "track", "compat", "settings", "time", "questions", "pictured", "asked_model", "answered_by",
-              "unrankable", "notes", "problems", "verdicts", "human", "prices", "floor")  # fmt: skip
+              "unrankable", "notes", "problems", "verdicts", "human", "prices", "blind")  # fmt: skip
     flat, video_mean, pre_evaluation = (getattr(file.intervals, name) for name in AccuracyIntervals.model_fields)
     return {
         **{name: getattr(file, name) for name in copied},

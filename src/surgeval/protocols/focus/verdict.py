@@ -310,10 +310,10 @@ def baselines_of(scores: FocusScores) -> dict[str, float]:
 
 def _rows(scores: FocusScores) -> pl.DataFrame | None:
     """The scored questions with right and baseline; None where there are none, or no baseline was computed."""
-    if not scores.floor or scores.flat is None:
+    if not scores.blind or scores.flat is None:
         return None
     scored = with_clusters(scores.results.filter(pl.col("correctness").is_not_null()))
-    baseline = [float(scores.floor.get(name, False)) for name in scored["qID"]]
+    baseline = [float(scores.blind.get(name, False)) for name in scored["qID"]]
     return scored.select(
         "video", "group", "ood", right=pl.col("correctness").cast(pl.Float64), baseline=pl.Series(baseline)
     )

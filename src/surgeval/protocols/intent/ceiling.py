@@ -1,6 +1,6 @@
 """How far the gaze alone would get: known where every option names a quarter of the picture.
 
-Then the quarter that holds the fixation is an answer, given by nobody who understands anything. It is the ceiling of
+Then the quarter that holds the fixation is an answer, which takes no understanding. It is the ceiling of
 what following the gaze can add to such items, and stands beside the measured gain.
 """
 

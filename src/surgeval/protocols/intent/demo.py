@@ -1,4 +1,4 @@
-"""The demo's chapter on clinical intent: a model that looks, a sister that believes all premises, one who rejects.
+"""The demo's chapter on clinical intent: a model that looks, one that accepts every premise, one that always rejects.
 
 `phantom-llava` and `phantom-sycophant` are equally able; only trap and twin together tell them apart. `always-reject`
 looks at nothing and passes every cognitive trap.

@@ -30,12 +30,12 @@ __all__ = ["competency_tables", "gaze_tables", "order_tables", "reading_tables",
 
 _PUBLISHED = "Other models on other items, as the paper prints them: for layout and size, no comparison with this run."
 _EXPECTED = {
-    "always-reject": "expected of one who always rejects",
-    "always-accept": "expected of one who always accepts",
-    "guessing": "expected of one who guesses",
+    "always-reject": "expected if always rejecting",
+    "always-accept": "expected if always accepting",
+    "guessing": "expected if guessing",
 }
 _EXPECTATION = (
-    "Expected: the mean over all ways in which such an answerer could answer these items; nobody was asked. Where no "
+    "Expected: the mean over all ways in which such an answerer could answer these items; no model was asked. Where no "
     "option rejects, as in perceptual traps, it guesses, so that a run of it lies by luck above or below."
 )
 _STRICT = "A model that answers in sentences has 0 % by the strict reading; that is no fault of its answers."

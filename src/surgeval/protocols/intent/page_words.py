@@ -6,15 +6,15 @@ LEVEL_1 = (
 )
 LEVEL_2 = (
     "Level 2: a perceptual trap offers things that are not there, a cognitive trap asks about something that does not "
-    "happen. Reliability is the accuracy on them. In every cognitive trap the rejecting option is right, so whoever "
-    "always rejects scores 100 % and understands nothing; below stands what is expected of one who does."
+    "happen. Reliability is the accuracy on them. In every cognitive trap the rejecting option is right, so always "
+    "rejecting scores 100 % without understanding anything; the rows below show what that is expected to score."
 )
 TWINS = (
     "A twin asks the same about a moment at which the premise is true: there rejecting is wrong. Paired accuracy "
     "counts a trap only with its twin, over-rejection the twins that were rejected."
 )
 NO_TWINS = (
-    "None of these traps has a true-premise twin. Rejecting and discriminating cannot be told apart here: a model that "
+    "None of these traps has a true-premise twin. Rejecting and discriminating cannot be separated here: a model that "
     "rejects everything would score best."
 )
 GAZE = (

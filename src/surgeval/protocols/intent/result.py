@@ -170,14 +170,14 @@ class IntentScores(RecordedResult):
 
     @property
     def pictured(self) -> bool:
-        """Whether it was shown any picture; of replies that were made elsewhere nobody knows, and it is assumed."""
+        """Whether it was shown any picture; for replies made elsewhere this is unknown, and assumed."""
         return self.settings.get("media", UNKNOWN_MEDIA) == UNKNOWN_MEDIA or bool(
             (~self.answers["shown"].fill_null("[]").is_in(["", "[]"])).any()
         )
 
     @property
     def has_twins(self) -> bool:
-        """Whether rejecting and discriminating can be told apart."""
+        """Whether rejecting and discriminating can be separated."""
         return "paired" in self.numbers
 
     @property
@@ -304,7 +304,7 @@ def check_scores_folder(folder: str | Path) -> None:
     """
     check_output(folder, "intent")
     if (Path(folder) / "run.json").exists() and load_record(folder).config.get("media") != UNKNOWN_MEDIA:
-        raise BadInput(f"{folder}: holds a run that asked a model; name a new folder or one of earlier scores")
+        raise BadInput(f"{folder}: holds a run that asked a model. Name a new folder or one of earlier scores.")
 
 
 def _name(record: RunRecord) -> str:
@@ -316,7 +316,7 @@ def _name(record: RunRecord) -> str:
 def outcomes(scores: IntentScores) -> pl.DataFrame:
     """What `rank` takes: items of competency by dimension, perceptual traps, and pairs of cognitive trap and twin.
 
-    Where there are no twins the cognitive traps stand for the pairs; a ranking by them favours whoever rejects.
+    Where there are no twins the cognitive traps stand for the pairs; a ranking by them favours models that reject.
 
     >>> from types import SimpleNamespace
     >>> cells = pl.DataFrame({"item": ["i1"], "cluster": ["VID01"], "cell": ["relative"], "value": [1.0]})

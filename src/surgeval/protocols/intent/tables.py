@@ -72,7 +72,7 @@ def _numbers(scores: IntentScores) -> pl.DataFrame:
         {"number": number, "label": LABELS[number], **_ends("estimate", interval), "chance": scores.chances.get(number),
          "strict": scores.strict[number].estimate if number in scores.strict else None,
          "answers": scores.plain.filter(pl.col("cell").is_in(list(NUMBERS[number]))).height,
-         "videos": interval.clusters, "signature": find_measure(MEASURES, number).signature(scores.settings)}
+         "videos": interval.clusters, "signature": find_measure(MEASURES, number).signature(scores.settings, interval)}
         for number, interval in scores.numbers.items()
     ]  # fmt: skip
     return _frame(rows, ("number", "label", "signature"), ("answers", "videos"))

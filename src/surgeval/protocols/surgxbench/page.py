@@ -28,7 +28,7 @@ def write_page_of(results: Sequence[SurgXScores], out: str | Path) -> Path:
 
     >>> write_page_of([], Path("both"))
     Traceback (most recent call last):
-    surgeval.errors.BadInput: report: found no runs, expected at least one
+    surgeval.errors.BadInput: A page needs at least one run.
     """
     if any(run.classes != results[0].classes for run in results):
         raise BadInput("report: found runs with different instruments, expected the same ones; write a page for each")

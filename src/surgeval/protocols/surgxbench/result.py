@@ -91,6 +91,9 @@ SurgXCase: type[CaseRow] = create_model(
 )  # type: ignore[call-overload]
 
 
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
 class _Named(RunSettings):
     name: str
 
@@ -103,10 +106,11 @@ class SurgXRunSettings(RunSettings):
     over: str
     region: str
     geometry: str
-    delta: float
-    keep_top: float
-    threshold: float
-    every: float
+    delta: Share
+    keep_top: Share
+    threshold: Share
+    grounded_at: Share
+    every: Annotated[float, Field(gt=0)]
     tasks: tuple[str, ...]
     classes: tuple[str, ...]
     method: _Named

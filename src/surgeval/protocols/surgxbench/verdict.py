@@ -243,7 +243,7 @@ def facts_of(scores: SurgXScores) -> GroundingFacts | None:
 
 
 def _lead(scores: SurgXScores, best: pl.DataFrame, present: pl.DataFrame, usual: str) -> Interval:
-    """How much more often it is right than one who always names the commonest instrument, frame by frame."""
+    """How much more often it is right than always naming the commonest instrument, frame by frame."""
     there = present.filter(pl.col("class") == usual).select("cluster", "frame", pl.lit(True).alias("usual"))
     pairs = best.join(there, on=["cluster", "frame"], how="left").with_columns(pl.col("usual").fill_null(False))
     gap = pl.col("present").cast(pl.Float64) - pl.col("usual").cast(pl.Float64)

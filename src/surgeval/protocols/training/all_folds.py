@@ -64,7 +64,7 @@ class TrainedFolds(Result):
 
 def train_folds(
     data: Annotated[Dataset | str | Path, Help("A dataset with boxes.")],
-    out: Annotated[str | Path, Help("Folder of the folds; met again, it goes on.")],
+    out: Annotated[str | Path, Help("Folder of the folds: new, or one to resume.")],
     *,
     detector: Annotated[DetectorName, Help("What is trained.")] = "tdnet",
     folds: Annotated[

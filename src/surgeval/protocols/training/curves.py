@@ -1,6 +1,6 @@
 """A training folder as its page and the folds' figures use it: the record, and every epoch's numbers.
 
-Both are read by `surgeval.detector.training`, also while it runs; here losses are told from other numbers, and
+Both are read by `surgeval.detector.training`, also while it runs; here losses are separated from other numbers, and
 the stages put in order.
 """
 

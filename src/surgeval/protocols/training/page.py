@@ -45,7 +45,7 @@ def write_page_of(results: Sequence[TrainingScores | AblationScores], out: str |
 
     >>> write_page_of([], Path("page"))
     Traceback (most recent call last):
-    surgeval.errors.BadInput: report: found no runs, expected at least one
+    surgeval.errors.BadInput: A page needs at least one run.
     """
     out = Path(out)
     names_on_page(results)
@@ -82,7 +82,7 @@ def _write(results: Sequence[TrainingScores], out: Path) -> Path:
 
 
 def _comparisons(results: Sequence[TrainingScores]) -> tuple[dict[str, Comparison], list[str]]:
-    """The first detector against every other; what cannot be compared is told."""
+    """The first detector against every other; pairs that cannot be compared are named."""
     comparisons: dict[str, Comparison] = {}
     refused: list[str] = []
     for other in results[1:]:
@@ -132,7 +132,7 @@ def _difference_tables(comparisons: Mapping[str, Comparison]) -> tuple[Table, ..
     tables = []
     for k, (title, comparison) in enumerate(comparisons.items(), 1):
         rows = [
-            (number.label, with_ends(d.estimate, d.interval.low, d.interval.high), "yes" if d.told_apart else "no")
+            (number.label, with_ends(d.estimate, d.interval.low, d.interval.high), "yes" if d.significant else "no")
             for number in comparison.numbers[:12] for d in (number.difference,)
         ]  # fmt: skip
         heads = ("number", "difference", "significant")

@@ -40,7 +40,7 @@ def train(
     labels: str | Path | None = None,
     progress: Callable[[str], None] = lambda _line: None,
 ) -> Trained:
-    """Train TDnet or RT-DETR; an unfinished training in `out` with the same settings and data goes on.
+    """Train TDnet or RT-DETR; an unfinished training in `out` with the same settings and data is resumed.
 
     The videos are those of a `fold` of a `scheme`, of every source but `source`, of the dataset's own split if it has
     one, or all (`choose_videos`). The best epoch is chosen on the `validation` videos. `weights` is a detector to begin
@@ -76,7 +76,7 @@ def train(
 
 
 def usual_settings(model: DetectorName) -> TrainSettings:
-    """The settings of a detector that nobody changed.
+    """The default settings of a detector.
 
     >>> usual_settings("tdnet").size, usual_settings("rtdetr").size
     ('n', 'r18')

@@ -36,7 +36,7 @@ from surgeval.results import Grade
 __all__ = ["training_findings", "write_training_page"]
 
 _STALE = 0.5  # of the epochs so far: longer without a better one is worth a sentence
-_LOST = 0.005  # of mAP50: a student that loses more is told with its drift
+_LOST = 0.005  # of mAP50: of a student that loses more, the drift is given
 PICTURES = {
     "labels.png": "Frames with their labels.",
     "labels.jpg": "Frames with their labels.",

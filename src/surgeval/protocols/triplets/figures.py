@@ -25,7 +25,7 @@ MOST_CLASSES = 20  # of a confusion matrix; the table has them all
 
 
 def title_of(component: str, settings: Mapping[str, Any]) -> str:
-    """What the classes of a component are: where there is no label space, nobody says that they are triplets.
+    """What the classes of a component are: without a label space they are not called triplets.
 
     >>> title_of("ivt", {"label_space": "cholect50"}), title_of("ivt", {"label_space": ""})
     ('triplets', 'classes')

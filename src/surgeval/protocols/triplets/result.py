@@ -98,11 +98,11 @@ class TripletScores(RunResult):
         raise BadInput(f"number {scope!r}, {component!r}, {wanted!r}: expected one of the rows of to_frame()")
 
     def label_of(self, key: Key) -> str:
-        """What a number is called; of classes without a label space nobody says that they are triplets."""
+        """A number's label; classes without a label space are not called triplets."""
         return key.label if self.settings["label_space"] else key.label.removeprefix(f"{NAMES['ivt']} ")
 
     def headlines(self) -> tuple[Headline, ...]:
-        """The defined numbers to read first; of mAPs also what one reaches who never looks: the same answer always."""
+        """The defined numbers to read first; a mAP has the constant prediction as its blind baseline."""
         known = {number.key.text: number.interval for number in self.numbers}
         defined = {key: interval for key, interval in known.items() if not math.isnan(interval.estimate)}
         metric = "mAP50" if self.task == "detection" else "mAP"
@@ -128,8 +128,9 @@ class TripletScores(RunResult):
         """Every table by file name, first every headline number with its interval, none of them twice."""
         confusions = {f"confusion_{key}": confusion_table(*matrix) for key, matrix in self.confusions.items()}
         numbers = [number for number in self.numbers if number.key not in self.repeated]
-        signatures = {measure.key: measure.signature(self.settings) for measure in self.measures}
-        recipes = pl.Series("signature", [signatures[number.key.text] for number in numbers], dtype=pl.String)
+        known = {measure.key: measure for measure in self.measures}
+        signatures = [known[number.key.text].signature(self.settings, number.interval) for number in numbers]
+        recipes = pl.Series("signature", signatures, dtype=pl.String)
         return {"headline": headline_table(numbers).with_columns(recipes), **self.sheets, **confusions}
 
     @property

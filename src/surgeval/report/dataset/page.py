@@ -256,7 +256,7 @@ def _together(shelf: _Shelf) -> Section:
     )
     return Section(
         "What occurs together",
-        "Pairs that never occur apart cannot be told apart by a score. Colour follows the logarithm of the count."
+        "A score cannot separate pairs that always occur together. Colour follows the logarithm of the count."
         if tables
         else "",
         figures=(

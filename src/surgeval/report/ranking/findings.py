@@ -46,7 +46,7 @@ def leading(study: RankingStudy) -> str:
 
 
 def findings(study: RankingStudy) -> list[str]:
-    """Further sentences: who is not told apart from the first, the baselines, equal models, what to beware of.
+    """Further sentences: models without a significant difference to the first, baselines, equal models, cautions.
 
     >>> from surgeval.report.ranking import study_ranking
     >>> from surgeval.stats import rank_outcomes

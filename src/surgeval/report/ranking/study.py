@@ -42,7 +42,7 @@ class RankingStudy(Result):
     """A ranking with what it hangs on; a part is None where there is too little to leave out (or it was not asked for).
 
     `variants` maps a rule to the places it gives, in the order of `ranking.models`; the first is the one used. `equal`
-    says how often equal models would be told apart, `statuses` what became of every model's answers (`status_counts`),
+    says how often equal models would be separated, `statuses` what became of every model's answers (`status_counts`),
     `verdicts` what the models' own runs say of them.
     """
 

@@ -1,7 +1,7 @@
 """What a bucket can tell apart: the smallest difference of two accuracies its test finds with given power.
 
 A difference below this is not "equal", it is unknown. The standard error is that of the video bootstrap of the paired
-difference, from the models at hand: models that err on the same questions are told apart more easily.
+difference, from the models at hand: smaller differences are significant for models that err on the same questions.
 """
 
 from __future__ import annotations

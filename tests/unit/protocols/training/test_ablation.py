@@ -55,7 +55,7 @@ def test_a_difference_is_paired_over_videos_and_averaged_over_seeds(made: Ablati
 
 
 def test_the_finding_names_what_is_told_apart(made: AblationScores) -> None:
-    assert "told apart from TDnet over videos: TDnet w/o self-distill." in made.finding
+    assert "significantly different from TDnet over videos: TDnet w/o self-distill." in made.finding
 
 
 @pytest.mark.figures
@@ -99,7 +99,7 @@ def test_weights_that_differ_by_no_more_than_their_seeds_are_noise(made: Ablatio
     assert fusion.finding.endswith("within noise, as far as 2 seeds can tell.")
     assert fusion.paper().paper.number == 11
     alone = replace(fusion, seeds=(0,), runs={name: pair[:1] for name, pair in runs.items()})
-    assert alone.finding.endswith("with one seed nobody can tell that from chance.")
+    assert alone.finding.endswith("one seed cannot separate that from chance.")
 
 
 def test_another_table_in_the_folder_and_seeds_that_repeat_are_refused(

@@ -186,7 +186,7 @@ def run_focus(
     overlay_time: Annotated[bool, Help("Burn the time (hh:mm:ss) into frames.", RUNNING)] = False,
     track: Annotated[Track | None, Help("frame: one frame a question. Also sets the latency limit.")] = None,
     concurrency: Annotated[int, Help("Questions at a time.", RUNNING, least=1, most=BLOCK)] = 8,
-    limit: Annotated[int | None, Help("Ask only so many, evenly from all videos.", least=1)] = None,
+    limit: Annotated[int | None, Help("Number of questions to ask, drawn evenly from all videos.", least=1)] = None,
     max_tokens: Annotated[int, Help("Longest reply of a chat model.", RUNNING, least=1)] = 512,
     timeout: Annotated[float, Help("Seconds to wait for one reply.", RUNNING, least=0.1)] = 120.0,
     options: ChatOptions | None = None,
@@ -201,7 +201,7 @@ def run_focus(
     The questions are those of `data`, or of a requests and references pair. `model` is a name (`openai:MODEL@URL`,
     `hf:PATH`, `replay:FILE`, `prior[:TRAIN]`, `random[:SEED]`, `oracle`) or any `Answerer`. Frames come from the
     dataset or from video files in `media`: one on the track `frame`, else up to `frames`, with the time burnt in when
-    `overlay_time` is set. `limit` asks only so many questions, drawn by `seed` evenly from the videos. `data` may be
+    `overlay_time` is set. `limit` is how many questions to ask, drawn by `seed` evenly from the videos. `data` may be
     several data sets, each with a `prefix` for its ids; of published rows the `split` `test` is asked where there is
     one (`all`: every split), and `ood` says which questions are out of distribution: data:NAME, procedure:TEXT or
     list:FILE. `max_tokens` and `timeout` hold for chat models, unless `options` has more to say. `retry` asks again

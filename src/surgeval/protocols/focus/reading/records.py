@@ -1,4 +1,4 @@
-"""One reference with its request, and one response, out of files that nobody vouches for.
+"""One reference with its request, and one response, out of untrusted files.
 
 A record keeps its place whatever is wrong with it: `unusable` says why it cannot be scored, and `aborts`, for compat
 mode, why the challenge's own package stops at it.

@@ -1,1 +1,1 @@
-"""From answers to numbers: the challenge's rules, judges, summaries with intervals, the floor, who is admitted."""
+"""From answers to numbers: the challenge's rules, judges, summaries with intervals, the blind baseline, admission."""

@@ -31,7 +31,7 @@ __all__ = ["Eyes", "GazePicture", "Seeing"]
 
 @dataclass(frozen=True, slots=True)
 class Seeing:
-    """How items are shown: frames, sizes, and how gaze is told. All of it is recorded with a run.
+    """How items are presented: frames, sizes and the form of gaze. All of it is recorded with a run.
 
     >>> Seeing(gaze="laser")
     Traceback (most recent call last):

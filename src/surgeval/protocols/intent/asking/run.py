@@ -110,7 +110,7 @@ def run_intent(
         Help("gaze, text-only, again, order, wrong-gaze with commas; or all, or none.", kind=str, metavar="LIST"),
     ] = ",".join(DEFAULT_INTERVENTIONS),
     split: Annotated[str | None, Help("Only the items of the videos of this split.")] = None,
-    limit: Annotated[int | None, Help("Ask at most so many items, evenly from skills and traps.", least=1)] = None,
+    limit: Annotated[int | None, Help("Most items to ask, drawn evenly from skills and traps.", least=1)] = None,
     gaze: Annotated[GazeMode, Help("How gaze is shown: a circle, in words, both, or the path.", READING)] = "mark",
     frames: Annotated[int, Help("Frames of a clip.", READING, least=1, most=100)] = 8,
     sampling: Annotated[

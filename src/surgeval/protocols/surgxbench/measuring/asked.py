@@ -83,7 +83,7 @@ class AskedModel:
         return () if unknown is None else tuple(unknown(list(self.questions.values())))
 
     def rehearse(self) -> None:
-        """A black frame through everything that can refuse: told before hours of work, not after."""
+        """Run a black frame through everything that can refuse a setting, so that it fails before hours of work."""
         choose_method(self.net, self.settings.method)
         black = torch.zeros(3, *self.net.preparation.input_size)
         for text in self.questions.values():

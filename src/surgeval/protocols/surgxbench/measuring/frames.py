@@ -108,7 +108,7 @@ class Reader:
 
 
 def _ignore(_problem: object) -> None:
-    """For a second look at frames whose problems were told at the first."""
+    """For reading frames again whose problems were reported at the first reading."""
 
 
 def batches(

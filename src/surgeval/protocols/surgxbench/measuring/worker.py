@@ -113,7 +113,7 @@ class VideoWorker:
         _ = self.net
 
     def rehearse(self) -> None:
-        """A black frame through all that can refuse a setting: told before hours of work, not after."""
+        """Run a black frame through everything that can refuse a setting, so that it fails before hours of work."""
         if self.asked is not None:
             self.asked.rehearse()
             _ = self.flow

@@ -168,14 +168,14 @@ class AblationScores(RunResult):
             f"The {len(self.runs)} configurations lie {100 * apart:.1f} points of {label_of(self.columns[-2])} apart"
         )
         if math.isnan(within):
-            return f"{claim}; with one seed nobody can tell that from chance."
+            return f"{claim}; one seed cannot separate that from chance."
         size = f"the same configuration differs from itself by {100 * within:.1f} (std over {len(self.seeds)} seeds)"
         if apart <= _noise(len(self.runs), len(self.seeds)) * within / math.sqrt(len(self.seeds)):
             return f"{claim}, {size}: within noise, as far as {len(self.seeds)} seeds can tell."
-        clear = [name for name, by_column in self.differences.items() if by_column[self.columns[-2]].told_apart]
+        clear = [name for name, by_column in self.differences.items() if by_column[self.columns[-2]].significant]
         if not clear:
-            return f"{claim}, more than seeds explain ({size}), but not told apart over {len(self.videos)} videos."
-        return f"{claim}, {size}; told apart from {self.reference} over videos: {', '.join(clear)}."
+            return f"{claim}, more than seeds explain ({size}), but not significantly over {len(self.videos)} videos."
+        return f"{claim}, {size}; significantly different from {self.reference} over videos: {', '.join(clear)}."
 
     def paper(self) -> PaperTable:
         """The paper's table with ours above; ± is over seeds here, over folds there."""

@@ -1,11 +1,11 @@
-"""The constant predictor: it says the same for every frame, so whatever it scores was not earned by looking.
+"""The constant predictor: it predicts the same in every frame, so its score takes no looking at the images.
 
-It knows the scored labels' frequencies, and of every class one usual box: a floor, and a measure of how much of a score
-the class distribution gives away. For recognition no constant does better. For detection one may: several typical boxes
-per class can reach more without looking, so a model above this floor has beaten this constant and no other.
+It knows the scored labels' frequencies, and of every class one usual box: a baseline, and a measure of how much of a
+score the class distribution gives away. For recognition no constant does better. For detection one may: several typical
+boxes per class can reach more without looking, so a model above this baseline has beaten this constant and no other.
 
 Scored as a file (`--constant`) it says one box of every triplet, so its I, V and T come from several boxes of a class;
-the floor beside a model's I, V and T (`constant_average_precision`) is one box of each of their own classes. For the
+the baseline beside a model's I, V and T (`constant_average_precision`) is one box of each of their own classes. For the
 triplets themselves both are the same number.
 """
 
@@ -22,7 +22,7 @@ __all__ = ["SEVERAL_BOXES", "constant_average_precision", "constant_detections",
 
 SEVERAL_BOXES = (
     "the constant predictor says one box of every triplet, so several of an instrument, verb or target: its I, V and T "
-    "are not the floor, which says one box of each of those"
+    "are not this baseline, which predicts one box of each of those"
 )
 _OVERLAP = 0.5
 

@@ -1,9 +1,9 @@
 """What became of every labelled and every predicted object: the rows behind the evidence of a scored file.
 
 Boxes are matched as convention coco does at IoU 0.5: class by class, the highest score first. What is left is matched
-whatever its class (*confused*), then told apart: a second box on a matched label is a *duplicate*, the right class that
-overlaps its label by 0.1 to 0.5 stands in the *wrong place*, anything else said is a *false positive*, and a label that
-nobody took is *missed*. Recognition has no boxes: of as many classes as are labelled, those with the highest scores.
+whatever its class (*confused*), then divided: a second box on a matched label is a *duplicate*, the right class that
+overlaps its label by 0.1 to 0.5 stands in the *wrong place*, any other box is a *false positive*, and a label without
+a match is *missed*. Recognition has no boxes: of as many classes as are labelled, those with the highest scores.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""What one reaches who never looks: the better of two blind answers, scored.
+"""The blind baseline: the better of two answers given without seeing the images, scored.
 
 The first is the commonest answer of other videos to questions of the same wording (the reference row `prior`). Leaving
 the own video out turns it against the truth where answers are balanced: of ten yes and ten no, the others' commonest is
 always the wrong one. The second is therefore the commonest answer of all videos. It knows the scored answers, so it is
 taken by wording only where enough videos share the wording; the rest are taken together by format, or each rare wording
 would have its own answer. Both come from the references alone. Where answers go to judges one counts as right only when
-its text equals the reference, so that no judge need be asked: there the floor is a lower bound.
+its text equals the reference, so that no judge need be asked: there the baseline is a lower bound.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from surgeval.qa import ExactJudge, JudgeItem, judge_format
 from surgeval.records import VqaQuestion
 from surgeval.stats import FEW_CLUSTERS
 
-__all__ = ["without_looking"]
+__all__ = ["score_blind_baseline"]
 
 
-def without_looking(questions: Sequence[FocusQuestion]) -> dict[str, bool]:
-    """By question that can be scored, whether the answer of one who never looks is right."""
+def score_blind_baseline(questions: Sequence[FocusQuestion]) -> dict[str, bool]:
+    """By question that can be scored, whether the blind baseline is right."""
     known = [_asked(question) for question in questions if not question.unusable]
     asked = [question for question in known if question is not None]
     prior = PriorAnswerer(asked)
