@@ -17,8 +17,8 @@ __all__ = ["kind_of_form", "parse_model_name", "parse_server", "public_name"]
 def kind_of_form(form: str) -> str:
     """The kind in a form such as `table:FILE`.
 
-    >>> kind_of_form("table:FILE"), kind_of_form("prior[:TRAIN]"), kind_of_form("oracle")
-    ('table', 'prior', 'oracle')
+    >>> kind_of_form("table:FILE"), kind_of_form("random[:SEED]"), kind_of_form("oracle")
+    ('table', 'random', 'oracle')
     """
     return re.split(r"[:\[]", form, maxsplit=1)[0]
 

@@ -80,7 +80,7 @@ def test_a_clip_is_shown_in_its_window_by_the_policy(folder: Path) -> None:
     assert times(FrameOptions(frames=3, sampling="question"), moment) == [5.0, 5.5, 6.0]  # never what comes later
     assert times(FrameOptions(frames=5, sampling="gaze"), replace(clip, gaze=())) == [2, 3, 4, 5, 6]
     assert times(FrameOptions(frames=2), item(["clip.mp4"])) == [0, 9.75]
-    with pytest.raises(DataError, match="expected it to reach 60 s"):
+    with pytest.raises(DataError, match="the question is about 60 s"):
         times(FrameOptions(), replace(clip, start=60.0, end=61.0))
 
 
@@ -113,7 +113,7 @@ def test_frames_are_drawn_on_then_made_smaller(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("media", "expected"),
     [(["none.png"], "found no such file"), (["out.png"], "link that leads out"),
-     (["clip.mp4", "0.png"], "a video among 2 files"), ([], "found 0 files")],
+     (["clip.mp4", "0.png"], "a video among 2 files"), ([], "names 0 files")],
 )  # fmt: skip
 def test_files_that_are_not_an_item_s_own_are_refused(folder: Path, media: list[str], expected: str) -> None:
     secret = folder.parent / f"{folder.name}-secret.png"
@@ -143,7 +143,7 @@ def test_other_files_are_other_media(folder: Path) -> None:
 
 @pytest.mark.parametrize("wrong", [{"quality": 0}, {"longest_edge": 4}, {"sampling": "best"}, {"reach": -1.0}])
 def test_settings_out_of_range_are_refused(wrong: dict[str, object]) -> None:
-    with pytest.raises(BadInput, match=r"found .*, expected"):
+    with pytest.raises(BadInput, match="is not between|Unknown sampling"):
         FrameOptions(**wrong)  # type: ignore[arg-type]
 
 

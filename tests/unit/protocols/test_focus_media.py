@@ -55,14 +55,14 @@ def test_a_question_beyond_the_end_is_an_error_and_the_last_second_is_not(tmp_pa
     film(tmp_path / "v1.mp4")
     media = VideoFiles(tmp_path, ["v1"])
     assert encode_frames(media, asked(10, 10), FrameOptions())[0].time == 9.75
-    with pytest.raises(DataError, match=r"found 9\.75 s of video, expected it to reach 60 s"):
+    with pytest.raises(DataError, match=r"ends at 9\.75 s, but the question is about 60 s"):
         encode_frames(media, asked(60, 61), FrameOptions())
 
 
 def test_a_video_s_name_cannot_leave_the_folder(tmp_path: Path) -> None:
     film(tmp_path / "secret.mp4")
     (tmp_path / "films").mkdir()
-    with pytest.raises(DataError, match="found no such file"):
+    with pytest.raises(DataError, match="no video file of this name"):
         VideoFiles(tmp_path / "films", ["../secret"])
     film(tmp_path / "films" / "v1.mp4")
     assert VideoFiles(tmp_path / "films", ["v1"]).identity != VideoFiles(tmp_path / "films", ["v1.mp4"]).identity
@@ -76,14 +76,14 @@ def test_frames_of_a_dataset_need_their_times(tmp_path: Path) -> None:
     dataset = MemoryDataset(LabelSpace("none", ("instrument",)), [*frames, untimed])
     found = encode_frames(DatasetFrames(dataset, ["v1"]), asked(1, 9), FrameOptions())
     assert [picture.time for picture in found] == [1, 2, 3]
-    with pytest.raises(DataError, match="video v2: found no frame with a time"):
+    with pytest.raises(DataError, match="video v2: no frame of this video has a time"):
         DatasetFrames(dataset, ["v2"])
-    with pytest.raises(DataError, match="video v3: found no such video"):
+    with pytest.raises(DataError, match="video v3: the dataset has no such video"):
         DatasetFrames(dataset, ["v3"])
 
 
 def test_the_number_of_frames_is_checked() -> None:
-    with pytest.raises(BadInput, match="frames: found 0"):
+    with pytest.raises(BadInput, match="frames: 0 is not between"):
         FrameOptions(frames=0)
 
 
