@@ -207,7 +207,7 @@ class _Options:
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
         self.parameters: list[inspect.Parameter] = []
-        self._mappings: set[str] = set()
+        self._mappings: dict[str, str] = {}  # parameters that take NAME=VALUE, and their options
         self._inner: dict[str, _Options] = {}
         for parameter in inspect.signature(function).parameters.values():
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
@@ -236,7 +236,7 @@ class _Options:
             return
         if kind is dict:
             kind = list[str]
-            self._mappings.add(parameter.name)
+            self._mappings[parameter.name] = (help.name or _name(parameter.name, kind, None)).split()[0]
             help = replace(help, metavar=help.metavar or "NAME=VALUE")
         many = get_origin(kind) is list
         default = None if needed or many else parameter.default
@@ -256,8 +256,8 @@ class _Options:
         """The arguments of the function; a list that was not given is left out, so that its default holds."""
         own = [one.name for one in inspect.signature(self.function).parameters.values() if one.name in given]
         arguments = {name: given[name] for name in own if given[name] not in (None, [])}
-        for name in self._mappings & arguments.keys():
-            arguments[name] = dict(_setting(name, text) for text in arguments[name])
+        for name in self._mappings.keys() & arguments.keys():
+            arguments[name] = dict(_setting(self._mappings[name], text) for text in arguments[name])
         for name, inner in self._inner.items():
             with phases() as shown:  # the maker may import much
                 shown.phase("preparing")
@@ -338,7 +338,7 @@ def _name(name: str, kind: Any, default: Any) -> str:
 def _setting(option: str, text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not (equals and name):
-        raise BadInput(f"--{option} {text[:60]!r}: write NAME=VALUE.")
+        raise BadInput(f"{option} {text[:60]!r}: write NAME=VALUE.")
     try:
         return name, parse_json(value, finite=True)
     except BrokenJson:  # a word

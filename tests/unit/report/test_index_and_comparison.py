@@ -241,7 +241,7 @@ def shown(name: str, *headlines: Headline, data: str = "") -> _Shown:
 
 
 def test_runs_of_other_data_or_other_first_numbers_have_their_own_table() -> None:
-    """Beside each run its main number, and below it the floor of its own dataset."""
+    """Beside each run its main number, and below it the baseline of its own dataset."""
     triplets, tools = (headline(f"IVT {name}", 0.5, 0.02) for name in ("mAP", "F1")), headline("I mAP", 0.8, 0.3)
     ivt = tuple(triplets)
     runs = [shown("a", tools, data="endo"), shown("b", *ivt, data="chole"), shown("c", tools, data="chole"),

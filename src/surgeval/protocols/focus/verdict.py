@@ -143,7 +143,7 @@ def _against_baseline(facts: FocusFacts) -> Reason:
 
 def _parts(buckets: Mapping[str, Part]) -> Reason:
     tested = [name for name, part in buckets.items() if not math.isnan(part.p)]
-    apart = _told_apart({name: buckets[name].p for name in tested})
+    apart = _significant_differences({name: buckets[name].p for name in tested})
     worse = [name for name in apart if buckets[name].lead.estimate < 0]
     few = len(buckets) - len(tested)
     text = (
@@ -155,7 +155,7 @@ def _parts(buckets: Mapping[str, Part]) -> Reason:
     return Reason(RULES["parts"], f"{text}{named}", holds, f"worse in {len(worse)} of {len(buckets)} buckets")
 
 
-def _told_apart(tests: Mapping[str, float]) -> list[str]:
+def _significant_differences(tests: Mapping[str, float]) -> list[str]:
     """Those whose p stays below the level after Holm's correction: of ten tests of nothing one is low by luck."""
     apart: list[str] = []
     for done, name in enumerate(sorted(tests, key=lambda name: tests[name])):

@@ -62,7 +62,7 @@ def _telling(results: Sequence[IntentScores]) -> list[tuple[IntentQuestion, list
             best[key] = (rank, item)
     order = sorted(best, key=lambda key: (key[0], SKILLS.index(key[1])))
     return [
-        (item, [(name, *answers[item.id]) for name, answers in zip(_told_apart(results), answered, strict=True)])
+        (item, [(name, *answers[item.id]) for name, answers in zip(_distinct_names(results), answered, strict=True)])
         for item in (best[key][1] for key in order)
     ]
 
@@ -79,7 +79,7 @@ def same_question_sections(results: Sequence[IntentScores]) -> tuple[Section, ..
     return (Section("The same question, several models", text, cards=_cards(results), tables=tables),)
 
 
-def _told_apart(results: Sequence[IntentScores]) -> list[str]:
+def _distinct_names(results: Sequence[IntentScores]) -> list[str]:
     """Names that can head columns: numbered where two runs share one (a model asked twice) or one is a column's."""
     names = [result.name for result in results]
     if len({*_HEADS, *names}) == len(_HEADS) + len(names):
@@ -112,5 +112,5 @@ def _table(results: Sequence[IntentScores]) -> tuple[Table, ...]:
     ]  # fmt: skip
     if not rows:
         return ()
-    frame = pl.DataFrame(rows, schema=dict.fromkeys((*_HEADS, *_told_apart(results)), pl.String), orient="row")
+    frame = pl.DataFrame(rows, schema=dict.fromkeys((*_HEADS, *_distinct_names(results)), pl.String), orient="row")
     return (Table("One question per skill and scenario", frame, folded=True),)

@@ -55,7 +55,7 @@ def findings(study: RankingStudy) -> list[str]:
     ['net is better than each of the others in more buckets than the other way round.']
     """
     ranking = study.ranking
-    sentences = [*_first_by_its_own_verdict(study), *_not_told_apart(ranking)]
+    sentences = [*_first_by_its_own_verdict(study), *_without_difference(ranking)]
     if ranking.gate is not None:
         gates = (*baseline_sentences(ranking.gate), OTHER_BASELINE)
         sentences.append(" ".join(f"{text[:1].upper()}{text[1:]}." for text in gates))
@@ -121,7 +121,7 @@ def _nominal(ranking: Ranking) -> float:
     return min(1.0, ranking.options.alpha * (1 if ranking.options.sided == "two" else 2))
 
 
-def _not_told_apart(ranking: Ranking) -> list[str]:
+def _without_difference(ranking: Ranking) -> list[str]:
     first, *_ = ranking.final_order
     if len(first) > 1 or len(ranking.untestable) == len(ranking.buckets):
         return []
