@@ -143,7 +143,7 @@ def test_other_files_are_other_media(folder: Path) -> None:
 
 @pytest.mark.parametrize("wrong", [{"quality": 0}, {"longest_edge": 4}, {"sampling": "best"}, {"reach": -1.0}])
 def test_settings_out_of_range_are_refused(wrong: dict[str, object]) -> None:
-    with pytest.raises(BadInput, match="is not between|Unknown sampling"):
+    with pytest.raises(BadInput, match=r"is not between|Unknown sampling"):
         FrameOptions(**wrong)  # type: ignore[arg-type]
 
 
