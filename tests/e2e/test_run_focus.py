@@ -320,7 +320,7 @@ def test_bad_input_is_one_sentence(quick: Quick, tmp_path: Path) -> None:
         (("--data", "D", "--model", "oracle", "--judge", "gpt"), "Unknown judge 'gpt'"),
         (("--data", "D", "--model", "oracle", "--judge", "table:absent.json"), "absent.json: no such file"),
         (("--data", "D", "--model", "oracle", "--judge", "manual", "--json"), "--judge manual asks on the screen"),
-        (("--data", "D", "--model", chat, "--media", "films"), "films: video v0: there is no video file of this name; add v0.mp4"),
+        (("--data", "D", "--model", chat, "--media", "films"), "films: video v0: there is no video file"),
         (("--data", "D", "--model", chat, "--media", "absent"), "The media folder absent does not exist."),
         (("--data", "broken", "--model", "oracle"), "requests.json"),
         (("--data", "films", "--model", "oracle"), "films: found no dataset of a known format"),
