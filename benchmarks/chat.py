@@ -24,7 +24,7 @@ from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import Any
 
-from surgeval.asking import Asking, ChatAnswerer, ShownFrame, question_units
+from surgeval.asking import ChatAnswerer, ModelFrame, QuestionWorker, question_units
 from surgeval.models.chat import OpenAIChat
 from surgeval.protocols.focus.asking.prompt import question_messages
 from surgeval.qa import Message
@@ -99,12 +99,12 @@ def openai_client(port: int) -> Callable[[Sequence[Message]], object]:
     return ask
 
 
-def stored(port: int, calls: int, pictures: Sequence[ShownFrame]) -> float:
+def stored(port: int, calls: int, pictures: Sequence[ModelFrame]) -> float:
     """CPU-milliseconds per question through the worker of a run."""
     asked = {f"q{n}": question(n) for n in range(calls)}
     answerer = ChatAnswerer(OpenAIChat("m", f"http://127.0.0.1:{port}/v1"), question_messages)
     with tempfile.TemporaryDirectory() as folder:
-        worker = Asking(answerer, asked, folder, look=lambda _: pictures)
+        worker = QuestionWorker(answerer, asked, folder, read_frames=lambda _: pictures)
         worker.setup()
         began = time.process_time()
         for unit in question_units(list(asked.values())):
@@ -114,7 +114,7 @@ def stored(port: int, calls: int, pictures: Sequence[ShownFrame]) -> float:
     return 1000 * spent / calls
 
 
-def cost(ask: Callable[[Sequence[Message]], object], calls: int, pictures: Sequence[ShownFrame]) -> float:
+def cost(ask: Callable[[Sequence[Message]], object], calls: int, pictures: Sequence[ModelFrame]) -> float:
     """CPU-milliseconds per call."""
     ask(question_messages(question(0), pictures))
     began = time.process_time()
@@ -139,7 +139,7 @@ def main() -> None:
         asks["openai client"] = openai_client(port)
     jpeg = random.Random(0).randbytes(100_000)  # the client never decodes it
     try:
-        for title, pictures in (("text", ()), ("text and a picture of 100 kB", (ShownFrame(3.0, jpeg),))):
+        for title, pictures in (("text", ()), ("text and a picture of 100 kB", (ModelFrame(3.0, jpeg),))):
             spent: dict[str, list[float]] = {name: [] for name in (*asks, "surgeval, asked and stored")}
             for _ in range(ROUNDS):  # in turns, so that a busy machine is busy for all
                 for name, ask in asks.items():

@@ -195,7 +195,7 @@ def test_a_part_of_the_items_under_inspects_own_limit_and_two_epochs(small_phant
     assert scores.answers.height == 16
     assert scores.failed == 0
     (twice,) = inspected("surgeval/intent", task_args=arguments, limit=2, epochs=2, **settings)
-    with pytest.raises(Exception, match="found it in epoch 2, expected each sample once"):
+    with pytest.raises(Exception, match="it was asked again in epoch 2"):
         read_eval_log(twice.location.removeprefix("file://"))
 
 

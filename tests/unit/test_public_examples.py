@@ -18,7 +18,7 @@ MODULES = ("surgeval.models.weights",)  # not a package, and yet what other pack
 
 # Functions whose success no doctest can show, and why; most of their examples show what they refuse.
 NOT_SHOWN = {
-    "surgeval.asking.eval_log.read_eval_log": "importing Inspect AI takes seconds, and it is an extra",
+    "surgeval.asking.recorded_answers.read_eval_log": "importing Inspect AI takes seconds, and it is an extra",
     "surgeval.cli.main": "it ends the process: its example starts it in one of its own",
     "surgeval.detector.inference.export.export_onnx": "tracing a network takes seconds",
     "surgeval.models.registry.hub_folder": "it asks the hub, which no test may",

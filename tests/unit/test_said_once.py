@@ -10,12 +10,11 @@ from typing import get_type_hints
 import pytest
 
 import surgeval
-from surgeval.asking import open_answerer
+from surgeval.asking import answerer_forms, open_answerer
 from surgeval.errors import MODEL_PACKAGES, BadInput
 from surgeval.models import embedded_names
 from surgeval.protocols.focus import run_focus
 from surgeval.protocols.intent import run_intent
-from surgeval.qa import ANSWERER_FORMS, REJECTING_FORMS
 
 SOURCES = Path(surgeval.__file__).parent
 
@@ -26,16 +25,19 @@ def test_a_list_is_spelt_once(words: str) -> None:
 
 
 def test_help_and_errors_name_the_models_that_can_be_opened() -> None:
-    assert set(embedded_names("generative")) <= set(ANSWERER_FORMS)
+    forms, every_form = answerer_forms(), answerer_forms(premises=True)
+    assert set(embedded_names("generative")) <= set(forms) < set(every_form)
     said = {function: _help_of(function) for function in (run_focus, run_intent)}
-    assert all(spec in text for text in said.values() for spec in ANSWERER_FORMS)
-    assert all((spec in said[run_intent], spec in said[run_focus]) == (True, False) for spec in REJECTING_FORMS)
+    assert all(spec in text for text in said.values() for spec in forms)
+    assert all(
+        (spec in said[run_intent], spec in said[run_focus]) == (True, False) for spec in set(every_form) - set(forms)
+    )
     with pytest.raises(BadInput) as refused:
-        open_answerer("nobody", lambda question, pictures: (), lambda place: ())
-    assert all(spec in str(refused.value) for spec in (*ANSWERER_FORMS, *REJECTING_FORMS))
+        open_answerer("nobody", lambda question, frames: (), lambda place: ())
+    assert all(spec in str(refused.value) for spec in every_form)
     for spec in ("random:3", "oracle", "always-reject:1", "always-accept"):
-        assert open_answerer(spec, lambda question, pictures: (), lambda place: ()).identity
-        assert spec.partition(":")[0] in {re.split(r"[:\[]", one)[0] for one in (*ANSWERER_FORMS, *REJECTING_FORMS)}
+        assert open_answerer(spec, lambda question, frames: (), lambda place: ()).identity
+        assert spec.partition(":")[0] in {re.split(r"[:\[]", one)[0] for one in every_form}
 
 
 def _help_of(function: Callable[..., object]) -> str:

@@ -1,70 +1,101 @@
-"""Asking models questions: answerers and reference rows, answers that are stored at once, the frames that are shown.
+"""Ask models questions: chat models, baselines and recorded answers, the frames that models are shown, stored answers.
 
-`open_answerer(name, …)` opens a chat model or a reference row, `Asking` is the worker of an engine run that asks blocks
-of questions (`question_units`), `DatasetFrames` and `VideoFiles` hold the pictures.
+`open_answerer(name, …)` opens a chat model, a baseline or recorded answers. `QuestionWorker` is the worker of an engine
+run that asks units of questions (`question_units`). `DatasetFrames`, `VideoFiles` and `ItemFiles` hold the frames.
 """
 
-from surgeval.asking.answerers import Answered, Answerer, Batching, ShownFrame, Unanswered
-from surgeval.asking.blocks import BLOCK, Asking, question_units
-from surgeval.asking.chat_answerer import ChatAnswerer, Prompt
-from surgeval.asking.choices import Rejections, say_choice
-from surgeval.asking.eval_log import EvalAnswers, answer_of_output, is_eval_log, read_eval_log
-from surgeval.asking.media import DatasetFrames, ItemFiles, Media, VideoFiles
-from surgeval.asking.model_spec import open_answerer
-from surgeval.asking.pictures import Decorate, Moment, moments, picture, pictures, shown_record
-from surgeval.asking.question import Asked, Timed
-from surgeval.asking.reference_rows import (
+from surgeval.asking.answerer import (
+    ANSWERERS,
+    Answerer,
+    AnswererKind,
+    AnswererSetup,
+    AnyQuestion,
+    BatchAnswerer,
+    ChatAnswerer,
+    ModelAnswer,
+    ModelFrame,
+    Prompt,
+    TimedQuestion,
+    Unanswered,
+    answerer_forms,
+    answerer_kind,
+    extract_answer,
+    open_answerer,
+)
+from surgeval.asking.ask import BLOCK, QuestionWorker, question_units
+from surgeval.asking.baselines import (
     AlwaysAccept,
     AlwaysReject,
     Oracle,
+    PremiseRejections,
     PriorAnswerer,
     RandomAnswerer,
+    describe_baseline,
+    format_choice,
     random_answer,
-    reference_row,
 )
-from surgeval.asking.replay import Replay
-from surgeval.asking.sampling import POLICIES, FrameSampling, FrameTimeline, Shown
+from surgeval.asking.frames import (
+    DatasetFrames,
+    Decorate,
+    FrameOptions,
+    FrameSampling,
+    FrameTimeline,
+    ItemFiles,
+    Media,
+    SelectedFrame,
+    VideoFiles,
+    describe_frames,
+    encode_frame,
+    encode_frames,
+    select_frames,
+)
+from surgeval.asking.recorded_answers import EvalAnswers, RecordedAnswers, is_eval_log, parse_output, read_eval_log
 
 __all__ = [
+    "ANSWERERS",
     "BLOCK",
-    "POLICIES",
     "AlwaysAccept",
     "AlwaysReject",
-    "Answered",
     "Answerer",
-    "Asked",
-    "Asking",
-    "Batching",
+    "AnswererKind",
+    "AnswererSetup",
+    "AnyQuestion",
+    "BatchAnswerer",
     "ChatAnswerer",
     "DatasetFrames",
     "Decorate",
     "EvalAnswers",
+    "FrameOptions",
     "FrameSampling",
     "FrameTimeline",
     "ItemFiles",
     "Media",
-    "Moment",
+    "ModelAnswer",
+    "ModelFrame",
     "Oracle",
+    "PremiseRejections",
     "PriorAnswerer",
     "Prompt",
+    "QuestionWorker",
     "RandomAnswerer",
-    "Rejections",
-    "Replay",
-    "Shown",
-    "ShownFrame",
-    "Timed",
+    "RecordedAnswers",
+    "SelectedFrame",
+    "TimedQuestion",
     "Unanswered",
     "VideoFiles",
-    "answer_of_output",
+    "answerer_forms",
+    "answerer_kind",
+    "describe_baseline",
+    "describe_frames",
+    "encode_frame",
+    "encode_frames",
+    "extract_answer",
+    "format_choice",
     "is_eval_log",
-    "moments",
     "open_answerer",
-    "picture",
-    "pictures",
+    "parse_output",
     "question_units",
     "random_answer",
     "read_eval_log",
-    "reference_row",
-    "say_choice",
-    "shown_record",
+    "select_frames",
 ]

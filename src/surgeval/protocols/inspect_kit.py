@@ -16,14 +16,14 @@ from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser, Content, ContentImage, ContentText
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from surgeval.asking import ShownFrame, shown_record
+from surgeval.asking import ModelFrame, describe_frames
 from surgeval.errors import BadInput, SurgevalError
 from surgeval.qa import Message
 
 __all__ = ["Pose", "asking", "chat_messages", "names_in", "one_sentence", "required"]
 
 # The id of a sample → what the model is asked, and the frames among it.
-Pose: TypeAlias = Callable[[str], tuple[Sequence[Message], Sequence[ShownFrame]]]
+Pose: TypeAlias = Callable[[str], tuple[Sequence[Message], Sequence[ModelFrame]]]
 
 
 def asking(pose: Pose) -> Solver:
@@ -36,7 +36,7 @@ def asking(pose: Pose) -> Solver:
     def posed(name: str) -> tuple[list[ChatMessage], list[dict[str, Any]]]:
         with lock:  # films are read in one thread
             messages, frames = pose(name)
-        return chat_messages(messages), json.loads(shown_record(frames))
+        return chat_messages(messages), json.loads(describe_frames(frames))
 
     @solver(name="ask")
     def ask() -> Solver:

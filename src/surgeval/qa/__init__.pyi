@@ -58,8 +58,7 @@ from .judging_report import vote_table as vote_table
 from .mentions import Mentions as Mentions
 from .mentions import instrument_mentions as instrument_mentions
 from .mentions import triplet_mentions as triplet_mentions
-from .model_names import ANSWERER_FORMS as ANSWERER_FORMS
-from .model_names import REJECTING_FORMS as REJECTING_FORMS
+from .model_names import kind_of_form as kind_of_form
 from .model_names import parse_model_name as parse_model_name
 from .model_names import parse_server as parse_server
 from .model_names import public_name as public_name

@@ -11,19 +11,14 @@ from urllib.parse import urlsplit
 
 from surgeval.errors import BadInput, did_you_mean
 
-__all__ = ["ANSWERER_FORMS", "REJECTING_FORMS", "kind_of_form", "parse_model_name", "parse_server", "public_name"]
-
-# Models that answer questions, as help and errors name them.
-ANSWERER_FORMS = ("openai:MODEL@URL", "hf:PATH", "phantom-llava", "phantom-sycophant", "replay:FILE", "prior[:TRAIN]",
-                  "random[:SEED]", "oracle")  # fmt: skip
-REJECTING_FORMS = ("always-reject[:SEED]", "always-accept[:SEED]")  # only where premises can be rejected
+__all__ = ["kind_of_form", "parse_model_name", "parse_server", "public_name"]
 
 
 def kind_of_form(form: str) -> str:
     """The kind in a form such as `table:FILE`.
 
-    >>> kind_of_form("table:FILE"), kind_of_form("prior[:TRAIN]"), kind_of_form("oracle")
-    ('table', 'prior', 'oracle')
+    >>> kind_of_form("table:FILE"), kind_of_form("random[:SEED]"), kind_of_form("oracle")
+    ('table', 'random', 'oracle')
     """
     return re.split(r"[:\[]", form, maxsplit=1)[0]
 
@@ -31,9 +26,10 @@ def kind_of_form(form: str) -> str:
 def parse_model_name(text: str, forms: Iterable[str], role: str = "model") -> tuple[str, str | None]:
     """The kind and the argument of a name; the argument is None if the name has no colon.
 
-    >>> parse_model_name("random:3", ANSWERER_FORMS), parse_model_name("oracle", ANSWERER_FORMS)
+    >>> forms = ("hf:PATH", "random[:SEED]", "oracle")
+    >>> parse_model_name("random:3", forms), parse_model_name("oracle", forms)
     (('random', '3'), ('oracle', None))
-    >>> parse_model_name("hf:", ANSWERER_FORMS)
+    >>> parse_model_name("hf:", forms)
     Traceback (most recent call last):
     surgeval.errors.BadInput: The model 'hf:' is incomplete. Use hf:PATH.
     """

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from surgeval.asking import ItemFiles, Moment, Shown, moments
+from surgeval.asking import FrameOptions, ItemFiles, SelectedFrame, select_frames
 from surgeval.datasets import open_dataset
 from surgeval.datasets.gaze import fixation_at
 from surgeval.errors import BadInput, DataError
@@ -34,7 +34,7 @@ __all__ = ["ITEMS", "QuestionDesk", "Role"]
 
 ITEMS = "items.jsonl"  # a folder that holds it is a set of questions
 Role: TypeAlias = Literal["review", "adjudicate"]
-_OF_A_FILM = Shown(frames=24)
+_OF_A_FILM = FrameOptions(frames=24)
 _RECENT = 500  # questions whose pictures are known
 _SPOKEN = 5  # fixations told in words
 _MAKING = ("record", "template")  # what the context says of how an item was made
@@ -170,10 +170,10 @@ class QuestionDesk:
             "trouble": "",
         }
 
-    def _moments(self, item: IntentQuestion) -> tuple[Moment, ...]:
+    def _moments(self, item: IntentQuestion) -> tuple[SelectedFrame, ...]:
         if not item.media:
             return ()
-        return moments(ItemFiles(open_dataset(self._folder, "intent"), [item]), item, _OF_A_FILM)
+        return select_frames(ItemFiles(open_dataset(self._folder, "intent"), [item]), item, _OF_A_FILM)
 
     def _current(self) -> QuestionSet:
         """The set as it is now: it is read again when its file has changed."""

@@ -1,4 +1,4 @@
-"""Asking serves more than one kind of question: here a multiple choice that knows no format, capability or window."""
+"""Asking serves more than one kind of question: here a multiple choice without format, capability or window."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import pytest
 from tests.unit.models.wire import Wire, reply
 
 from surgeval.asking import (
-    Answered,
-    Asking,
     ChatAnswerer,
-    Replay,
-    ShownFrame,
+    ModelAnswer,
+    ModelFrame,
+    QuestionWorker,
+    RecordedAnswers,
     Unanswered,
     question_units,
 )
@@ -33,15 +33,15 @@ class Choice:
     options: tuple[str, ...]
 
 
-def prompt(question: Choice, pictures: Sequence[ShownFrame]) -> Sequence[Message]:
+def prompt(question: Choice, pictures: Sequence[ModelFrame]) -> Sequence[Message]:
     lines = [question.question, *question.options, f"{len(pictures)} pictures"]
     return [{"role": "user", "content": "\n".join(lines)}]
 
 
-def look(question: Choice) -> tuple[ShownFrame, ...]:
+def look(question: Choice) -> tuple[ModelFrame, ...]:
     if question.video == "gone":
         raise DataError("video gone", "found no such file, expected its frames")
-    return (ShownFrame(1.0, b"JPEG"),)
+    return (ModelFrame(1.0, b"JPEG"),)
 
 
 ASKED = {
@@ -58,7 +58,7 @@ def wire() -> Iterator[Wire]:
 
 def test_a_multiple_choice_is_asked_stored_and_counted(wire: Wire, tmp_path: Path) -> None:
     answerer: ChatAnswerer[Choice] = ChatAnswerer(wire.chat(), prompt)
-    worker = Asking(answerer, ASKED, tmp_path, look=look)
+    worker = QuestionWorker(answerer, ASKED, tmp_path, read_frames=look)
     worker.setup()
     (unit,) = question_units(list(ASKED.values()))
     assert unit.payload == ["a", "c", "b", "d"]  # those of one video together
@@ -79,7 +79,7 @@ def test_a_multiple_choice_is_asked_stored_and_counted(wire: Wire, tmp_path: Pat
 
 def test_a_file_of_answers_serves_any_question(tmp_path: Path) -> None:
     (tmp_path / "r.json").write_text('[{"qID": "a", "content": "A) dissect"}]')
-    worker = Asking(Replay(tmp_path / "r.json"), ASKED, tmp_path)
+    worker = QuestionWorker(RecordedAnswers(tmp_path / "r.json"), ASKED, tmp_path)
     assert [(case.status, case.values.get("content")) for case in worker(["a", "b"])] == [
         ("ok", "A) dissect"), ("missing", None),
     ]  # fmt: skip
@@ -88,14 +88,14 @@ def test_a_file_of_answers_serves_any_question(tmp_path: Path) -> None:
 class Clumsy:
     """An answerer of another package, with a fault of its own."""
 
-    identity, looks, costly = "clumsy", False, True
+    identity, uses_images, cache_answers = "clumsy", False, True
 
-    def answer(self, question: Choice, pictures: Sequence[ShownFrame] = ()) -> Answered:
-        return Answered(question.options["ab".index(question.id)])
+    def answer(self, question: Choice, frames: Sequence[ModelFrame] = ()) -> ModelAnswer:
+        return ModelAnswer(question.options["ab".index(question.id)])
 
 
 def test_the_fault_of_an_answerer_costs_its_question_alone(tmp_path: Path) -> None:
-    worker = Asking(Clumsy(), ASKED, tmp_path)
+    worker = QuestionWorker(Clumsy(), ASKED, tmp_path)
     worker.setup()
     cases = worker(["a", "c", "b"])
     worker.close()
@@ -106,12 +106,12 @@ def test_the_fault_of_an_answerer_costs_its_question_alone(tmp_path: Path) -> No
 class Boastful(Clumsy):
     """Tells a count that no table holds."""
 
-    def answer(self, question: Choice, pictures: Sequence[ShownFrame] = ()) -> Answered:
-        return Answered("A", prompt_tokens=2**63 if question.id == "b" else 5)
+    def answer(self, question: Choice, frames: Sequence[ModelFrame] = ()) -> ModelAnswer:
+        return ModelAnswer("A", prompt_tokens=2**63 if question.id == "b" else 5)
 
 
 def test_a_count_that_cannot_be_stored_costs_its_question_alone(tmp_path: Path) -> None:
-    worker = Asking(Boastful(), ASKED, tmp_path)
+    worker = QuestionWorker(Boastful(), ASKED, tmp_path)
     worker.setup()
     cases = worker(["a", "b", "c"])
     worker.close()
@@ -125,7 +125,7 @@ def test_a_full_disk_ends_the_run_instead_of_costing_every_answer(
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    worker = Asking(Clumsy(), ASKED, tmp_path)
+    worker = QuestionWorker(Clumsy(), ASKED, tmp_path)
     worker.setup()
     monkeypatch.setattr("surgeval.files.answers.os.fsync", full)
     with pytest.raises(RunStopped, match="the reply to a could not be stored: No space left on device; free"):
@@ -136,19 +136,19 @@ def test_a_full_disk_ends_the_run_instead_of_costing_every_answer(
 class Hasty:
     """Says that it takes batches, and loses one of each."""
 
-    identity, looks, costly, batches = "hasty", False, True, True
+    identity, uses_images, cache_answers, batches = "hasty", False, True, True
 
-    def answer(self, question: Choice, pictures: Sequence[ShownFrame] = ()) -> Answered:
-        return Answered("alone")
+    def answer(self, question: Choice, frames: Sequence[ModelFrame] = ()) -> ModelAnswer:
+        return ModelAnswer("alone")
 
     def answer_all(
-        self, questions: Sequence[Choice], pictures: Sequence[Sequence[ShownFrame]]
-    ) -> Sequence[Answered | Unanswered]:
-        return [Answered("together")] * (len(questions) - 1 if len(questions) == 3 else len(questions))
+        self, questions: Sequence[Choice], frames: Sequence[Sequence[ModelFrame]]
+    ) -> Sequence[ModelAnswer | Unanswered]:
+        return [ModelAnswer("together")] * (len(questions) - 1 if len(questions) == 3 else len(questions))
 
 
 def test_a_batch_that_comes_back_short_is_asked_one_by_one(tmp_path: Path) -> None:
-    worker = Asking(Hasty(), ASKED, tmp_path, concurrency=3)
+    worker = QuestionWorker(Hasty(), ASKED, tmp_path, concurrency=3)
     worker.setup()
     cases = worker(["a", "b", "c", "d"])
     worker.close()

@@ -16,12 +16,12 @@ from surgeval.asking import (
     AlwaysReject,
     Answerer,
     Oracle,
+    PremiseRejections,
     PriorAnswerer,
     RandomAnswerer,
-    Rejections,
-    Replay,
+    RecordedAnswers,
+    format_choice,
     open_answerer,
-    say_choice,
 )
 from surgeval.errors import BadInput
 from surgeval.phantom import make_intent_questions
@@ -69,10 +69,10 @@ def test_random_options_are_near_chance_and_stay_the_same() -> None:
 
 
 def test_rejecting_is_known_from_the_trap_and_holds_for_its_twin() -> None:
-    known = Rejections([TRAP, TWIN, PLAIN])
+    known = PremiseRejections([TRAP, TWIN, PLAIN])
     assert [known.option(one) for one in (TRAP, TWIN, PLAIN)] == [1, 1, None]
     reworded = replace(TWIN, question="I am cutting here. Why?")
-    assert Rejections([TRAP, reworded]).option(reworded) == 1  # by the link, not by equal stems
+    assert PremiseRejections([TRAP, reworded]).option(reworded) == 1  # by the link, not by equal stems
     turned = replace(TWIN, id="u@rotated-1", options=WHY[1:] + WHY[:1])
     assert known.option(turned) == 0  # the same words in another order
 
@@ -80,7 +80,7 @@ def test_rejecting_is_known_from_the_trap_and_holds_for_its_twin() -> None:
 def test_labels_say_which_option_rejects() -> None:
     accepts = OptionLabel("accepts")
     labelled = replace(PLAIN, labels=(accepts, accepts, OptionLabel("rejects", "no scissors"), accepts))
-    assert Rejections([]).option(labelled) == 2
+    assert PremiseRejections([]).option(labelled) == 2
     assert chosen(AlwaysReject([]), labelled) == 2
 
 
@@ -140,11 +140,11 @@ def test_rows_open_by_name_for_items(tmp_path: Path) -> None:
     (tmp_path / "r.json").write_text('[{"qID": "t", "content": "B"}]')
 
     def row(name: str) -> Answerer[IntentQuestion]:
-        return open_answerer(name, lambda question, pictures: (), lambda place: [TRAP, TWIN], asked=[TRAP, TWIN])
+        return open_answerer(name, lambda question, frames: (), lambda place: [TRAP, TWIN], asked=[TRAP, TWIN])
 
-    assert isinstance(row(f"replay:{tmp_path / 'r.json'}"), Replay)
+    assert isinstance(row(f"replay:{tmp_path / 'r.json'}"), RecordedAnswers)
     said = {name: row(name).answer(TWIN).content for name in ("oracle", "always-reject", "always-reject:3")}
-    assert said == {"oracle": say_choice(0), "always-reject": "Answer: B", "always-reject:3": "Answer: B"}
+    assert said == {"oracle": format_choice(0), "always-reject": "Answer: B", "always-reject:3": "Answer: B"}
     assert row("always-accept:2").answer(TWIN).content != "Answer: B"
     assert row("prior").answer(TWIN).content.startswith("Answer: ")
     with pytest.raises(BadInput, match="'always-accept:x' is not a whole number"):

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from surgeval.asking import Unanswered, answer_of_output, eval_log, read_eval_log
+from surgeval.asking import Unanswered, parse_output, read_eval_log, recorded_answers
 from surgeval.errors import DataError, MissingExtra
 
 
@@ -36,9 +36,9 @@ def test_what_is_no_archive_is_told_as_such(tmp_path: Path) -> None:
     path = tmp_path / "log.eval"
     assert "no such file" in sentence(path)
     path.write_bytes(b"")
-    assert "a damaged archive" in sentence(path)
+    assert "not a log of Inspect AI, or damaged" in sentence(path)
     path.write_text(json.dumps([{"qID": "q1", "content": "yes"}]))
-    assert "a damaged archive" in sentence(path)
+    assert "not a log of Inspect AI, or damaged" in sentence(path)
     path.unlink()
     path.mkdir()
     assert "a folder" in sentence(path)
@@ -48,25 +48,25 @@ def test_what_is_no_archive_is_told_as_such(tmp_path: Path) -> None:
 def test_a_member_that_unpacks_to_too_much_is_refused_whatever_its_size_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: int
 ) -> None:
-    monkeypatch.setattr(eval_log, "MAX_MEMBER", 1 << 20)
+    monkeypatch.setattr(recorded_answers, "MAX_MEMBER", 1 << 20)
     path = archive(tmp_path / "log.eval", {"samples/q_epoch_1.json": b" " * (1 << 22)}, method)
     data = bytearray(path.read_bytes())
     directory = data.rindex(b"PK\1\2")
     struct.pack_into("<I", data, directory + 24, 10)  # "ten bytes when unpacked"
     path.write_bytes(data)
-    assert "over 1048576 bytes when unpacked" in sentence(path)
+    assert "unpacks to more than 1048576 bytes" in sentence(path)
 
 
 def test_zstandard_is_bounded_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     codec = pytest.importorskip("zstandard", reason="the extra is not installed: pip install 'surgeval[inspect]'")
-    monkeypatch.setattr(eval_log, "MAX_MEMBER", 1 << 20)
+    monkeypatch.setattr(recorded_answers, "MAX_MEMBER", 1 << 20)
     packed = codec.ZstdCompressor().compress(b" " * (1 << 24))
     path = archive(tmp_path / "log.eval", {"header.json": packed}, zipfile.ZIP_STORED)
     data = bytearray(path.read_bytes())
     for signature, offset in ((b"PK\3\4", 8), (b"PK\1\2", 10)):
         struct.pack_into("<H", data, data.rindex(signature) + offset, 93)
     path.write_bytes(data)
-    assert "over 1048576 bytes when unpacked" in sentence(path)
+    assert "unpacks to more than 1048576 bytes" in sentence(path)
     broken = data.index(packed) + len(packed) // 2
     data[broken : broken + 4] = b"\xff" * 4
     path.write_bytes(data)
@@ -75,10 +75,10 @@ def test_zstandard_is_bounded_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_too_many_members_and_too_much_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = archive(tmp_path / "log.eval", {f"samples/{n}.json": b" " * 1000 for n in range(20)})
-    monkeypatch.setattr(eval_log, "MAX_TOTAL", 10_000)
-    assert "20000 bytes when unpacked" in sentence(path)
-    monkeypatch.setattr(eval_log, "MAX_MEMBERS", 19)
-    assert "found 20 members" in sentence(path)
+    monkeypatch.setattr(recorded_answers, "MAX_TOTAL", 10_000)
+    assert "unpacks to 20000 bytes" in sentence(path)
+    monkeypatch.setattr(recorded_answers, "MAX_MEMBERS", 19)
+    assert "has 20 members" in sentence(path)
 
 
 def test_two_tables_of_contents_are_refused(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ HEADERS = [b"", b"{", b"[]", b"{}", b'{"version": 2}', b"[" * 100_000, b'{"eval"
 def test_what_the_reader_refuses_is_one_sentence(tmp_path: Path, header: bytes) -> None:
     pytest.importorskip("inspect_ai", reason="the extra is not installed: pip install 'surgeval[inspect]'")
     path = archive(tmp_path / "log.eval", {"header.json": header, "samples/q_epoch_1.json": b'{"id": "q"}'})
-    assert "what its reader refuses" in sentence(path)
+    assert "Inspect AI cannot read it" in sentence(path)
 
 
 def test_without_the_extra_a_sentence_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,10 +130,10 @@ def output(text: str, stop: str = "stop", **more: Any) -> Any:
 
 
 def test_an_output_is_read_as_any_reply() -> None:
-    assert answer_of_output(output("<think>hm</think> yes")).content == "yes"
-    assert answer_of_output(output("")).content == ""
-    assert answer_of_output(output("half an ans", "max_tokens")).content == "half an ans"
+    assert parse_output(output("<think>hm</think> yes")).content == "yes"
+    assert parse_output(output("")).content == ""
+    assert parse_output(output("half an ans", "max_tokens")).content == "half an ans"
     for cut in (output("<think>hm", "max_tokens"), output("", "model_length"), output("no", "content_filter"),
                 SimpleNamespace(choices=[], error="moderated")):  # fmt: skip
         with pytest.raises(Unanswered):
-            answer_of_output(cut)
+            parse_output(cut)

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from tests.unit.models.wire import Wire, read_request, reply, response
 
-from surgeval.asking import Asking, ChatAnswerer, ShownFrame, question_units
+from surgeval.asking import ChatAnswerer, ModelFrame, QuestionWorker, question_units
 from surgeval.engine import Manifest, RunInterrupted, load_cases, run
 from surgeval.files.answers import AnswerLog
 from surgeval.models.chat import ChatOptions, OpenAIChat
@@ -82,7 +82,7 @@ def unclear(name: str) -> bool:
     return int(name) % 20 == 0
 
 
-def prompt(question: IntentQuestion, pictures: Sequence[ShownFrame] = ()) -> list[Message]:
+def prompt(question: IntentQuestion, pictures: Sequence[ModelFrame] = ()) -> list[Message]:
     return [{"role": "user", "content": question.id}]
 
 
@@ -95,7 +95,7 @@ def test_a_thousand_items_survive_every_fault_and_none_is_paid_for_twice(
     }
     looks = 0
 
-    def look(question: IntentQuestion) -> tuple[ShownFrame, ...]:
+    def look(question: IntentQuestion) -> tuple[ModelFrame, ...]:
         nonlocal looks
         looks += 1
         if looks == STOPPED_AT:
@@ -113,7 +113,7 @@ def test_a_thousand_items_survive_every_fault_and_none_is_paid_for_twice(
         options = ChatOptions(timeout=TIMEOUT, tries=2, backoff=0.001, max_wait=0.002)
         for turn in range(9):
             answerer = ChatAnswerer(OpenAIChat("m", server.url, options), prompt)
-            worker = Asking(answerer, asked, tmp_path / "run", look=look, concurrency=24)
+            worker = QuestionWorker(answerer, asked, tmp_path / "run", read_frames=look, concurrency=24)
             try:
                 summary = run(
                     question_units(list(asked.values())), worker, folder=tmp_path / "run",

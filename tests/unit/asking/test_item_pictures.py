@@ -15,7 +15,16 @@ from PIL import Image
 from tests.unit.asking.films import film
 
 from surgeval.arrays import Image as Pixels
-from surgeval.asking import Answered, Asking, FrameTimeline, ItemFiles, Shown, ShownFrame, moments, pictures
+from surgeval.asking import (
+    FrameOptions,
+    FrameTimeline,
+    ItemFiles,
+    ModelAnswer,
+    ModelFrame,
+    QuestionWorker,
+    encode_frames,
+    select_frames,
+)
 from surgeval.datasets import open_dataset
 from surgeval.errors import BadInput, DataError
 from surgeval.records import Gaze, IntentQuestion
@@ -47,30 +56,32 @@ def files(folder: Path, *items: IntentQuestion) -> ItemFiles:
 def test_pictures_of_a_list_are_all_shown_and_lie_evenly_in_its_window(folder: Path) -> None:
     listed = item(["0.png", "1.png", "2.png"], start=4.0, end=6.0)
     media = files(folder, listed)
-    seen = moments(media, listed, Shown(frames=2))
+    seen = select_frames(media, listed, FrameOptions(frames=2))
     assert [(moment.frame, moment.time, moment.ref.path.name) for moment in seen] == [
         (0, 4.0, "0.png"), (1, 5.0, "1.png"), (2, 6.0, "2.png"),
     ]  # fmt: skip
-    assert [moment.time for moment in moments(media, item(["1.png"], start=3.0, end=6.0), Shown())] == [6.0]
-    assert [moment.time for moment in moments(media, item(["1.png", "0.png"]), Shown())] == [None, None]
+    assert [moment.time for moment in select_frames(media, item(["1.png"], start=3.0, end=6.0), FrameOptions())] == [
+        6.0
+    ]
+    assert [moment.time for moment in select_frames(media, item(["1.png", "0.png"]), FrameOptions())] == [None, None]
 
 
 def test_a_clip_is_shown_in_its_window_by_the_policy(folder: Path) -> None:
     clip = item(["clip.mp4"], start=2.0, end=6.0, gaze=(Gaze(3.0, 0.5, 0.5, 0.5),))
     media = files(folder, clip)
 
-    def times(shown: Shown, asked: IntentQuestion = clip) -> list[float | None]:
-        return [moment.time for moment in moments(media, asked, shown)]
+    def times(shown: FrameOptions, asked: IntentQuestion = clip) -> list[float | None]:
+        return [moment.time for moment in select_frames(media, asked, shown)]
 
-    assert times(Shown(frames=5)) == [2, 3, 4, 5, 6]
-    assert times(Shown(frames=3, sampling="gaze", reach=0.5)) == [2.5, 3.25, 4.0]
-    assert times(Shown(frames=3, sampling="question", reach=1.0)) == [5.0, 5.5, 6.0]
+    assert times(FrameOptions(frames=5)) == [2, 3, 4, 5, 6]
+    assert times(FrameOptions(frames=3, sampling="gaze", reach=0.5)) == [2.5, 3.25, 4.0]
+    assert times(FrameOptions(frames=3, sampling="question", reach=1.0)) == [5.0, 5.5, 6.0]
     moment = replace(clip, start=6.0)
-    assert times(Shown(frames=3, sampling="question"), moment) == [5.0, 5.5, 6.0]  # never what comes later
-    assert times(Shown(frames=5, sampling="gaze"), replace(clip, gaze=())) == [2, 3, 4, 5, 6]
-    assert times(Shown(frames=2), item(["clip.mp4"])) == [0, 9.75]
-    with pytest.raises(DataError, match="expected it to reach 60 s"):
-        times(Shown(), replace(clip, start=60.0, end=61.0))
+    assert times(FrameOptions(frames=3, sampling="question"), moment) == [5.0, 5.5, 6.0]  # never what comes later
+    assert times(FrameOptions(frames=5, sampling="gaze"), replace(clip, gaze=())) == [2, 3, 4, 5, 6]
+    assert times(FrameOptions(frames=2), item(["clip.mp4"])) == [0, 9.75]
+    with pytest.raises(DataError, match="the question is about 60 s"):
+        times(FrameOptions(), replace(clip, start=60.0, end=61.0))
 
 
 def test_frames_are_drawn_on_then_made_smaller(folder: Path) -> None:
@@ -85,22 +96,24 @@ def test_frames_are_drawn_on_then_made_smaller(folder: Path) -> None:
         return drawn
 
     media = files(folder, asked)
-    (plain,) = pictures(media, asked, Shown(longest_edge=80))
-    (drawn,) = pictures(media, asked, Shown(longest_edge=80), circle)
+    (plain,) = encode_frames(media, asked, FrameOptions(longest_edge=80))
+    (drawn,) = encode_frames(media, asked, FrameOptions(longest_edge=80), circle)
     assert sizes == [((90, 160, 3), 1.0)]
     assert (drawn.width, drawn.height) == (80, 45)
     with Image.open(io.BytesIO(drawn.jpeg)) as image:
         assert image.size == (80, 45)
         assert np.asarray(image)[..., 1].mean() == pytest.approx(200, abs=3)
     assert plain.jpeg != drawn.jpeg
-    assert pictures(media, asked, Shown(longest_edge=80))[0] == plain
-    assert len(pictures(media, asked, Shown(quality=20))[0].jpeg) <= len(pictures(media, asked, Shown())[0].jpeg)
+    assert encode_frames(media, asked, FrameOptions(longest_edge=80))[0] == plain
+    assert len(encode_frames(media, asked, FrameOptions(quality=20))[0].jpeg) <= len(
+        encode_frames(media, asked, FrameOptions())[0].jpeg
+    )
 
 
 @pytest.mark.parametrize(
     ("media", "expected"),
     [(["none.png"], "found no such file"), (["out.png"], "link that leads out"),
-     (["clip.mp4", "0.png"], "a video among 2 files"), ([], "found 0 files")],
+     (["clip.mp4", "0.png"], "a video among 2 files"), ([], "names 0 files")],
 )  # fmt: skip
 def test_files_that_are_not_an_item_s_own_are_refused(folder: Path, media: list[str], expected: str) -> None:
     secret = folder.parent / f"{folder.name}-secret.png"
@@ -130,20 +143,20 @@ def test_other_files_are_other_media(folder: Path) -> None:
 
 @pytest.mark.parametrize("wrong", [{"quality": 0}, {"longest_edge": 4}, {"sampling": "best"}, {"reach": -1.0}])
 def test_settings_out_of_range_are_refused(wrong: dict[str, object]) -> None:
-    with pytest.raises(BadInput, match=r"found .*, expected"):
-        Shown(**wrong)  # type: ignore[arg-type]
+    with pytest.raises(BadInput, match=r"is not between|Unknown sampling"):
+        FrameOptions(**wrong)  # type: ignore[arg-type]
 
 
 class Looker:
     """Answers with the number of pictures, but not to `c` at first."""
 
-    identity, looks, costly = "looker", True, True
+    identity, uses_images, cache_answers = "looker", True, True
     failing = True
 
-    def answer(self, question: IntentQuestion, pictures: Sequence[ShownFrame] = ()) -> Answered:
+    def answer(self, question: IntentQuestion, frames: Sequence[ModelFrame] = ()) -> ModelAnswer:
         if question.id == "c" and self.failing:
             raise RuntimeError("down")
-        return Answered(str(len(pictures)))
+        return ModelAnswer(str(len(frames)))
 
 
 def test_what_was_shown_is_recorded_and_survives_a_stop(folder: Path, tmp_path: Path) -> None:
@@ -151,13 +164,13 @@ def test_what_was_shown_is_recorded_and_survives_a_stop(folder: Path, tmp_path: 
     media, answerer = files(folder, *asked.values()), Looker()
     looked: list[str] = []
 
-    def look(question: IntentQuestion) -> tuple[ShownFrame, ...]:
+    def look(question: IntentQuestion) -> tuple[ModelFrame, ...]:
         looked.append(question.id)
-        return pictures(media, question, Shown(longest_edge=64))
+        return encode_frames(media, question, FrameOptions(longest_edge=64))
 
     cases = []
     for _ in range(2):
-        worker = Asking(answerer, asked, tmp_path, look=look)
+        worker = QuestionWorker(answerer, asked, tmp_path, read_frames=look)
         worker.setup()
         cases.append(worker(list(asked)))
         worker.close()
@@ -167,7 +180,7 @@ def test_what_was_shown_is_recorded_and_survives_a_stop(folder: Path, tmp_path: 
     assert cases[0][:2] == cases[1][:2]
     record = json.loads(str(cases[1][0].values["shown"]))
     assert [row["frame"] for row in record] == [0, 1]
-    first = pictures(media, asked["a"], Shown(longest_edge=64))[0]
+    first = encode_frames(media, asked["a"], FrameOptions(longest_edge=64))[0]
     assert record[0] == {"frame": 0, "time": 0.0, "width": 64, "height": 36,
                          "sha256": hashlib.sha256(first.jpeg).hexdigest()}  # fmt: skip
     assert cases[1][0].values["shown"] == cases[1][2].values["shown"]
@@ -183,5 +196,5 @@ def test_unknown_times_are_no_times() -> None:
             )
 
     for sampling in ("uniform", "gaze", "question"):
-        seen = moments(Stills(), item([]), Shown(frames=3, sampling=sampling, reach=0.1))
+        seen = select_frames(Stills(), item([]), FrameOptions(frames=3, sampling=sampling, reach=0.1))
         assert [moment.time for moment in seen] == [None] * 3

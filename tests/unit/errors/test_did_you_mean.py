@@ -26,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def answerer(text: str) -> object:
-    return open_answerer(text, lambda question, pictures: (), lambda place: ())
+    return open_answerer(text, lambda question, frames: (), lambda place: ())
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.unit.models.tiny_chat import blind_model, picture, seeing_model
 
-from surgeval.asking import Asking, ChatAnswerer, ShownFrame
+from surgeval.asking import ChatAnswerer, ModelFrame, QuestionWorker
 from surgeval.models.chat import ChatOptions, open_chat
 from surgeval.models.chat.local import LocalChat
 from surgeval.qa import ChatError, Message, Reply
@@ -23,7 +23,7 @@ HAVE = all(importlib.util.find_spec(name) for name in ("transformers", "torch"))
 pytestmark = pytest.mark.skipif(not HAVE, reason="transformers and torch are not installed: surgeval[models]")
 
 
-def talk(text: str, pictures: Sequence[ShownFrame] = ()) -> list[Message]:
+def talk(text: str, pictures: Sequence[ModelFrame] = ()) -> list[Message]:
     parts: list[dict[str, object]] = [
         {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{base64.b64encode(one.jpeg).decode()}"}}
         for one in pictures
@@ -124,7 +124,7 @@ class Counting:
         return [ChatError("no") if text == "q3" else Reply(f"Answer: {text}") for text in said]
 
 
-def prompt(question: IntentQuestion, pictures: Sequence[ShownFrame] = ()) -> list[Message]:
+def prompt(question: IntentQuestion, pictures: Sequence[ModelFrame] = ()) -> list[Message]:
     if question.question == "bad":
         raise KeyError("bad")
     return [{"role": "user", "content": question.id}]
@@ -136,7 +136,7 @@ def test_questions_are_gathered_into_batches_and_stored_one_by_one(tmp_path: Pat
     chat = Counting()
     statuses = []
     for _ in range(2):
-        worker = Asking(ChatAnswerer(chat, prompt), asked, tmp_path, concurrency=4)
+        worker = QuestionWorker(ChatAnswerer(chat, prompt), asked, tmp_path, concurrency=4)
         worker.setup()
         cases = worker(list(asked))
         worker.close()

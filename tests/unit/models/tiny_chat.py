@@ -9,7 +9,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from surgeval.asking import ShownFrame
+from surgeval.asking import ModelFrame
 
 TEMPLATE = (
     "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{% if m['content'] is string %}{{ m['content'] }}{% else %}"
@@ -61,9 +61,9 @@ def seeing_model(folder: Path) -> Path:
     return folder
 
 
-def picture(seed: int) -> ShownFrame:
+def picture(seed: int) -> ModelFrame:
     pixels = np.random.default_rng(seed).integers(0, 256, (40, 60, 3), np.uint8)
-    return ShownFrame(float(seed), cv2.imencode(".jpg", pixels)[1].tobytes())
+    return ModelFrame(float(seed), cv2.imencode(".jpg", pixels)[1].tobytes())
 
 
 def blind_model(folder: Path) -> Path:

@@ -20,7 +20,7 @@ from tests.unit.protocols.intent_world import ANSWERERS, make_cases, make_items,
 from tests.unit.protocols.training.conftest import FOLDS, simulated
 
 import surgeval
-from surgeval.asking import Answered, Unanswered
+from surgeval.asking import ModelAnswer, Unanswered
 from surgeval.datasets import MemoryDataset
 from surgeval.errors import BadInput, RunError, SurgevalError
 from surgeval.protocols.asked import AskedRun
@@ -192,13 +192,13 @@ def test_what_asking_questions_hands_back_offers_the_scores_of_its_folder(tmp_pa
 
 
 def test_a_question_without_an_answer_is_no_wrong_answer_of_a_figure(tmp_path: Path) -> None:
-    def fails(_question: VqaQuestion, _pictures: object = ()) -> Answered:
+    def fails(_question: VqaQuestion, _pictures: object = ()) -> ModelAnswer:
         raise Unanswered("the server is gone")
 
     questions = [VqaQuestion("q1", "v1", 3, 3, "cholecystectomy", "Is a clip visible?", "1a", "binary", "Yes")]
     for name, rows in zip(("responses", "requests", "references"), as_sources(questions, []), strict=True):
         (tmp_path / f"{name}.json").write_text(json.dumps(rows))
-    model = SimpleNamespace(identity="gone", costly=False, looks=False, answer=fails)
+    model = SimpleNamespace(identity="gone", cache_answers=False, uses_images=False, answer=fails)
     files: dict[str, Any] = {"requests": tmp_path / "requests.json", "references": tmp_path / "references.json"}
     asked = run_focus(None, model, tmp_path / "run", **files, progress=False)
     assert list(asked.tables) == ["answers", "failures"] and asked.tables["failures"].height == 1

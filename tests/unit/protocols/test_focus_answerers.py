@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surgeval.asking import Oracle, PriorAnswerer, RandomAnswerer, Replay, Unanswered, random_answer
+from surgeval.asking import Oracle, PriorAnswerer, RandomAnswerer, RecordedAnswers, Unanswered, random_answer
 from surgeval.errors import DataError
 from surgeval.qa import ExactJudge, JudgeItem, Panel, find_options, judge_format, load_answer_formats, open_judges
 from surgeval.qa.answer_formats.patterns import draw_text
@@ -132,7 +132,7 @@ def test_options_are_lettered_in_order() -> None:
 def test_a_file_without_a_response_is_missing_not_empty(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     path.write_text('[{"qID": "q", "content": "yes", "latency": 1.5}, {"qID": 7, "content": ""}]')
-    replay = Replay(path)
+    replay = RecordedAnswers(path)
     assert (replay.answer(question()).content, replay.answer(question()).latency) == ("yes", 1.5)
     assert replay.answer(question("7")).content == ""
     with pytest.raises(Unanswered) as error:
@@ -148,7 +148,7 @@ def test_a_broken_response_file_is_refused_with_its_name(tmp_path: Path, text: s
     path = tmp_path / "r.json"
     path.write_text(text)
     with pytest.raises(DataError, match=r"r\.json"):
-        Replay(path)
+        RecordedAnswers(path)
 
 
 def test_random_times_lie_in_the_window() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.unit.models.tiny_chat import blind_model, picture, seeing_model
 
-from surgeval.asking.chat_answerer import ChatAnswerer
+from surgeval.asking import ChatAnswerer
 from surgeval.models.chat.local import LocalChat
 from surgeval.protocols.focus.asking.prompt import question_messages
 from surgeval.qa import ChatError
@@ -29,7 +29,7 @@ def test_an_image_text_model_sees_every_frame(tmp_path: Path) -> None:
     assert two.seconds > 0
     answered = ChatAnswerer(chat, question_messages).answer(QUESTION, [picture(1)])
     assert answered.prompt_tokens == one.prompt_tokens and answered.requests == 1
-    assert ChatAnswerer(chat, question_messages).looks
+    assert ChatAnswerer(chat, question_messages).uses_images
 
 
 def test_a_picture_is_never_fetched(tmp_path: Path) -> None:
@@ -41,6 +41,6 @@ def test_a_picture_is_never_fetched(tmp_path: Path) -> None:
 
 def test_a_language_model_is_asked_in_text(tmp_path: Path) -> None:
     answerer = ChatAnswerer(LocalChat(blind_model(tmp_path), max_tokens=4), question_messages)
-    assert not answerer.looks
+    assert not answerer.uses_images
     with_pictures, without = answerer.answer(QUESTION, [picture(1)]), answerer.answer(QUESTION)
     assert (with_pictures.content, with_pictures.prompt_tokens) == (without.content, without.prompt_tokens)

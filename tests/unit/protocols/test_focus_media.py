@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 from tests.unit.asking.films import film
 
-from surgeval.asking import Answered, DatasetFrames, Shown, ShownFrame, VideoFiles, pictures
+from surgeval.asking import DatasetFrames, FrameOptions, ModelAnswer, ModelFrame, VideoFiles, encode_frames
 from surgeval.datasets import MemoryDataset
 from surgeval.errors import BadInput, DataError
 from surgeval.protocols.focus import run_focus
@@ -24,7 +24,7 @@ def asked(start: float, end: float, video: str = "v1", qid: str = "q") -> VqaQue
     return VqaQuestion(qid, video, start, end, "", "What?", "object_identification", "number", "1")
 
 
-def brightness(picture: ShownFrame) -> float:
+def brightness(picture: ModelFrame) -> float:
     with Image.open(io.BytesIO(picture.jpeg)) as image:
         assert (image.format, image.size) == ("JPEG", (64, 48))
         return float(np.asarray(image.convert("L"))[24:].mean())
@@ -33,20 +33,20 @@ def brightness(picture: ShownFrame) -> float:
 def test_a_moment_shows_the_frame_on_screen_and_a_window_evenly_spaced_ones(tmp_path: Path) -> None:
     film(tmp_path / "v1.mp4")
     media = VideoFiles(tmp_path, ["v1"])
-    (moment,) = pictures(media, asked(5.1, 5.1), Shown())
+    (moment,) = encode_frames(media, asked(5.1, 5.1), FrameOptions())
     assert moment.time == 5.0
     assert brightness(moment) == pytest.approx(100, abs=4)
-    window = pictures(media, asked(2, 6), Shown(frames=5))
+    window = encode_frames(media, asked(2, 6), FrameOptions(frames=5))
     assert [picture.time for picture in window] == [2, 3, 4, 5, 6]
     assert [brightness(picture) for picture in window] == pytest.approx([40, 60, 80, 100, 120], abs=4)
-    assert [picture.time for picture in pictures(media, asked(2, 6), Shown(frames=1))] == [4]
-    assert len(pictures(media, asked(2, 2.6), Shown())) == 3  # no frame twice
+    assert [picture.time for picture in encode_frames(media, asked(2, 6), FrameOptions(frames=1))] == [4]
+    assert len(encode_frames(media, asked(2, 2.6), FrameOptions())) == 3  # no frame twice
 
 
 def test_the_time_is_burnt_in_when_wanted(tmp_path: Path) -> None:
     film(tmp_path / "v1.mp4")
     media = VideoFiles(tmp_path, ["v1"])
-    plain, drawn = (pictures(media, asked(5, 5), Shown(overlay=overlay))[0] for overlay in (False, True))
+    plain, drawn = (encode_frames(media, asked(5, 5), FrameOptions(overlay=overlay))[0] for overlay in (False, True))
     assert plain.jpeg != drawn.jpeg
     assert brightness(plain) == pytest.approx(brightness(drawn), abs=1)  # only the upper left corner
 
@@ -54,15 +54,15 @@ def test_the_time_is_burnt_in_when_wanted(tmp_path: Path) -> None:
 def test_a_question_beyond_the_end_is_an_error_and_the_last_second_is_not(tmp_path: Path) -> None:
     film(tmp_path / "v1.mp4")
     media = VideoFiles(tmp_path, ["v1"])
-    assert pictures(media, asked(10, 10), Shown())[0].time == 9.75
-    with pytest.raises(DataError, match=r"found 9\.75 s of video, expected it to reach 60 s"):
-        pictures(media, asked(60, 61), Shown())
+    assert encode_frames(media, asked(10, 10), FrameOptions())[0].time == 9.75
+    with pytest.raises(DataError, match=r"ends at 9\.75 s, but the question is about 60 s"):
+        encode_frames(media, asked(60, 61), FrameOptions())
 
 
 def test_a_video_s_name_cannot_leave_the_folder(tmp_path: Path) -> None:
     film(tmp_path / "secret.mp4")
     (tmp_path / "films").mkdir()
-    with pytest.raises(DataError, match="found no such file"):
+    with pytest.raises(DataError, match="no video file of this name"):
         VideoFiles(tmp_path / "films", ["../secret"])
     film(tmp_path / "films" / "v1.mp4")
     assert VideoFiles(tmp_path / "films", ["v1"]).identity != VideoFiles(tmp_path / "films", ["v1.mp4"]).identity
@@ -74,26 +74,26 @@ def test_frames_of_a_dataset_need_their_times(tmp_path: Path) -> None:
     frames = [Frame("v1", str(n), n, float(n), ref, 64, 48) for n in (3, 1, 2)]
     untimed = Frame("v2", "0", 0, None, ref, 64, 48)
     dataset = MemoryDataset(LabelSpace("none", ("instrument",)), [*frames, untimed])
-    found = pictures(DatasetFrames(dataset, ["v1"]), asked(1, 9), Shown())
+    found = encode_frames(DatasetFrames(dataset, ["v1"]), asked(1, 9), FrameOptions())
     assert [picture.time for picture in found] == [1, 2, 3]
-    with pytest.raises(DataError, match="video v2: found no frame with a time"):
+    with pytest.raises(DataError, match="video v2: no frame of this video has a time"):
         DatasetFrames(dataset, ["v2"])
-    with pytest.raises(DataError, match="video v3: found no such video"):
+    with pytest.raises(DataError, match="video v3: the dataset has no such video"):
         DatasetFrames(dataset, ["v3"])
 
 
 def test_the_number_of_frames_is_checked() -> None:
-    with pytest.raises(BadInput, match="frames: found 0"):
-        Shown(frames=0)
+    with pytest.raises(BadInput, match="frames: 0 is not between"):
+        FrameOptions(frames=0)
 
 
 class Looker:
     """Counts what it is shown."""
 
-    identity, looks, costly = "looker", True, True
+    identity, uses_images, cache_answers = "looker", True, True
 
-    def answer(self, question: VqaQuestion, pictures: Sequence[ShownFrame] = ()) -> Answered:
-        return Answered(str(len(pictures)), 0.5)
+    def answer(self, question: VqaQuestion, frames: Sequence[ModelFrame] = ()) -> ModelAnswer:
+        return ModelAnswer(str(len(frames)), 0.5)
 
 
 def test_a_question_whose_frames_cannot_be_read_is_not_asked(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from PIL import Image
 from tests.unit.asking.films import film
 from tests.unit.models.tiny_chat import blind_model, seeing_model
 
-from surgeval.asking import Shown, ShownFrame
+from surgeval.asking import FrameOptions, ModelFrame
 from surgeval.errors import DataError
 from surgeval.models.chat import ChatOptions
 from surgeval.protocols.intent import run_intent
@@ -44,11 +44,11 @@ def write(folder: Path, **media: dict[str, Any]) -> OpenedItems:
 def look(
     items: OpenedItems, name: str, condition: str, gaze: GazeMode = "mark", **shown: Any
 ) -> tuple[GazePicture, ...]:
-    seeing = Seeing(Shown(**({"longest_edge": 1024, "quality": 90} | shown)), gaze)
+    seeing = Seeing(FrameOptions(**({"longest_edge": 1024, "quality": 90} | shown)), gaze)
     return Eyes(items.dataset, items.items, seeing)(posed(items.by_id[name], condition))
 
 
-def marked(frame: ShownFrame) -> GazePoint | None:
+def marked(frame: ModelFrame) -> GazePoint | None:
     """Where the magenta of a picture is, by its middle."""
     pixels = np.asarray(Image.open(io.BytesIO(frame.jpeg)).convert("RGB")).astype(int)
     rows, columns = np.nonzero((pixels[..., 0] - pixels[..., 1] > 40) & (pixels[..., 2] - pixels[..., 1] > 40))

@@ -7,8 +7,7 @@ import time
 
 import pytest
 
-from surgeval.asking import Unanswered
-from surgeval.asking.chat_answerer import final_text
+from surgeval.asking import Unanswered, extract_answer
 from surgeval.qa import Reply, parse_verdict, read_choice
 from surgeval.qa.reasoning import TAGS, remove_reasoning
 from surgeval.questions.drafts import read_drafts
@@ -46,7 +45,7 @@ UNMARKED = [
 
 @pytest.mark.parametrize("reply", MARKED.values(), ids=MARKED.keys())
 def test_the_answer_is_what_stands_outside_the_reasoning(reply: str) -> None:
-    assert remove_reasoning(reply) == final_text(Reply(reply)) == "yes"
+    assert remove_reasoning(reply) == extract_answer(Reply(reply)) == "yes"
 
 
 @pytest.mark.parametrize("answer", UNMARKED)
@@ -58,20 +57,20 @@ def test_an_answer_that_mentions_such_a_word_is_not_cut(answer: str) -> None:
 def test_answers_choices_judges_and_generators_know_the_same_tags(tag: str) -> None:
     question = {"skill": "Causal Intent", "question": "Why do I look here?", "options": ["a", "b"]}
     drafts = f'<{tag}>{{"questions": []}}</{tag}>{json.dumps({"questions": [question]})}'
-    assert final_text(Reply(f"<{tag}>yes or no</{tag}> yes")) == "yes"
+    assert extract_answer(Reply(f"<{tag}>yes or no</{tag}> yes")) == "yes"
     assert read_choice(f"<{tag}>Answer: A</{tag}> Answer: B", ["a", "b"]).strict == 1
     assert parse_verdict(f"<{tag}>INCORRECT?</{tag}>CORRECT")[0] == "correct"
     assert read_drafts(drafts, templates()["open_surgery"])[0].options == ("a", "b")
     with pytest.raises(Unanswered, match="cut off at the token limit"):
-        final_text(Reply(f"<{tag}>yes or", finish="length"))
+        extract_answer(Reply(f"<{tag}>yes or", finish="length"))
 
 
 def test_reasoning_that_never_ends_holds_no_verdict_and_is_kept_as_an_answer() -> None:
     for reply in ("<analysis>Is it CORRECT?", "<|channel|>analysis<|message|>CORRECT", "CORRECT\n<think>Wait, no"):
         assert parse_verdict(reply)[0] == "unparsed"
     assert remove_reasoning("<think>a <analysis>b</analysis> c") is None
-    assert final_text(Reply("<think>yes")) == "<think>yes"
-    assert final_text(Reply("<think>yes</think>")) == ""
+    assert extract_answer(Reply("<think>yes")) == "<think>yes"
+    assert extract_answer(Reply("<think>yes</think>")) == ""
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from surgeval.console import progress_bar
 from surgeval.protocols.contract import Chapter, Demo
 
 if TYPE_CHECKING:
-    from surgeval.asking import Answered, Answerer, ShownFrame
+    from surgeval.asking import Answerer, ModelAnswer, ModelFrame
     from surgeval.protocols.focus.result import FocusScores
     from surgeval.records import VqaQuestion
 
@@ -39,7 +39,7 @@ _TRIES = 50
 class NoisyAnswerer:
     """Right with a probability by capability group, else wrong in a plausible way; the same for a question always."""
 
-    looks = costly = False
+    uses_images = cache_answers = False
 
     def __init__(self, name: str, skill: Mapping[str, float], questions: Sequence[VqaQuestion]) -> None:
         from surgeval.vocab import capabilities
@@ -50,13 +50,13 @@ class NoisyAnswerer:
         for question in questions:
             self._said.setdefault(question.format, []).append(question.answer)
 
-    def answer(self, question: VqaQuestion, pictures: Sequence[ShownFrame] = ()) -> Answered:
+    def answer(self, question: VqaQuestion, frames: Sequence[ModelFrame] = ()) -> ModelAnswer:
         """The reference, or something else of its format."""
-        from surgeval.asking import Answered
+        from surgeval.asking import ModelAnswer
 
         dice = random.Random(f"{self.identity}\0{question.id}")
         right = dice.random() < self._skill[question.primary]
-        return Answered(question.answer if right else self._wrong(question, dice), round(dice.uniform(0.5, 3), 2))
+        return ModelAnswer(question.answer if right else self._wrong(question, dice), round(dice.uniform(0.5, 3), 2))
 
     def _wrong(self, question: VqaQuestion, dice: random.Random) -> str:
         """What other questions are answered, where answers are texts or classes; else a guess that misses."""

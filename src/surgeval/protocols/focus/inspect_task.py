@@ -15,7 +15,7 @@ from inspect_ai.model import GenerateConfig
 from inspect_ai.scorer import CORRECT, INCORRECT, Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer
 from inspect_ai.solver import TaskState
 
-from surgeval.asking import Shown, ShownFrame, Unanswered, answer_of_output, pictures
+from surgeval.asking import FrameOptions, ModelFrame, Unanswered, encode_frames, parse_output
 from surgeval.models.chat import open_chat
 from surgeval.protocols.asked import NO_MEDIA, check_limit
 from surgeval.protocols.focus.asking.prompt import PROMPT_VERSION, question_messages
@@ -57,13 +57,13 @@ def focus(
     with one_sentence():
         check_limit(limit)
         latency_limit(track, None)
-        shown = Shown(1 if track == "frame" else frames, overlay_time)
+        shown = FrameOptions(1 if track == "frame" else frames, overlay_time)
         question_set = open_questions(required(data, "focus"), track=track)
         questions, _ = question_set.drawn(limit, seed)
         eyes = open_media(question_set, questions, Path(media) if media else None, looks=not text_only)
         rows = focus_answer(track, names_in(judge))
     by_id = {question.id: question for question in questions}
-    look = partial(pictures, eyes, shown=shown) if eyes else None
+    look = partial(encode_frames, eyes, options=shown) if eyes else None
     return Task(
         dataset=MemoryDataset([_sample(question) for question in questions], name="focus"),
         solver=asking(partial(_pose, by_id, look)),
@@ -75,8 +75,8 @@ def focus(
 
 
 def _pose(
-    questions: dict[str, VqaQuestion], look: Callable[[VqaQuestion], Sequence[ShownFrame]] | None, name: str
-) -> tuple[Sequence[Message], Sequence[ShownFrame]]:
+    questions: dict[str, VqaQuestion], look: Callable[[VqaQuestion], Sequence[ModelFrame]] | None, name: str
+) -> tuple[Sequence[Message], Sequence[ModelFrame]]:
     seen = look(questions[name]) if look is not None else ()
     return question_messages(questions[name], seen), seen
 
@@ -123,7 +123,7 @@ def focus_answer(track: str | None = None, judge: list[str] | None = None) -> Sc
 
     async def score(state: TaskState, target: Target) -> Score:
         try:
-            reply = answer_of_output(state.output)
+            reply = parse_output(state.output)
         except Unanswered as error:
             return Score(value=float("nan"), explanation=str(error))
         request, reference = state.metadata["request"], state.metadata["reference"]

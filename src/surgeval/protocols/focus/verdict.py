@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import polars as pl
 
-from surgeval.asking import reference_row
+from surgeval.asking import describe_baseline
 from surgeval.errors import visible
 from surgeval.protocols.focus.scoring.summary import with_clusters
 from surgeval.protocols.verdict import (
@@ -268,7 +268,7 @@ def facts_of(scores: FocusScores) -> FocusFacts | None:
 
 def _reference(scores: FocusScores) -> str:
     """What the reference row does that gave the answers; empty for a model."""
-    return reference_row(scores.asked_model or "") if scores.pictured is False else ""
+    return describe_baseline(scores.asked_model or "") if scores.pictured is False else ""
 
 
 def _usual(scores: FocusScores) -> dict[str, Usual]:

@@ -13,7 +13,7 @@ from inspect_ai.model import GenerateConfig
 from inspect_ai.scorer import CORRECT, INCORRECT, Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer
 from inspect_ai.solver import TaskState
 
-from surgeval.asking import Shown, ShownFrame, Unanswered, answer_of_output
+from surgeval.asking import FrameOptions, ModelFrame, Unanswered, parse_output
 from surgeval.errors import BadInput
 from surgeval.protocols.asked import check_limit
 from surgeval.protocols.inspect_kit import asking, names_in, one_sentence, required
@@ -60,7 +60,7 @@ def intent(
     """
     with one_sentence():
         check_limit(limit)
-        seeing = Seeing(Shown(frames=frames, longest_edge=1024, quality=90), gaze)
+        seeing = Seeing(FrameOptions(frames=frames, longest_edge=1024, quality=90), gaze)
         part, _ = of_split(open_items(required(data, "intent")), split)
         item_set, subset = stratified(part, limit, seed)
         questions = asked_first(item_set, _interventions(names_in(conditions)), looks=True)
@@ -86,7 +86,7 @@ def _interventions(conditions: list[str]) -> tuple[Any, ...]:
 
 def _pose(
     questions: Mapping[str, IntentQuestion], eyes: Eyes, gaze: GazeMode, name: str
-) -> tuple[Sequence[Message], Sequence[ShownFrame]]:
+) -> tuple[Sequence[Message], Sequence[ModelFrame]]:
     seen = eyes(questions[name])
     return item_messages(questions[name], seen, gaze=gaze), seen
 
@@ -135,7 +135,7 @@ def intent_choice() -> Scorer:
 
     async def score(state: TaskState, target: Target) -> Score:
         try:
-            reply = answer_of_output(state.output)
+            reply = parse_output(state.output)
         except Unanswered as error:
             return Score(value=float("nan"), explanation=str(error))
         question = _question(str(state.sample_id), state.metadata)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
-from surgeval.asking import Rejections
+from surgeval.asking import PremiseRejections
 from surgeval.datasets import (
     Dataset,
     Problem,
@@ -110,7 +110,7 @@ def rejecting_options(items: Sequence[IntentQuestion]) -> dict[str, int]:
     >>> rejecting_options([trap, IntentQuestion("u", options=("there is none", "to cut"), answer=1, **common)])
     {'t': 1, 'u': 0}
     """
-    known = Rejections(items)
+    known = PremiseRejections(items)
     options = {item.id: known.option(item) for item in items}
     return {name: option for name, option in options.items() if option is not None}
 

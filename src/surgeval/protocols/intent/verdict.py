@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from surgeval.asking import reference_row
+from surgeval.asking import describe_baseline
 from surgeval.protocols.intent.scoring.weights import SKILLS
 from surgeval.protocols.verdict import (
     Claim,
@@ -115,7 +115,7 @@ def _reference(scores: IntentScores) -> str:
     """What the reference row does that gave the answers; empty for a model."""
     model = scores.record.model
     identity = model.get("identity") if isinstance(model, Mapping) else None
-    return reference_row(str(identity)) if identity and not scores.pictured else ""
+    return describe_baseline(str(identity)) if identity and not scores.pictured else ""
 
 
 def reasons_of(facts: IntentFacts) -> tuple[Reason, ...]:

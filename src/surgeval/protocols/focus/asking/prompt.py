@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 
-from surgeval.asking import ShownFrame
+from surgeval.asking import ModelFrame
 from surgeval.datasets import clock
 from surgeval.errors import printable
 from surgeval.qa import Message, object_classes
@@ -34,7 +34,7 @@ _FORMS = {
 }
 
 
-def question_messages(question: VqaQuestion, pictures: Sequence[ShownFrame] = ()) -> tuple[Message, Message]:
+def question_messages(question: VqaQuestion, pictures: Sequence[ModelFrame] = ()) -> tuple[Message, Message]:
     """System and user message; with pictures the user message is a list of parts, each picture after its time.
 
     >>> question = VqaQuestion("q", "v", 3, 3, "cholecystectomy", "Is a clip visible?", "1a", "binary", "Yes")
@@ -62,7 +62,7 @@ def question_messages(question: VqaQuestion, pictures: Sequence[ShownFrame] = ()
     return {"role": "system", "content": _SYSTEM}, {"role": "user", "content": parts}
 
 
-def _caption(picture: ShownFrame) -> str:
+def _caption(picture: ModelFrame) -> str:
     return "Frame:" if picture.time is None else f"Frame at {clock(picture.time)}:"
 
 

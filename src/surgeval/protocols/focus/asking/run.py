@@ -19,14 +19,15 @@ import polars as pl
 from surgeval.asking import (
     BLOCK,
     Answerer,
-    Asking,
     DatasetFrames,
+    FrameOptions,
     Media,
-    Replay,
-    Shown,
+    QuestionWorker,
+    RecordedAnswers,
     VideoFiles,
+    answerer_forms,
+    encode_frames,
     open_answerer,
-    pictures,
     question_units,
 )
 from surgeval.console import require_models
@@ -48,7 +49,7 @@ from surgeval.protocols.focus.scoring.rules import latency_limit
 from surgeval.protocols.focus.stored import SCORES
 from surgeval.protocols.pictures import PICTURES, film_strip, save_pictures
 from surgeval.protocols.result import CaseRow
-from surgeval.qa import ANSWERER_FORMS, load_answer_formats, public_name
+from surgeval.qa import load_answer_formats, public_name
 from surgeval.records import Answer, VqaQuestion
 from surgeval.results import counted
 
@@ -172,7 +173,7 @@ def run_focus(
         Help("A phantom, a requests/references folder, published rows, or hub:OWNER/NAME (repeatable).",
              kind=list[str]),
     ],
-    model: Annotated[str | Answerer[VqaQuestion], Help(f"One of {', '.join(ANSWERER_FORMS)}.", metavar="SPEC")],
+    model: Annotated[str | Answerer[VqaQuestion], Help(f"One of {', '.join(answerer_forms())}.", metavar="SPEC")],
     out: str | Path,
     *,
     requests: Annotated[str | Path | None, Help("The questions, in place of --data.", READING)] = None,
@@ -257,7 +258,7 @@ def _ask(
         raise BadInput(f"concurrency: found {concurrency}, expected 1 to {BLOCK}")
     check_limit(limit)
     latency_limit(track, None)
-    shown = Shown(1 if track == "frame" else frames, overlay)
+    shown = FrameOptions(1 if track == "frame" else frames, overlay)
     question_set = open_questions(data, requests, references, track=track, split=split, prefix=prefix, ood=ood)
     questions, subset = question_set.drawn(limit, seed)
     answerer = (
@@ -271,17 +272,17 @@ def _ask(
         else model
     )
     films = Path(media) if media is not None else None
-    eyes = open_media(question_set, questions, films, looks=answerer.looks)
-    seen = eyes.identity if eyes else UNKNOWN_MEDIA if isinstance(answerer, Replay) else NO_MEDIA
+    eyes = open_media(question_set, questions, films, looks=answerer.uses_images)
+    seen = eyes.identity if eyes else UNKNOWN_MEDIA if isinstance(answerer, RecordedAnswers) else NO_MEDIA
     config = {
         "media": seen, "limit": limit, "track": track,
         "frames": shown.frames if eyes else 0, "overlay": overlay and eyes is not None,
-        "prompt": PROMPT_VERSION if answerer.costly else 0, **({"subset": subset} if subset else {}),
+        "prompt": PROMPT_VERSION if answerer.cache_answers else 0, **({"subset": subset} if subset else {}),
     }  # fmt: skip
     manifest = Manifest("focus", config, _fingerprint(questions), answerer.identity)
-    worker = Asking(
+    worker = QuestionWorker(
         answerer, {question.id: question for question in questions}, folder,
-        look=partial(pictures, eyes, shown=shown) if eyes else None, concurrency=concurrency,
+        read_frames=partial(encode_frames, eyes, options=shown) if eyes else None, concurrency=concurrency,
     )  # fmt: skip
     try:
         summary = run(
@@ -311,7 +312,7 @@ class _Window:
     eyes: Media[VqaQuestion] | None
     question_set: FocusSet
     questions: Mapping[str, VqaQuestion]
-    shown: Shown
+    shown: FrameOptions
 
     @cached_property
     def media(self) -> Media[VqaQuestion] | None:
@@ -323,7 +324,7 @@ class _Window:
         if self.media is None or name not in self.questions:
             return None
         try:
-            frames = pictures(self.media, self.questions[name], replace(self.shown, frames=_BESIDE))
+            frames = encode_frames(self.media, self.questions[name], replace(self.shown, frames=_BESIDE))
         except DataError:
             return None  # the answer says what was wrong with the frame
         return film_strip([frame.jpeg for frame in frames])
@@ -348,9 +349,9 @@ def _frames_of(question_set: FocusSet, videos: set[str]) -> Media[VqaQuestion] |
 
 
 def _notes(answerer: Answerer[VqaQuestion], eyes: Media[VqaQuestion] | None) -> tuple[str, ...]:
-    if eyes is not None or not answerer.costly:
+    if eyes is not None or not answerer.cache_answers:
         return ()
-    if answerer.looks:
+    if answerer.uses_images:
         return ("warning: no media: the model was asked in text alone; a folder of videos can be given",)
     return ("warning: the model takes no pictures: it was asked in text alone",)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from surgeval.arrays import Image
-from surgeval.asking import ItemFiles, Moment, Shown, ShownFrame, moments, picture
+from surgeval.asking import FrameOptions, ItemFiles, ModelFrame, SelectedFrame, encode_frame, select_frames
 from surgeval.datasets import Dataset, read_image
 from surgeval.errors import BadInput
 from surgeval.protocols.intent.asking.gaze import (
@@ -38,7 +38,7 @@ class Seeing:
     surgeval.errors.BadInput: gaze: found 'laser', expected one of mark, text, both, trail
     """
 
-    shown: Shown = field(default_factory=lambda: Shown(longest_edge=1024, quality=90))
+    shown: FrameOptions = field(default_factory=lambda: FrameOptions(longest_edge=1024, quality=90))
     gaze: GazeMode = "mark"
     style: GazeStyle = field(default_factory=GazeStyle)
 
@@ -48,7 +48,7 @@ class Seeing:
 
 
 @dataclass(frozen=True, slots=True)
-class GazePicture(ShownFrame):
+class GazePicture(ModelFrame):
     """A picture as it is sent, and where the gaze in it is said to be."""
 
     spot: GazePoint | None = None
@@ -82,16 +82,16 @@ class Eyes:
         sizes = [self._image(moment.ref).shape for moment in seen]
         return wrong_spots(spots, tips, [(width, height) for height, width, _ in sizes])
 
-    def _moments(self, question: IntentQuestion) -> tuple[Moment, ...]:
-        return moments(self.media, question, self.seeing.shown)
+    def _moments(self, question: IntentQuestion) -> tuple[SelectedFrame, ...]:
+        return select_frames(self.media, question, self.seeing.shown)
 
-    def _picture(self, question: IntentQuestion, moment: Moment, spot: GazePoint | None) -> GazePicture:
+    def _picture(self, question: IntentQuestion, moment: SelectedFrame, spot: GazePoint | None) -> GazePicture:
         image: Image = self._image(moment.ref)
         if spot is not None and self.seeing.gaze in ("mark", "both"):
             image = draw_circle(image, spot, self.seeing.style)
         elif spot is not None and self.seeing.gaze == "trail":
             image = draw_path(image, [*_path(question, moment.time), spot], self.seeing.style)
-        plain = picture(image, moment, self.seeing.shown)
+        plain = encode_frame(image, moment, self.seeing.shown)
         return GazePicture(plain.time, plain.jpeg, plain.frame, plain.width, plain.height, spot)
 
 

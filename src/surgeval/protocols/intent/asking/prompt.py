@@ -10,7 +10,7 @@ import base64
 from collections.abc import Sequence
 from itertools import islice
 
-from surgeval.asking import ShownFrame
+from surgeval.asking import ModelFrame
 from surgeval.datasets import clock
 from surgeval.errors import printable
 from surgeval.protocols.intent.asking.gaze import GazeMode, gaze_in_words
@@ -30,7 +30,7 @@ _LONGEST, _MOST = 400, 20  # characters of one entry of the context; entries
 
 
 def item_messages(
-    question: IntentQuestion, pictures: Sequence[ShownFrame] = (), *, gaze: GazeMode = "mark"
+    question: IntentQuestion, pictures: Sequence[ModelFrame] = (), *, gaze: GazeMode = "mark"
 ) -> tuple[Message, Message]:
     r"""System and user message; with pictures the user message is a list of parts, the text last.
 

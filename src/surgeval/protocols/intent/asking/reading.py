@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from surgeval.asking import Asking
+from surgeval.asking import QuestionWorker
 from surgeval.protocols.intent.asking.conditions import own_option
 from surgeval.protocols.intent.asking.look import Eyes
 from surgeval.protocols.intent.asking.reader import READ_BY_MODEL, ModelReader
@@ -23,7 +23,7 @@ class ReadingWorker:
 
     def __init__(
         self,
-        asking: Asking[IntentQuestion],
+        asking: QuestionWorker[IntentQuestion],
         posed: Mapping[str, IntentQuestion],
         items: Mapping[str, IntentQuestion],
         eyes: Eyes | None,

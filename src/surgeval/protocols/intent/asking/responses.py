@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from surgeval.asking import Answered, EvalAnswers, ShownFrame, Unanswered, is_eval_log, read_eval_log
+from surgeval.asking import EvalAnswers, ModelAnswer, ModelFrame, Unanswered, is_eval_log, read_eval_log
 from surgeval.datasets import raise_errors
 from surgeval.datasets.io import UNREAD, read_json, read_lines, told_json
 from surgeval.errors import DataError
@@ -38,7 +38,7 @@ class Responses:
     ['i1@plain', 'i1@text-only']
     """
 
-    looks = costly = False
+    uses_images = cache_answers = False
 
     def __init__(self, source: Source) -> None:
         self._name = Path(source).name if isinstance(source, str | Path) else "the responses"
@@ -100,7 +100,7 @@ class Responses:
                 field="condition",
             )
 
-    def answer(self, question: IntentQuestion, pictures: Sequence[ShownFrame] = ()) -> Answered:
+    def answer(self, question: IntentQuestion, frames: Sequence[ModelFrame] = ()) -> ModelAnswer:
         """What the file says."""
         if question.id not in self._answers:
             raise Unanswered(f"{self._name} has no response to it", "missing")
@@ -125,7 +125,7 @@ def _logged(log: EvalAnswers, name: str) -> list[dict[str, Any]]:
     return rows
 
 
-def _checked(source: Source, name: str) -> Iterator[tuple[str, str | None, Answered]]:
+def _checked(source: Source, name: str) -> Iterator[tuple[str, str | None, ModelAnswer]]:
     """The id of the case, the record of the file, and the reply."""
     seen = set[str]()
     for place, record in _records(source, name):
@@ -150,7 +150,7 @@ def _checked(source: Source, name: str) -> Iterator[tuple[str, str | None, Answe
         if record.get("latency") is not None and (latency is None or not 0 <= latency < float("inf")):
             found = format_value(record["latency"])
             raise DataError(name, f"found {found}, expected seconds, at least 0", record=place.record, field="latency")
-        yield case, place.record, Answered(content or "", latency)
+        yield case, place.record, ModelAnswer(content or "", latency)
 
 
 def _records(source: Source, name: str) -> Iterable[tuple[Location, dict[str, Any]]]:

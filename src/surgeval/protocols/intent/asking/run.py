@@ -15,7 +15,16 @@ from typing import Annotated, Any, Literal
 
 import polars as pl
 
-from surgeval.asking import BLOCK, Answerer, Asking, FrameSampling, Shown, open_answerer, question_units
+from surgeval.asking import (
+    BLOCK,
+    Answerer,
+    FrameOptions,
+    FrameSampling,
+    QuestionWorker,
+    answerer_forms,
+    open_answerer,
+    question_units,
+)
 from surgeval.console import require_models
 from surgeval.console.commands import Help, common
 from surgeval.console.panels import READING, RUNNING, SCORING
@@ -48,7 +57,7 @@ from surgeval.protocols.intent.items import ItemSet, OpenedItems, open_items, sa
 from surgeval.protocols.intent.result import IntentScores, load_intent
 from surgeval.protocols.pictures import PICTURES, film_strip, save_pictures
 from surgeval.protocols.result import refuse_dataset
-from surgeval.qa import ANSWERER_FORMS, REJECTING_FORMS, public_name
+from surgeval.qa import public_name
 from surgeval.records import IntentQuestion
 
 __all__ = ["INVALID", "ITEMS", "KEPT", "MAX_TOKENS", "IntentRun", "ask_items", "run_intent"]
@@ -92,7 +101,7 @@ def run_intent(
     data: Annotated[str | Path, ITEMS],
     model: Annotated[
         str | Answerer[IntentQuestion],
-        Help(f"One of {', '.join((*ANSWERER_FORMS, *REJECTING_FORMS))}.", metavar="SPEC"),
+        Help(f"One of {', '.join(answerer_forms(premises=True))}.", metavar="SPEC"),
     ],
     out: str | Path,
     *,
@@ -151,7 +160,7 @@ def run_intent(
     if isinstance(interventions, str):
         interventions = chosen_interventions(interventions)
     ordered = tuple(name for name in INTERVENTIONS if name in set(interventions))
-    shown = Shown(frames=frames, sampling=sampling, longest_edge=longest_edge, quality=jpeg_quality)
+    shown = FrameOptions(frames=frames, sampling=sampling, longest_edge=longest_edge, quality=jpeg_quality)
     seeing = Seeing(shown, gaze)
     with phases(show=progress) as display:
         display.phase("reading items")
@@ -167,10 +176,10 @@ def run_intent(
         answerer.check_ids(whole)
         first, again = answerer.asked(item_set), False
     else:
-        first = asked_first(item_set, ordered, looks=answerer.looks)
+        first = asked_first(item_set, ordered, looks=answerer.uses_images)
         again = "again" in ordered
     config = {
-        "prompt": PROMPT_VERSION if answerer.costly else 0, "interventions": list(ordered), "gaze": gaze,
+        "prompt": PROMPT_VERSION if answerer.cache_answers else 0, "interventions": list(ordered), "gaze": gaze,
         "gaze_style": asdict(seeing.style), "media": _media(answerer, eyes),
         "sampling": sampling, "frames": frames, "longest_edge": longest_edge, "jpeg_quality": jpeg_quality,
         "temperature": options.temperature, "max_tokens": options.max_tokens, "seed": seed, "subset": subset,
@@ -193,7 +202,7 @@ def run_intent(
 def _media(answerer: Answerer[IntentQuestion], eyes: Eyes) -> str:
     if isinstance(answerer, Responses):
         return UNKNOWN_MEDIA
-    return eyes.media.identity if answerer.looks else NO_MEDIA
+    return eyes.media.identity if answerer.uses_images else NO_MEDIA
 
 
 def _check(concurrency: int, limit: int | None, invalid: str) -> None:
@@ -242,8 +251,8 @@ def ask_items(
     manifest = Manifest("intent", config, _fingerprint(item_set.items), {"name": name, "identity": answerer.identity})
     posable = {question.id: question for question in first}
     posable |= {question.id: question for question in (posed(item, "again") for item in item_set.traps)}
-    looking = eyes if answerer.looks else None
-    asking = Asking(answerer, posable, out, look=looking, concurrency=concurrency)
+    looking = eyes if answerer.uses_images else None
+    asking = QuestionWorker(answerer, posable, out, read_frames=looking, concurrency=concurrency)
     worker = ReadingWorker(asking, posable, item_set.by_id, looking, reader)
 
     def do(units: Sequence[Unit], retry: bool, *, continued: bool = False) -> RunSummary:
@@ -280,7 +289,7 @@ def _notes(
     item_set: ItemSet, answerer: Answerer[IntentQuestion], interventions: Sequence[Intervention]
 ) -> tuple[str, ...]:
     notes = []
-    if answerer.costly and not answerer.looks:
+    if answerer.cache_answers and not answerer.uses_images:
         notes.append("warning: the model takes no pictures: it was asked in text alone")
     unseen = [item for item in item_set.items if item.gaze and not has_gaze(item)]
     if unseen and {"gaze", "wrong-gaze"} & set(interventions):
