@@ -227,7 +227,7 @@ def test_runs_of_several_models_stand_side_by_side_on_one_page(
     ).read_bytes()
     said = _sentence(capsys, "report", whole, small_phantom, "--out", tmp_path / "mixed")
     assert "found no run.json, expected run folders only, or one dataset" in said
-    assert "expected different names" in _sentence(capsys, "report", whole, whole, "--out", tmp_path / "twice")
+    assert "Give them different names" in _sentence(capsys, "report", whole, whole, "--out", tmp_path / "twice")
     assert "expected another folder" in _sentence(capsys, "report", whole, "--out", whole)
 
 

@@ -134,7 +134,7 @@ def run_surgxbench(
     >>> import tempfile
     >>> from PIL import Image
     >>> from surgeval import compare
-    >>> from surgeval.protocols.surgxbench import join_runs, load_surgxbench
+    >>> from surgeval.protocols.surgxbench import SurgXSettings, join_runs, load_surgxbench
     >>> plain = SurgXSettings(tasks=("instruments",), occlusion=False, curves=0, sanity=0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for name in ("images", "labels"):
