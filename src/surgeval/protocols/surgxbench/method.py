@@ -148,7 +148,7 @@ def run_surgxbench(
     ...     run.loaded
     ...     both = join_runs([f"{folder}/VID01", f"{folder}/VID02"])
     ...     one = load_surgxbench(f"{folder}/VID01")
-    SurgXScores 'VID02': not shown; top-1 right ...
+    SurgXScores 'VID02': inconclusive; top-1 right ...
     >>> both.cases["cluster"].unique().sort().to_list(), one.classes[:2]
     (['VID01', 'VID02'], ('Grasper', 'Bipolar'))
     >>> compare(one, one)
