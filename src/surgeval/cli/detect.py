@@ -71,7 +71,7 @@ class DetectOptions:
     track_lost: Annotated[float, Help("Seconds that a track survives unseen.", TRACKING)] = 1.0
     show: Annotated[float, Help("Score from which a box is drawn on the film.", TRACKING)] = 0.25
     every: Annotated[int, Help("Look at every N-th frame.", READING, least=1)] = 1
-    fps: Annotated[float | None, Help("Look at so many frames a second.", READING)] = None
+    fps: Annotated[float | None, Help("Frames to read per second.", READING)] = None
     video: Annotated[list[str] | None, Help("Look at this video only (repeatable).", READING, metavar="NAME")] = None
     format: str | None = None
     batch: Annotated[int, Help("Frames at a time.", RUNNING, least=1, most=1024)] = 16

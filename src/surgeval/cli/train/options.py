@@ -27,7 +27,7 @@ class TrainOptions:
     """The options of `train tdnet`."""
 
     data: Annotated[Path, Help("A dataset with boxes.")]
-    out: Annotated[Path, Help("Folder of the training; met again, it goes on.")]
+    out: Annotated[Path, Help("Folder of the training; an existing one is resumed.")]
     size: Annotated[str, Help("p, n, s, m or l.")] = "n"
     epochs: Annotated[int | None, Help("Passes over the frames. Default: 100.", least=1)] = None
     minutes: Annotated[float | None, Help("End after so long, in an orderly way: epochs follow from the rate.")] = None
@@ -36,7 +36,7 @@ class TrainOptions:
     device: str = "cpu"
     aux: Annotated[bool, Help("Heads for instrument, verb and target.", LEARNING)] = True
     student: Annotated[bool, Help("Self-distillation at the end.", LEARNING)] = True
-    dry_run: Annotated[bool, Help("Count and draw the labels, learn one batch by heart, and stop.")] = False
+    dry_run: Annotated[bool, Help("Count and draw the labels, overfit one batch, and stop.")] = False
     fold: Annotated[
         str | None, Help("Learn from this published fold (1, 2 …); its test videos stay unseen.", VIDEOS)
     ] = None
